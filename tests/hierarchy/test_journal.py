@@ -121,3 +121,12 @@ def test_it_can_be_added_to_after_it_was_read():
     again = Journal(store, "a/", "this")
     again.resume()
     assert (again.done(0), again.done(1)) == ({1}, {7})
+
+
+@pytest.mark.parametrize("runs", [[[0, 10**10]], [[0, 10**7]] * 10, [[0, 1, 2]], [[0, 10**400]]])
+def test_a_record_of_too_many_tasks_is_damaged(runs):
+    values = {}
+    record = {"version": 2, "plan": "plan", "done": [runs]}
+    values[".zarrdask-rewrite/plan.json"] = json.dumps(record).encode()
+    with pytest.raises(StoreError, match="damaged"):
+        Journal(MemoryStore(values), "", "plan").resume()

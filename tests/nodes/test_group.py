@@ -602,3 +602,13 @@ def test_a_group_that_is_being_listed_pickles(tmp_path):
     names = iter(group)
     assert pickle.loads(pickle.dumps(group)) == group
     assert list(names) == []
+
+
+def test_a_tree_of_any_depth():
+    depth, store = 1200, {}
+    document = b'{"zarr_format": 3, "node_type": "group"}'
+    for level in range(depth + 1):
+        store["a/" * level + "zarr.json"] = document
+    tree = zarrdask.open_group(store).tree()
+    assert len(str(tree).splitlines()) == depth + 1
+    assert "1 member" in tree._repr_html_()

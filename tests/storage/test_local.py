@@ -4,12 +4,16 @@ import contextlib
 import errno
 import os
 import threading
+from functools import partial
 
+import fsspec
 import pytest
 
+import zarrdask
 from zarrdask.errors import StoreError
 from zarrdask.storage.base import Scratch
 from zarrdask.storage.local import LocalStore
+from zarrdask.storage.resolve import resolve
 from zarrdask.testing import StoreContract
 
 
@@ -187,3 +191,38 @@ def test_all_parts_are_of_one_value_though_it_is_replaced_meanwhile(store):
     with store.reading("absent", Scratch()) as value:
         assert value.part(0, 3) is None
         assert [*value.parts([(0, 3)])] == [None]
+
+
+@pytest.mark.parametrize("name", ["a\0b", "a\ud800b"])
+def test_a_name_that_no_file_can_have(tmp_path, name):
+    store = LocalStore(str(tmp_path / "root"))
+    for key in (name, f"{name}/b", f"b/{name}"):
+        assert (store.get(key), store.size(key), store.get_range(key, 1, 1)) == (None, None, None)
+        assert store.for_chunks().get(key) is None
+        assert [*store.get_many([key], Scratch())] == [None]
+        assert store.stamp(key) == ""
+        for write in (store.set, store.create):
+            with pytest.raises(StoreError, match="no file can have this name"):
+                write(key, b"x")
+        store.erase(key)
+    assert not (tmp_path / "root").exists()
+    for make in (zarrdask.open, partial(zarrdask.create_array, shape=1, dtype="i4")):
+        for ending in ("", ".zip"):
+            with pytest.raises(StoreError, match="no file can have this name"):
+                make(f"{tmp_path}/{name}{ending}")
+
+
+@pytest.mark.parametrize("links", [{"a": "."}, {"a": ".."}, {"a/x": "b", "b/y": "a"}])
+def test_links_to_a_directory_above_are_not_followed(tmp_path, links):
+    root = zarrdask.create_group(tmp_path / "root")
+    for name in ("a/z", "b/z"):
+        root.create_array(name, shape=2, dtype="i4")[...] = 1
+    for link, target in links.items():
+        place = tmp_path / "root" / link
+        place = place if place.parent != tmp_path / "root" else place / "link"
+        place.symlink_to(tmp_path / "root" / target, target_is_directory=True)
+    for store in (LocalStore(str(tmp_path / "root")), fsspec.get_mapper(str(tmp_path / "root"))):
+        assert len(list(resolve(store).list_prefix(""))) <= 15
+    assert len(str(root.tree()).splitlines()) <= 9
+    assert zarrdask.verify(root).ok
+    assert zarrdask.copy(root, tmp_path / "copy").groups <= 6

@@ -588,3 +588,10 @@ class TestRemote:
         fsspec.filesystem("memory").pipe_file(name, data)
         assert resolve(f"zip://x/y::memory:/{name}", {"memory": {}}).get("k") == b"1"
         assert resolve(f"memory:/{name}").get("x/y/k") == b"1"
+
+
+@pytest.mark.parametrize("mode", ["r", "r+", "w"])
+def test_a_fifo_is_no_archive(tmp_path, mode):
+    os.mkfifo(tmp_path / "fifo.zip")
+    with pytest.raises(StoreError, match="not a regular file"):
+        zarrdask.open_group(tmp_path / "fifo.zip", mode=mode)

@@ -67,12 +67,11 @@ def _rich_tree(tree: Tree) -> Any:
         style = "bold blue" if not details else "bold"
         return Text.assemble((name, style), (space + details, "dim"))
 
-    def add(branch: RichTree, node: Tree) -> None:
-        for member in node.branches:
-            add(branch.add(label(member)), member)
-
     root = RichTree(label(tree), guide_style="dim")
-    add(root, tree)
+    pending = [(root, tree)]
+    while pending:
+        branch, node = pending.pop()
+        pending += [(branch.add(label(member)), member) for member in node.branches]
     return root
 
 

@@ -5,8 +5,9 @@ import click
 from zarrdask.cli import options
 from zarrdask.cli.nodes import Place, summary, walk
 from zarrdask.cli.output import print_json, print_tree
+from zarrdask.display.tree import Tree
 from zarrdask.nodes.array import Array
-from zarrdask.nodes.info import array_tree
+from zarrdask.nodes.info import member_label
 
 
 @click.command(
@@ -23,5 +24,7 @@ def command(place: Place, *, as_json: bool, depth: int | None) -> None:
         print_json({"nodes": [root, *(summary(path, member) for path, member in members)]})
         return
     print_tree(
-        array_tree(node.path or "/", node.metadata) if isinstance(node, Array) else node.tree(depth)
+        Tree(member_label(node.path or "/", node.metadata))
+        if isinstance(node, Array)
+        else node.tree(depth)
     )

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from itertools import chain
 from time import monotonic
 from types import MappingProxyType
 from typing import Any
@@ -18,6 +19,8 @@ from zarrdask.storage.v3_draft import DraftStore
 
 #: Seconds between two writes of the record. A resumed run repeats the tasks done since the last.
 _WRITE_INTERVAL = 1.0
+#: More tasks in one stage than any plan has. A damaged record must not fill the memory.
+_MAX_TASKS = 2**24
 #: The version of the record's format.
 _VERSION = 2
 #: The directory beside a node that is being written: the record, and intermediate results.
@@ -123,10 +126,7 @@ class Journal:
             record = json.loads(data)
             nodes = record.get("nodes", {})
             self.recorded = {normalise_path(path): kind for path, kind in nodes.items()}
-            done = {
-                stage: {n for first, last in runs for n in range(first, last + 1)}
-                for stage, runs in enumerate(record["done"])
-            }
+            done = {stage: _numbers(runs) for stage, runs in enumerate(record["done"])}
             is_same = (record["version"], record["plan"]) == (_VERSION, self._plan)
         except (ValueError, TypeError, KeyError, AttributeError):
             is_same = False
@@ -202,6 +202,20 @@ def _described(metadata: ArrayMetadata) -> dict[str, str]:
     """Return the documents of an array without its attributes, which may be large."""
     documents = detect.render(replace(metadata, attributes={}))
     return {name: value.decode() for name, value in documents.items() if value is not None}
+
+
+def _numbers(runs: Iterable[tuple[int, int]]) -> set[int]:
+    """Return the numbers in runs, as `_runs` yields them.
+
+    Raises
+    ------
+    ValueError
+        If there are more than any plan has.
+    """
+    bounds = [(first, last + 1) for first, last in runs]
+    if sum(max(end - first, 0) for first, end in bounds) > _MAX_TASKS:
+        raise ValueError("too many tasks")
+    return set(chain.from_iterable(range(first, end) for first, end in bounds))
 
 
 def _runs(numbers: Iterable[int]) -> Iterator[tuple[int, int]]:

@@ -3,6 +3,7 @@
 from collections.abc import Generator, ItemsView, Iterable, Iterator, Mapping, ValuesView
 from dataclasses import replace
 from inspect import GEN_CREATED, getgeneratorstate
+from math import inf
 from typing import Any, TypeVar
 from weakref import ReferenceType, ref
 
@@ -23,7 +24,7 @@ from zarrdask.metadata.options import ArrayOptions
 from zarrdask.nodes.array import Array
 from zarrdask.nodes.base import Change, Node, is_array_error, is_group_error
 from zarrdask.nodes.create import create_array
-from zarrdask.nodes.info import Info, array_tree, group_info
+from zarrdask.nodes.info import Info, group_info, member_label
 from zarrdask.storage.base import Store
 
 T = TypeVar("T")
@@ -221,20 +222,23 @@ class Group(Node, Mapping[str, "Array | Group"]):
             A line for each node: an array with its shape, data type, chunks and shards; a node
             that can't be opened with the error.
         """
-        return Tree(self.path or "/", self._branches(depth))
+        return Tree.of_outline(self._outline(inf if depth is None else depth))
 
-    def _branches(self, depth: int | None) -> tuple[Tree, ...]:
-        if depth == 0:
-            return ()
-        branches = []
-        for name, metadata in self._children():
-            if isinstance(metadata, ZarrdaskError):
-                branches.append(Tree(f"{name}  can't be opened: {metadata}"))
-            elif isinstance(member := self._node(join_path(self.path, name), metadata), Group):
-                branches.append(Tree(name, member._branches(depth and depth - 1)))
-            else:
-                branches.append(array_tree(name, member.metadata))
-        return tuple(branches)
+    def _outline(self, depth: float) -> Iterator[tuple[int, str]]:
+        """Yield the level and the label of this group and of each node below it."""
+        pending: list[tuple[int, str, Array | Group | None]] = [(0, self.path or "/", self)]
+        while pending:
+            level, label, group = pending.pop()
+            yield level, label
+            if not isinstance(group, Group) or level >= depth:
+                continue
+            for name, metadata in reversed(group._children()):
+                member = None
+                if isinstance(metadata, GroupMetadata):
+                    member, label = group._node(join_path(group.path, name), metadata), name
+                else:
+                    label = member_label(name, metadata)
+                pending.append((level + 1, label, member))
 
     def __delitem__(self, name: str) -> None:
         self.check_writable()

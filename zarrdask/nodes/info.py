@@ -8,9 +8,8 @@ from typing import Any, Literal
 from zarrdask.codecs.array_to_array.transpose import TransposeCodec
 from zarrdask.codecs.base import Codec, Kind
 from zarrdask.codecs.numcodecs.adapter import BufferCodec, ObjectCodec
-from zarrdask.display.tree import Tree
 from zarrdask.display.words import brief_lengths, byte_size
-from zarrdask.errors import UnsupportedError, printable
+from zarrdask.errors import UnsupportedError, ZarrdaskError, printable
 from zarrdask.grids.base import extents
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, ZarrFormat
 from zarrdask.metadata.v2_codecs import COMPRESSORS
@@ -83,11 +82,13 @@ def group_info(location: str, metadata: GroupMetadata, members: Iterable[str]) -
     )
 
 
-def array_tree(name: str, metadata: ArrayMetadata) -> Tree:
-    """Return an array as a tree: one line with its name, shape, data type, chunks and shards."""
+def member_label(name: str, metadata: ArrayMetadata | ZarrdaskError) -> str:
+    """Return an array as one line: its name, shape, data type, chunks and shards; or the error."""
+    if isinstance(metadata, ZarrdaskError):
+        return f"{name}  can't be opened: {metadata}"
     chunks, units = (brief_lengths(extents(g)) for g in (metadata.read_grid, metadata.grid))
     shards = f" in shards {units}" if metadata.shard else ""
-    return Tree(f"{name} {metadata.shape} {metadata.dtype}, chunks {chunks}{shards}")
+    return f"{name} {metadata.shape} {metadata.dtype}, chunks {chunks}{shards}"
 
 
 def format_name(zarr_format: ZarrFormat) -> str:

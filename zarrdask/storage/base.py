@@ -406,11 +406,12 @@ class Store(ABC):
         raise not_supported(self.url, "listed")
 
     def _walk(self, prefix: str) -> Iterator[str]:
-        keys, prefixes = self.list_dir(prefix)
-        for name in keys:
-            yield prefix + name
-        for name in prefixes:
-            yield from self._walk(f"{prefix}{name}/")
+        pending = [prefix]
+        while pending:
+            folder = pending.pop()
+            keys, prefixes = self.list_dir(folder)
+            yield from (folder + name for name in keys)
+            pending += [f"{folder}{name}/" for name in reversed(prefixes)]
 
     def list(self) -> Iterator[str]:
         """Yield every key."""

@@ -310,7 +310,7 @@ class FsspecStore(Store):
 
     @property
     def _directory(self) -> LocalStore | None:
-        """The store of a local directory, which erases links in the right way; None for others."""
+        """The store of a local directory, which knows about links; None for others."""
         return LocalStore(self.root) if isinstance(self.fs, LocalFileSystem) else None
 
     def check_erasable(self, keys: Iterable[str]) -> None:
@@ -347,6 +347,8 @@ class FsspecStore(Store):
             self._check_absent(prefix, error)
 
     def list_dir(self, prefix: str) -> Names:
+        if self._directory is not None:
+            return self._directory.list_dir(prefix)
         keys: set[str] = set()
         prefixes: set[str] = set()
         directory = self.path(check_prefix(prefix)).rstrip("/")

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from errno import ENOTDIR
+from itertools import accumulate
 
 from zarrdask.errors import LinkError
 from zarrdask.storage.system import flags, open_file
@@ -160,6 +161,13 @@ def open_unlinked(root: str, key: str, flags: int) -> int:
     *above, name = names_in(key)
     with opened_directory(root, above) as directory:
         return directory.open(name, flags)
+
+
+def is_loop(root: str, link: str) -> bool:
+    """Whether a link is to a directory that contains one on the way to it, also by other links."""
+    target = f"{os.path.realpath(f'{root}/{link}').rstrip('/')}/"
+    way = accumulate(names_in(link)[:-1], lambda above, name: f"{above}/{name}", initial=root)
+    return any(f"{os.path.realpath(above)}/".startswith(target) for above in way)
 
 
 def remove_below(root: str, names: Sequence[str]) -> None:

@@ -21,10 +21,17 @@ from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.byte_ranges import Buffer, Range
 from zarrdask.storage.capabilities import Capabilities
 from zarrdask.storage.keys import Names, check_prefix
-from zarrdask.storage.links import names_in, open_unlinked, opened_directory, remove_below
+from zarrdask.storage.links import (
+    is_loop,
+    names_in,
+    open_unlinked,
+    opened_directory,
+    remove_below,
+)
 from zarrdask.storage.open_file import (
     READ,
     OpenFile,
+    check_file_name,
     fail,
     part_of,
     read_whole,
@@ -35,7 +42,8 @@ from zarrdask.storage.open_file import (
 from zarrdask.storage.system import NO_LINKS, fill, flags, open_file, preadv, replace
 
 _CREATE = flags("O_WRONLY", "O_CREAT", "O_EXCL", "O_BINARY")
-_ABSENT = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
+# A name with a NUL, or a lone surrogate, is a ValueError: no file can have it.
+_ABSENT = (FileNotFoundError, NotADirectoryError, IsADirectoryError, ValueError)
 _REMOVAL_ATTEMPTS = 20
 
 
@@ -99,10 +107,10 @@ class LocalStore(Store):
         """Return the file that holds a key's value."""
         return f"{self.root}/{key}"
 
-    def _is_absent(self, error: OSError) -> bool:
+    def _is_absent(self, error: OSError | ValueError) -> bool:
         """Whether an error of the system means that a value is missing."""
-        absent = FileNotFoundError if self.holds_chunks else _ABSENT
-        return isinstance(error, absent) or error.errno == ENAMETOOLONG
+        absent = (FileNotFoundError, ValueError) if self.holds_chunks else _ABSENT
+        return isinstance(error, absent) or getattr(error, "errno", None) == ENAMETOOLONG
 
     @cached_property
     def _follows(self) -> bool:
@@ -150,7 +158,7 @@ class LocalStore(Store):
         for key in keys:
             try:
                 fd = open_(start + key, READ)
-            except OSError as error:
+            except (OSError, ValueError) as error:
                 if self._is_absent(error):
                     yield None
                     continue
@@ -210,7 +218,7 @@ class LocalStore(Store):
             except BlockingIOError as error:
                 fd = reopened(self._open, path, error)
             return fd, size_of(fd)
-        except OSError as error:
+        except (OSError, ValueError) as error:
             if fd >= 0:
                 os.close(fd)
             if self._is_absent(error):
@@ -245,6 +253,7 @@ class LocalStore(Store):
     ) -> None:
         """Write a value to a temporary file, which is then moved to its place."""
         path = self.path(key)
+        check_file_name(path)
         partial = beside(path)
         if not self._follows:
             self.check_erasable([key])
@@ -333,7 +342,15 @@ class LocalStore(Store):
         )
 
     def list_dir(self, prefix: str) -> Names:
-        keys, prefixes = [], []
+        keys, prefixes, _ = self.list_entries(prefix)
+        return keys, prefixes
+
+    def list_entries(self, prefix: str) -> tuple[list[str], list[str], list[str]]:
+        """Return the names of keys, of directories, and of links that lead to one above them.
+
+        Such links are no directories to others: a walk that enters them would not end.
+        """
+        keys, prefixes, loops = [], [], []
         path = self.path(check_prefix(prefix))
         if self._is_linked(path.rstrip("/")) and not self._follows:
             self.check_erasable([f"{prefix}x"])
@@ -342,44 +359,39 @@ class LocalStore(Store):
                 for entry in entries:
                     if is_temporary(entry.name):
                         continue
-                    if entry.is_dir():
-                        prefixes.append(entry.name)
-                    else:
+                    if not entry.is_dir():
                         keys.append(entry.name)
+                    elif entry.is_symlink() and is_loop(self.root, prefix + entry.name):
+                        loops.append(entry.name)
+                    else:
+                        prefixes.append(entry.name)
         except _ABSENT:
-            return [], []
+            return [], [], []
         except OSError as error:
             fail(path, error)
-        return sorted(keys), sorted(prefixes)
+        return sorted(keys), sorted(prefixes), sorted(loops)
 
     def _walk(self, prefix: str) -> Iterator[str]:
         """Yield every key that begins with the prefix.
 
         If all keys are those of chunks, directories are yielded, too, with a slash at their end:
-        one may be in the place of a chunk. A link to a directory that contains it is not followed,
-        as the listing would not end.
+        one may be in the place of a chunk.
         """
-        keys, prefixes = self.list_dir(prefix)
-        for name in keys:
-            yield prefix + name
-        for name in prefixes:
+        pending = [prefix]
+        while pending:
+            folder = pending.pop()
+            if self.holds_chunks and folder != prefix:
+                yield folder
+            keys, prefixes, loops = self.list_entries(folder)
+            yield from (folder + name for name in keys)
             if self.holds_chunks:
-                yield f"{prefix}{name}/"
-            if not self.is_loop(f"{prefix}{name}"):
-                yield from self._walk(f"{prefix}{name}/")
-
-    def is_loop(self, key: str) -> bool:
-        """Whether a directory is a link to a directory that contains it."""
-        path = self.path(key)
-        if not os.path.islink(path):
-            return False
-        real = os.path.realpath(path)
-        return f"{os.path.realpath(os.path.dirname(path))}/".startswith(f"{real.rstrip('/')}/")
+                yield from (f"{folder}{name}/" for name in loops)
+            pending += [f"{folder}{name}/" for name in reversed(prefixes)]
 
     def stamp(self, key: str) -> str:
         try:
             status = os.stat(self.path(key))
-        except OSError:
+        except (OSError, ValueError):
             return ""
         # Each write makes a new inode, which differs even if the clock did not advance.
         return f"{status.st_mtime_ns:x}-{status.st_ino:x}"

@@ -15,11 +15,12 @@ from zarrdask.storage.system import fill, flags
 # A FIFO in the place of a value must not block, nor must a terminal take control of the process.
 READ = flags("O_RDONLY", "O_NONBLOCK", "O_NOCTTY", "O_BINARY")
 _READ_BLOCKING = flags("O_RDONLY", "O_NOCTTY", "O_BINARY")
-_NOT_REGULAR = "this is not a regular file, and only regular files are values; remove or move it"
+#: The message for a FIFO, a socket or a device.
+NOT_REGULAR = "this is not a regular file, and only regular files are values; remove or move it"
 #: Messages for errors of the system, by number. A FIFO, a socket or a device causes the first two.
 _MEANING = {
-    ESPIPE: _NOT_REGULAR,
-    ENXIO: _NOT_REGULAR,
+    ESPIPE: NOT_REGULAR,
+    ENXIO: NOT_REGULAR,
     EISDIR: "a directory stands in the place of this value; remove or move it",
     ENOTDIR: "a file stands in the place of a directory above this value; remove or move it",
 }
@@ -95,15 +96,26 @@ def write_whole(fd: int, value: Buffer) -> None:
         written += os.write(fd, view[written:])
 
 
-def fail(path: str, error: OSError) -> NoReturn:
+def check_file_name(path: str) -> None:
+    """Check that a file can have a path: not one with a NUL, or with lone surrogates."""
+    try:
+        os.fsencode(path)
+    except ValueError as error:
+        raise StoreError("no file can have this name", key=path) from error
+    if "\0" in path:
+        raise StoreError("no file can have this name", key=path)
+
+
+def fail(path: str, error: OSError | ValueError) -> NoReturn:
     """Raise a `StoreError` for an error of the system."""
     if isinstance(error, StoreError):
         raise error
-    text = _MEANING.get(error.errno or 0) or error.strerror or str(error)
+    number, text = getattr(error, "errno", None), getattr(error, "strerror", None)
+    text = _MEANING.get(number or 0) or text or str(error)
     raise StoreError(text, key=path, found=type(error).__name__) from error
 
 
-def reopened(open_: Callable[[str, int], int], path: str, error: OSError) -> int:
+def reopened(open_: Callable[[str, int], int], path: str, error: OSError | ValueError) -> int:
     """Open a file after another process has given up its lease, or raise the error."""
     if isinstance(error, BlockingIOError) and os.path.isfile(path):
         return open_(path, _READ_BLOCKING)

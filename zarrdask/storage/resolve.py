@@ -11,6 +11,7 @@ from zarrdask.storage.base import Store
 from zarrdask.storage.icechunk import IcechunkStore
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import MappingStore, MemoryStore
+from zarrdask.storage.open_file import check_file_name
 from zarrdask.storage.remote import open_remote
 from zarrdask.storage.system import path_of_url
 from zarrdask.storage.zarr_python import ZarrPythonStore, is_zarr_object
@@ -58,6 +59,7 @@ def resolve(url: Any, storage_options: dict[str, Any] | None = None) -> Store:
             found=sorted(storage_options),
         )
     path = os.path.abspath(os.path.expanduser(text))
+    check_file_name(path)
     if path.endswith(_ZIP) and not os.path.isdir(path):
         return _zip(path, "")
     return LocalStore(path)

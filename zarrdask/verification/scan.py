@@ -275,16 +275,19 @@ def _keys(scan: Scan) -> Iterator[tuple[str, bool]]:
 
 def _local_entries(scan: Scan, store: LocalStore, prefix: str) -> Iterator[tuple[str, bool]]:
     """Yield the keys and directories below a prefix; report directories that can't be listed."""
-    try:
-        keys, prefixes = store.list_dir(prefix)
-    except StoreError as error:
-        scan.problems.append(Problem("unreadable", scan.path, prefix, str(error)))
-        return
-    yield from ((prefix + name, False) for name in keys)
-    for name in prefixes:
-        yield prefix + name, True
-        if not store.is_loop(prefix + name):
-            yield from _local_entries(scan, store, f"{prefix}{name}/")
+    pending = [prefix]
+    while pending:
+        folder = pending.pop()
+        if folder != prefix:
+            yield folder.removesuffix("/"), True
+        try:
+            keys, prefixes, loops = store.list_entries(folder)
+        except StoreError as error:
+            scan.problems.append(Problem("unreadable", scan.path, folder, str(error)))
+            continue
+        yield from ((folder + name, False) for name in keys)
+        yield from ((folder + name, True) for name in loops)
+        pending += [f"{folder}{name}/" for name in reversed(prefixes)]
 
 
 def _owner(scan: Scan, folder: str) -> str | None:

@@ -5,6 +5,7 @@ import struct
 import numpy as np
 import pytest
 
+import zarrdask
 from tests.contracts.codec import check_array_bytes, check_json, check_value
 from tests.covering import for_each
 from tests.documents import BIG, CRC32C, LITTLE, crc32c, shard_index, sharding
@@ -325,3 +326,8 @@ def test_an_unknown_inner_codec_is_named():
 def test_the_checksum_of_the_index_is_that_of_its_bytes():
     data = good()
     assert data[-4:] == crc32c(data[32:-4])
+
+
+def test_more_chunks_than_an_index_can_have():
+    with pytest.raises(UnsupportedError, match="inner chunks"):
+        zarrdask.create_array({}, shape=2**41, dtype="u1", chunks=1, shards=2**40)

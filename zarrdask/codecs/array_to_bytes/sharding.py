@@ -25,7 +25,14 @@ from zarrdask.codecs.registry import parse_codecs
 from zarrdask.codecs.shard_index import MISSING, ShardIndex
 from zarrdask.compliance import report_deviation
 from zarrdask.dtypes.fill_values import only_fill
-from zarrdask.errors import CodecError, MetadataError, TruncatedError, ZarrdaskError, one_of
+from zarrdask.errors import (
+    CodecError,
+    MetadataError,
+    TruncatedError,
+    UnsupportedError,
+    ZarrdaskError,
+    one_of,
+)
 from zarrdask.grids.base import Shape, parse_lengths
 from zarrdask.grids.regular import RegularGrid
 from zarrdask.indexing.projection import Projection, Request, permute, project
@@ -33,6 +40,9 @@ from zarrdask.indexing.selection import whole_region
 from zarrdask.runtime import buffers
 from zarrdask.runtime.turns import in_turns
 from zarrdask.storage.byte_ranges import Range, Value
+
+#: The largest number of inner chunks in a shard: an index of 1 GiB.
+_MAX_CHUNKS = 2**26
 
 
 @dataclass(frozen=True)
@@ -107,6 +117,8 @@ class Shard(Serializer):
     ------
     MetadataError
         If the inner chunks don't divide the shard, or the index has no fixed size.
+    UnsupportedError
+        If there are more inner chunks than an index in memory can have.
     """
 
     def __init__(self, codec: ShardingCodec, spec: ChunkSpec) -> None:
@@ -119,6 +131,14 @@ class Shard(Serializer):
                 key="sharding_indexed.chunk_shape",
                 found=list(codec.chunk_shape),
                 expected=f"divisors of {list(spec.shape)}",
+            )
+        if self.grid.size > _MAX_CHUNKS:
+            raise UnsupportedError(
+                "the index of a shard is read as a whole, which is not possible with so many inner "
+                "chunks",
+                key="sharding_indexed.chunk_shape",
+                found=f"{self.grid.size} chunks in a shard",
+                expected=f"at most {_MAX_CHUNKS}",
             )
         self.chunks = Pipeline(
             codec.codecs, ChunkSpec(codec.chunk_shape, spec.dtype, spec.fill_value)

@@ -4,6 +4,7 @@ import os
 from contextlib import ExitStack
 
 from zarrdask.errors import StoreError
+from zarrdask.storage.open_file import READ
 from zarrdask.storage.system import IS_WINDOWS
 
 
@@ -43,7 +44,7 @@ def _lock_beside(path: str, stack: ExitStack) -> None:
 def _lock_file(path: str, stack: ExitStack) -> None:
     import fcntl
 
-    file = stack.enter_context(open(path, "rb"))  # noqa: SIM115
+    file = stack.enter_context(os.fdopen(os.open(path, READ), "rb"))
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:

@@ -1,6 +1,7 @@
 """The files of zip archives, read in parts; those on a local disk."""
 
 import os
+import stat
 from typing import Protocol
 from weakref import finalize
 
@@ -8,10 +9,8 @@ from zarrdask.errors import StoreError
 from zarrdask.storage.base import Scratch, StoredValue
 from zarrdask.storage.byte_ranges import Value
 from zarrdask.storage.local import LocalStore
-from zarrdask.storage.open_file import OpenFile
-from zarrdask.storage.system import IS_WINDOWS, flags
-
-_READ = flags("O_RDONLY", "O_BINARY")
+from zarrdask.storage.open_file import NOT_REGULAR, READ, OpenFile
+from zarrdask.storage.system import IS_WINDOWS
 
 
 class ArchiveFile(Protocol):
@@ -43,9 +42,11 @@ class LocalFile:
         self._may_change = may_change
         self._fd = -1
         if not IS_WINDOWS:
-            self._fd = os.open(path, _READ)
+            self._fd = os.open(path, READ)
             finalize(self, os.close, self._fd)
         status = self._status()
+        if not stat.S_ISREG(status.st_mode) and path != os.devnull:
+            raise StoreError(NOT_REGULAR, key=path)
         self.size, self.stamp = status.st_size, stamp_of(status)
 
     def _status(self) -> os.stat_result:
