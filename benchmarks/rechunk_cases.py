@@ -13,8 +13,8 @@ import numpy as np
 from benchmarks.rechunkers import Copy, Counted, TooLittleMemoryError, Work, count, cubed, rechunker
 from benchmarks.rows import Shape
 from zarrdask.display.words import byte_size, counted
+from zarrdask.grids.axis import Even
 from zarrdask.plan.rechunk import schemes
-from zarrdask.plan.regions import edges_within
 from zarrdask.plan.strategies import FAR, HANDED_FAR, HANDED_NEAR, NEAR, Costs, Grids, Scheme
 
 MIB, GIB = 2**20, 2**30
@@ -108,7 +108,8 @@ def ours(case: Case) -> Scheme:
 def plans(case: Case) -> list[Scheme]:
     """Return the ways that zarrdask may go, the best first."""
     work, far = case.work, case.request == FAR
-    grids = Grids(work.shape, work.itemsize, work.source, work.target)
+    axes = (tuple(map(Even, work.shape, chunks)) for chunks in (work.source, work.target))
+    grids = Grids(work.itemsize, *axes)
     costs = Costs(work.memory, THREADS, case.processes, case.request)
     if case.processes > 1:
         network = HANDED_FAR if far else HANDED_NEAR
@@ -122,7 +123,7 @@ def again(work: Work, plan: Scheme) -> int:
     for regions, length, n in zip(
         plan.stages[0].regions.edges, work.source, work.shape, strict=True
     ):
-        chunks = edges_within(length, n)
+        chunks = Even(n, length).edges
         last = np.searchsorted(regions, chunks[1:], "left")
         found *= int((last - np.searchsorted(regions, chunks[:-1], "right") + 1).max())
     return found

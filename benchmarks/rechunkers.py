@@ -13,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.rows import Shape
-from zarrdask.plan.regions import choice, edges_within, pieces_between
+from zarrdask.grids.axis import Even
+from zarrdask.plan.regions import choice, pieces_between
 
 #: What cubed holds of a block: two arrays, a buffer each to read and to write, and one more.
 _COPIES = 5
@@ -96,7 +97,7 @@ def _count(work: Work, copy: Copy) -> tuple[int, int, int]:
 def _touched(shape: Shape, tasks: Shape, chunks: Shape) -> tuple[int, int]:
     """Return how many elements have the chunks that tasks meet, and how many these are."""
     axes = [
-        choice(edges_within(task, n), edges_within(chunk, n))
+        choice(Even(n, task).edges, Even(n, chunk).edges)
         for n, task, chunk in zip(shape, tasks, chunks, strict=True)
     ]
     return prod(axis.covered for axis in axes), prod(axis.overlapped for axis in axes)
@@ -106,7 +107,7 @@ def _whole(shape: Shape, tasks: Shape, chunks: Shape) -> tuple[int, int]:
     """Return how many elements have the chunks that lie wholly in a task; how many these are."""
     elements = number = 1
     for n, task, chunk in zip(shape, tasks, chunks, strict=True):
-        edges = edges_within(chunk, n)
+        edges = Even(n, chunk).edges
         inside = edges[:-1] // task == (edges[1:] - 1) // task
         elements *= int(np.diff(edges)[inside].sum())
         number *= int(np.count_nonzero(inside))
@@ -115,7 +116,7 @@ def _whole(shape: Shape, tasks: Shape, chunks: Shape) -> tuple[int, int]:
 
 def _meeting(chunk: int, task: int, size: int) -> np.ndarray:
     """Return how many tasks meet each chunk along an axis."""
-    edges = edges_within(chunk, size)
+    edges = Even(size, chunk).edges
     found: np.ndarray = (edges[1:] - 1) // task - edges[:-1] // task + 1
     return found
 
@@ -235,7 +236,7 @@ def _aligned(shape: Shape, read: Shape, after: Shape) -> Shape:
 def _pieces(shape: Shape, one: Shape, other: Shape) -> int:
     """Return into how many pieces two shapes of blocks cut an array together."""
     return prod(
-        pieces_between(edges_within(a, n), edges_within(b, n))
+        pieces_between(Even(n, a).edges, Even(n, b).edges)
         for n, a, b in zip(shape, one, other, strict=True)
     )
 

@@ -14,7 +14,7 @@ from zarrdask.codecs.base import Configurable
 from zarrdask.codecs.registry import CODECS
 from zarrdask.dtypes.base import DataType
 from zarrdask.dtypes.registry import DATA_TYPES
-from zarrdask.grids.base import GRIDS, ChunkGridClass
+from zarrdask.grids.base import GRIDS, ChunkGrid
 from zarrdask.grids.keys import KEY_ENCODINGS, ChunkKeyEncoding
 from zarrdask.metadata.rules import EXTENSIONS
 from zarrdask.storage.transformers import TRANSFORMERS, TransformerClass
@@ -39,7 +39,7 @@ def data_type(name: str, data_type: type[DataType]) -> None:
     DATA_TYPES.register(name, data_type)
 
 
-def chunk_grid(name: str, grid: type[ChunkGridClass]) -> None:
+def chunk_grid(name: str, grid: type[ChunkGrid]) -> None:
     """Make a chunk grid class known under a name; see `zarrdask.grids.base.ChunkGrid`."""
     GRIDS.register(name, grid)
 

@@ -11,6 +11,7 @@ from dask.array.optimization import optimize
 from dask.highlevelgraph import HighLevelGraph
 
 import zarrdask
+from tests.axes import axis_of
 from tests.covering import for_each
 from tests.graph.counting import CountingStore
 from zarrdask.graph.missing import blocks_with_data
@@ -234,10 +235,10 @@ def test_a_store_that_can_not_be_listed_is_an_error():
 def test_blocks_between_units():
     is_stored = np.array([False, True, False, False])
     # |0 1 2|3 4 5|6 7 8|9 10 11|, and blocks of a region with a step.
-    found = blocks_with_data(is_stored, (3,), (slice(1, 12, 2),), ((1, 1, 1, 0, 3),))
+    found = blocks_with_data(is_stored, (axis_of(3),), (slice(1, 12, 2),), ((1, 1, 1, 0, 3),))
     assert found.tolist() == [False, True, True, False, False]
     edges = np.array([0, 2, 7, 12])
-    found = blocks_with_data(is_stored[:3], (edges,), (slice(0, 12, 1),), ((2, 1, 4, 5),))
+    found = blocks_with_data(is_stored[:3], (axis_of(edges),), (slice(0, 12, 1),), ((2, 1, 4, 5),))
     assert found.tolist() == [False, True, True, False]
 
 

@@ -176,5 +176,5 @@ def test_too_many_chunks_to_count():
 def test_a_chunk_that_very_many_tasks_read():
     metadata = zarrdask.create_array({}, shape=8, dtype="i1", chunks=8).metadata
     regions = ((slice(0, 1, 1),),) * 2**16
-    reads = ReadCounts("here", metadata, (8,), (8,), regions)
+    reads = ReadCounts("here", metadata, metadata.grid.axes, metadata.grid.axes, regions)
     assert (reads.chunks, reads.repeated, reads.count_at((0,))) == (1, 1, 2**16)

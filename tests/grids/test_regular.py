@@ -1,5 +1,7 @@
 """Regular grids, and grids by name."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,7 +11,8 @@ import zarrdask
 from tests.covering import for_each
 from tests.documents import stored, v3
 from zarrdask.errors import MetadataError, UnsupportedError
-from zarrdask.grids.base import GRIDS, extents, parse_grid
+from zarrdask.grids.axis import Even, axis_of
+from zarrdask.grids.base import GRIDS, ChunkGrid, parse_grid
 from zarrdask.grids.rectilinear import RectilinearGrid
 from zarrdask.grids.regular import RegularGrid
 
@@ -72,7 +75,7 @@ def test_chunks_that_do_not_fit_the_array_are_an_error(shape, chunk_shape):
 def test_all_chunks_have_the_shape(axes):
     grid = RegularGrid(tuple(n for n, _ in axes), tuple(c for _, c in axes))
     assert grid.is_regular
-    assert grid.axes == grid.chunk_shape
+    assert grid.axes == tuple(map(Even, grid.shape, grid.chunk_shape))
     assert {grid.shape_of(index) for index in grid.indices()} <= {grid.chunk_shape}
 
 
@@ -121,29 +124,21 @@ def test_an_unknown_grid_is_named():
         (RectilinearGrid((5, 0), ((1, 4, 9), 3)), ((1, 4), (0,))),
     ],
 )
-def test_extents_are_what_chunks_hold_of_the_array(grid, expected):
-    assert extents(grid) == expected
+def test_chunks_are_what_chunks_hold_of_the_array(grid, expected):
+    assert grid.chunks == expected
 
 
-class Growing:
+@dataclass(frozen=True)
+class Growing(ChunkGrid):
     """A grid of one axis by somebody else: chunks of 1, 2, 3 ... elements."""
 
-    is_regular = False
-
-    def __init__(self, shape):
-        self.shape = shape
-        ends = [0]
-        while ends[-1] < shape[0]:
-            ends.append(ends[-1] + len(ends))
-        self.axes = (np.array(ends),)
-        self.counts = (len(ends) - 1,)
-        self.chunk_shape = self.counts
-        self.size = self.counts[0]
-
-    def __eq__(self, other):
-        return isinstance(other, Growing) and self.shape == other.shape
-
-    __hash__ = None
+    @property
+    def axes(self):
+        [size] = self.shape
+        lengths = []
+        while sum(lengths) < size:
+            lengths.append(len(lengths) + 1)
+        return (axis_of(size, lengths),)
 
     @classmethod
     def from_configuration(cls, configuration, shape):
@@ -151,15 +146,6 @@ class Growing:
 
     def to_json(self):
         return {"name": "example.growing"}
-
-    def indices(self):
-        return ((i,) for i in range(self.size))
-
-    def start(self, index):
-        return (int(self.axes[0][index[0]]),)
-
-    def shape_of(self, index):
-        return (index[0] + 1,)
 
     def resize(self, shape):
         return Growing(shape)

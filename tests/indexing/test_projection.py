@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import selections
-from zarrdask.indexing.projection import Points, axis_parts, numpy_index, project
+from tests.axes import axes_of, axis_of
+from zarrdask.indexing.projection import Points, numpy_index, project
 from zarrdask.indexing.selection import basic, pointwise
 
 
@@ -33,7 +34,7 @@ def check(request, case, expected):
     shape, chunks, edges = case
     values = np.arange(np.prod(shape, dtype=int)).reshape(shape)
     out = np.full(expected.shape, -1)
-    cuts = project(request, chunks)
+    cuts = project(request, axes_of(chunks, shape))
     assert len(set(cuts.indices)) == len(cuts.indices)
     for index, inside, outside in zip(*cuts, strict=True):
         assert all(type(i) is int for i in index)
@@ -79,7 +80,7 @@ def test_points_are_found_in_their_chunks(case, data):
 @given(axes())
 def test_whole_chunks_are_told_from_parts(case):
     shape, chunks, edges = case
-    cuts = project(tuple(slice(0, n, 1) for n in shape), chunks)
+    cuts = project(tuple(slice(0, n, 1) for n in shape), axes_of(chunks, shape))
     for index, inside in zip(cuts.indices, cuts.insides, strict=True):
         ends = [e[i + 1] for e, i in zip(edges, index, strict=True)]
         assert (inside is None) == all(end <= n for end, n in zip(ends, shape, strict=True))
@@ -87,7 +88,7 @@ def test_whole_chunks_are_told_from_parts(case):
 
 def test_a_slice_with_a_long_step_passes_over_chunks():
     edges = np.array([0, 2, 3, 4, 9, 10])
-    result = [(p.chunk, p.inside, p.outside) for p in axis_parts(slice(1, 10, 4), edges)]
+    result = [(p.chunk, p.inside, p.outside) for p in axis_of(edges).parts(slice(1, 10, 4))]
     assert result == [
         (0, slice(1, 2, 4), slice(0, 1, 1)),
         (3, slice(1, 5, 4), slice(1, 2, 1)),
@@ -96,7 +97,7 @@ def test_a_slice_with_a_long_step_passes_over_chunks():
 
 
 def test_ordered_entries_stay_together():
-    cuts = project((slice(0, 7, 1),), (np.array([0, 3, 4, 7]),))
+    cuts = project((slice(0, 7, 1),), (axis_of(np.array([0, 3, 4, 7])),))
     lengths = {0: 3, 1: 1, 2: 3}
     result = cuts.ordered(lambda index: lengths[index[0]])
     assert result.indices == [(1,), (0,), (2,)]
@@ -106,4 +107,4 @@ def test_ordered_entries_stay_together():
 
 @pytest.mark.parametrize("axis", [4, np.array([0, 1, 4, 8])])
 def test_an_empty_slice_meets_nothing(axis):
-    assert axis_parts(slice(3, 3, 1), axis) == []
+    assert axis_of(axis, 8).parts(slice(3, 3, 1)) == []

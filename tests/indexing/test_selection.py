@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import selections
+from tests.axes import axes_of, axis_of
 from tests.covering import for_each
 from zarrdask.errors import SelectionError
-from zarrdask.indexing.projection import Points, axis_parts, numpy_index, permute, project
+from zarrdask.indexing.projection import Points, numpy_index, permute, project
 from zarrdask.indexing.selection import (
     basic,
     is_basic,
@@ -37,7 +38,7 @@ def gather(array, request, chunks, shape):
     stored = padded(array, chunks)
     out = np.zeros(shape, array.dtype)
     filled = np.zeros(shape, int)
-    cuts = project(request, chunks)
+    cuts = project(request, axes_of(chunks, array.shape))
     assert len(set(cuts.indices)) == len(cuts.indices)
     for index, inside, outside in zip(*cuts, strict=True):
         chunk = stored[tuple(slice(i * c, (i + 1) * c) for i, c in zip(index, chunks, strict=True))]
@@ -86,7 +87,7 @@ def test_parts_of_a_slice_are_its_elements_in_order(size, chunk, data):
     index = data.draw(st.slices(size))
     taken = range(*index.indices(size))
     [pick] = basic(index, (size,)).picks
-    result = axis_parts(pick, chunk)
+    result = axis_of(chunk, size).parts(pick)
     elements = [p.chunk * chunk + n for p in result for n in range(chunk)[p.inside]]
     assert elements == sorted(taken)
     assert [n for p in result for n in range(len(taken))[p.outside]] == list(range(len(taken)))
@@ -99,7 +100,7 @@ def test_parts_of_a_slice_are_its_elements_in_order(size, chunk, data):
 @given(st.integers(1, 40), st.integers(1, 12), st.data())
 def test_parts_of_positions_are_those_positions(size, chunk, data):
     taken = np.array(data.draw(st.lists(st.integers(0, size - 1), max_size=20)), np.intp)
-    outcome = axis_parts(taken, chunk)
+    outcome = axis_of(chunk, size).parts(taken)
     result = np.full(len(taken), -1)
     for p in outcome:
         assert (result[p.outside] == -1).all()
@@ -109,12 +110,14 @@ def test_parts_of_positions_are_those_positions(size, chunk, data):
 
 
 def test_a_part_knows_whether_it_is_the_whole_chunk():
-    assert [p.whole for p in axis_parts(slice(2, 10, 1), 4)] == [False, True, False]
-    assert [p.whole for p in axis_parts(slice(0, 8, 2), 4)] == [False, False]
+    assert [p.whole for p in axis_of(4, 10).parts(slice(2, 10, 1))] == [False, True, False]
+    assert [p.whole for p in axis_of(4, 8).parts(slice(0, 8, 2))] == [False, False]
 
 
 def test_planning_costs_the_chunks_that_are_met_not_those_there_are():
-    cuts = project((slice(10**12, 10**12 + 3, 1), slice(5, 6, 1)), (2, 10**6))
+    cuts = project(
+        (slice(10**12, 10**12 + 3, 1), slice(5, 6, 1)), axes_of((2, 10**6), (10**13, 10**7))
+    )
     assert cuts.indices == [(5 * 10**11, 0), (5 * 10**11 + 1, 0)]
 
 

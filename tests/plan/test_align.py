@@ -8,8 +8,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.axes import axes_of, axis_of
 from tests.covering import for_each
-from zarrdask.plan.align import auto_block, blocks_of, even, join, offset_blocks, shorten, snap
+from zarrdask.plan import align
+from zarrdask.plan.align import auto_block
+
+
+def snap(blocks, start, units):
+    """Snap blocks to units of a length, or with these boundaries."""
+    return align.snap(blocks, start, axis_of(units, start + sum(blocks)))
+
+
+def shorten(blocks, start, units, most):
+    """Shorten blocks on units, as for `snap`."""
+    ends = [first + sum(lengths) for first, lengths in zip(start, blocks, strict=True)]
+    return align.shorten(blocks, start, axes_of(units, ends), most)
 
 
 def edges(start, lengths):
@@ -65,28 +78,6 @@ def test_snapping_goes_to_the_nearer_boundary():
 @pytest.mark.parametrize("blocks", [(0,), (0, 0)])
 def test_an_empty_axis_stays_empty(blocks):
     assert sum(snap(blocks, 0, 4)) == 0
-
-
-@given(st.integers(0, 60), st.integers(0, 60), st.integers(1, 20))
-def test_offset_blocks_lie_at_multiples_and_cover_the_stretch(start, size, length):
-    found = offset_blocks(start, size, length)
-    assert sum(found) == size
-    inner = edges(start, found)[1:-1]
-    assert all(at % length == 0 for at in inner)
-    assert all(0 < n <= length for n in found) or found == (0,)
-
-
-@given(st.integers(0, 60), st.integers(1, 20))
-def test_even_lengths_but_for_the_last(size, length):
-    found = even(size, length)
-    assert sum(found) == size
-    assert set(found[:-1]) <= {length}
-    assert 0 < found[-1] <= length or found == (0,)
-
-
-def test_axes_are_cut_into_units():
-    assert tuple(map(even, (5, 4, 0), (2, 4, 3))) == ((2, 2, 1), (4,), (0,))
-    assert tuple(map(even, (), ())) == ()
 
 
 shapes = st.lists(st.tuples(st.integers(1, 300), st.integers(1, 40), st.integers(1, 4)), max_size=3)
@@ -303,37 +294,3 @@ def test_even_and_uneven_units_are_shortened_alike():
         for most in range(1, 60):
             even_units = shorten(blocks, (start,), (4,), most)
             assert even_units == shorten(blocks, (start,), (boundaries,), most)
-
-
-@given(uneven(), st.integers(1, 30))
-def test_joined_units_are_no_longer_than_the_length_unless_one_is(case, length):
-    boundaries = case[0]
-    [found] = join([boundaries], (length,))
-    assert set(found.tolist()) <= set(boundaries.tolist())
-    assert (found[0], found[-1]) == (boundaries[0], boundaries[-1])
-    units = set(pairwise(boundaries.tolist()))
-    for block in pairwise(found.tolist()):
-        assert block[1] - block[0] <= length or block in units
-    # As many as fit: the unit after a block would make it too long.
-    for start, end in pairwise(found.tolist()[:-1]):
-        following = boundaries[np.searchsorted(boundaries, end) + 1]
-        assert following - start > length
-
-
-def test_even_axes_are_joined_to_the_length():
-    assert join([4, 6], (8, 6)) == (8, 6)
-
-
-@given(uneven(), st.integers(1, 5))
-def test_blocks_of_a_pick_hold_what_lies_in_each_unit(case, step):
-    boundaries, start, end = case
-    picked = range(start, end, step)
-    expected = [sum(a <= i < b for i in picked) for a, b in pairwise(boundaries.tolist())]
-    assert blocks_of(slice(start, end, step), boundaries) == tuple(n for n in expected if n)
-
-
-@given(st.integers(0, 30), st.integers(0, 30), st.integers(1, 5), st.integers(1, 9))
-def test_blocks_of_a_pick_of_even_units(start, size, step, length):
-    pick = slice(start, start + size, step)
-    boundaries = np.arange(100) * length
-    assert blocks_of(pick, length) == blocks_of(pick, boundaries)

@@ -51,7 +51,7 @@ def test_along_other_axes_a_unit_that_is_whole_is_drawn():
 @given(plans(least=1))
 def test_few_units_are_all_drawn(found):
     for axis in found.axes:
-        assert len(shown(axis)) == min(axis.last + 1, 20) or axis.last >= 20
+        assert len(shown(axis)) == min(axis.units.count, 20) or axis.units.count > 20
 
 
 def test_of_many_units_the_first_the_last_and_those_where_blocks_meet_are_drawn():
@@ -74,7 +74,7 @@ def test_units_around_a_region_are_drawn():
 def test_slots_lie_side_by_side_and_have_the_whole_axis(found):
     for axis in found.axes:
         slots = strip(axis, "x").slots
-        assert (slots[0].begin, slots[-1].end) == (0, axis.size)
+        assert (slots[0].begin, slots[-1].end) == (0, axis.units.size)
         assert all(a.end == b.begin for a, b in pairwise(slots))
 
 
@@ -82,7 +82,7 @@ def test_slots_lie_side_by_side_and_have_the_whole_axis(found):
 def test_blocks_that_can_be_seen_are_told(found):
     for axis in found.axes:
         drawn = strip(axis, "x")
-        if axis.last < 20:
+        if axis.units.count <= 20:
             assert drawn.edges == tuple(axis.block_edges.tolist())
             assert drawn.sources == tuple(pairwise(axis.source_edges.tolist()))
 

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.axes import grids_of
 from tests.covering import for_each
 from zarrdask.errors import MetadataError
 from zarrdask.plan.rechunk import schemes
-from zarrdask.plan.regions import edges_within
 from zarrdask.plan.report import PlanReport
-from zarrdask.plan.strategies import Costs, Grids
+from zarrdask.plan.strategies import Costs
 
 KIB, MIB, GIB, TIB = 2**10, 2**20, 2**30, 2**40
 
@@ -36,7 +36,7 @@ def jobs(draw, moves=(None,)):
     shape = tuple(draw(st.integers(0, (0, 60, 20, 8, 5)[ndim])) for _ in range(ndim))
     source = tuple(draw(axes(size)) for size in shape)
     target = tuple(draw(axes(size)) for size in shape)
-    grids = Grids(
+    grids = grids_of(
         shape, draw(st.sampled_from([1, 2, 4, 8, 16])), source, target, draw(st.sampled_from(moves))
     )
     costs = Costs(
@@ -61,13 +61,9 @@ def smallest(grids, costs):
     return 0
 
 
-def pieces(axes, shape):
-    """Return the chunks of a grid as far as the array goes: by counting."""
-    found = []
-    for axis, size in zip(axes, shape, strict=True):
-        ends = range(0, size, axis) if isinstance(axis, int) else [e for e in axis if e < size]
-        found.append(list(pairwise([*map(int, ends), size])))
-    return list(product(*found))
+def pieces(axes):
+    """Return the chunks of a grid as far as the array goes."""
+    return list(product(*(list(pairwise(axis.edges.tolist())) for axis in axes)))
 
 
 def regions(cutting):
@@ -92,11 +88,11 @@ def elements(box):
     return prod(stop - start for start, stop in box)
 
 
-def is_made_of(cutting, axes, shape):
+def is_made_of(cutting, axes):
     """Whether the boundaries of regions are boundaries of chunks."""
     return all(
-        set(edges.tolist()) <= set(edges_within(axis, size).tolist())
-        for edges, axis, size in zip(cutting.edges, axes, shape, strict=True)
+        set(edges.tolist()) <= set(axis.edges.tolist())
+        for edges, axis in zip(cutting.edges, axes, strict=True)
     )
 
 
@@ -132,7 +128,7 @@ def test_who_writes_the_target_has_whole_units_of_it(job):
     for scheme in schemes(grids, costs):
         last = scheme.stages[-1]
         assert last.writes == "target"
-        assert is_made_of(last.regions, grids.target, grids.shape)
+        assert is_made_of(last.regions, grids.target)
 
 
 @given(jobs())
@@ -144,13 +140,13 @@ def test_of_several_passes_the_first_reads_whole_pieces_and_each_the_next_ones_p
         assert reads == ["source", *["packed"] * (len(reads) - 1)]
         assert writes == [*["packed"] * (len(reads) - 1), "target"]
         if len(reads) > 1:
-            assert is_made_of(scheme.stages[0].regions, grids.source, grids.shape)
+            assert is_made_of(scheme.stages[0].regions, grids.source)
 
 
 @given(jobs())
 def test_requests_and_bytes_are_what_one_counts(job):
     grids, costs = job
-    source, target = pieces(grids.source, grids.shape), pieces(grids.target, grids.shape)
+    source, target = pieces(grids.source), pieces(grids.target)
     for scheme in schemes(grids, costs):
         before = source
         for at, stage in enumerate(scheme.stages):
@@ -225,9 +221,7 @@ def test_where_memory_holds_the_array_each_byte_is_moved_once(job):
     best = schemes(grids, costs._replace(memory=enough, threads=1, processes=1))[0]
     assert best.name == "one pass"
     assert best.moved == 2 * grids.nbytes
-    assert best.requests == len(pieces(grids.source, grids.shape)) + len(
-        pieces(grids.target, grids.shape)
-    )
+    assert best.requests == len(pieces(grids.source)) + len(pieces(grids.target))
 
 
 def large():
@@ -249,7 +243,7 @@ def large():
             others = prod(lengths) // lengths[grow]
             lengths[grow] = min(shape[grow], max(lengths[grow], 250_000 // others))
             grids.append(tuple(lengths))
-        return Grids(shape, 8, *grids)
+        return grids_of(shape, 8, *grids)
 
     return draw_job()
 
@@ -274,10 +268,10 @@ def test_bytes_are_moved_by_tasks_of_whole_units(job):
     assert scheme.name == "bytes as they are"
     assert stage.moves == grids.moves
     assert scheme.moved == 2 * grids.nbytes
-    assert is_made_of(stage.regions, grids.target, grids.shape)
+    assert is_made_of(stage.regions, grids.target)
     assert stage.peak * stage.costs.at_once <= costs.memory
-    units = len(pieces(grids.target, grids.shape))
-    parts = units if grids.moves == "units" else len(pieces(grids.source, grids.shape))
+    units = len(pieces(grids.target))
+    parts = units if grids.moves == "units" else len(pieces(grids.source))
     assert stage.requests == units + parts
 
 
@@ -299,27 +293,27 @@ CLASSIC = {
 @for_each("case", CLASSIC.values())
 def test_two_passes_are_enough_of_classic_cases(case):
     shape, itemsize, source, target, memory = case
-    best = schemes(Grids(shape, itemsize, source, target), Costs(memory, 2))[0]
+    best = schemes(grids_of(shape, itemsize, source, target), Costs(memory, 2))[0]
     assert best.name in ("one pass", "two passes")
     assert best.moved <= 4 * prod(shape) * itemsize
 
 
 def test_what_is_aligned_takes_one_pass_whatever_the_memory():
-    grids = Grids((10**6, 10**4), 8, (1000, 100), (3000, 100))
+    grids = grids_of((10**6, 10**4), 8, (1000, 100), (3000, 100))
     best = schemes(grids, Costs(40 * MIB))[0]
     assert (best.name, best.moved) == ("one pass", 2 * grids.nbytes)
 
 
 def test_far_away_a_request_costs_more_so_that_there_are_fewer():
     shape, itemsize, source, target, memory = CLASSIC["era5 in all time"]
-    grids = Grids(shape, itemsize, source, target)
+    grids = grids_of(shape, itemsize, source, target)
     near, far = (schemes(grids, Costs(memory, request=cost))[0] for cost in (2**15, 2**19))
     assert (near.name, far.name) == ("two passes", "three passes")
     assert far.requests < near.requests / 10
 
 
 def test_several_workers_have_something_to_do():
-    grids = Grids((400, 400), 8, (1, 400), (400, 1))
+    grids = grids_of((400, 400), 8, (1, 400), (400, 1))
     tasks = [schemes(grids, Costs(8 * MIB, processes=n))[0].stages[-1].tasks for n in (1, 4)]
     assert tasks[0] == 1
     assert tasks[1] % 4 == 0
@@ -347,7 +341,7 @@ class TestReport:
         for stage in range(-1, len(way.stages)):
             assert found.svg(stage).startswith("<svg")
 
-    WIDE = (Grids((4096, 4096), 8, (1, 4096), (4096, 1)), Costs(4 * MIB))
+    WIDE = (grids_of((4096, 4096), 8, (1, 4096), (4096, 1)), Costs(4 * MIB))
 
     def test_it_says_in_numbers_why(self):
         found = report(self.WIDE)
@@ -382,11 +376,11 @@ class TestReport:
         assert "source and target have the same encoded bytes" in str(found)
 
     def test_a_drawing_shows_what_is_read_and_written(self):
-        found = report((Grids((8, 8), 8, (1, 8), (8, 1)), Costs(400)), "one pass")
+        found = report((grids_of((8, 8), 8, (1, 8), (8, 1)), Costs(400)), "one pass")
         svg = found.svg()
         assert "pass 1 of 1: (8, 8)" in svg
         assert "regions, one task each" in svg
 
     def test_what_is_too_large_is_not_drawn(self):
-        found = report((Grids((10**6,), 8, (1,), (1,)), Costs(MIB)))
+        found = report((grids_of((10**6,), 8, (1,), (1,)), Costs(MIB)))
         assert "<svg" not in found._repr_html_()

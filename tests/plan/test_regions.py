@@ -7,8 +7,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.axes import axis_of
 from tests.covering import for_each
-from zarrdask.plan.regions import Cutting, choice, choices, edges_within, pieces_between
+from zarrdask.plan.regions import Cutting, choice, choices, pieces_between
 
 
 @st.composite
@@ -23,7 +24,7 @@ def axes(draw, size):
 @st.composite
 def edges(draw, size):
     """Boundaries along an axis."""
-    return edges_within(draw(axes(size)), size)
+    return axis_of(draw(axes(size)), size).edges
 
 
 SIZES = st.integers(0, 30)
@@ -42,19 +43,6 @@ def spans(found):
 def overlap(one, other):
     """Whether two spans have an element in common."""
     return max(one[0], other[0]) < min(one[1], other[1])
-
-
-class TestEdges:
-    @given(SIZES.flatmap(lambda size: st.tuples(st.just(size), axes(size))))
-    def test_they_are_those_of_the_chunks_that_lie_in_the_array(self, drawn):
-        size, axis = drawn
-        ends = range(0, size, axis) if isinstance(axis, int) else [e for e in axis if e < size]
-        assert edges_within(axis, size).tolist() == [*ends, size]
-
-    def test_an_axis_without_elements_has_no_chunks(self):
-        assert edges_within(4, 0).tolist() == [0]
-        assert edges_within(0, 0).tolist() == [0]
-        assert edges_within(np.array([0, 0]), 0).tolist() == [0]
 
 
 class TestCutting:
@@ -106,11 +94,11 @@ class TestCutting:
         assert len(cutting.edges) == len(edges)
 
     def test_its_pickle_is_small_however_many_regions_there_are(self):
-        found = Cutting((edges_within(3, 3_000_001), edges_within(7, 7)))
+        found = Cutting.of((axis_of(3, 3_000_001), axis_of(7, 7)))
         assert len(pickle.dumps(found)) < 1000
 
     def test_all_of_a_huge_array_can_be_numbered(self):
-        cutting = Cutting((edges_within(1, 10**6),) * 3)
+        cutting = Cutting.of((axis_of(1, 10**6),) * 3)
         assert cutting.size == 10**18
         assert cutting.index(10**18 - 1) == (10**6 - 1,) * 3
 
@@ -139,8 +127,8 @@ class TestChoices:
     )
     def test_regions_are_whole_units_from_one_each_to_all_in_one(self, drawn, limit):
         size, axis, pieces = drawn
-        units = edges_within(axis, size).tolist()
-        found = choices(axis, size, pieces, limit)
+        units = axis_of(axis, size).edges.tolist()
+        found = choices(axis_of(axis, size), pieces, limit)
         for each in found:
             assert [each.edges[0], each.edges[-1]] == [0, size]
             assert set(each.edges.tolist()) <= set(units)
@@ -152,20 +140,21 @@ class TestChoices:
     @for_each("limit", [4, 10, 60])
     @for_each(("axis", "size"), [(1, 10**5), (70, 10**7), (np.arange(0, 10**5 + 1, 10), 10**5)])
     def test_long_axes_have_no_more_choices_than_may_be(self, axis, size, limit):
-        found = choices(axis, size, edges_within(1000, size), limit)
+        found = choices(axis_of(axis, size), axis_of(1000, size).edges, limit)
         assert 3 <= len(found) <= limit
 
     def test_lengths_that_fit_the_pieces_are_among_them(self):
         # 12 is the least common multiple: regions of so many elements share no piece.
-        lengths = {each.longest for each in choices(4, 1200, edges_within(6, 1200), 60)}
+        found = choices(axis_of(4, 1200), axis_of(6, 1200).edges, 60)
+        lengths = {each.longest for each in found}
         assert {4, 12, 24, 1200} <= lengths
-        for each in choices(4, 1200, edges_within(6, 1200), 60):
+        for each in found:
             if each.longest % 12 == 0:
                 assert each.covered == 1200
 
     def test_irregular_units_are_joined_up_to_a_length(self):
         units = np.array([0, 1, 5, 6, 10, 11, 12, 20, 21, 32])
-        for each in choices(units, 32, edges_within(8, 32), 60):
+        for each in choices(axis_of(units), axis_of(8, 32).edges, 60):
             lengths = np.diff(each.edges)
             # No neighbours could be joined and be no longer than the longest.
             limit = max(each.longest, 11)

@@ -2,13 +2,14 @@
 
 import numpy as np
 
+from tests.axes import grids_of
 from zarrdask.plan.rechunk import schemes
 from zarrdask.plan.report import PlanReport
-from zarrdask.plan.strategies import Costs, Grids
+from zarrdask.plan.strategies import Costs
 
 
 def test_a_pass_that_packs_is_drawn_with_its_pieces_each_owned_by_its_region():
-    grids = Grids((3000, 4000), 8, (100, 4000), (3000, 200))
+    grids = grids_of((3000, 4000), 8, (100, 4000), (3000, 200))
     costs = Costs(28 * 2**20)
     report = PlanReport(grids, costs, tuple(schemes(grids, costs)))
     first, second = (stage.regions for stage in report.scheme.stages)

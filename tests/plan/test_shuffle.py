@@ -6,12 +6,13 @@ import numpy as np
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from tests.axes import grids_of
 from tests.covering import for_each
 from tests.plan.test_rechunk import elements, is_made_of, jobs, met, pieces, regions
 from zarrdask.plan.rechunk import schemes
 from zarrdask.plan.report import PlanReport
 from zarrdask.plan.shuffle import exchanges
-from zarrdask.plan.strategies import FAR, Costs, Grids
+from zarrdask.plan.strategies import FAR, Costs
 
 MIB, GIB = 2**20, 2**30
 NAME = "in the cluster"
@@ -49,11 +50,11 @@ def inside(found, box):
 def test_boxes_end_where_both_grids_have_ends_and_regions_in_boxes(job):
     grids, _, scheme = job
     boxes = scheme.exchange.boxes
-    assert is_made_of(boxes, grids.source, grids.shape)
-    assert is_made_of(boxes, grids.target, grids.shape)
+    assert is_made_of(boxes, grids.source)
+    assert is_made_of(boxes, grids.target)
     read, written = (stage.regions for stage in scheme.stages)
-    assert is_made_of(read, grids.source, grids.shape)
-    assert is_made_of(written, grids.target, grids.shape)
+    assert is_made_of(read, grids.source)
+    assert is_made_of(written, grids.target)
     found = boxes_of(grids, scheme)
     for box, ours, theirs in found:
         assert sum(map(elements, ours)) == sum(map(elements, theirs)) == elements(box)
@@ -65,9 +66,7 @@ def test_boxes_end_where_both_grids_have_ends_and_regions_in_boxes(job):
 def test_each_byte_is_read_once_and_written_once(job):
     grids, _, scheme = job
     assert scheme.moved == 2 * grids.nbytes
-    assert scheme.requests == len(pieces(grids.source, grids.shape)) + len(
-        pieces(grids.target, grids.shape)
-    )
+    assert scheme.requests == len(pieces(grids.source)) + len(pieces(grids.target))
     assert scheme.exchange.pieces == len(met(*(regions(stage.regions) for stage in scheme.stages)))
 
 
@@ -95,7 +94,7 @@ def test_it_prints_and_draws_itself(job):
     assert found._repr_html_().startswith("<table")
 
 
-GRIDS = Grids((256, 1024, 1024), 4, (1, 1024, 1024), (256, 64, 64))
+GRIDS = grids_of((256, 1024, 1024), 4, (1, 1024, 1024), (256, 64, 64))
 
 
 @for_each(
@@ -114,7 +113,7 @@ def test_it_is_taken_where_all_workers_together_hold_a_box(memory, processes, ex
 
 
 def test_longer_arrays_have_more_boxes():
-    grids = Grids((2560, 1024, 1024), 4, (1, 1024, 1024), (256, 64, 64))
+    grids = grids_of((2560, 1024, 1024), 4, (1, 1024, 1024), (256, 64, 64))
     scheme = schemes(grids, Costs(256 * MIB, processes=8, exchanges=True))[0]
     assert scheme.exchange.boxes.counts == (10, 1, 1)
 
@@ -135,7 +134,7 @@ def test_a_network_that_is_slower_than_the_store_is_spared():
 
 
 def test_far_away_it_saves_what_passes_would_store_between():
-    grids = Grids((8760, 721, 1440), 4, (24, 721, 1440), (8760, 10, 10))
+    grids = grids_of((8760, 721, 1440), 4, (24, 721, 1440), (8760, 10, 10))
     costs = Costs(2 * GIB, 2, 40, FAR, copies=2, exchanges=True, network=0.5)
     best, other = schemes(grids, costs)[:2]
     assert (best.name, other.name) == (NAME, "two passes")

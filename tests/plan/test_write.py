@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.axes import axes_of
 from tests.covering import for_each
 from zarrdask.errors import SelectionError
 from zarrdask.plan.write import plan_writes
@@ -30,7 +31,9 @@ def plan(chunks, units, *, shape=None, start=None, dtype="f4", stored=None, name
     """Return the plan of a write to all of an array, or to a part that begins somewhere."""
     lengths = tuple(map(sum, chunks))
     start = start or (0,) * len(lengths)
-    target = Stored(shape or lengths, np.dtype(stored or dtype), SimpleNamespace(axes=units), names)
+    shape = shape or lengths
+    grid = SimpleNamespace(axes=axes_of(units, shape))
+    target = Stored(shape, np.dtype(stored or dtype), grid, names)
     region = tuple(slice(a, a + n, 1) for a, n in zip(start, lengths, strict=True))
     return plan_writes(chunks, np.dtype(dtype), target, region, block_size=size)
 
@@ -40,10 +43,9 @@ def spans(lengths, start):
     return list(pairwise(accumulate(lengths, initial=start)))
 
 
-def unit_spans(axis, size):
+def unit_spans(units):
     """Return where units begin and end, as far as the array goes."""
-    ends = range(0, size + axis, axis) if isinstance(axis, int) else axis.tolist()
-    return [(a, min(b, size)) for a, b in pairwise(ends) if a < size]
+    return list(pairwise(units.edges.tolist()))
 
 
 @st.composite
@@ -78,7 +80,7 @@ def test_each_unit_has_one_owner_and_that_has_all_of_it(found):
     for index in met:
         owner = found.owner(index)
         for axis, unit, block in zip(found.axes, index, owner, strict=True):
-            low, high = unit_spans(axis.units, axis.size)[unit]
+            low, high = unit_spans(axis.units)[unit]
             begin, end = spans(axis.blocks, axis.start)[block]
             assert begin <= max(low, axis.start)
             assert min(high, axis.stop) <= end
@@ -89,7 +91,7 @@ def test_the_units_that_are_met_are_those_of_the_region_and_no_others(found):
     for axis in found.axes:
         meets = [
             number
-            for number, (low, high) in enumerate(unit_spans(axis.units, axis.size))
+            for number, (low, high) in enumerate(unit_spans(axis.units))
             if max(low, axis.start) < min(high, axis.stop)
         ]
         assert list(axis.written) == (meets if axis.start < axis.stop else [])
@@ -105,7 +107,7 @@ def kind_of(found, index):
     """Return what a unit is, and the source blocks it is made of: by looking at them all."""
     part, sources = False, []
     for axis, unit in zip(found.axes, index, strict=True):
-        low, high = unit_spans(axis.units, axis.size)[unit]
+        low, high = unit_spans(axis.units)[unit]
         part |= low < axis.start or high > axis.stop
         met = [
             number
@@ -150,7 +152,7 @@ def test_no_other_boundaries_along_an_axis_move_less(found):
         return sum(max(min(b, d) - max(a, c) for c, d in old) for a, b in spans(blocks, axis.start))
 
     for axis in found.axes:
-        inner = [a for a, _ in unit_spans(axis.units, axis.size) if axis.start < a < axis.stop][:7]
+        inner = [a for a, _ in unit_spans(axis.units) if axis.start < a < axis.stop][:7]
         most = max(
             kept(axis, [b - a for a, b in pairwise([axis.start, *chosen, axis.stop])])
             for count in range(len(inner) + 1)
@@ -164,7 +166,7 @@ def test_blocks_that_lie_right_stay_and_cost_nothing(found):
     again = plan(
         found.blocks,
         tuple(axis.units for axis in found.axes),
-        shape=tuple(axis.size for axis in found.axes),
+        shape=tuple(axis.units.size for axis in found.axes),
         start=tuple(axis.start for axis in found.axes),
     )
     assert again.blocks == found.blocks
@@ -241,7 +243,7 @@ def test_a_block_has_no_more_than_twice_the_largest_that_there_was_or_is_one_uni
     small = plan(
         found.source,
         tuple(axis.units for axis in found.axes),
-        shape=tuple(axis.size for axis in found.axes),
+        shape=tuple(axis.units.size for axis in found.axes),
         start=tuple(axis.start for axis in found.axes),
         size=100,
     )

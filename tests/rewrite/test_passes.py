@@ -12,12 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import zarrdask
+from tests.axes import axis_of
 from tests.covering import for_each
 from tests.storage.faults import Faults, FaultyStore
 from zarrdask.errors import CodecError, StoreError
 from zarrdask.indexing.regions import moved, slabs, tiles, within
 from zarrdask.indexing.selection import region_shape
-from zarrdask.plan.regions import Cutting, edges_within
+from zarrdask.plan.regions import Cutting
 from zarrdask.plan.strategies import Costs, Stage
 from zarrdask.rewrite.passes import PackedRegions, Pass, StoredRegion
 from zarrdask.runtime.workspace import release
@@ -29,7 +30,7 @@ VALUES = np.arange(1, 12 * 10 + 1, dtype="i4").reshape(12, 10)
 
 def cutting(*axes):
     """Return regions of (length, size) along each axis."""
-    return Cutting(tuple(edges_within(*axis) for axis in axes))
+    return Cutting.of([axis_of(*axis) for axis in axes])
 
 
 def stage(regions, threads=1, slab=99, at_once=1, moves=None):
@@ -83,7 +84,7 @@ def cut_axes(draw):
 def test_tiles_are_whole_chunks_and_have_each_element_once(drawn, limit, least):
     axes, region, start = zip(*drawn, strict=True) if drawn else ((), (), ())
     count = np.zeros([pick.stop for pick in region], int)
-    for tile in tiles(region, axes, start, limit, least):
+    for tile in tiles(region, [*map(axis_of, axes)], start, limit, least):
         count[tile] += 1
         chunks = 1
         for axis, pick, whole, by in zip(axes, tile, region, start, strict=True):
@@ -100,14 +101,14 @@ def test_tiles_are_whole_chunks_and_have_each_element_once(drawn, limit, least):
 
 
 def test_far_away_chunks_of_which_little_is_wanted_count_as_a_whole():
-    region, axes = (slice(0, 8, 1), slice(0, 1, 1)), (1, 100)
+    region, axes = (slice(0, 8, 1), slice(0, 1, 1)), (axis_of(1), axis_of(100))
     assert len(list(tiles(region, axes, (0, 0), 8))) == 1
     assert len(list(tiles(region, axes, (0, 0), 8, min_chunk_size=100))) == 8
     assert len(list(tiles(region, axes, (0, 0), 400, min_chunk_size=100))) == 2
 
 
 def test_tiles_join_the_last_axes_first():
-    found = list(tiles((slice(0, 4, 1), slice(0, 8, 1)), (1, 2), (0, 0), 8))
+    found = list(tiles((slice(0, 4, 1), slice(0, 8, 1)), (axis_of(1), axis_of(2)), (0, 0), 8))
     assert found == [(slice(n, n + 1, 1), slice(0, 8, 1)) for n in range(4)]
 
 

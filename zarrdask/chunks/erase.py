@@ -11,8 +11,8 @@ from zarrdask.chunks.inventory import KEYS_PER_CALL, stored_units
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.chunks.write import Beyond, write_region
 from zarrdask.codecs.decode import put_fill
-from zarrdask.grids.base import Axis, Index
-from zarrdask.indexing.projection import chunk_number, chunk_start
+from zarrdask.grids.axis import Axis
+from zarrdask.grids.base import Index
 from zarrdask.indexing.selection import Region, region_shape
 from zarrdask.runtime.locks import ChunkLocks
 from zarrdask.runtime.threads import on_each
@@ -41,19 +41,18 @@ def erase_region(chunks: StoredChunks, region: Region, *, beyond: Beyond = "keep
 
 def covered_units(chunks: StoredChunks, region: Region, beyond: Beyond) -> tuple[range, ...]:
     """Return the numbers of the units along each axis that a region covers."""
-    grid = chunks.metadata.grid
     return tuple(
-        _covered(pick, axis, size if beyond == "fill" else None)
-        for pick, axis, size in zip(region, grid.axes, grid.shape, strict=True)
+        _covered(pick, axis, axis.size if beyond == "fill" else None)
+        for pick, axis in zip(region, chunks.metadata.grid.axes, strict=True)
     )
 
 
 def _covered(pick: slice, axis: Axis, size: int | None) -> range:
     """Return the numbers of the units that a slice covers, up to the length of the axis."""
-    first, last = (int(chunk_number(at, axis)) for at in (pick.start, pick.stop - 1))
-    begin = first if chunk_start(first, axis) == pick.start else first + 1
-    is_whole = pick.stop in (chunk_start(last + 1, axis), size)
-    return range(begin, last + 1 if is_whole else last)
+    numbers = axis.numbers(pick)
+    begin = numbers.start + (axis.start(numbers.start) < pick.start)
+    is_whole = pick.stop in (axis.start(numbers.stop), size)
+    return range(begin, numbers.stop if is_whole else numbers.stop - 1)
 
 
 def _erased(chunks: StoredChunks, covered: tuple[range, ...]) -> Iterator[Index]:
@@ -84,8 +83,8 @@ def _around(region: Region, covered: tuple[range, ...], axes: tuple[Axis, ...]) 
     inner: Region = ()
     for number, (pick, units, axis) in enumerate(zip(region, covered, axes, strict=True)):
         if units:
-            begin = chunk_start(units.start, axis)
-            end = min(chunk_start(units.stop, axis), pick.stop)
+            begin = axis.start(units.start)
+            end = min(axis.start(units.stop), pick.stop)
             sides = slice(pick.start, begin, 1), slice(end, pick.stop, 1)
         else:
             begin = end = pick.start

@@ -14,7 +14,7 @@ from zarrdask.codecs.array_to_bytes.sharding import Shard
 from zarrdask.codecs.byte_source import HeldValue
 from zarrdask.codecs.decode import fill_chunk
 from zarrdask.errors import StoreError, ZarrdaskError
-from zarrdask.grids.base import ChunkGrid, Index, Shape, extent_at
+from zarrdask.grids.base import ChunkGrid, Index, Shape
 from zarrdask.indexing.projection import project
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.runtime.locks import ChunkLocks
@@ -89,7 +89,7 @@ def chunks_with_data(grid: ChunkGrid, arrays: Sequence[StoredChunks]) -> Iterato
             yield from grid.indices()
             return
         for unit in units:
-            indices.update(project(extent_at(own_grid, unit), grid.axes).indices)
+            indices.update(project(own_grid.region(unit), grid.axes).indices)
     yield from sorted(indices)
 
 

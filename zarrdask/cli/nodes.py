@@ -11,7 +11,6 @@ import zarrdask
 from zarrdask.cli.output import one_line
 from zarrdask.display.words import nearest
 from zarrdask.errors import NodeNotFoundError, ZarrdaskError
-from zarrdask.grids.base import extents
 from zarrdask.hierarchy.members import walk_nodes
 from zarrdask.metadata.model import ArrayMetadata, Metadata
 from zarrdask.nodes.array import Array
@@ -101,6 +100,6 @@ def summary(path: str, node: Metadata | ZarrdaskError) -> dict[str, Any]:
         "kind": "array",
         "shape": node.shape,
         "dtype": str(node.dtype),
-        "chunks": extents(node.read_grid),
-        "shards": None if node.shard is None else extents(node.grid),
+        "chunks": node.read_grid.chunks,
+        "shards": None if node.shard is None else node.grid.chunks,
     }

@@ -22,10 +22,10 @@ from zarrdask.codecs.decode import put_fill
 from zarrdask.execution.expressions import EXPRESSIONS
 from zarrdask.execution.handle import Source
 from zarrdask.graph.culling import culled
-from zarrdask.grids.base import Axis, Index, Shape
-from zarrdask.indexing.projection import chunk_number
+from zarrdask.grids.axis import Axis, edges_of
+from zarrdask.grids.base import Index, Shape
 from zarrdask.indexing.selection import Region
-from zarrdask.plan.align import Chunks, edges_of
+from zarrdask.plan.align import Chunks
 
 #: The class of a block that is not the same as others.
 _DISTINCT = -1
@@ -104,8 +104,8 @@ def blocks_with_data(
         edges = pick.start + edges_of(lengths) * pick.step
         # The units of the first element of each block, and after its last one. A block without
         # elements overlaps none.
-        end = chunk_number(edges[1:] - pick.step, axis) + 1
-        spans.append((np.minimum(chunk_number(edges[:-1], axis), end), end))
+        end = axis.number(edges[1:] - pick.step) + 1
+        spans.append((np.minimum(axis.number(edges[:-1]), end), end))
     counts = is_stored[tuple(slice(first.min(), end.max()) for first, end in spans)]
     for number, (first, end) in enumerate(spans):
         before = np.insert(np.cumsum(counts, axis=number), 0, 0, axis=number)

@@ -4,11 +4,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from zarrdask.errors import MetadataError, SelectionError
+from zarrdask.grids.axis import Even
 from zarrdask.grids.base import Shape
 from zarrdask.indexing.selection import Region, find_region, region_shape
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.metadata.options import GridLike
-from zarrdask.plan.align import Chunks, even
+from zarrdask.plan.align import Chunks
 
 
 def known_blocks(shape: Shape, chunks: Any) -> Chunks:
@@ -28,7 +29,7 @@ def known_blocks(shape: Shape, chunks: Any) -> Chunks:
             expected=f"lengths along {len(shape)} axes",
         )
     lists = [
-        list(axis) if isinstance(axis, Iterable) else even(size, axis)
+        list(axis) if isinstance(axis, Iterable) else Even(size, axis).blocks(slice(0, size, 1))
         for size, axis in zip(shape, axes, strict=True)
     ]
     if any(n != n for axis in lists for n in axis):  # noqa: PLR0124 - NaN is a length that Dask doesn't know

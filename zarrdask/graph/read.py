@@ -18,9 +18,10 @@ from zarrdask.execution.expressions import EXPRESSIONS
 from zarrdask.execution.handle import Handle, Source, compose_axis
 from zarrdask.graph.missing import read_layer
 from zarrdask.graph.optimization import register
-from zarrdask.grids.base import Axis, Shape
+from zarrdask.grids.axis import Axis, edges_of
+from zarrdask.grids.base import Shape
+from zarrdask.grids.regular import RegularGrid
 from zarrdask.hierarchy.find import version_stamp
-from zarrdask.indexing.projection import chunk_number
 from zarrdask.indexing.selection import (
     Region,
     axis_number,
@@ -36,7 +37,7 @@ from zarrdask.metadata.model import ArrayMetadata, ZarrFormat
 from zarrdask.nodes.array import Array
 from zarrdask.nodes.open import open_array
 from zarrdask.nodes.options import suggests_arguments
-from zarrdask.plan.align import Chunks, auto_block, blocks_of, edges_of, join
+from zarrdask.plan.align import Chunks, auto_block
 
 #: A slice is read by itself if it overlaps at most this fraction of the units of its blocks; a
 #: larger one is cut from blocks that other slices may share.
@@ -235,26 +236,27 @@ def block_bytes(*, is_far: bool) -> int:
 
 
 def _auto_axes(metadata: ArrayMetadata, extent: Shape, limit: int) -> tuple[Axis, ...]:
-    """Return the block lengths or boundaries along each axis, for a region with some extent."""
+    """Return the blocks along each axis, for a region with some extent."""
     grid, inner = metadata.grid, metadata.read_grid.chunk_shape
     block = auto_block(extent, grid.chunk_shape, inner, metadata.dtype.itemsize, limit)
     units = zip(block, grid.chunk_shape, extent, strict=True)
     if any(length < min(unit, n) for length, unit, n in units):
-        return block  # Large shards are cut along their inner chunks.
-    return join(grid.axes, block)
+        return RegularGrid(grid.shape, block).axes  # Large shards are cut along inner chunks.
+    return tuple(axis.join(length) for axis, length in zip(grid.axes, block, strict=True))
 
 
 def _cut(region: Region, axes: Sequence[Axis]) -> Chunks:
     """Return the lengths of blocks if a region is cut at boundaries of the stored array."""
     for pick, axis in zip(region, axes, strict=True):
-        if isinstance(axis, int) and (pick.stop - pick.start) // max(axis, 1) > _MAX_BLOCKS:
+        count = len(axis.numbers(pick))
+        if count > _MAX_BLOCKS:
             raise MetadataError(
                 "there would be more blocks along an axis than Dask can hold",
                 key="chunks",
-                found=(pick.stop - pick.start) // axis,
+                found=count,
                 expected=f"at most {_MAX_BLOCKS}: pass a smaller region, or larger chunks",
             )
-    return tuple(blocks_of(pick, axis) for pick, axis in zip(region, axes, strict=True))
+    return tuple(axis.blocks(pick) for pick, axis in zip(region, axes, strict=True))
 
 
 def _lazy(
@@ -366,9 +368,7 @@ class StoredArray(da.Array):  # type: ignore[misc]
 
 def _count(pick: slice, axis: Axis) -> int:
     """Return the number of units that a slice overlaps, or an upper bound if it has a step."""
-    ends = np.array([pick.start, pick.stop - 1])
-    first, last = chunk_number(ends, axis)
-    return min(int(last - first) + 1, pick_size(pick))
+    return min(len(axis.numbers(pick)), pick_size(pick))
 
 
 def _sliced(edges: np.ndarray, pick: slice) -> tuple[int, ...]:

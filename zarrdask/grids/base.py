@@ -1,70 +1,40 @@
 """Chunk grids: the interface, and the grids by name."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol
-
-import numpy as np
+from dataclasses import dataclass, fields
+from functools import cached_property
+from itertools import product
+from math import prod
+from typing import Any, Self
 
 from zarrdask.errors import MetadataError
 from zarrdask.extension import Registry, parse_definition
+from zarrdask.grids.axis import Axis, Even
 
 Shape = tuple[int, ...]
 
 Index = tuple[int, ...]
 
-#: The chunks along one axis: their length, if all have the same, or their sorted boundaries, from 0
-#: to the end of the last chunk (int64).
-Axis = int | np.ndarray
 
+@dataclass(frozen=True)
+class ChunkGrid(ABC):
+    """The base class of chunk grids, which are frozen dataclasses.
 
-class ChunkGrid(Protocol):
-    """The interface of chunk grids. A grid is frozen, hashable, equal by value, and pickles."""
+    A class defines `shape`, `axes`, `from_configuration`, `to_json` and `resize`.
+    """
 
-    @property
-    def shape(self) -> Shape:
-        """The array's shape, in elements."""
-
-    @property
-    def chunk_shape(self) -> Shape:
-        """The shape of the chunks; if they differ, the largest length along each axis."""
+    #: The array's shape, in elements.
+    shape: Shape
 
     @property
+    @abstractmethod
     def axes(self) -> tuple[Axis, ...]:
         """The chunks along each axis."""
 
-    @property
-    def is_regular(self) -> bool:
-        """Whether all chunks have the same shape; `axes` is `chunk_shape` then."""
-
-    @property
-    def counts(self) -> Shape:
-        """The number of chunks along each axis."""
-
-    @property
-    def size(self) -> int:
-        """The number of chunks."""
-
-    def indices(self) -> Iterator[Index]:
-        """Yield every chunk index, last axis fastest."""
-
-    def start(self, index: Index) -> Index:
-        """Return the first element of a chunk; for the index after the last, the end of that."""
-
-    def shape_of(self, index: Index) -> Shape:
-        """Return the shape in which a chunk is stored: it may extend beyond the array."""
-
-    def resize(self, shape: Shape) -> "ChunkGrid":
-        """Return the grid of the array in another shape; chunks that both shapes have stay."""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the grid's v3 metadata, ``{"name": ..., "configuration": ...}``."""
-
-
-class ChunkGridClass(Protocol):
-    """The interface of chunk grid classes, which the registry holds."""
-
     @classmethod
-    def from_configuration(cls, configuration: Mapping[str, Any], shape: Shape) -> ChunkGrid:
+    @abstractmethod
+    def from_configuration(cls, configuration: Mapping[str, Any], shape: Shape) -> Self:
         """Return the grid of an array from its v3 configuration.
 
         Raises
@@ -73,8 +43,77 @@ class ChunkGridClass(Protocol):
             If the configuration is not valid, or does not fit the shape.
         """
 
+    @abstractmethod
+    def to_json(self) -> dict[str, Any]:
+        """Return the grid's v3 metadata, ``{"name": ..., "configuration": ...}``."""
 
-GRIDS: Registry[type[ChunkGridClass]] = Registry(
+    @abstractmethod
+    def resize(self, shape: Shape) -> "ChunkGrid":
+        """Return the grid of the array in another shape; chunks that both shapes have stay."""
+
+    @cached_property
+    def is_regular(self) -> bool:
+        """Whether all chunks have the same shape, which is `chunk_shape`."""
+        return all(isinstance(axis, Even) for axis in self.axes)
+
+    @cached_property
+    def chunk_shape(self) -> Shape:
+        """The shape of the chunks; if they differ, the largest length along each axis."""
+        return tuple(axis.longest for axis in self.axes)
+
+    @cached_property
+    def counts(self) -> Shape:
+        """The number of chunks along each axis, without those outside the array."""
+        return tuple(axis.count for axis in self.axes)
+
+    @property
+    def size(self) -> int:
+        """The number of chunks."""
+        return prod(self.counts)
+
+    @property
+    def chunks(self) -> Shape | tuple[Shape, ...]:
+        """The chunk shape; if chunks differ, the lengths of all within the array, by axis.
+
+        >>> from zarrdask.grids.rectilinear import RectilinearGrid
+        >>> RectilinearGrid((6, 6), ((1, 2, 4), 4)).chunks
+        ((1, 2, 3), (4, 2))
+        """
+        if self.is_regular:
+            return self.chunk_shape
+        return tuple(axis.blocks(slice(0, axis.size, 1)) for axis in self.axes)
+
+    def indices(self) -> Iterator[Index]:
+        """Yield every chunk index, last axis fastest."""
+        return product(*map(range, self.counts))
+
+    def start(self, index: Index) -> Index:
+        """Return the first element of a chunk; for the index after the last, the end of that."""
+        return tuple(axis.start(i) for i, axis in zip(index, self.axes, strict=True))
+
+    def shape_of(self, index: Index) -> Shape:
+        """Return the shape in which a chunk is stored: it may extend beyond the array."""
+        if self.is_regular:
+            return self.chunk_shape
+        return tuple(
+            axis.start(i + 1) - axis.start(i) for i, axis in zip(index, self.axes, strict=True)
+        )
+
+    def region(self, index: Index) -> tuple[slice, ...]:
+        """Return the region of the array that a chunk holds; the chunk may extend beyond it.
+
+        >>> from zarrdask.grids.regular import RegularGrid
+        >>> RegularGrid((5,), (3,)).region((1,))
+        (slice(3, 5, 1),)
+        """
+        return tuple(slice(*axis.span(i), 1) for i, axis in zip(index, self.axes, strict=True))
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Cached properties are left out.
+        return {each.name: getattr(self, each.name) for each in fields(self)}
+
+
+GRIDS: Registry[type[ChunkGrid]] = Registry(
     "chunk grid",
     "chunk_grid",
     "zarrdask.chunk_grids",
@@ -115,31 +154,3 @@ def check_axes(entries: Sequence[Any], shape: Shape, key: str) -> None:
             found=entries,
             expected=f"{len(shape)} for shape {shape}",
         )
-
-
-def extent_at(grid: ChunkGrid, index: Index) -> tuple[slice, ...]:
-    """Return the region of the array that a chunk holds; the chunk may extend beyond the array.
-
-    >>> from zarrdask.grids.regular import RegularGrid
-    >>> extent_at(RegularGrid((5,), (3,)), (1,))
-    (slice(3, 5, 1),)
-    """
-    places = zip(grid.start(index), grid.shape_of(index), grid.shape, strict=True)
-    return tuple(slice(start, min(start + length, size), 1) for start, length, size in places)
-
-
-def extents(grid: ChunkGrid) -> Shape | tuple[Shape, ...]:
-    """Return the chunk shape; if chunks differ, the lengths of all within the array, by axis.
-
-    >>> from zarrdask.grids.rectilinear import RectilinearGrid
-    >>> extents(RectilinearGrid((6, 6), ((1, 2, 4), 4)))
-    ((1, 2, 3), (4, 2))
-    """
-    if grid.is_regular:
-        return grid.chunk_shape
-    return tuple(map(_extents, grid.axes, grid.counts, grid.shape))
-
-
-def _extents(axis: Axis, count: int, size: int) -> Shape:
-    edges = np.arange(count + 1) * axis if isinstance(axis, int) else axis[: count + 1]
-    return tuple(np.diff(np.minimum(edges, size)).tolist()) or (0,)

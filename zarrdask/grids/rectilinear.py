@@ -1,17 +1,15 @@
 """The rectilinear chunk grid: chunks whose lengths along each axis differ."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import groupby, product
-from math import prod
+from itertools import groupby
 from typing import Any, TypeGuard
-
-import numpy as np
 
 from zarrdask.errors import MetadataError, UnsupportedError, instance_of
 from zarrdask.extension import members_of
-from zarrdask.grids.base import Axis, Index, Shape, check_axes
+from zarrdask.grids.axis import Axis, axis_of
+from zarrdask.grids.base import ChunkGrid, Index, Shape, check_axes
 from zarrdask.grids.regular import RegularGrid
 
 #: The chunks along an axis: one length for all, or the length of each.
@@ -25,7 +23,7 @@ MAX_LENGTHS = 2**22
 
 
 @dataclass(frozen=True)
-class RectilinearGrid:
+class RectilinearGrid(ChunkGrid):
     """A grid of chunks whose lengths along an axis may differ (conformance C-39).
 
     Each chunk is stored in its own shape; the last ones may extend beyond the array, or lie
@@ -52,7 +50,6 @@ class RectilinearGrid:
     (((1, 2, 3), 2), (3, 3), (3, 2), (3, 2))
     """
 
-    shape: Shape
     chunk_lengths: tuple[Lengths, ...]
 
     def __post_init__(self) -> None:
@@ -84,41 +81,10 @@ class RectilinearGrid:
 
     @cached_property
     def axes(self) -> tuple[Axis, ...]:
-        return tuple(n if isinstance(n, int) else _edges(n) for n in self.chunk_lengths)
-
-    @cached_property
-    def is_regular(self) -> bool:
-        return all(isinstance(n, int) for n in self.chunk_lengths)
-
-    @cached_property
-    def counts(self) -> Shape:
-        """The number of chunks along each axis, without those outside the array."""
-        return tuple(
-            -(-size // axis) if isinstance(axis, int) else int(np.searchsorted(axis, size))
-            for axis, size in zip(self.axes, self.shape, strict=True)
-        )
-
-    @cached_property
-    def chunk_shape(self) -> Shape:
-        return tuple(
-            n if isinstance(n, int) else max(n[: max(count, 1)], default=1)
-            for n, count in zip(self.chunk_lengths, self.counts, strict=True)
-        )
-
-    @property
-    def size(self) -> int:
-        return prod(self.counts)
-
-    def indices(self) -> Iterator[Index]:
-        return product(*map(range, self.counts))
-
-    def start(self, index: Index) -> Index:
-        return tuple(
-            i * axis if isinstance(axis, int) else int(axis[i])
-            for i, axis in zip(index, self.axes, strict=True)
-        )
+        return tuple(map(axis_of, self.shape, self.chunk_lengths))
 
     def shape_of(self, index: Index) -> Shape:
+        # Faster than by boundaries, as it is called for each chunk.
         return tuple(
             n if isinstance(n, int) else n[i]
             for i, n in zip(index, self.chunk_lengths, strict=True)
@@ -205,13 +171,6 @@ def _longer(lengths: Lengths, size: int) -> int | list[Run]:
     missing = max(size - sum(lengths), 0)
     last = lengths[-1]
     return [*((length, 1) for length in lengths), (last, -(-missing // last))]
-
-
-def _edges(lengths: tuple[int, ...]) -> np.ndarray:
-    edges = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum(lengths, out=edges[1:])
-    edges.flags.writeable = False
-    return edges
 
 
 # --------------------------------------------------------------------------------------------

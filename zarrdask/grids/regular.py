@@ -1,18 +1,18 @@
 """The regular chunk grid."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from itertools import product
-from math import prod
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
 from zarrdask.errors import MetadataError
 from zarrdask.extension import members_of
-from zarrdask.grids.base import Axis, Index, Shape, check_axes, parse_lengths
+from zarrdask.grids.axis import Axis, Even
+from zarrdask.grids.base import ChunkGrid, Shape, check_axes, parse_lengths
 
 
-@dataclass(frozen=True, slots=True)
-class RegularGrid:
+@dataclass(frozen=True)
+class RegularGrid(ChunkGrid):
     """A grid of chunks of one shape; those at the upper edges may extend beyond the array.
 
     Parameters
@@ -28,10 +28,7 @@ class RegularGrid:
         If the numbers of axes differ, or a chunk is empty along an axis that is not.
     """
 
-    shape: Shape
-    chunk_shape: Shape
-
-    is_regular: ClassVar[bool] = True
+    chunk_shape: Shape = field()  # not the property of the base class as its default
 
     def __post_init__(self) -> None:
         check_axes(self.chunk_shape, self.shape, "chunk_shape")
@@ -49,34 +46,9 @@ class RegularGrid:
     def to_json(self) -> dict[str, Any]:
         return {"name": "regular", "configuration": {"chunk_shape": list(self.chunk_shape)}}
 
-    @property
+    @cached_property
     def axes(self) -> tuple[Axis, ...]:
-        return self.chunk_shape
-
-    @property
-    def counts(self) -> Shape:
-        """The number of chunks along each axis.
-
-        >>> RegularGrid((5, 7), (2, 3)).counts
-        (3, 3)
-        """
-        return tuple(
-            -(-size // chunk) if size else 0
-            for size, chunk in zip(self.shape, self.chunk_shape, strict=True)
-        )
-
-    @property
-    def size(self) -> int:
-        return prod(self.counts)
-
-    def indices(self) -> Iterator[Index]:
-        return product(*map(range, self.counts))
-
-    def start(self, index: Index) -> Index:
-        return tuple(i * chunk for i, chunk in zip(index, self.chunk_shape, strict=True))
-
-    def shape_of(self, index: Index) -> Shape:
-        return self.chunk_shape
+        return tuple(map(Even, self.shape, self.chunk_shape))
 
     def resize(self, shape: Shape) -> "RegularGrid":
         return RegularGrid(shape, self.chunk_shape)

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from zarrdask.grids.base import Axis, Shape
+from zarrdask.grids.axis import Axis
+from zarrdask.grids.base import Shape
 from zarrdask.indexing.selection import Region
 
 
@@ -48,8 +49,8 @@ def tiles(
     ----------
     region : tuple of slice
         The region to split.
-    axes : sequence of (int or ndarray of int)
-        The length of the chunks along each axis, or the boundaries between them.
+    axes : sequence of Axis
+        The chunks along each axis.
     start : tuple of int
         The position, in the grid of the chunks, of the origin that `region` counts from.
     limit : int
@@ -57,11 +58,13 @@ def tiles(
     min_chunk_size : int
         The number of elements that a chunk counts for, if it has fewer in the region.
 
-    >>> parts = tiles((slice(0, 4, 1), slice(1, 9, 1)), (2, 4), (0, 0), 16)
+    >>> from zarrdask.grids.regular import RegularGrid
+    >>> axes = RegularGrid((4, 9), (2, 4)).axes
+    >>> parts = tiles((slice(0, 4, 1), slice(1, 9, 1)), axes, (0, 0), 16)
     >>> [(a.start, a.stop, b.start, b.stop) for a, b in parts]
     [(0, 2, 1, 8), (0, 2, 8, 9), (2, 4, 1, 8), (2, 4, 8, 9)]
     """
-    boundaries = [cut_axis(*each) for each in zip(axes, region, start, strict=True)]
+    boundaries = [axis.cut(pick, n) for axis, pick, n in zip(axes, region, start, strict=True)]
     longest = prod(max((b - a for a, b in pairwise(edges)), default=0) for edges in boundaries)
     budget = limit // max(longest, min_chunk_size, 1)
     picks = []
@@ -72,21 +75,6 @@ def tiles(
         last = edges[-1:] if (len(edges) - 1) % count else []
         picks.append([slice(a, b, 1) for a, b in pairwise([*edges[::count], *last])])
     return product(*reversed(picks))
-
-
-def cut_axis(axis: Axis, pick: slice, origin: int = 0) -> list[int]:
-    """Return the chunk boundaries within a slice of step 1, with both ends of the slice.
-
-    `origin` is the position, in the grid of the chunks, that the slice counts from.
-    """
-    begin, end = pick.start + origin, pick.stop + origin
-    if isinstance(axis, int):
-        inner = np.arange((begin // axis + 1) * axis, end, axis) if axis else np.empty(0, int)
-    else:
-        low, high = np.searchsorted(axis, [begin, end], "right")
-        inner = axis[low:high]
-        inner = inner[inner < end]
-    return [pick.start, *(inner - origin).tolist(), pick.stop] if end > begin else [pick.start]
 
 
 def slabs(shape: Shape, limit: int) -> Iterator[Region]:

@@ -20,7 +20,7 @@ from zarrdask.dtypes.fill_values import NO_FILL_VALUE
 from zarrdask.dtypes.registry import find_data_type, parse_data_type, portable
 from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.extension import Definition
-from zarrdask.grids.base import ChunkGrid, Shape, extents
+from zarrdask.grids.base import ChunkGrid, Shape
 from zarrdask.grids.keys import ChunkKeyEncoding, parse_keys
 from zarrdask.metadata import detect
 from zarrdask.metadata.create import check_optional_fill, new_attributes, plan_array
@@ -264,9 +264,9 @@ class _Conversion:
             lengths = sharding.chunk_shape
             chunks = tuple(lengths[axes.index(axis)] for axis in range(len(lengths)))
         elif chunks is None:
-            chunks = extents(self.before.grid)
+            chunks = self.before.grid.chunks
         if shards is None and sharding is not None and rules.has_shards:
-            shards = extents(self.before.grid)
+            shards = self.before.grid.chunks
         return Sizes(chunks, None if shards is False else shards)
 
     def planned(self, sizes: Sizes) -> tuple[ChunkGrid, tuple[Codec, ...]]:

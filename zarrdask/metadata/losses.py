@@ -8,7 +8,6 @@ from zarrdask.codecs.array_to_array.cast import floats
 from zarrdask.codecs.array_to_bytes.bytes import endian_of, stored_type
 from zarrdask.dtypes.ml import kind_of, limits, name_of
 from zarrdask.errors import quoted
-from zarrdask.grids.base import extents
 from zarrdask.metadata.convert import flat_codecs
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata
 
@@ -73,8 +72,8 @@ def losses(before: ArrayMetadata, after: ArrayMetadata) -> tuple[str, ...]:
     """
     descriptions = [*filter(None, [cast_loss(before.dtype, after.dtype)])]
     if before.shard is not None and after.shard is None:
-        inner = _text(extents(before.read_grid))
-        descriptions.append(f"shards of {_text(extents(before.grid))} became chunks of {inner}")
+        inner = _text(before.read_grid.chunks)
+        descriptions.append(f"shards of {_text(before.grid.chunks)} became chunks of {inner}")
     if before.fill_value is None and after.fill_value is not None:
         descriptions.append(f"the fill value, which was undefined, is {after.fill_value} now")
     elif before.dtype.hasobject and type(before.fill_value) is not type(after.fill_value):

@@ -128,8 +128,8 @@ class ArrayMetadata:
         if self.shard is None:
             return
         inner = self.read_grid.chunk_shape
-        for edges, length in zip(self.grid.axes, inner, strict=True):
-            if not isinstance(edges, int) and (edges % length).any():
+        for axis, length in zip(self.grid.axes, inner, strict=True):
+            if any(n % length for n in axis.lengths):
                 raise MetadataError(
                     "the chunks must divide all shards",
                     key="sharding_indexed.chunk_shape",
@@ -214,11 +214,10 @@ def _sample_shapes(grid: ChunkGrid) -> Iterator[Shape]:
     For each axis these have every length along it, or the shortest if there are many lengths; the
     other axes have their largest length.
     """
-    for axis, edges in enumerate(grid.axes):
-        if not isinstance(edges, int):
-            lengths = np.unique(np.diff(edges[: grid.counts[axis] + 1])).tolist()
-            for length in lengths if len(lengths) <= _MAX_CHECKED_LENGTHS else lengths[:1]:
-                yield (*grid.chunk_shape[:axis], length, *grid.chunk_shape[axis + 1 :])
+    for number, axis in enumerate(grid.axes):
+        lengths = sorted({*axis.lengths[: axis.count]})
+        for length in lengths if len(lengths) <= _MAX_CHECKED_LENGTHS else lengths[:1]:
+            yield (*grid.chunk_shape[:number], length, *grid.chunk_shape[number + 1 :])
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from zarrdask.chunks.write import write_region
 from zarrdask.codecs.base import Codec
 from zarrdask.display.words import brief_lengths
 from zarrdask.errors import SelectionError, UnsupportedError, one_of, printable
-from zarrdask.grids.base import Shape, extents
+from zarrdask.grids.base import Shape
 from zarrdask.hierarchy import resize
 from zarrdask.hierarchy.erase import erase_elements
 from zarrdask.hierarchy.path import key_prefix
@@ -92,12 +92,12 @@ class Array(Node):
         If the chunks differ in length along an axis, the lengths of all chunks along each axis, as
         in Dask.
         """
-        return extents(self.metadata.read_grid)
+        return self.metadata.read_grid.chunks
 
     @property
     def shards(self) -> Shape | tuple[Shape, ...] | None:
         """The shape of the shards, given as in `chunks`, or None if the array is not sharded."""
-        return None if self.metadata.shard is None else extents(self.metadata.grid)
+        return None if self.metadata.shard is None else self.metadata.grid.chunks
 
     @property
     def fill_value(self) -> Any:

@@ -9,7 +9,8 @@ from zarrdask.display.html import beside, heading, table
 from zarrdask.display.mosaic import mosaic_svg
 from zarrdask.display.tree import Tree
 from zarrdask.errors import ZarrdaskError
-from zarrdask.grids.base import Axis, ChunkGrid
+from zarrdask.grids.axis import Axis
+from zarrdask.grids.base import ChunkGrid
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.nodes.info import array_info
 
@@ -54,15 +55,12 @@ def _box(metadata: ArrayMetadata) -> str:
 
 def _boundaries(grid: ChunkGrid) -> tuple[tuple[int, ...], ...]:
     """Return the boundaries between the chunks along each axis; some of them if they are many."""
-    return tuple(map(_inner_edges, grid.axes, grid.shape))
+    return tuple(map(_inner_edges, grid.axes))
 
 
-def _inner_edges(axis: Axis, length: int) -> tuple[int, ...]:
-    if isinstance(axis, int):
-        every = axis * max(length // max(axis, 1) // _MAX_BOUNDARIES, 1)
-        return tuple(range(every, length, every)) if every else ()
-    inside = axis[1:][axis[1:] < length]
-    return tuple(inside[:: max(len(inside) // _MAX_BOUNDARIES, 1)].tolist())
+def _inner_edges(axis: Axis) -> tuple[int, ...]:
+    every = max(axis.count // _MAX_BOUNDARIES, 1)
+    return tuple(axis.start(number) for number in range(every, axis.count, every))
 
 
 def _names(metadata: ArrayMetadata) -> list[str]:

@@ -10,7 +10,6 @@ from zarrdask.codecs.base import Codec, Kind
 from zarrdask.codecs.numcodecs.adapter import BufferCodec, ObjectCodec
 from zarrdask.display.words import brief_lengths, byte_size
 from zarrdask.errors import UnsupportedError, ZarrdaskError, printable
-from zarrdask.grids.base import extents
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, ZarrFormat
 from zarrdask.metadata.v2_codecs import COMPRESSORS
 
@@ -58,9 +57,9 @@ def _array_rows(location: str, metadata: ArrayMetadata) -> Iterator[tuple[str, s
     yield "shape", str(metadata.shape)
     yield "dtype", str(metadata.dtype)
     yield "size", byte_size(prod(metadata.shape) * metadata.dtype.itemsize)
-    yield "chunks", f"{extents(metadata.read_grid)}, {metadata.read_grid.size} of them"
+    yield "chunks", f"{metadata.read_grid.chunks}, {metadata.read_grid.size} of them"
     if metadata.shard is not None:
-        yield "shards", f"{extents(metadata.grid)}, {metadata.grid.size} of them"
+        yield "shards", f"{metadata.grid.chunks}, {metadata.grid.size} of them"
     if metadata.dimension_names:
         yield "dimensions", ", ".join(name or "-" for name in metadata.dimension_names)
     yield "codecs", ", ".join(map(describe, metadata.codecs))
@@ -86,7 +85,7 @@ def member_label(name: str, metadata: ArrayMetadata | ZarrdaskError) -> str:
     """Return an array as one line: its name, shape, data type, chunks and shards; or the error."""
     if isinstance(metadata, ZarrdaskError):
         return f"{name}  can't be opened: {metadata}"
-    chunks, units = (brief_lengths(extents(g)) for g in (metadata.read_grid, metadata.grid))
+    chunks, units = (brief_lengths(g.chunks) for g in (metadata.read_grid, metadata.grid))
     shards = f" in shards {units}" if metadata.shard else ""
     return f"{name} {metadata.shape} {metadata.dtype}, chunks {chunks}{shards}"
 

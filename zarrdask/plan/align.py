@@ -2,20 +2,14 @@
 
 from collections.abc import Sequence
 from math import prod
+from operator import mul
 
 import numpy as np
 
-from zarrdask.grids.base import Axis, Shape
-from zarrdask.indexing.projection import axis_parts, chunk_number, chunk_start
-from zarrdask.indexing.selection import pick_size
+from zarrdask.grids.axis import Axis, edges_of
+from zarrdask.grids.base import Shape
 
 Chunks = tuple[tuple[int, ...], ...]
-
-
-def even(size: int, length: int) -> tuple[int, ...]:
-    """Cut an axis into blocks of one length; the last one may be shorter."""
-    count, rest = divmod(size, length) if length else (0, 0)
-    return (length,) * count + ((rest,) if rest else ()) or (0,)
 
 
 def auto_block(shape: Shape, unit: Shape, inner: Shape, itemsize: int, limit: int) -> Shape:
@@ -41,62 +35,12 @@ def auto_block(shape: Shape, unit: Shape, inner: Shape, itemsize: int, limit: in
         count = max(min(most, room), 1)
         counts.append(count)
         room //= count
-    return tuple(
-        max(min(count * length, size), 1) if size else length
-        for count, length, size in zip(counts, unit, shape, strict=True)
-    )
+    return tuple(map(mul, counts, unit))
 
 
 def _clipped_size(unit: Shape, shape: Shape) -> int:
     """Return the number of elements of a unit, without those outside the array."""
     return prod(min(n, size) if size else n for n, size in zip(unit, shape, strict=True))
-
-
-def join(axes: Sequence[Axis], block: Shape) -> tuple[Axis, ...]:
-    """Join units to blocks along each axis: as many as fit into a length, at least one.
-
-    Examples
-    --------
-    >>> join((4, np.array([0, 1, 3, 6, 7])), (8, 3))
-    (8, array([0, 3, 6, 7]))
-    """
-    return tuple(
-        length if isinstance(axis, int) else join_edges(axis, length)
-        for axis, length in zip(axes, block, strict=True)
-    )
-
-
-def join_edges(edges: np.ndarray, length: int) -> np.ndarray:
-    """Join units with these boundaries, as `join` does along one axis."""
-    numbers, last = [0], len(edges) - 1
-    while numbers[-1] < last:
-        end = int(np.searchsorted(edges, edges[numbers[-1]] + length, "right")) - 1
-        numbers.append(max(end, numbers[-1] + 1))
-    joined: np.ndarray = edges[numbers].astype(np.int64, copy=False)
-    return joined
-
-
-def blocks_of(pick: slice, axis: Axis) -> tuple[int, ...]:
-    """Return the number of selected elements in each unit that a slice overlaps.
-
-    >>> blocks_of(slice(2, 9, 1), 4), blocks_of(slice(0, 7, 2), np.array([0, 1, 3, 7]))
-    ((2, 4, 1), (1, 1, 2))
-    """
-    if isinstance(axis, int) and pick.step == 1:
-        return offset_blocks(pick.start, pick.stop - pick.start, axis)
-    return tuple(pick_size(part.outside) for part in axis_parts(pick, axis)) or (0,)
-
-
-def offset_blocks(start: int, size: int, length: int) -> tuple[int, ...]:
-    """Cut an interval of an axis at the multiples of a length.
-
-    >>> offset_blocks(start=3, size=6, length=4)
-    (1, 4, 1)
-    """
-    if not size:
-        return (0,)
-    first = min(-start % length or length, size)
-    return (first, *(even(size - first, length) if size > first else ()))
 
 
 def snap(blocks: tuple[int, ...], start: int, axis: Axis) -> tuple[int, ...]:
@@ -110,20 +54,23 @@ def snap(blocks: tuple[int, ...], start: int, axis: Axis) -> tuple[int, ...]:
 
     Examples
     --------
-    >>> snap((50, 50, 50), 0, 64)
+    >>> from zarrdask.grids.axis import axis_of
+    >>> snap((50, 50, 50), 0, axis_of(150, 64))
     (64, 64, 22)
-    >>> snap((64, 128), 64, 64)
+    >>> snap((64, 128), 64, axis_of(256, 64))
     (64, 128)
-    >>> snap((50, 50, 50), 0, np.array([0, 10, 60, 150]))
+    >>> snap((50, 50, 50), 0, axis_of(150, (10, 50, 90)))
     (60, 90)
     """
     edges = edges_of(blocks, start)
     end = int(edges[-1])
     inner = np.unique(edges[(edges > start) & (edges < end)])
-    low, high = bounds_of(inner, axis, start, end)
+    units = axis.number(inner)
+    low = np.maximum(axis.start(units), start)
     splits_unit = low < inner
     if not splits_unit.any():
         return blocks
+    high = np.minimum(axis.start(units + 1), end)
     moved = _owner_edges(inner[splits_unit], low[splits_unit], high[splits_unit])
     new_edges = np.concatenate([[start, end], inner[~splits_unit], moved])
     return tuple(np.diff(np.unique(new_edges)).tolist())
@@ -154,33 +101,6 @@ def _owner_edges(cuts: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndar
     return np.concatenate([lows[begins[owner] > lows], highs[ends[owner] < highs]])
 
 
-def edges_of(lengths: Sequence[int], start: int = 0) -> np.ndarray:
-    """Return the begin of each length, and the end of the last one.
-
-    >>> edges_of((2, 3), 5)
-    array([ 5,  7, 10])
-    """
-    return start + np.concatenate([[0], np.cumsum(np.asarray(lengths, np.int64))])
-
-
-def bounds_of(
-    positions: np.ndarray, axis: Axis, start: int, end: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the begin and end of the units that contain positions, clipped to an interval.
-
-    >>> bounds_of(np.array([50, 64]), 64, 10, 100)
-    (array([10, 64]), array([ 64, 100]))
-    """
-    if isinstance(axis, int):
-        length = min(axis, end) or 1  # Longer units would overflow.
-        low = positions // length * length
-        high = low + length
-    else:
-        number = np.searchsorted(axis, positions, "right")
-        low, high = axis[number - 1], axis[number]
-    return np.maximum(low, start), np.minimum(high, end)
-
-
 def shorten(
     blocks: Chunks, start: Sequence[int], axes: Sequence[Axis], max_elements: int
 ) -> Chunks:
@@ -188,7 +108,8 @@ def shorten(
 
     Examples
     --------
-    >>> shorten(((4, 2), (60, 60)), (0, 0), (4, 20), 200)
+    >>> from zarrdask.grids.regular import RegularGrid
+    >>> shorten(((4, 2), (60, 60)), (0, 0), RegularGrid((6, 120), (4, 20)).axes, 200)
     ((4, 2), (40, 20, 40, 20))
     """
     shortened = list(blocks)
@@ -207,9 +128,9 @@ def _cut(blocks: tuple[int, ...], start: int, axis: Axis, max_length: int) -> tu
     for length in blocks:
         end = start + length
         while end - start > max_length:
-            cut = chunk_start(chunk_number(start + max_length, axis), axis)
+            cut = axis.start(axis.number(start + max_length))
             if cut <= start:
-                cut = min(chunk_start(chunk_number(start, axis) + 1, axis), end)
+                cut = min(axis.start(axis.number(start) + 1), end)
             if cut == end:
                 break
             lengths.append(cut - start)

@@ -10,9 +10,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from zarrdask.errors import SelectionError
-from zarrdask.grids.base import Axis, Index
-from zarrdask.indexing.projection import chunk_number, chunk_start
-from zarrdask.plan.align import bounds_of, edges_of
+from zarrdask.grids.axis import Axis, edges_of
+from zarrdask.grids.base import Index
 
 
 @dataclass(frozen=True)
@@ -41,10 +40,8 @@ class AxisPlan:
     source: tuple[int, ...]
     #: The lengths of the planned blocks, which are written by one task each.
     blocks: tuple[int, ...]
-    #: The length of the stored units, or the boundaries between them.
+    #: The stored units.
     units: Axis
-    #: The length of the stored axis.
-    size: int
     #: The position of the first block in the stored axis.
     start: int
     #: Whether elements that the last unit holds beyond the end of the axis are kept.
@@ -78,26 +75,11 @@ class AxisPlan:
     @cached_property
     def written(self) -> range:
         """The units that are written, as a whole or in part."""
-        if self.start == self.stop:
-            return range(0)
-        return range(self.number(self.start), self.number(self.stop - 1) + 1)
-
-    def number(self, position: int) -> int:
-        """Return the number of the unit that contains an element."""
-        return int(chunk_number(position, self.units))
-
-    @property
-    def last(self) -> int:
-        """The number of the last unit of the stored axis; -1 if the axis is empty."""
-        return self.number(self.size - 1) if self.size else -1
-
-    def span(self, unit: int) -> tuple[int, int]:
-        """Return the begin and end of a unit, clipped to the array."""
-        return chunk_start(unit, self.units), min(chunk_start(unit + 1, self.units), self.size)
+        return self.units.numbers(slice(self.start, self.stop))
 
     def covered(self, unit: int) -> tuple[int, int]:
         """Return the begin and end of the written part of a unit."""
-        begin, end = self.span(unit)
+        begin, end = self.units.span(unit)
         return max(begin, self.start), min(end, self.stop)
 
     @cached_property
@@ -107,34 +89,26 @@ class AxisPlan:
         return tuple(
             unit
             for unit in sorted(ends)
-            if self.covered(unit) != self.span(unit) or self.hangs_over(unit)
+            if self.covered(unit) != self.units.span(unit) or self.hangs_over(unit)
         )
 
     def hangs_over(self, unit: int) -> bool:
         """Whether a unit extends beyond the end of the axis, and its elements there are kept."""
-        return self.keeps and chunk_start(unit + 1, self.units) > self.size
+        return self.keeps and self.units.start(unit + 1) > self.units.size
 
     @cached_property
     def merged(self) -> int:
         """The number of completely written units that several source blocks overlap."""
         inner = self.source_edges[1:-1]
-        low, _ = bounds_of(inner, self.units, self.start, self.stop)
+        low = np.maximum(self.units.start(self.units.number(inner)), self.start)
         ends = [self.covered(unit)[0] for unit in self.partial]
         return len(np.setdiff1d(low[low < inner], ends))
 
     @cached_property
     def unit_length(self) -> int:
         """The length of the longest written unit."""
-        if isinstance(self.units, int):
-            return self.units if self.written else 0
-        return int(np.diff(self.units[self.written.start : self.written.stop + 1]).max(initial=0))
-
-    @property
-    def unit_lengths(self) -> tuple[int, ...]:
-        """The lengths of the units; a single one if all are equal."""
-        if isinstance(self.units, int):
-            return (self.units,)
-        return tuple(np.diff(self.units).tolist())
+        first, end = self.units.start(self.written.start), self.units.start(self.written.stop)
+        return self.units.part(slice(first, end, 1)).longest if self.written else 0
 
     @cached_property
     def pieces(self) -> Pieces:
@@ -278,7 +252,7 @@ def unit_at(axes: Sequence[AxisPlan], names: Sequence[str], source_name: str, in
 
 def describe_part(axis: AxisPlan, unit: int, name: str = "") -> str:
     """Return a text for the part of a unit that is written along an axis."""
-    (begin, end), (low, high) = axis.covered(unit), axis.span(unit)
+    (begin, end), (low, high) = axis.covered(unit), axis.units.span(unit)
     beyond = " (extends beyond the array)" if axis.hangs_over(unit) else ""
     return f"{begin}:{end} of {name}{low}:{high}{beyond}"
 

@@ -71,7 +71,7 @@ def draw_units(
 def _notes(projection: Projection, axes: Sequence[AxisPlan], names: Sequence[str]) -> Iterator[str]:
     """Yield what is not drawn: units of the drawn axes, and the place along the others."""
     for i in projection.axes:
-        omitted = axes[i].last + 1 - len(shown(axes[i]))
+        omitted = axes[i].units.count - len(shown(axes[i]))
         if omitted:
             yield f"{omitted} more units along {names[i]}"
     others = [i for i in range(len(axes)) if i not in projection.axes]
@@ -118,14 +118,14 @@ def _typical_unit(axis: AxisPlan) -> int:
 def strip(axis: AxisPlan, name: str) -> Strip:
     """Return the drawing of an axis."""
     units = shown(axis)
-    slots = [Slot(0, axis.span(units[0])[0], None)] if units and units[0] else []
+    slots = [Slot(0, axis.units.span(units[0])[0], None)] if units and units[0] else []
     for unit in units:
-        begin, end = axis.span(unit)
+        begin, end = axis.units.span(unit)
         if slots and slots[-1].end < begin:
             slots.append(Slot(slots[-1].end, begin, None))
         slots.append(Slot(begin, end, unit))
-    if not slots or slots[-1].end < axis.size:
-        slots.append(Slot(slots[-1].end if slots else 0, axis.size, None))
+    if not slots or slots[-1].end < axis.units.size:
+        slots.append(Slot(slots[-1].end if slots else 0, axis.units.size, None))
     bare = Strip(name, tuple(slots), (), (axis.start, axis.stop))
     ends = {axis.start, axis.stop}
     for low, high in bare.runs:
@@ -147,10 +147,10 @@ def _sources(axis: AxisPlan, low: int, high: int) -> Iterator[tuple[int, int]]:
 
 def shown(axis: AxisPlan) -> list[int]:
     """Return the units that are drawn: all, those around the written ones, or a selection."""
-    if axis.last < _MAX_UNITS:
-        return list(range(axis.last + 1))
+    if axis.units.count <= _MAX_UNITS:
+        return list(range(axis.units.count))
     first, last = (axis.written[0], axis.written[-1]) if axis.written else (0, 0)
-    low, high = max(first - 1, 0), min(last + 1, axis.last)
+    low, high = max(first - 1, 0), min(last + 1, axis.units.count - 1)
     if high - low < _MAX_UNITS:
         return list(range(low, high + 1))
     selected = {low, first, first + 1, last - 1, last, high}
@@ -167,7 +167,7 @@ def _candidates(axis: AxisPlan, first: int) -> Iterator[int]:
     """Yield the units that are most worth drawing: at block boundaries, then the first ones."""
     for edge in axis.block_edges[1 : _MAX_UNITS + 1].tolist():
         if edge < axis.stop:
-            number = axis.number(edge)
+            number = axis.units.number(edge)
             yield from range(number - 2, number + 2)
     yield from range(first, first + _MAX_UNITS)
 

@@ -13,7 +13,6 @@ from zarrdask.display.report import Report
 from zarrdask.display.svg import html, svg
 from zarrdask.display.words import byte_size, counted
 from zarrdask.grids.base import Index
-from zarrdask.indexing.regions import cut_axis
 from zarrdask.plan.axis import AxisPlan, Kind, describe_lengths
 from zarrdask.plan.drawing import Description, draw_units
 from zarrdask.plan.read_counts import ReadCounts, bounds
@@ -80,11 +79,7 @@ class ArrayReads(ReadCounts, Report):
         return facts
 
     def _title(self) -> str:
-        lengths = (
-            np.diff(axis).tolist() if isinstance(axis, np.ndarray) else (axis,)
-            for axis in self.chunk_axes
-        )
-        chunks = " x ".join(map(describe_lengths, lengths))
+        chunks = " x ".join(describe_lengths(axis.lengths) for axis in self.chunk_axes)
         return f"{self.stored.shape} {self.stored.dtype}, chunks of {chunks or 1}"
 
     def _cost(self) -> str:
@@ -135,16 +130,13 @@ class ArrayReads(ReadCounts, Report):
     def _axis_plan(self, number: int) -> AxisPlan:
         """Return the regions and the chunks along an axis, as a drawing needs them."""
         picks = {bounds(region[number]) for region in self.regions}
-        size, units = self.stored.shape[number], self.unit_axes[number]
         edges = sorted(
             {0} if not picks else {at for start, stop, _ in picks for at in (start, stop)}
         )
-        inside = cut_axis(units, slice(edges[0], edges[-1]))[1:-1]
-        shards = np.diff([edges[0], *inside, edges[-1]]) if self.is_sharded else np.diff(edges)
         blocks = tuple(np.diff(edges).tolist()) or (0,)
-        return AxisPlan(
-            tuple(shards.tolist()) or (0,), blocks, self.chunk_axes[number], size, edges[0]
-        )
+        shards = self.unit_axes[number].blocks(slice(edges[0], edges[-1], 1))
+        sources = shards if self.is_sharded else blocks
+        return AxisPlan(sources, blocks, self.chunk_axes[number], edges[0])
 
     def _repr_html_(self) -> str:
         return heading("array", self.location) + html(self.picture())

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from zarrdask.errors import SelectionError
-from zarrdask.grids.base import Axis, Index
-from zarrdask.indexing.projection import chunk_number
+from zarrdask.grids.axis import Axis
+from zarrdask.grids.base import Index
 from zarrdask.indexing.selection import Region
 from zarrdask.plan.write import Target
 
@@ -60,28 +60,25 @@ class ReadCounts:
         pick, axis = slice(start, stop, step), self.chunk_axes[number]
         unit_axis = self.unit_axes[number]
         chunks, units = self._numbers_met(pick, axis), self._numbers_met(pick, unit_axis)
-        first, last = _starts(axis, chunks), _starts(axis, chunks + 1)
+        first, last = axis.start(chunks), axis.start(chunks + 1)
         # The elements of the slice before each end, by dividing upwards.
         picked = -(-np.clip(last - start, 0, max(stop - start, 0)) // step)
         picked += np.clip(first - start, 0, max(stop - start, 0)) // -step
         whole = 0
         if step == 1 and len(units):
             # A shard that is needed as a whole is one request.
-            begins, ends = _starts(unit_axis, units), _starts(unit_axis, units + 1)
+            begins, ends = unit_axis.start(units), unit_axis.start(units + 1)
             needed = units[(begins >= start) & (ends <= stop)]
-            whole = int(np.isin(chunk_number(first, unit_axis), needed).sum())
+            whole = int(np.isin(unit_axis.number(first), needed).sum())
         return _Met(chunks, last - first, picked, units, whole)
 
     def _numbers_met(self, pick: slice, axis: Axis) -> np.ndarray:
         """Return the numbers of the chunks that a slice meets along an axis."""
-        if pick.start >= pick.stop:
-            return np.zeros(0, np.intp)
-        first, last = chunk_number(np.array([pick.start, pick.stop - 1]), axis).tolist()
-        shortest = axis if isinstance(axis, int) else int(np.diff(axis).min())
-        if pick.step > shortest:
-            return np.unique(chunk_number(np.arange(pick.start, pick.stop, pick.step), axis))
-        self._check_size(last - first + 1)
-        return np.arange(first, last + 1)
+        if pick.step > 1 and pick.step > min(axis.lengths):
+            return np.unique(axis.number(np.arange(pick.start, pick.stop, pick.step)))
+        numbers = axis.numbers(pick)
+        self._check_size(len(numbers))
+        return np.arange(numbers.start, numbers.stop)
 
     def _check_size(self, count: int) -> None:
         if count > _MAX_CHUNKS:
@@ -183,8 +180,8 @@ class ReadCounts:
         if is_read.size == 0:
             return 0
         for number, (low, high) in enumerate(self.box):
-            starts = _starts(self.chunk_axes[number], np.arange(low, high + 1))
-            units = chunk_number(starts, self.unit_axes[number])
+            starts = self.chunk_axes[number].start(np.arange(low, high + 1))
+            units = self.unit_axes[number].number(starts)
             firsts = np.flatnonzero(np.diff(units, prepend=-1))
             is_read = np.logical_or.reduceat(is_read, firsts, number)
         return int(np.count_nonzero(is_read))
@@ -242,14 +239,9 @@ class ReadCounts:
     @property
     def is_sharded(self) -> bool:
         """Whether stored objects hold several chunks."""
-        axes = zip(self.chunk_axes, self.unit_axes, strict=True)
-        return any(a is not b and not np.array_equal(a, b) for a, b in axes)
+        return self.chunk_axes != self.unit_axes
 
 
 def bounds(pick: slice) -> tuple[int, int, int]:
     """Return the start, the stop and the step of a slice."""
     return pick.start, pick.stop, pick.step
-
-
-def _starts(axis: Axis, numbers: np.ndarray) -> np.ndarray:
-    return numbers * axis if isinstance(axis, int) else axis[numbers]

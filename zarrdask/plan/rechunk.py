@@ -15,8 +15,9 @@ import numpy as np
 
 from zarrdask.display.words import byte_size as in_words
 from zarrdask.errors import MetadataError
-from zarrdask.plan.align import auto_block, join
-from zarrdask.plan.regions import Choice, Cutting, choice, edges_within, pieces_between
+from zarrdask.grids.axis import Even
+from zarrdask.plan.align import auto_block
+from zarrdask.plan.regions import Choice, Cutting, choice, pieces_between
 from zarrdask.plan.shuffle import exchanges
 from zarrdask.plan.strategies import (
     PART,
@@ -112,7 +113,9 @@ def _moving(grids: Grids, costs: Costs, held: int) -> Scheme:
     """Return the strategy that moves encoded bytes: several units per task, one per thread."""
     lengths, nbytes = lengths_of(grids.owners), grids.nbytes
     block = auto_block(grids.shape, lengths, lengths, grids.itemsize, _BATCH_BYTES)
-    regions, units = grids.cut(join(grids.owners, block)), grids.cut(grids.owners).size
+    owners = zip(grids.owners, block, strict=True)
+    regions = Cutting.of([axis.join(length) for axis, length in owners])
+    units = prod(axis.count for axis in grids.owners)
     parts = units if grids.moves == "units" else grids.pieces.size
     threads = max(1, min(costs.share, costs.room // max(held, 1)))
     peak, moves = threads * held, grids.moves
@@ -192,7 +195,7 @@ def _middle(grids: Grids, costs: Costs, source: Cutting, target: Cutting) -> Cut
     for size, one, other in zip(grids.shape, source.edges, target.edges, strict=True):
         low, high = (max(int(np.diff(e).max(initial=1)), 1) for e in (one, other))
         lengths = np.unique(np.geomspace(low, high, _MIDDLE_LENGTHS).astype(np.int64)).tolist()
-        tried = [one, other, *(edges_within(int(n), size) for n in lengths)]
+        tried = [one, other, *(Even(size, n).edges for n in lengths)]
         axes.append([choice(edges, edges) for edges in tried])
         for number, edges in enumerate((one, other)):
             between = np.array([pieces_between(c.edges, edges) for c in axes[-1]], float)

@@ -8,29 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from zarrdask.grids.base import Axis, Index
+from zarrdask.grids.axis import Axis, Even, Uneven
+from zarrdask.grids.base import Index
 from zarrdask.indexing.selection import Region
-from zarrdask.plan.align import join_edges
 
 #: The least ratio of two successive lengths that are tried.
 _STEP = 1.25
 #: The largest number of regions that uneven units are joined to, one after another.
-_MAX_JOINED = 20_000
-
-
-def edges_within(axis: Axis, size: int) -> np.ndarray:
-    """Return the boundaries of chunks along an axis, clipped to the array.
-
-    >>> edges_within(4, 10).tolist(), edges_within(np.array([0, 3, 9, 12]), 10).tolist()
-    ([0, 4, 8, 10], [0, 3, 9, 10])
-    """
-    if isinstance(axis, int):
-        length = max(min(axis, size), 1)
-        edges = np.arange(-(-size // length) + 1, dtype=np.int64) * length
-    else:
-        edges = axis[: np.searchsorted(axis, size) + 1].astype(np.int64)
-    edges[-1] = size
-    return edges
+MAX_JOINED = 20_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,9 +25,14 @@ class Cutting:
     #: The boundaries along each axis, from 0 to its length.
     edges: tuple[np.ndarray, ...]
 
+    @classmethod
+    def of(cls, axes: Sequence[Axis]) -> "Cutting":
+        """Return the chunks along axes, clipped to the array."""
+        return cls(tuple(axis.edges for axis in axes))
+
     def __reduce__(self) -> tuple[Any, ...]:
         # There may be millions of boundaries, most often at equal distances.
-        return _cutting, (tuple(map(_packed, self.edges)),)
+        return Cutting.of, (tuple(map(_axis_between, self.edges)),)
 
     @property
     def counts(self) -> Index:
@@ -94,13 +84,10 @@ class Cutting:
             yield tuple(number for number, _ in pairs), tuple(part for _, part in pairs)
 
 
-def _packed(edges: np.ndarray) -> tuple[int, int] | np.ndarray:
-    size, step = int(edges[-1]), int(edges[1]) if len(edges) > 1 else 0
-    return (step, size) if np.array_equal(edges, edges_within(step, size)) else edges
-
-
-def _cutting(packed: Sequence[tuple[int, int] | np.ndarray]) -> Cutting:
-    return Cutting(tuple(edges_within(*p) if isinstance(p, tuple) else p for p in packed))
+def _axis_between(edges: np.ndarray) -> Axis:
+    size, chunk = int(edges[-1]), int(edges[1]) if len(edges) > 1 else 0
+    even = Even(size, chunk)
+    return even if np.array_equal(edges, even.edges) else Uneven(size, edges)
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,9 +127,9 @@ def choice(edges: np.ndarray, pieces: np.ndarray) -> Choice:
     )
 
 
-def choices(units: Axis, size: int, pieces: np.ndarray, limit: int) -> list[Choice]:
+def choices(units: Axis, pieces: np.ndarray, limit: int) -> list[Choice]:
     """Return ways to join the units of an axis to regions."""
-    edges = edges_within(units, size)
+    edges, size = units.edges, units.size
     if len(edges) <= 2:
         return [choice(edges, pieces)]
     longest = int(np.diff(edges).max())
@@ -152,7 +139,7 @@ def choices(units: Axis, size: int, pieces: np.ndarray, limit: int) -> list[Choi
     lengths = sorted({longest, size, *_thin(near, limit // 2), *_thin(far, limit // 2)})
     by_count: dict[int, np.ndarray] = {}
     for length in lengths:
-        joined = joined_to(length, units, edges)
+        joined = units.join(length, MAX_JOINED).edges
         by_count.setdefault(len(joined), joined)
     return [choice(joined, pieces) for joined in by_count.values()]
 
@@ -182,22 +169,6 @@ def _thin(lengths: Sequence[int], limit: int) -> Iterable[int]:
     marks = np.linspace(log(lengths[0]), log(lengths[-1]), max(limit, 2))
     numbers = np.unique(np.searchsorted(np.log(lengths), marks - 1e-9))
     return [lengths[min(int(number), len(lengths) - 1)] for number in numbers]
-
-
-def joined_to(length: int, units: Axis, edges: np.ndarray) -> np.ndarray:
-    """Join units to regions, and return the boundaries of the regions.
-
-    Examples
-    --------
-    >>> joined_to(7, 3, edges_within(3, 10)).tolist()
-    [0, 6, 10]
-    """
-    size = int(edges[-1])
-    if isinstance(units, int):
-        return edges_within(length // units * units, size) if length < size else edges[[0, -1]]
-    if length < np.diff(edges).max() or size > length * _MAX_JOINED:
-        return edges
-    return join_edges(edges, length)
 
 
 def pieces_between(one: np.ndarray, other: np.ndarray) -> int:

@@ -12,6 +12,7 @@ from zarrdask.display.report import Report
 from zarrdask.display.svg import html, svg
 from zarrdask.display.words import aligned, byte_size, counted
 from zarrdask.errors import MetadataError
+from zarrdask.grids.axis import Uneven
 from zarrdask.plan.axis import AxisPlan
 from zarrdask.plan.drawing import draw
 from zarrdask.plan.strategies import Costs, Grids, Scheme, Stage, lengths_of
@@ -191,10 +192,8 @@ class PlanReport(Report):
         number = range(len(stages))[stage]
         drawn, (read, written) = stages[number], self._boundaries(number)
         axes = [
-            AxisPlan(_lengths(blocks), _lengths(owned), units, size, 0)
-            for blocks, owned, units, size in zip(
-                read, drawn.regions.edges, written, self.grids.shape, strict=True
-            )
+            AxisPlan(_lengths(blocks), _lengths(owned), Uneven(int(units[-1]), units), 0)
+            for blocks, owned, units in zip(read, drawn.regions.edges, written, strict=True)
         ]
         names = [f"axis {i}" for i in range(len(axes))]
         source_name = _SOURCE_NAMES[drawn.reads]

@@ -11,21 +11,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from math import lcm, prod
+from math import prod
 from typing import Any
 
 import numpy as np
 from toolz import unique
 
-from zarrdask.grids.base import Axis
-from zarrdask.plan.regions import (
-    Cutting,
-    choices,
-    edges_within,
-    geometric,
-    joined_to,
-    pieces_between,
-)
+from zarrdask.grids.axis import Axis, Even
+from zarrdask.plan.regions import MAX_JOINED, Cutting, choices, geometric, pieces_between
 from zarrdask.plan.strategies import (
     TASK,
     Costs,
@@ -59,11 +52,10 @@ class _Split:
     @cached_property
     def edges(self) -> np.ndarray:
         """The boundaries of the regions."""
-        if isinstance(self.units, int):
+        if isinstance(self.units, Even):
             starts = self.boxes[:-1, None] + np.arange(0, _longest(self.boxes), self.length)
             return np.append(starts[starts < self.boxes[1:, None]], self.boxes[-1])
-        units = edges_within(self.units, int(self.boxes[-1]))
-        both = np.concatenate((joined_to(self.length, self.units, units), self.boxes))
+        both = np.concatenate((self.units.join(self.length, MAX_JOINED).edges, self.boxes))
         both.sort()
         unique_edges: np.ndarray = both[np.append(True, np.diff(both) > 0)]
         return unique_edges
@@ -71,14 +63,14 @@ class _Split:
     @cached_property
     def longest(self) -> int:
         """The greatest length of a region."""
-        if isinstance(self.units, int):
+        if isinstance(self.units, Even):
             return min(self.length, _longest(self.boxes))
         return _longest(self.edges)
 
     @cached_property
     def most(self) -> int:
         """The largest number of regions in a box."""
-        if isinstance(self.units, int):
+        if isinstance(self.units, Even):
             return -(-_longest(self.boxes) // self.length)
         return int(np.diff(np.searchsorted(self.edges, self.boxes)).max(initial=1))
 
@@ -98,15 +90,8 @@ def exchanges(grids: Grids, costs: Costs) -> Iterator[Scheme]:
 
 def _boxes(grids: Grids, costs: Costs) -> Iterator[Cutting]:
     """Yield boxes that fit in the memory of all workers together, the largest first."""
-    axes = []
-    ends = zip(grids.pieces.edges, grids.units.edges, strict=True)
-    for one, other, edges, size in zip(grids.source, grids.target, ends, grids.shape, strict=True):
-        common: Axis
-        if isinstance(one, int) and isinstance(other, int):
-            common = lcm(max(one, 1), max(other, 1))
-        else:
-            common = np.intersect1d(*edges, assume_unique=True)
-        axes.append(choices(common, size, edges_within(common, size), _MAX_LENGTHS))
+    common = [one.common(other) for one, other in zip(grids.source, grids.target, strict=True)]
+    axes = [choices(axis, axis.edges, _MAX_LENGTHS) for axis in common]
     sizes = outer(axes, "longest") * grids.itemsize
     order = np.lexsort((outer(axes, "count").ravel(), -sizes.ravel()))
     previous, remaining = float(costs.memory * costs.processes) * _STEP, _MAX_BOXES

@@ -8,8 +8,9 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
-from zarrdask.grids.base import Axis, Shape
-from zarrdask.plan.regions import Choice, Cutting, choices, edges_within
+from zarrdask.grids.axis import Axis
+from zarrdask.grids.base import Shape
+from zarrdask.plan.regions import Choice, Cutting, choices
 
 T = TypeVar("T")
 
@@ -155,14 +156,11 @@ class Scheme:
 class Grids:
     """The chunk grids of the source and the target of a rewrite."""
 
-    #: The shape of the array.
-    shape: Shape
     #: The size of an element in memory, in bytes.
     itemsize: int
-    #: The smallest pieces that can be read: their length along each axis, or the boundaries
-    #: between them.
+    #: The smallest pieces that can be read, along each axis.
     source: tuple[Axis, ...]
-    #: The units that have one writer each: their length along each axis, or the boundaries.
+    #: The units that have one writer each, along each axis.
     target: tuple[Axis, ...]
     #: Set if source and target have the same encoded bytes: those of units, or of the chunks in
     #: shards.
@@ -170,6 +168,11 @@ class Grids:
     #: The shards of the source, if encoded chunks are moved out of them to a target without
     #: shards.
     shards: tuple[Axis, ...] | None = None
+
+    @property
+    def shape(self) -> Shape:
+        """The shape of the array."""
+        return tuple(axis.size for axis in self.target)
 
     @property
     def owners(self) -> tuple[Axis, ...]:
@@ -181,19 +184,15 @@ class Grids:
         """The decoded size of the array in bytes."""
         return prod(self.shape) * self.itemsize
 
-    def cut(self, axes: tuple[Axis, ...]) -> Cutting:
-        """Return the chunks along the axes, clipped to the array."""
-        return Cutting(tuple(map(edges_within, axes, self.shape)))
-
     @cached_property
     def pieces(self) -> Cutting:
         """The pieces of the source, clipped to the array."""
-        return self.cut(self.source)
+        return Cutting.of(self.source)
 
     @cached_property
     def units(self) -> Cutting:
         """The units of the target, clipped to the array."""
-        return self.cut(self.target)
+        return Cutting.of(self.target)
 
     @cached_property
     def piece_bytes(self) -> int:
@@ -208,7 +207,7 @@ class Grids:
 
 def lengths_of(axes: tuple[Axis, ...]) -> Shape:
     """Return the greatest length of chunks along each axis, not clipped to the array."""
-    return tuple(a if isinstance(a, int) else int(np.diff(a).max(initial=0)) for a in axes)
+    return tuple(axis.longest for axis in axes)
 
 
 # --------------------------------------------------------------------------------------------
@@ -241,7 +240,7 @@ def joined(units: Sequence[Axis], counts: Shape, pieces: Cutting) -> list[list[C
     """Return the ways to join units, of which there are some along each axis, to regions."""
     limit = max(4, int(_MAX_COMBINATIONS ** (1 / max(sum(n > 1 for n in counts), 1))))
     return [
-        choices(axis, int(edges[-1]), edges, min(limit, 60))
+        choices(axis, edges, min(limit, 60))
         for axis, edges in zip(units, pieces.edges, strict=True)
     ]
 

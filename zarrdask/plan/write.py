@@ -296,9 +296,9 @@ class WritePlan(Report):
 
     def _title(self) -> str:
         types = " as ".join(dict.fromkeys(map(str, (self.dtype, self.stored_dtype))))
-        stored = tuple(axis.size for axis in self.axes)
+        stored = tuple(axis.units.size for axis in self.axes)
         into = "" if stored == self.shape else f" into {stored}"
-        units = " x ".join(describe_lengths(axis.unit_lengths) for axis in self.axes)
+        units = " x ".join(describe_lengths(axis.units.lengths) for axis in self.axes)
         return f"{self.shape} {types}{into}, stored units of {units or 1}"
 
     def _costs(self) -> tuple[str, str, str]:
@@ -348,7 +348,7 @@ def plan_writes(
         blocks = shorten(blocks, start, units, max_elements)
     names = target.dimension_names or (None,) * len(units)
     return WritePlan(
-        tuple(map(AxisPlan, chunks, blocks, units, target.shape, start, (keeps,) * len(units))),
+        tuple(map(AxisPlan, chunks, blocks, units, start, (keeps,) * len(units))),
         dtype,
         target.dtype,
         tuple(name or f"axis {i}" for i, name in enumerate(names)),

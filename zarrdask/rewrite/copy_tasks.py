@@ -17,7 +17,7 @@ from zarrdask.chunks.stored import StoredChunks
 from zarrdask.display.words import counted
 from zarrdask.execution.executor import Workers, run
 from zarrdask.execution.handle import Handle
-from zarrdask.grids.base import Index, extent_at
+from zarrdask.grids.base import Index
 from zarrdask.hierarchy.create import at_once
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.rewrite.destination import Destination, Rewrite
@@ -154,7 +154,7 @@ def _copy_part(part: Part) -> TransferResult:
     if part.transfer == "inner":
         return move_inner(source, target, part.indices)
     grid = recode_grid(source.metadata, target.metadata)
-    blocks = [extent_at(grid, index) for index in part.indices]
+    blocks = [grid.region(index) for index in part.indices]
     return recode(source, target, blocks, empty=part.empty)
 
 

@@ -24,7 +24,6 @@ from zarrdask.dtypes.fill_values import only_fill
 from zarrdask.errors import ZarrdaskError
 from zarrdask.grids.base import ChunkGrid, Index
 from zarrdask.grids.regular import RegularGrid
-from zarrdask.indexing.projection import chunk_number
 from zarrdask.indexing.selection import Region
 from zarrdask.metadata.convert import convert_fill
 from zarrdask.metadata.model import ArrayMetadata
@@ -70,11 +69,11 @@ def encoded_transfer(before: ArrayMetadata, after: ArrayMetadata) -> Transfer:
     one, other = (metadata.dtype.newbyteorder("=") for metadata in (before, after))
     if before.shape != after.shape or one != other or not has_equal_fill(before, after):
         return None
-    if _same_grid(before.grid, after.grid) and _codec_marks(before) == _codec_marks(after):
+    if before.grid.axes == after.grid.axes and _codec_marks(before) == _codec_marks(after):
         return "units"
     if before.shard is None and after.shard is None:
         return None
-    if not _same_grid(before.read_grid, after.read_grid):
+    if before.read_grid.axes != after.read_grid.axes:
         return None
     return "inner" if _inner_marks(before) == _inner_marks(after) else None
 
@@ -88,12 +87,6 @@ def has_equal_fill(before: ArrayMetadata, after: ArrayMetadata) -> bool:
     one = np.empty(1, after.dtype)
     one[0] = fills[0]
     return only_fill(one, fills[1])
-
-
-def _same_grid(one: ChunkGrid, other: ChunkGrid) -> bool:
-    return one.counts == other.counts and all(
-        np.array_equal(a, b) for a, b in zip(one.axes, other.axes, strict=True)
-    )
 
 
 def _codec_marks(metadata: ArrayMetadata) -> object:
@@ -148,8 +141,8 @@ class InnerGrid:
 
     def unit_of(self, chunk: Index) -> Index:
         """Return the unit that holds a chunk."""
-        starts = [i * n for i, n in zip(chunk, self._lengths, strict=True)]
-        return tuple(map(int, map(chunk_number, starts, self.metadata.grid.axes)))
+        axes = zip(chunk, self._lengths, self.metadata.grid.axes, strict=True)
+        return tuple(axis.number(i * n) for i, n, axis in axes)
 
     def place(self, unit: Index, chunk: Index) -> Index:
         """Return the position of a chunk in the index of its shard."""

@@ -23,7 +23,6 @@ from zarrdask.chunks.write import Beyond, write_region
 from zarrdask.errors import StoreError
 from zarrdask.execution.handle import Handle
 from zarrdask.grids.base import Shape
-from zarrdask.indexing.projection import axis_parts
 from zarrdask.indexing.regions import moved, slabs, tiles, view, within
 from zarrdask.indexing.selection import Region, region_shape
 from zarrdask.plan.regions import Cutting
@@ -292,7 +291,7 @@ class Pass:
         unpacks_shards = self.stage.moves == "inner" and target.metadata.shard is None
         owner = source if unpacks_shards else target
         axes = zip(owner.metadata.grid.axes, region, strict=True)
-        indices = list(product(*([p.chunk for p in axis_parts(pick, axis)] for axis, pick in axes)))
+        indices = list(product(*(axis.numbers(pick) for axis, pick in axes)))
         nbytes = 2 * prod(region_shape(region)) * self.dtype.itemsize
         size = max(1, min(_MAX_UNITS_PER_REPORT, -(-len(indices) // self.stage.threads)))
 

@@ -6,7 +6,6 @@ from hashlib import sha256
 from typing import Any
 
 import dask.array as da
-import numpy as np
 
 from zarrdask import config
 from zarrdask.errors import MetadataError, NodeExistsError
@@ -14,11 +13,10 @@ from zarrdask.execution.executor import Workers
 from zarrdask.graph.dependencies import Inputs
 from zarrdask.graph.placement import chunk_options
 from zarrdask.graph.read import data_type_of
-from zarrdask.grids.base import Axis
+from zarrdask.grids.axis import Axis
 from zarrdask.hierarchy.journal import beside
 from zarrdask.hierarchy.path import key_prefix, node_location
 from zarrdask.hierarchy.resize import appended
-from zarrdask.indexing.regions import cut_axis
 from zarrdask.indexing.selection import (
     Region,
     axis_number,
@@ -196,14 +194,12 @@ def plan_target(
     array: Array, region: Region, target: Destination, options: RechunkOptions
 ) -> RechunkPlan:
     """Return the plan to write a region of a stored array to a target, with its strategies."""
-    metadata, shape = target.metadata, region_shape(region)
-    start = target.start
+    metadata, start = target.metadata, target.start
     is_part = any(start) or region != whole_region(array.shape)
-    added = tuple(slice(n, s, 1) for n, s in zip(start, metadata.shape, strict=True))
+    added = tuple(slice(n, n + s, 1) for n, s in zip(start, region_shape(region), strict=True))
     transfer = None if is_part else encoded_transfer(array.metadata, metadata)
     unpacks_shards = transfer == "inner" and metadata.shard is None
     grids = Grids(
-        shape,
         max(array.dtype.itemsize, metadata.dtype.itemsize),
         _axes_within(array.metadata.read_grid.axes, region),
         _axes_within(metadata.grid.axes, added),
@@ -235,9 +231,4 @@ def plan_target(
 
 def _axes_within(axes: tuple[Axis, ...], region: Region) -> tuple[Axis, ...]:
     """Return the chunks of a region along each axis, counted from where the region begins."""
-    return tuple(
-        axis
-        if isinstance(axis, int) and pick.start % max(axis, 1) == 0
-        else np.array(cut_axis(axis, pick)) - pick.start
-        for axis, pick in zip(axes, region, strict=True)
-    )
+    return tuple(axis.part(pick) for axis, pick in zip(axes, region, strict=True))

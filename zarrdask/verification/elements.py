@@ -8,7 +8,7 @@ import numpy as np
 
 from zarrdask.chunks.inventory import chunks_with_data
 from zarrdask.chunks.stored import StoredChunks
-from zarrdask.grids.base import Shape, extent_at
+from zarrdask.grids.base import Shape
 from zarrdask.grids.regular import RegularGrid
 from zarrdask.indexing.selection import Region
 from zarrdask.metadata.model import ArrayMetadata
@@ -30,7 +30,7 @@ def blocks(a: StoredChunks, b: StoredChunks, max_bytes: int) -> Iterator[Region]
     lengths = block_shape(one.shape, chunks, max_bytes // itemsize)
     grid = RegularGrid(one.shape, lengths)
     for index in chunks_with_data(grid, [a, b]) if _same_fill(one, other) else grid.indices():
-        yield extent_at(grid, index)
+        yield grid.region(index)
 
 
 def _same_fill(one: ArrayMetadata, other: ArrayMetadata) -> bool:

@@ -12,7 +12,7 @@ from zarrdask.compliance import strictness
 from zarrdask.errors import MetadataError, NodeTypeError, ZarrdaskError
 from zarrdask.execution.executor import run_shown
 from zarrdask.execution.handle import Handle
-from zarrdask.grids.base import Index, extent_at
+from zarrdask.grids.base import Index
 from zarrdask.hierarchy.find import find_node
 from zarrdask.hierarchy.path import join_path, key_prefix, node_location
 from zarrdask.indexing.projection import project
@@ -153,7 +153,7 @@ def _intact_value(
     if _is_missing(other, chunks, index):
         return None
     pipeline = chunks.metadata.pipeline_at(index)
-    region = extent_at(chunks.metadata.grid, index)
+    region = chunks.metadata.grid.region(index)
     unit = fill_chunk(pipeline.spec)
     inside: Any = (*(slice(0, part.stop - part.start) for part in region), ...)
     try:
@@ -165,5 +165,5 @@ def _intact_value(
 
 def _is_missing(other: StoredChunks, chunks: StoredChunks, index: Index) -> bool:
     """Return whether another array stores no element of a unit."""
-    cuts = project(extent_at(chunks.metadata.grid, index), other.metadata.grid.axes)
+    cuts = project(chunks.metadata.grid.region(index), other.metadata.grid.axes)
     return all(other.units.get_range(other.key(each), 0, 1) is None for each in cuts.indices)

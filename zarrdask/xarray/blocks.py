@@ -19,10 +19,10 @@ from dask.utils import parse_bytes
 
 from zarrdask.execution.handle import Source
 from zarrdask.graph.read import block_bytes, from_zarr, region_blocks, region_source
-from zarrdask.grids.base import Axis
+from zarrdask.grids.axis import Axis, axis_of
 from zarrdask.indexing.selection import basic
 from zarrdask.packages import load_module
-from zarrdask.plan.align import Chunks, auto_block, blocks_of, edges_of, join
+from zarrdask.plan.align import Chunks, auto_block
 from zarrdask.xarray.conventions import StoredLength, StoredLengths
 from zarrdask.xarray.lazy import LazyArray
 from zarrdask.xarray.private import DecodedRegion
@@ -76,24 +76,20 @@ def _join_units(
 ) -> Chunks:
     """Join stored units to blocks along some axes; along the others the user said how."""
     axes: list[Axis] = []
-    lengths: list[int] = []
     extent: list[int] = []
     for axis, chosen, unit, size in zip(chunks, joined, units, shape, strict=True):
         if chosen:
-            axes.append(int(unit) if isinstance(unit, int) else edges_of(unit))
-            lengths.append(int(unit) if isinstance(unit, int) else max(unit))
+            axes.append(axis_of(size, unit))
             extent.append(size)
         else:
             (blocks,) = normalize_chunks((axis,), (size,), dtype=dtype)
-            axes.append(edges_of(blocks))
-            lengths.append(max(blocks))
+            axes.append(axis_of(size, blocks))
             extent.append(max(blocks))  # as if there were one block: it grows no more
-    unit_shape = tuple(lengths)
+    unit_shape = tuple(axis.longest for axis in axes)
     block = auto_block(tuple(extent), unit_shape, unit_shape, dtype.itemsize, limit)
-    regular = join(axes, block)
     return tuple(
-        blocks_of(slice(0, size, 1), axis if chosen else edges)
-        for size, axis, edges, chosen in zip(shape, regular, axes, joined, strict=True)
+        (axis.join(length) if chosen else axis).blocks(slice(0, axis.size, 1))
+        for axis, length, chosen in zip(axes, block, joined, strict=True)
     )
 
 

@@ -28,7 +28,8 @@ import numpy as np
 
 from zarrdask.codecs.base import Codec, Kind
 from zarrdask.errors import MetadataError, UnsupportedError
-from zarrdask.grids.base import Axis, ChunkGrid
+from zarrdask.grids.axis import Axis
+from zarrdask.grids.base import ChunkGrid
 from zarrdask.metadata.model import DIMENSIONS, ArrayMetadata
 from zarrdask.metadata.v2_codecs import render_codecs
 from zarrdask.nodes.array import Array
@@ -267,20 +268,15 @@ def variable_encoding(array: Array, dims: tuple[Hashable, ...], *, mask: bool) -
 
 def _lengths(grid: ChunkGrid) -> Chunks:
     """Return the chunk lengths: one an axis, or all of them where they differ."""
-    return tuple(
-        _axis_lengths(axis, size) for axis, size in zip(grid.axes, grid.shape, strict=True)
-    )
+    return tuple(map(_axis_lengths, grid.axes))
 
 
-def _axis_lengths(axis: Axis, size: int) -> int | tuple[int, ...]:
-    if isinstance(axis, int):
-        return axis
-    lengths = np.diff(axis).tolist()
+def _axis_lengths(axis: Axis) -> int | tuple[int, ...]:
+    lengths = axis.lengths
     # Rectilinear grids are sometimes regular along an axis; the last chunk may be shorter.
     if len(set(lengths[:-1])) <= 1 and lengths and lengths[-1] <= lengths[0]:
-        return int(lengths[0])
-    covered = np.diff(np.minimum(axis, size)).tolist()
-    return tuple(n for n in covered if n) or (0,)
+        return lengths[0]
+    return axis.blocks(slice(0, axis.size, 1))
 
 
 def _codec_encoding(metadata: ArrayMetadata) -> dict[str, Any]:

@@ -187,7 +187,7 @@ class Shard(Serializer):
         index = self.read_index(value)
         if index is None:
             return None
-        cuts = project(request, self.codec.chunk_shape)
+        cuts = project(request, self.grid.axes)
         missing, stored, ranges = index.locate(cuts.indices)
         return Located(ranges, cuts.at(stored), [cuts.outsides[n] for n in missing])
 
@@ -280,7 +280,7 @@ class Shard(Serializer):
         elements of the shard, with step 1.
         """
         encoded = {} if data is None else self.split(data)
-        cuts = project(region, self.codec.chunk_shape)
+        cuts = project(region, self.grid.axes)
         for place, inside, outside in zip(*cuts, strict=True):
             part = values[outside]
             if inside is not None:
