@@ -3,7 +3,17 @@
 import pytest
 
 import zarrdask
-from zarrdask.conventions import Crs, Level, crs, multiscales, write_crs, write_multiscales
+from tests.covering import for_each
+from zarrdask.conventions import (
+    Crs,
+    Level,
+    Spatial,
+    crs,
+    multiscales,
+    spatial,
+    write_crs,
+    write_multiscales,
+)
 from zarrdask.errors import MetadataError, NodeNotFoundError, ReadOnlyError
 
 WKT = 'GEOGCRS["WGS 84"]'
@@ -164,7 +174,182 @@ def test_an_array_that_was_opened_for_reading_stays(root, convention):
     assert list(root) == ["t"]
 
 
+# ---- proj:
+
+
+@for_each(
+    ("attributes", "expected", "definition"),
+    [
+        ({"proj:code": "EPSG:4326"}, Crs(code="EPSG:4326"), "EPSG:4326"),
+        ({"proj:wkt2": WKT}, Crs(wkt=WKT), WKT),
+        ({"proj:projjson": {"type": "a"}}, Crs(projjson={"type": "a"}), {"type": "a"}),
+        ({"proj:wkt2": WKT, "proj:code": "A:1"}, Crs(code="A:1", wkt=WKT), "A:1"),
+    ],
+)
+def test_the_attributes_of_the_convention_proj(attributes, expected, definition):
+    root = zarrdask.create_group({})
+    make(root, "t", **attributes)
+    make(root, "u", grid_mapping="gone", **attributes)
+    assert crs(root["t"]) == crs(root["u"]) == crs(root) == expected
+    assert expected.definition == definition
+
+
+def test_those_of_a_group_hold_for_the_arrays_right_below_it(root):
+    root.attrs["proj:code"] = "EPSG:4326"
+    make(root, "t")
+    make(root, "own", **{"proj:code": "EPSG:3857"})
+    make(root, "below/t")
+    assert crs(root) == crs(root["t"]) == Crs(code="EPSG:4326")
+    assert crs(root["own"]).code == "EPSG:3857"
+    assert crs(root["below/t"]) is None
+    assert crs(root["below"]) is None
+
+
+def test_a_value_of_another_type_is_an_error_that_names_the_attribute(root):
+    make(root, "t", **{"proj:code": 4326})
+    with pytest.raises(MetadataError, match="proj:code"):
+        crs(root["t"])
+
+
+def test_gdal_stores_no_codes(root):
+    make(root, "t")
+    with pytest.raises(MetadataError, match="code of an authority"):
+        write_crs(root["t"], Crs(code="EPSG:4326"), convention="gdal")
+    assert dict(root["t"].attrs) == {}
+
+
+# ---- spatial:
+
+
+def test_the_place_in_space(root):
+    attributes = {
+        "spatial:dimensions": ["y", "x"],
+        "spatial:transform": [10, 0, 500000, 0, -10, 5000000],
+        "spatial:bbox": [0.0, 1.0, 2.0, 3.0],
+        "spatial:shape": [20, 30],
+        "spatial:registration": "node",
+        "spatial:later": "unknown",
+    }
+    make(root, "t", **attributes)
+    place = (10, 0, 500000, 0, -10, 5000000)
+    expected = Spatial(("y", "x"), place, (0, 1, 2, 3), (20, 30), "node")
+    assert spatial(root["t"]) == expected
+    assert spatial(root) is None
+    root.attrs["spatial:dimensions"] = ["y", "x"]
+    assert spatial(root) == Spatial(dimensions=("y", "x"), registration="pixel")
+
+
+@for_each(
+    ("name", "value"),
+    [
+        ("transform", [1, 2, 3]),
+        ("transform", [1, 2, 3, 4, 5, "6"]),
+        ("bbox", 5),
+        ("shape", [True, 2]),
+        ("dimensions", "yx"),
+        ("dimensions", [1, 2]),
+        ("registration", 1),
+    ],
+)
+def test_a_place_of_another_form_is_an_error_that_names_the_attribute(name, value):
+    root = zarrdask.create_group({}, attributes={f"spatial:{name}": value})
+    with pytest.raises(MetadataError, match=f"spatial:{name}"):
+        spatial(root)
+
+
 # ---- pyramids
+
+
+LAYOUT = [
+    {"asset": "/third", "derived_from": "half", "transform": {"scale": [3.0, 3.0]}},
+    {"asset": "full", "spatial:shape": [60, 120]},
+    {
+        "asset": "half",
+        "derived_from": "full",
+        "transform": {"scale": [2.0, 2], "translation": [0.5, 0.5]},
+    },
+]
+
+
+def test_levels_of_a_layout_are_in_terms_of_the_level_that_all_are_derived_from(root):
+    root.attrs["multiscales"] = {"layout": LAYOUT, "resampling_method": "average"}
+    [pyramid] = multiscales(root)
+    assert pyramid.levels == (
+        Level("third", (6.0, 6.0), (0.5, 0.5)),
+        Level("full", spatial=Spatial(shape=(60, 120))),
+        Level("half", (2.0, 2.0), (0.5, 0.5)),
+    )
+
+
+@for_each(
+    ("layout", "key"),
+    [
+        (5, "layout"),
+        ([5], r"layout\[0\]"),
+        ([{}], "asset"),
+        ([{"asset": "a", "derived_from": "b"}], "derived_from"),
+        ([{"asset": "a", "derived_from": "a"}], "derived_from"),
+        ([{"asset": "a", "transform": {"scale": 2}}], "transform.scale"),
+        ([{"asset": "a", "transform": []}], "transform"),
+        ([{"asset": "a", "transform": {"scale": [1], "translation": [1, 1]}}], "one number"),
+    ],
+)
+def test_a_layout_of_another_form_is_an_error(layout, key):
+    root = zarrdask.create_group({}, attributes={"multiscales": {"layout": layout}})
+    with pytest.raises(MetadataError, match=key):
+        multiscales(root)
+
+
+def ome(transformation, **members):
+    dataset = {"path": "s0", "coordinateTransformations": [transformation]}
+    systems = [
+        {"name": "world", "axes": [{"name": "b"}, {"name": "a"}]},
+        {"name": "intrinsic", "axes": [{"name": "y", "unit": "m"}, {"name": "x"}]},
+    ]
+    document = {"datasets": [dataset], "coordinateSystems": systems, **members}
+    attributes = {"ome": {"version": "0.6rc0", "multiscales": [document]}}
+    [pyramid] = multiscales(zarrdask.create_group({}, attributes=attributes))
+    return pyramid
+
+
+IO = {"input": {"path": "s0"}, "output": {"name": "intrinsic"}}
+
+
+@for_each(
+    ("transformation", "level"),
+    [
+        ({"type": "scale", "scale": [2, 3]}, Level("s0", (2.0, 3.0))),
+        ({"type": "identity"}, Level("s0")),
+        (
+            {
+                "type": "sequence",
+                "transformations": [
+                    {"type": "scale", "scale": [2, 3]},
+                    {"type": "translation", "translation": [1, 1.5]},
+                ],
+            },
+            Level("s0", (2.0, 3.0), (1.0, 1.5)),
+        ),
+    ],
+)
+def test_levels_of_ome_zarr_0_6_are_in_the_system_that_they_lead_to(transformation, level):
+    onwards = {"type": "scale", "scale": [10, 10], "input": {"name": "intrinsic"}}
+    pyramid = ome({**transformation, **IO}, coordinateTransformations=[onwards])
+    assert pyramid.levels == (level,)
+    assert [axis["name"] for axis in pyramid.axes] == ["y", "x"]
+    assert [system["name"] for system in pyramid.coordinate_systems] == ["world", "intrinsic"]
+    assert pyramid.transformations == (onwards,)
+    assert pyramid.version == "0.6rc0"
+
+
+def test_a_system_may_be_named_by_text():
+    pyramid = ome({"type": "identity", "input": "s0", "output": "world"})
+    assert [axis["name"] for axis in pyramid.axes] == ["b", "a"]
+
+
+def test_pyramids_beside_another_attribute_of_ome(root):
+    root.attrs.update(ome={"omero": {}}, multiscales=[{"datasets": [{"path": "0"}]}])
+    assert multiscales(root)[0].levels == (Level("0"),)
 
 
 def test_axes_may_be_names(root):

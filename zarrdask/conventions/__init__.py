@@ -1,17 +1,21 @@
-"""Conventions for attributes: coordinate reference systems, and multiscale pyramids.
+"""Conventions for attributes: reference systems, places in space, and multiscale pyramids.
 
 Only the functions of this package interpret these attributes; elsewhere they have no effect.
 """
 
-from zarrdask.conventions.pyramids import Level, Multiscale, multiscales, write_multiscales
+from zarrdask.conventions.levels import Level, Multiscale
+from zarrdask.conventions.pyramids import multiscales, write_multiscales
 from zarrdask.conventions.reference import Crs, crs, write_crs
+from zarrdask.conventions.spatial import Spatial, spatial
 
 __all__ = [
     "Crs",
     "Level",
     "Multiscale",
+    "Spatial",
     "crs",
     "multiscales",
+    "spatial",
     "write_crs",
     "write_multiscales",
 ]

@@ -1,15 +1,14 @@
 """Multiscale pyramids: the attributes in which a group lists arrays at several resolutions."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
+from zarrdask.conventions.layout import parse_layout
+from zarrdask.conventions.levels import Level, Multiscale, Transformation, parse_numbers
 from zarrdask.errors import MetadataError, instance_of
 from zarrdask.hierarchy.path import node_location, normalise_path
 from zarrdask.nodes.array import Array
 from zarrdask.nodes.group import Group
-
-Numbers = tuple[float, ...]
 
 #: The attributes of a group.
 _MULTISCALES, _OME = "multiscales", "ome"
@@ -23,47 +22,6 @@ _AXIS_TYPES = {
 }
 
 
-@dataclass(frozen=True)
-class Level:
-    """One level of a pyramid.
-
-    Attributes
-    ----------
-    path : str
-        The path of the array, from the group that lists it. Some writers give that of a group.
-    scale : tuple of float, optional
-        The distance between elements along each axis.
-    translation : tuple of float, optional
-        The position of the first element along each axis.
-    """
-
-    path: str
-    scale: Numbers | None = None
-    translation: Numbers | None = None
-
-
-@dataclass(frozen=True)
-class Multiscale:
-    """A pyramid: an array at several resolutions.
-
-    Attributes
-    ----------
-    levels : tuple of Level
-        The levels in the order of the document, which usually begins with the finest.
-    name : str, optional
-        The name of the pyramid.
-    version : str, optional
-        The version of the convention.
-    axes : tuple of mapping
-        The description of each axis: its ``name``, and if known ``type`` and ``unit``.
-    """
-
-    levels: tuple[Level, ...]
-    name: str | None = None
-    version: str | None = None
-    axes: tuple[Mapping[str, Any], ...] = ()
-
-
 # --------------------------------------------------------------------------------------------
 # Reading
 
@@ -71,8 +29,8 @@ class Multiscale:
 def multiscales(group: Group) -> tuple[Multiscale, ...]:
     """Return the pyramids that a group's attributes describe.
 
-    They are in the attribute ``multiscales`` (conformance A-75); OME-Zarr 0.5 has that in the
-    attribute ``ome`` (C-81).
+    They are in the attribute ``multiscales`` (conformance A-75), which has the member ``layout`` in
+    the convention of 2026; OME-Zarr has them in the attribute ``ome`` from 0.5 on (C-81).
 
     Parameters
     ----------
@@ -100,64 +58,73 @@ def multiscales(group: Group) -> tuple[Multiscale, ...]:
     """
     attributes: Mapping[str, Any] = group.attrs.asdict()
     key = f"{node_location(group.store, group.path)}: {_MULTISCALES}"
-    if isinstance(attributes.get(_OME), dict):
-        attributes = attributes[_OME]
-    documents = instance_of(attributes.get(_MULTISCALES, []), key, list)
+    ome = attributes.get(_OME)
+    if isinstance(ome, dict) and _MULTISCALES in ome:
+        attributes = ome
+    documents = attributes.get(_MULTISCALES, [])
+    if isinstance(documents, dict) and "layout" in documents:
+        return (parse_layout(documents, key),)
     version = attributes.get("version")
-    return tuple(_parse(each, f"{key}[{at}]", version) for at, each in enumerate(documents))
+    return tuple(
+        _parse(each, f"{key}[{at}]", version)
+        for at, each in enumerate(instance_of(documents, key, list))
+    )
 
 
 def _parse(value: Any, key: str, version: str | None) -> Multiscale:
     document = instance_of(value, key, dict)
-    common = _parse_level("", document, key)
-    levels = []
+    systems = _objects(document, "coordinateSystems", key)
+    # Since 0.6 the transformations of a pyramid lead from its coordinate system to others.
+    common = Transformation() if systems else _transformation(document, key)
+    levels, outputs = [], list[Any]()
     for at, each in enumerate(instance_of(document.get("datasets"), f"{key}.datasets", list)):
         level_key = f"{key}.datasets[{at}]"
         path = instance_of(instance_of(each, level_key, dict).get("path"), f"{level_key}.path", str)
-        levels.append(_transformed(_parse_level(path, each, level_key), common, level_key))
-    axes = instance_of(document.get("axes", []), f"{key}.axes", list)
-    named = tuple({"name": axis} if isinstance(axis, str) else axis for axis in axes)
-    return Multiscale(tuple(levels), document.get("name"), document.get("version", version), named)
-
-
-def _parse_level(path: str, document: Mapping[str, Any], key: str) -> Level:
-    transformations: dict[str, Numbers] = {}
-    key = f"{key}.{_TRANSFORMATIONS}"
-    for each in instance_of(document.get(_TRANSFORMATIONS, []), key, list):
-        kind = instance_of(each, key, dict).get("type")
-        if kind in ("scale", "translation") and kind in each:
-            numbers = instance_of(each[kind], key, list)
-            if not all(type(n) in (int, float) for n in numbers):
-                raise MetadataError(f"a {kind} must be a list of numbers", key=key, found=numbers)
-            transformations[kind] = tuple(map(float, numbers))
-    return Level(
-        normalise_path(path), transformations.get("scale"), transformations.get("translation")
+        whole = _transformation(each, level_key).then(common, level_key)
+        levels.append(Level(normalise_path(path), whole.scale, whole.translation))
+        outputs += [step.get("output") for step in _objects(each, _TRANSFORMATIONS, level_key)]
+    return Multiscale(
+        tuple(levels),
+        document.get("name"),
+        document.get("version", version),
+        _axes(document, systems, outputs, key),
+        systems,
+        _objects(document, _TRANSFORMATIONS, key) if systems else (),
     )
 
 
-def _transformed(level: Level, common: Level, key: str) -> Level:
-    """Return a level with the transformation of the whole pyramid applied after its own."""
-    transformations = [
-        numbers
-        for numbers in (level.scale, level.translation, common.scale, common.translation)
-        if numbers
-    ]
-    if len({len(numbers) for numbers in transformations}) > 1:
-        raise MetadataError(
-            "the scales and translations of a level must have one number for each axis",
-            key=key,
-            found=transformations,
-        )
-    if common.scale is None and common.translation is None:
-        return level
-    ndim = len(transformations[0])
-    scale, common_scale = (each.scale or (1.0,) * ndim for each in (level, common))
-    start, common_start = (each.translation or (0.0,) * ndim for each in (level, common))
-    return Level(
-        level.path,
-        tuple(a * b for a, b in zip(scale, common_scale, strict=True)),
-        tuple(a * b + c for a, b, c in zip(start, common_scale, common_start, strict=True)),
+def _axes(
+    document: Mapping[str, Any], systems: tuple[Any, ...], outputs: list[Any], key: str
+) -> tuple[Mapping[str, Any], ...]:
+    """Return the axes of a pyramid; since 0.6 those of the system that its levels lead to."""
+    # Early drafts give the name of a system in place of an object.
+    names = [output.get("name") if isinstance(output, dict) else output for output in outputs]
+    system = next((system for system in systems if system.get("name") in names), None)
+    axes = (document if system is None else system).get("axes", [])
+    return tuple(
+        {"name": axis} if isinstance(axis, str) else axis
+        for axis in instance_of(axes, f"{key}.axes", list)
     )
+
+
+def _objects(document: Mapping[str, Any], name: str, key: str) -> tuple[Mapping[str, Any], ...]:
+    items = instance_of(document.get(name, []), f"{key}.{name}", list)
+    return tuple(instance_of(item, f"{key}.{name}", dict) for item in items)
+
+
+def _transformation(
+    document: Mapping[str, Any], key: str, name: str = _TRANSFORMATIONS
+) -> Transformation:
+    """Return the transformation that some steps make; steps of other types are passed over."""
+    result = Transformation()
+    for step in _objects(document, name, key):
+        kind = step.get("type")
+        if kind in ("scale", "translation") and kind in step:
+            numbers = parse_numbers(step[kind], kind, f"{key}.{name}")
+            result = result.then(Transformation(**{kind: numbers}), key)
+        elif kind == "sequence":
+            result = result.then(_transformation(step, key, "transformations"), key)
+    return result
 
 
 # --------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Coordinate reference systems: the attributes in which CF and GDAL store them."""
+"""Coordinate reference systems: the attributes in which CF, GDAL and ``proj:`` store them."""
 
 from collections.abc import Mapping
 from copy import deepcopy
@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from posixpath import join, normpath
 from typing import Any, Literal
 
-from zarrdask.errors import MetadataError, NodeNotFoundError
+from zarrdask.errors import MetadataError, NodeNotFoundError, instance_of
 from zarrdask.hierarchy.find import node_exists, read_node
 from zarrdask.hierarchy.path import ancestors, join_path, node_location
-from zarrdask.metadata.model import ArrayMetadata
+from zarrdask.metadata.model import ArrayMetadata, GroupMetadata
 from zarrdask.nodes.array import Array
 from zarrdask.nodes.create import create_array
 from zarrdask.nodes.group import Group
@@ -19,6 +19,12 @@ from zarrdask.nodes.open import open_array
 _GDAL, _CF = "_CRS", "grid_mapping"
 #: The members of GDAL's attribute and their types.
 _GDAL_MEMBERS = {"url": str, "wkt": str, "projjson": dict}
+#: The attributes of the convention ``proj:``, the members of `Crs` and their types.
+_PROJ: Mapping[str, tuple[str, type[Any]]] = {
+    "proj:code": ("code", str),
+    "proj:wkt2": ("wkt", str),
+    "proj:projjson": ("projjson", dict),
+}
 
 
 @dataclass(frozen=True)
@@ -35,25 +41,29 @@ class Crs:
         Its definition as PROJJSON.
     grid_mapping : mapping, optional
         The other attributes of the CF variable, such as the parameters of the projection.
+    code : str, optional
+        Its authority and code, such as ``EPSG:4326``.
     """
 
     url: str | None = None
     wkt: str | None = None
     projjson: Mapping[str, Any] | None = None
     grid_mapping: Mapping[str, Any] | None = None
+    code: str | None = None
 
     @property
     def definition(self) -> str | Mapping[str, Any] | None:
-        """The URL, WKT or PROJJSON, the first that exists: ``pyproj.CRS`` takes it (A-74)."""
-        return self.url or self.wkt or self.projjson
+        """The URL, code, WKT or PROJJSON, the first that exists: ``pyproj.CRS`` takes it (A-74)."""
+        return self.url or self.code or self.wkt or self.projjson
 
 
 def crs(node: Array | Group) -> Crs | None:
     """Return the coordinate reference system of an array or a group, or None if it has none.
 
-    An array has it in its attribute ``_CRS`` (GDAL), or in the attribute ``crs_wkt`` or
-    ``spatial_ref`` of the variable that its attribute ``grid_mapping`` names (CF; conformance
-    A-73, A-74). A group has that of its arrays.
+    An array has it in its attribute ``_CRS`` (GDAL), in its attributes ``proj:code``, ``proj:wkt2``
+    and ``proj:projjson``, or in the attribute ``crs_wkt`` or ``spatial_ref`` of the variable that
+    its attribute ``grid_mapping`` names (CF; conformance A-73, A-74); else in the attributes
+    ``proj:*`` of its group. A group without any of these has that of its arrays.
 
     Parameters
     ----------
@@ -80,18 +90,44 @@ def crs(node: Array | Group) -> Crs | None:
     >>> crs(z).wkt, z.attrs["grid_mapping"], root["crs"].attrs["crs_wkt"]
     ('GEOGCRS["WGS 84"]', 'crs', 'GEOGCRS["WGS 84"]')
     """
+    system = _own(node)
+    if system is not None:
+        return system
+    if isinstance(node, Group):
+        return _common(node)
+    above = ancestors(node.path)[-1:]
+    metadata = read_node(node.store, above[0]) if above else None
+    if not isinstance(metadata, GroupMetadata):
+        return None
+    return _parse_proj(metadata.attributes, node_location(node.store, above[0]))
+
+
+def _own(node: Array | Group) -> Crs | None:
+    """Return the coordinate reference system that the attributes of a node itself lead to."""
     location = node_location(node.store, node.path)
-    if _GDAL in node.attrs:
-        return _parse_gdal(node.attrs[_GDAL], f"{location}: {_GDAL}")
-    if _CF in node.attrs:
-        return _parse_cf(_variable(node, node.attrs[_CF], f"{location}: {_CF}"))
-    return _common(node) if isinstance(node, Group) else None
+    attributes = node.attrs
+    if _GDAL in attributes:
+        return _parse_gdal(attributes[_GDAL], f"{location}: {_GDAL}")
+    if (system := _parse_proj(attributes, location)) is not None:
+        return system
+    if _CF in attributes:
+        return _parse_cf(_variable(node, attributes[_CF], f"{location}: {_CF}"))
+    return None
+
+
+def _parse_proj(attributes: Mapping[str, Any], location: str) -> Crs | None:
+    members: dict[str, Any] = {
+        member: deepcopy(instance_of(attributes[name], f"{location}: {name}", kind))
+        for name, (member, kind) in _PROJ.items()
+        if name in attributes
+    }
+    return Crs(**members) if members else None
 
 
 def _common(group: Group) -> Crs | None:
     systems: list[Crs] = []
     for _, array in group.arrays():
-        system = crs(array)
+        system = _own(array)
         if system is not None and system not in systems:
             systems.append(system)
     if len(systems) > 1:
@@ -178,7 +214,14 @@ def write_crs(
     system = _as_crs(definition)
     if convention == "gdal":
         members = {member: getattr(system, member) for member in _GDAL_MEMBERS}
-        array.attrs[_GDAL] = {key: value for key, value in members.items() if value is not None}
+        members = {member: value for member, value in members.items() if value is not None}
+        if not members:
+            raise MetadataError(
+                "GDAL's attribute holds no code of an authority; pass a URL, WKT or PROJJSON",
+                key=_GDAL,
+                found=system,
+            )
+        array.attrs[_GDAL] = members
         return
     if system.wkt is None or not array.path:
         raise MetadataError(
