@@ -51,6 +51,22 @@ def verbs(zarr_format):
     before = write(zarr_format=zarr_format)
     values = NEW.drop_vars("time")
     return {
+        # Consolidated metadata are written when the dataset is there.
+        "w-": Verb(
+            write(zarr_format=zarr_format),
+            dataset,
+            derived=frozenset({"zarr.json", ".zmetadata"}),
+        ),
+        "w": Verb(write(mode="w", zarr_format=zarr_format), dataset),
+        "w over": Verb(
+            write(NEW, mode="w", zarr_format=zarr_format),
+            dataset,
+            before,
+            allows=lambda seen: seen is None,
+        ),
+        "a new variable": Verb(
+            write(NEW[["t"]].drop_vars("time").rename(t="m"), mode="a"), dataset, before
+        ),
         "a": Verb(write(values, mode="a"), dataset, before, allows=is_mixed),
         "r+": Verb(write(values, mode="r+"), dataset, before, allows=is_mixed),
         "append_dim": Verb(write(NEW, append_dim="time"), dataset, before),

@@ -307,20 +307,79 @@ def test_append(zarr_format, chunks):
 
 
 def test_an_append_that_fails_leaves_the_dataset_as_it_was(tmp_path):
-    def fail(block, block_id):
-        if block_id[0]:
-            raise RuntimeError("no such values")
-        return block
-
     to_zarr(days(3, chunks=2), tmp_path / "a")
     files = {path: path.read_bytes() for path in (tmp_path / "a").rglob("*") if path.is_file()}
-    bad = days(6, 3, chunks=1)
-    bad["t"] = bad.t.copy(data=bad.t.data.map_blocks(fail, dtype="f8", meta=np.empty((0, 0, 0))))
+    bad = failing(days(6, 3, chunks=1))
     with pytest.raises(RuntimeError), dask.config.set(scheduler="synchronous"):
         to_zarr(bad, tmp_path / "a", append_dim="time")
     now = {path: path.read_bytes() for path in (tmp_path / "a").rglob("*") if path.is_file()}
     assert files.keys() == now.keys()
     xr.testing.assert_identical(loaded(tmp_path / "a"), days(3))
+
+
+def failing(dataset):
+    """Return a dataset one block of which can't be computed."""
+
+    def fail(block, block_id):
+        if block_id[0]:
+            raise RuntimeError("no such values")
+        return block
+
+    data = dataset.t.data.map_blocks(fail, dtype="f8", meta=np.empty((0, 0, 0)))
+    return dataset.assign(t=dataset.t.copy(data=data))
+
+
+@for_each("zarr_format, group", [(2, None), (3, None), (3, "a/b")])
+def test_a_new_dataset_whose_write_fails_does_not_exist(zarr_format, group):
+    store, options = {}, {"zarr_format": zarr_format, "group": group}
+    with pytest.raises(RuntimeError) as caught:
+        to_zarr(failing(days(3, chunks=1)), store, **options)
+    (note,) = [note for note in caught.value.__notes__ if ": " in note]
+    assert "there is no dataset" in note
+    assert "mode='w'" in note
+    with pytest.raises(FileNotFoundError):
+        open_zarr(store, group)
+    to_zarr(days(3), store, **options)
+    found = open_zarr(store, group, chunks=None).load()
+    xr.testing.assert_identical(found, days(3))
+
+
+def test_what_an_interrupted_write_left_is_replaced_and_other_nodes_are_not():
+    store = {}
+    to_zarr(days(3), store)
+    del store["zarr.json"]  # as if the process had been killed before it wrote this
+    to_zarr(days(3) + 1, store)
+    xr.testing.assert_identical(loaded(store).t, days(3).t + 1)
+    del store["zarr.json"]
+    before = dict(store)
+    with pytest.raises(zarrdask.errors.NodeExistsError):
+        to_zarr(days(4), store)
+    assert store == before
+    to_zarr(days(4), store, mode="w")
+    xr.testing.assert_identical(loaded(store), days(4))
+
+
+def test_a_tree_whose_write_fails_does_not_exist():
+    store = {}
+    good = xr.DataTree.from_dict({"/": days(2), "/a/b": days(3, chunks=1).rename(time="when")})
+    bad = good.copy()
+    bad["/a/b"] = xr.DataTree(failing(days(3, chunks=1)).rename(time="when"))
+    with pytest.raises(RuntimeError):
+        to_zarr(bad, store)
+    with pytest.raises(FileNotFoundError):
+        open_zarr(store)
+    to_zarr(good, store)
+    found = xr.open_datatree(store, engine=ZarrdaskBackendEntrypoint, chunks=None)
+    xr.testing.assert_identical(found.load(), good.compute())
+
+
+def test_an_append_that_fails_has_one_note():
+    store = {}
+    to_zarr(days(3, chunks=2), store)
+    with pytest.raises(RuntimeError) as caught:
+        to_zarr(failing(days(3, 3, chunks=1)), store, append_dim="time")
+    (note,) = [note for note in caught.value.__notes__ if ": " in note]
+    assert note.endswith(": the array is as it was")
 
 
 @pytest.mark.parametrize(
@@ -608,8 +667,8 @@ def test_a_write_looks_once_before_and_once_after():
     ds = xr.Dataset({f"v{n}": ("x", np.arange(4.0)) for n in range(3)}, {"x": range(4)})
     to_zarr(ds, store)
     kinds = store.kinds()
-    # What is there, before; the documents that are consolidated, after.
-    assert [kinds.count(kind) for kind in ("list_dir", "get_many")] == [2, 2]
+    # What is there, before the values and before the documents; those that are consolidated, after.
+    assert [kinds.count(kind) for kind in ("list_dir", "get_many")] == [2, 3]
     to_zarr(ds.assign_coords(x=range(4, 8)), store, append_dim="x")
     kinds = store.kinds()
     # The group, its members and coordinates; the same as readers see it; each document before it

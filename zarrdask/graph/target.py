@@ -102,7 +102,10 @@ class WriteTarget(ABC):
 
     @abstractmethod
     def abort(self) -> str:
-        """Clean up after a failure, and describe what the target holds now."""
+        """Clean up after a failure, and describe what the target holds now.
+
+        The text is empty if the caller does both.
+        """
 
 
 @dataclass(frozen=True)

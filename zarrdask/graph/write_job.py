@@ -166,4 +166,5 @@ def deferred(jobs: Sequence[WriteJob], completions: Sequence[Action] = ()) -> De
 def _report_failure(targets: Sequence[WriteTarget], error: BaseException) -> None:
     """Clean up targets, and add notes to an error that describe what they hold now."""
     for target in targets:
-        error.add_note(f"{target.written.location}: {target.abort()}")
+        if state := target.abort():
+            error.add_note(f"{target.written.location}: {state}")

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from zarrdask import config
 from zarrdask.chunks.inventory import erase_leftovers
@@ -28,6 +28,8 @@ from zarrdask.storage.unchanged import change_if_unchanged
 from zarrdask.storage.v3_draft import DraftStore
 
 T = TypeVar("T")
+#: Which nodes a new one may replace: none, those with the same documents, or any.
+Replace = Literal["never", "same", "always"]
 
 
 def is_draft_node(store: Store, metadata: Metadata) -> bool:
@@ -202,36 +204,52 @@ def create_members(
 
 
 def check_members(
-    store: Store, group: str, members: Mapping[str, Metadata]
+    store: Store, group: str, members: Mapping[str, Metadata], replace: Replace = "never"
 ) -> list[tuple[str, Metadata]]:
     """Check that there are no nodes at some paths in a group; return those with anything below.
 
-    The group is listed once: what it does not have requires no other request.
+    Nodes that may be replaced are accepted. The group is listed once: what it does not have
+    requires no other request.
     """
     if store.capabilities.listable and members:
         below = set(store.list_dir(key_prefix(group))[1])
         members = {name: m for name, m in members.items() if name.partition("/")[0] in below}
     paths = [(join_path(group, name), metadata) for name, metadata in members.items()]
-    at_once(store, lambda item: _check_free(store, *item), paths)
+    at_once(store, lambda item: _check_free(store, *item, replace=replace), paths)
     return paths
 
 
-def clear_members(store: Store, group: str, members: Mapping[str, Metadata]) -> None:
-    """Check that there are no nodes at some paths in a group, and erase what former ones left."""
-    paths = check_members(store, group, members)
-    at_once(store, lambda item: _clear(store, *item), paths)
+def clear_members(
+    store: Store, group: str, members: Mapping[str, Metadata], replace: Replace = "never"
+) -> None:
+    """Check that there are no nodes at some paths in a group, and erase what former ones left.
+
+    Nodes that may be replaced are erased, too: of a group only its documents.
+    """
+    paths = check_members(store, group, members, replace)
+    at_once(store, lambda item: _clear(store, *item, is_replaced=replace != "never"), paths)
 
 
-def _check_free(store: Store, path: str, metadata: Metadata) -> None:
+def _check_free(store: Store, path: str, metadata: Metadata, *, replace: Replace) -> None:
     if isinstance(store, DraftStore):
         draft.prepare(store, path, metadata, overwrite=False)
-    elif node_exists(store, path):
-        raise exists_error(store, path)
+    elif replace != "always" and node_exists(store, path):
+        is_same = replace == "same" and _is_stored(store, path, detect.render(metadata))
+        if not is_same:
+            raise exists_error(store, path)
 
 
-def _clear(store: Store, path: str, metadata: Metadata) -> None:
+def _is_stored(store: Store, path: str, documents: Documents) -> bool:
+    """Whether a node has some documents, as they are."""
+    return all(store.get(key_prefix(path) + name) == value for name, value in documents.items())
+
+
+def _clear(store: Store, path: str, metadata: Metadata, *, is_replaced: bool) -> None:
     prefix = key_prefix(path)
     store.tidy(prefix)
+    if is_replaced and not isinstance(store, DraftStore):
+        # Documents are erased first: if this is cut short, the rest is not a node.
+        store.erase_values([prefix + name for name in detect.names(store)])
     if isinstance(metadata, ArrayMetadata):
         erase_leftovers(StoredChunks(store, prefix, metadata))
     if is_begun(store, prefix):
@@ -242,8 +260,7 @@ def _put_member(store: Store, path: str, documents: Documents, *, again: bool) -
     try:
         put_new_documents(store, path, documents)
     except NodeExistsError:
-        keys = {key_prefix(path) + name: value for name, value in documents.items()}
-        if not again or any(store.get(key) != value for key, value in keys.items()):
+        if not (again and _is_stored(store, path, documents)):
             raise
 
 

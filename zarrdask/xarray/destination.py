@@ -56,14 +56,18 @@ class Destination:
 
     @contextmanager
     def alone(self, dataset: xarray.Dataset) -> Iterator[None]:
-        """Be the only one who appends to the dataset, if it is an append that is computed now."""
-        if not self.options.appends:
+        """Be the only one who appends to the dataset, or creates it, if that is done now."""
+        if not self.options.may_create:
             yield
             return
         dim = self.options.append_dim
         names = sorted(str(name) for name, v in dataset.variables.items() if dim in v.dims)
         with ExitStack() as stack:
-            stack.enter_context(shape_lock(self.store, self.path))
+            if self.options.mode == "w":
+                # What is replaced is erased, with a lease that it would have.
+                stack.enter_context(lock_node(self.store, self.path, "shape"))
+            else:
+                stack.enter_context(shape_lock(self.store, self.path))
             for name in names if len(names) <= _MAX_LOCKS else ():
                 stack.enter_context(lock_node(self.store, join_path(self.path, name), "shape"))
             yield
@@ -157,7 +161,7 @@ class Destination:
         there is none.
         """
         options = self.options
-        if not options.compute and options.commit == "first":
+        if not options.compute and options.commit != "last":
             return None
         if is_draft(options.zarr_format) or not can_stage(self.store, self.path):
             return None

@@ -17,14 +17,27 @@ from zarrdask.graph.dependencies import Inputs
 from zarrdask.graph.target import ExistingRegion, WriteOptions, WriteTarget, find_target
 from zarrdask.graph.write_job import WriteJob, begin
 from zarrdask.hierarchy.change import changing, write_node
-from zarrdask.hierarchy.create import at_once, create_members, write_consolidated
+from zarrdask.hierarchy.create import at_once, write_consolidated
 from zarrdask.hierarchy.resize import grow, roll_back_append
 from zarrdask.metadata.model import GroupMetadata, ZarrFormat
 from zarrdask.storage.base import Store
+from zarrdask.xarray.creation import NewNodes
 from zarrdask.xarray.plan import GroupWrite, VariableWrite
 
 #: Variables, and where their values go.
 Targets = Sequence[tuple[VariableWrite, WriteTarget]]
+
+#: What a failed write of a new dataset, or of new variables, leaves.
+_LATE_DATASET = (
+    "there is no dataset, unless the error occurred after its last document was written; the same "
+    "write made again, or one with mode='w', replaces chunks that may be left"
+)
+_EARLY_DATASET = (
+    "the new dataset is incomplete: what was not written reads as the fill value; replace it with "
+    "mode='w', or write the rest"
+)
+_LATE_VARIABLES = "new variables may be missing"
+_EARLY_VARIABLES = "new variables are incomplete: what was not written reads as the fill value"
 
 #: Variables of at most this size are written at the same time, each by one thread.
 _SMALL_BYTES = 2**20
@@ -35,13 +48,12 @@ class UnseenRegion(ExistingRegion):
 
     beyond: ClassVar[Beyond] = "fill"
 
-    def report_failure(self, error: BaseException) -> None:
-        """Do nothing: a note on the whole dataset describes what the array holds."""
+    def abort(self) -> str:
+        """Do nothing: `roll_back` does, and describes the whole dataset."""
+        return ""
 
 
-def complete(
-    write: GroupWrite, root: str | None, nodes: Sequence[str] = (), *, creates: bool
-) -> None:
+def complete(write: GroupWrite, root: str | None, nodes: Sequence[str] = ()) -> None:
     """Make what was written part of the dataset, when all values are there. It may be done again.
 
     Parameters
@@ -52,12 +64,8 @@ def complete(
         The path of the group that gets consolidated metadata: this one, or one above it.
     nodes : sequence of str
         The paths of nodes that these will probably have, to read all of them at once.
-    creates : bool
-        Whether the new arrays get their documents now; otherwise they have them.
     """
     store, path, metadata = write.store, write.path, write.metadata
-    if creates:
-        create_members(store, path, write.new_arrays, has_chunks=True, keep=root)
     grow_arrays(write, root)
     changed = metadata if write.before not in (None, metadata) else None
     if changed is not None and root != path:
@@ -160,8 +168,11 @@ def _write(write: tuple[VariableWrite, WriteTarget], *, threads: int | None) -> 
 # Failures
 
 
-def roll_back(writes: Iterable[GroupWrite]) -> str:
-    """Erase what an append that failed wrote beyond the end of arrays, and describe the result."""
+def roll_back(writes: Sequence[GroupWrite], new: NewNodes, *, late: bool) -> str:
+    """Erase what an append that failed wrote beyond the end of arrays, and describe the result.
+
+    `late` says whether new groups and arrays get their documents when all values are there.
+    """
     states = set()
     for write in writes:
         for variable in write.appends:
@@ -170,4 +181,8 @@ def roll_back(writes: Iterable[GroupWrite]) -> str:
                 states.add(roll_back_append(array.store, array.path, array.stored, old))
             except (ZarrdaskError, OSError) as error:
                 states.add(f"cleaning up failed, too: {error}")
-    return "; ".join(sorted(states)) or "stored chunks are as they were, or as they were to be"
+    if new.includes_first:
+        states.add(_LATE_DATASET if late else _EARLY_DATASET)
+    elif new.members:
+        states.add(_LATE_VARIABLES if late else _EARLY_VARIABLES)
+    return "; ".join(sorted(states)) or "each stored chunk has either its old or its new content"

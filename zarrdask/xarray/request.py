@@ -33,7 +33,7 @@ class WriteSettings:
     zarr_format: ZarrFormat | None = None
     write_empty_chunks: bool | None = None
     grid: GridLike = "regular"
-    commit: Literal["first", "last"] = "first"
+    commit: Literal["first", "last"] | None = None
     compute: bool = True
     progress: Show = False
 
@@ -62,12 +62,18 @@ class WriteSettings:
                 f"mode={mode!r}",
                 key="mode",
             )
-        check_commit(self.commit)
+        if self.commit is not None:
+            check_commit(self.commit)
 
     @property
     def appends(self) -> bool:
         """Whether it is an append that is computed now."""
         return self.append_dim is not None and self.compute
+
+    @property
+    def may_create(self) -> bool:
+        """Whether it may be a new dataset or variable that is written now."""
+        return self.mode != "r+" and self.region is None and self.compute
 
 
 def default_mode(append_dim: Hashable | None, region: Any) -> str:

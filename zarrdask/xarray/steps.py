@@ -12,12 +12,15 @@ from zarrdask.execution.client import scheduler_in_task
 from zarrdask.graph.write_job import compute as compute_jobs
 from zarrdask.graph.write_job import deferred
 from zarrdask.grids.base import Shape
-from zarrdask.hierarchy.create import clear_members, create_members, create_node
+from zarrdask.hierarchy.change import erase_node
+from zarrdask.hierarchy.create import create_members
+from zarrdask.hierarchy.draft import is_draft
 from zarrdask.hierarchy.path import join_path
 from zarrdask.hierarchy.replace import Stage
 from zarrdask.metadata import detect
 from zarrdask.metadata.consolidated import CONSOLIDATED_FORMATS
 from zarrdask.xarray import execution
+from zarrdask.xarray.creation import NewNodes
 from zarrdask.xarray.destination import Destination
 from zarrdask.xarray.plan import GroupWrite, plan_group
 from zarrdask.xarray.request import Content
@@ -69,7 +72,7 @@ def write(
         return _replace(to, stage, writes, targets)
     if replaces:
         to.check_not_read(variable for variable, _ in targets)
-    return _write(to, writes, targets, compute_options or {})
+    return _write(to, writes, targets, compute_options or {}, replaces=replaces)
 
 
 def _write(
@@ -77,34 +80,46 @@ def _write(
     writes: Sequence[GroupWrite],
     targets: execution.Targets,
     compute_options: Mapping[str, Any],
+    *,
+    replaces: bool,
 ) -> Any:
     """Write to the group itself."""
-    options = to.options
-    last = options.commit == "last"
+    options, overwrites = to.options, to.options.mode == "w"
+    late = _commits_last(to, writes)
     root = to.root if _consolidates(to, writes) else None
+    completions = _completions(writes, root=root)
+    new = NewNodes.of(writes, to.store, root)
     try:
-        _create_groups(to, writes)
-        for group in writes:
-            arrays = group.new_arrays
-            store = to.seen if arrays and group.store is to.store else group.store
-            if last:
-                clear_members(store, group.path, arrays)
-            else:
-                create_members(store, group.path, arrays, keep=root)
-        completions = _completions(writes, creates=last, root=root)
+        if new and late:
+            if replaces:
+                erase_node(to.store, to.path)
+            new.clear(to.store if replaces else to.seen, "always" if overwrites else "same")
+            completions.insert(0, new.create_late)
+        elif new:
+            new.create(to.seen, overwrite=overwrites)
         if writes[0].store.capabilities.bounded:
             execution.grow_arrays(writes[0], root)
         jobs = execution.write_in_memory(targets)
         if not options.compute:
-            if not last:
+            if not late:
                 _call(completions)
-            return deferred(jobs, completions if last else ())
+            return deferred(jobs, completions if late else ())
         compute_jobs(jobs, show=options.progress, **compute_options)
         _call(completions)
     except BaseException as error:
-        error.add_note(f"{to.location}: {execution.roll_back(writes)}")
+        error.add_note(f"{to.location}: {execution.roll_back(writes, new, late=late)}")
         raise
     return None
+
+
+def _commits_last(to: Destination, writes: Sequence[GroupWrite]) -> bool:
+    """Whether new groups and arrays get their documents after their values."""
+    if to.options.commit is not None:
+        return to.options.commit == "last"
+    first = writes[0]
+    return to.options.compute and not (
+        first.store.capabilities.bounded or is_draft(first.metadata.zarr_format)
+    )
 
 
 def _replace(
@@ -115,12 +130,9 @@ def _replace(
     is_root, consolidates = to.path == to.root, _consolidates(to, writes)
     stage.begin(detect.render(first))
     try:
-        for group in writes[1:]:
-            create_node(group.store, group.path, group.metadata, overwrite=False)
-        for group in writes:
-            create_members(group.store, group.path, group.new_arrays)
+        create_members(stage.inner, "", NewNodes.of(writes, stage.inner, None).members)
         jobs = execution.write_in_memory(targets)
-        _call(_completions(writes, creates=False, root="" if is_root and consolidates else None))
+        _call(_completions(writes, root="" if is_root and consolidates else None))
         stage.seal()
         finish: list[Callable[[], object]] = [stage.finish]
         if consolidates and not is_root:
@@ -137,17 +149,7 @@ def _replace(
     return None
 
 
-def _create_groups(to: Destination, writes: Sequence[GroupWrite]) -> None:
-    """Write the documents of new groups. Whatever was below the first one goes with it."""
-    for group in writes:
-        if group.before is None:
-            erases = to.options.mode == "w" and group is writes[0]
-            create_node(to.seen, group.path, group.metadata, overwrite=erases)
-
-
-def _completions(
-    writes: Sequence[GroupWrite], *, creates: bool, root: str | None
-) -> list[Callable[[], None]]:
+def _completions(writes: Sequence[GroupWrite], *, root: str | None) -> list[Callable[[], None]]:
     """Return what is done when all values are written: the first group comes last.
 
     `root` is the path of the group that gets consolidated metadata; None if there are none.
@@ -157,8 +159,8 @@ def _completions(
     nodes = [each.path for each in others]
     nodes += [variable.array.path for each in writes for variable in each.variables]
     return [
-        *(partial(execution.complete, each, None, creates=creates) for each in others[::-1]),
-        partial(execution.complete, first, root, nodes, creates=creates),
+        *(partial(execution.complete, each, None) for each in others[::-1]),
+        partial(execution.complete, first, root, nodes),
     ]
 
 

@@ -36,7 +36,7 @@ def to_zarr(
     chunkmanager_store_kwargs: dict[str, Any] | None = None,
     write_inherited_coords: bool = False,
     grid: GridLike = "regular",
-    commit: Literal["first", "last"] = "first",
+    commit: Literal["first", "last"] | None = None,
     progress: Show = False,
 ) -> Any:
     """Write a dataset to a Zarr group. A drop-in for `xarray.Dataset.to_zarr`.
@@ -90,10 +90,11 @@ def to_zarr(
     grid : {"regular", "rectilinear"}
         The grid of new arrays of which the encoding does not give the chunks: all chunks have the
         shape of the longest block, or they are the blocks.
-    commit : {"first", "last"}
-        When the metadata of new arrays are written: before their values, so that several
-        processes can write regions meanwhile; or afterwards, so that the dataset appears when it
-        is complete.
+    commit : {"first", "last"}, optional
+        When the metadata of new groups and arrays are written: before their values, so that
+        several processes can write regions meanwhile; or afterwards, so that the dataset appears
+        when it is complete. By default afterwards, but before them with ``compute=False``, in
+        sessions of icechunk, whose changes appear together, and in the drafts of v3.
     progress : bool, file or callable, default False
         Whether and how to show a progress bar, as in `zarrdask.to_zarr`. It counts the blocks of
         Dask arrays. There is none with ``compute=False``.
@@ -112,7 +113,8 @@ def to_zarr(
 
     Notes
     -----
-    An append writes values first, then the shapes, those of index coordinates last, then the
+    A new dataset appears when it is complete: a write that fails leaves none, and is made again by
+    the same call. An append writes values first, then the shapes, those of index coordinates last, then the
     consolidated metadata: if it is interrupted, the dataset is as it was. Of two appends at the
     same time, one follows the other. A group in a local directory that is replaced stays until
     the new one is complete.
