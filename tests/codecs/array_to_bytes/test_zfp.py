@@ -12,7 +12,7 @@ import pytest
 import zarrdask
 from tests.contracts.codec import check_array_bytes, check_json, check_value
 from tests.covering import for_each
-from tests.documents import same
+from tests.documents import named, same
 from zarrdask.codecs.array_to_bytes.zfp import ZfpCodec, ZfpyCodec
 from zarrdask.codecs.base import ChunkSpec
 from zarrdask.codecs.numcodecs.adapter import BufferCodec
@@ -106,6 +106,33 @@ def test_parameters_that_zfpy_can_only_decode_with():
     with pytest.raises(UnsupportedError, match="expert"):
         bind(codec, WAVE).encode(WAVE)
     same(bind(codec, WAVE).decode(bytes(100)), np.zeros_like(WAVE))
+
+
+@for_each(
+    ("codec", "chunk"),
+    [
+        (zfp("reversible"), WAVE),
+        (zfp("reversible"), np.arange(600).reshape(20, 30) ** 2),
+        (zfp("fixed_rate", rate=10.5), WAVE),
+        (zfp("fixed_accuracy", tolerance=0.05), WAVE),
+        (zfp("fixed_precision", precision=19), WAVE),
+        (expert(minbits=168, maxbits=168), WAVE),
+        (expert(minexp=-5), WAVE),
+        (ZfpyCodec(), WAVE),
+        (parse_codec(named("numcodecs.zfpy", mode=2, rate=8)), WAVE),
+        (BufferCodec.made({"id": "zfpy", "mode": 4, "tolerance": 0.05}, "<f4"), WAVE),
+    ],
+)
+def test_truncated_streams_are_an_error(codec, chunk):
+    bound = codec if isinstance(codec, BufferCodec) else bind(codec, chunk)
+    options = [chunk.nbytes] if isinstance(codec, BufferCodec) else []
+    data = bytes(bound.encode(chunk))
+    last = len(data.rstrip(b"\0")) - 1  # zeros at the end are no part of a block
+    for size in [0, 1, 12, 20, len(data) // 2, last - 8, last]:
+        with pytest.raises(CodecError):
+            bound.decode(data[:size], *options)
+    bound.decode(data, *options)
+    bound.decode(data + bytes(8), *options)
 
 
 @for_each("data", [b"", b"\0", b"\xff" * 4, b"\xff" * 4000])

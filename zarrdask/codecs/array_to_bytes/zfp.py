@@ -118,8 +118,10 @@ class ZfpStream(Serializer):
         self.shape = stream.field_shape(spec.shape)
         options = dict(codec.options)
         means = options if codec.rules is None else stream.simple(codec.rules, len(self.shape))
+        self.least: int | None = None
         if means and "rate" in means:
             stream.check_rate(means["rate"], len(self.shape), self.stored)
+            self.least = stream.fixed_size(self.shape, means["rate"])
         minbits = options.get("minbits") or options.get("rate", 0) * 4 ** len(self.shape)
         self.most = stream.bound(self.shape, self.stored, min(int(minbits) + 1, 2**20))
 
@@ -139,17 +141,23 @@ class ZfpStream(Serializer):
         return encoded
 
     def decode(self, data: Buffer) -> np.ndarray:
-        rest = stream.padded(data, self.most, self.shape)
-        rules = self.codec.rules
-        if rules is None:
-            zfpy = stream.load()
-            kind = zfpy.dtype_to_ztype(self.stored)
-            options = dict(self.codec.options)
-            values = _call("decode", "_decompress", rest, kind, self.shape, **options)
-        else:
-            whole = stream.with_header(rest, self.shape, self.stored, rules)
-            values = _call("decode", "decompress_numpy", whole)
+        values = stream.decode_whole(data, self.most, self.least, self._decode)
         return stream.demote(values, self.spec.dtype).reshape(self.spec.shape)
+
+    def _decode(self, data: np.ndarray) -> np.ndarray:
+        rules = self.codec.rules
+        if rules is not None:
+            return _decompress(stream.with_header(data, self.shape, self.stored, rules))
+        kind = stream.load().dtype_to_ztype(self.stored)
+        options = dict(self.codec.options)
+        values: np.ndarray = _call("decode", "_decompress", data, kind, self.shape, **options)
+        return values
+
+
+def _decompress(data: Buffer) -> np.ndarray:
+    """Decode a stream with a header."""
+    values: np.ndarray = _call("decode", "decompress_numpy", data)
+    return values
 
 
 def _call(verb: str, function: str, *arguments: Any, **options: Any) -> Any:
@@ -223,6 +231,6 @@ class ZfpyStream(Serializer):
                 found=(shape, kind),
                 expected=f"{self.shape} of {self.spec.dtype}",
             )
-        rest = stream.padded(data, self.most, shape)
-        values: np.ndarray = _call("decode", "decompress_numpy", rest)
+        least = stream.size_in_header(data, shape)
+        values = stream.decode_whole(data, self.most, least, _decompress)
         return values.reshape(self.spec.shape)

@@ -1,5 +1,6 @@
 """The data types, parameters, headers and sizes of zfp streams (C-63)."""
 
+from collections.abc import Callable
 from math import prod
 from typing import Any, NamedTuple
 
@@ -8,7 +9,7 @@ import numpy as np
 from zarrdask.codecs.base import load_package, refused
 from zarrdask.codecs.numeric import native
 from zarrdask.dtypes.ml import BITS, kind_of, limits, name_of
-from zarrdask.errors import CodecError, MetadataError
+from zarrdask.errors import CodecError, MetadataError, TruncatedError
 from zarrdask.grids.base import Shape
 
 #: The numbers of the data types of zfp.
@@ -17,6 +18,9 @@ _TYPES = {"i4": 1, "i8": 2, "f4": 3, "f8": 4}
 _WIDTHS = {1: 48, 2: 24, 3: 16, 4: 12}
 _MAGIC = b"zfp\x05"
 _MOST_BITS, _MOST_PRECISION, _LEAST_EXPONENT = 16658, 64, -1074
+#: The modes in a short header that are fixed rates, each one bit less than a block has.
+_FIXED_RATES = 2048
+_SHORT_HEADER_BITS = 96
 #: The number of bits of a header with all four parameters.
 _HEADER_BITS = 148
 
@@ -104,10 +108,9 @@ def _bits(dtype: np.dtype[Any]) -> int:
 
 def bound(shape: Shape, stored: np.dtype[Any], minbits: int = 0) -> int:
     """Return the maximum size, in bytes, of the stream of a chunk."""
-    blocks = prod(-(-n // 4) for n in shape)
     values: int = 4 ** len(shape)
     bits = max(32 + values * (stored.itemsize * 8 + 1), minbits)
-    return blocks * bits // 8 + 64
+    return _block_count(shape) * bits // 8 + 64
 
 
 def check_rate(rate: Any, ndim: int, stored: np.dtype[Any]) -> None:
@@ -126,17 +129,51 @@ def check_rate(rate: Any, ndim: int, stored: np.dtype[Any]) -> None:
         )
 
 
-def padded(data: Any, size: int, shape: Shape) -> np.ndarray:
-    """Return a stream followed by zeros, as the library reads beyond the end of damaged streams.
+def decode_whole(
+    data: Any, size: int, least: int | None, decode: Callable[[Any], np.ndarray]
+) -> np.ndarray:
+    """Decode a stream, and check that it is not truncated.
 
-    Each block of a chunk has at least one bit: a shorter stream is an error.
+    zfpy reads beyond the end of a truncated stream, and does not report how much it has read. If
+    the size of a stream depends on its values, it is decoded with zeros behind it and with ones:
+    the values differ if any of these bits were read.
+
+    Parameters
+    ----------
+    data : bytes-like
+        The stream.
+    size : int
+        The maximum size of the stream in bytes.
+    least : int or None
+        The minimum size in bytes, if it does not depend on the values.
+    decode : callable
+        The function that decodes a stream.
     """
     stream = np.frombuffer(data, np.uint8)
-    if 8 * len(stream) < prod(-(-n // 4) for n in shape):
-        raise CodecError("the stream is too short", found=f"{len(stream)} bytes")
+    if len(stream) < (least or 1):
+        raise _truncated(len(stream))
     memory = np.zeros(max(size, len(stream)), np.uint8)
     memory[: len(stream)] = stream
-    return memory
+    values = decode(memory)
+    if least is None:
+        memory[len(stream) :] = 0xFF
+        if values.tobytes() != decode(memory).tobytes():
+            raise _truncated(len(stream))
+    return values
+
+
+def _truncated(size: int) -> TruncatedError:
+    return TruncatedError("the zfp stream is truncated", found=f"{size} bytes")
+
+
+def fixed_size(shape: Shape, rate: float, header_bits: int = 0) -> int:
+    """Return the size, in bytes, of a stream whose elements all have `rate` bits."""
+    bits = int(rate * 4 ** len(shape) + 0.5)
+    return -(-(header_bits + _block_count(shape) * bits) // 8)
+
+
+def _block_count(shape: Shape) -> int:
+    return prod(-(-n // 4) for n in shape)
 
 
 def with_header(data: np.ndarray, shape: Shape, stored: np.dtype[Any], rules: Parameters) -> bytes:
@@ -177,6 +214,14 @@ def read_header(data: Any) -> tuple[Shape, str]:
     width = _WIDTHS[ndim]
     lengths = [(field >> (4 + width * n) & ((1 << width) - 1)) + 1 for n in range(ndim)]
     return tuple(reversed(lengths)), types[(field & 3) + 1]
+
+
+def size_in_header(data: Any, shape: Shape) -> int | None:
+    """Return the size of a stream, in bytes, if its header has a fixed rate."""
+    mode = int.from_bytes(data[10:12], "little") >> 4
+    if mode >= _FIXED_RATES:
+        return None
+    return fixed_size(shape, (mode + 1) / 4 ** len(shape), _SHORT_HEADER_BITS)
 
 
 def simple(rules: Parameters, ndim: int) -> dict[str, Any] | None:

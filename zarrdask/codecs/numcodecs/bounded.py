@@ -47,7 +47,8 @@ def _zfpy(data: Buffer, codec: Any, limit: int) -> Any:
     if prod(shape) * stored.itemsize > limit:
         raise too_long(prod(shape) * stored.itemsize, limit)
     most = zfp_header.bound(shape, stored, 2**16)
-    return codec.decode(zfp_header.padded(data, most, shape))
+    least = zfp_header.size_in_header(data, shape)
+    return zfp_header.decode_whole(data, most, least, codec.decode)
 
 
 #: By the id in numcodecs: a function (data, numcodecs codec, limit) -> decoded bytes.
