@@ -4,7 +4,9 @@ import pickle
 import subprocess
 import sys
 import threading
+import traceback
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import dask
@@ -12,6 +14,7 @@ import numpy as np
 import obstore
 import pytest
 from obstore import store as objects
+from obstore.exceptions import BaseError
 
 import zarrdask
 from tests.covering import for_each
@@ -20,6 +23,8 @@ from zarrdask.storage import obstore as ours
 from zarrdask.storage.base import Scratch
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.obstore import ObstoreStore
+from zarrdask.storage.obstore_errors import NotConnectedError, cause, message
+from zarrdask.storage.obstore_urls import open_url
 from zarrdask.storage.resolve import resolve
 from zarrdask.storage.retry import is_transient, retrying
 from zarrdask.testing import VALUES, ReadOnlyStoreContract, StoreContract
@@ -168,7 +173,7 @@ class TestRequests:
         assert len(server.asked) == 2
 
     @pytest.mark.parametrize("retries", [0, 2])
-    def test_obstore_retries_and_nothing_else_does(self, server, retries):
+    def test_requests_are_repeated_by_one_layer(self, server, retries):
         settings = {"zarrdask.retries": retries, "zarrdask.retry-delay": 0}
         store = retrying(at(server, **settings))
         server.statuses = [503] * 100
@@ -177,19 +182,71 @@ class TestRequests:
             pytest.raises(StoreError, match=r"/data/a/b") as caught,
         ):
             store.get("a/b")
-        assert not is_transient(caught.value)
+        assert is_transient(caught.value)
         assert len(server.asked) == 1 + retries
 
-    def test_a_passing_failure_is_not_seen(self, server):
-        store = at(server, **{"zarrdask.retry-delay": 0})
+    def test_a_transient_error_is_not_seen(self, server):
         server.statuses = [503, 500]
-        assert store.get("a/b") == b"0123456789"
+        with dask.config.set({"zarrdask.retry-delay": 0}):
+            assert retrying(at(server)).get("a/b") == b"0123456789"
 
-    def test_a_failure_is_a_store_error_without_the_dump_of_structures(self, server):
-        server.statuses = [403]
-        with pytest.raises(StoreError, match="403") as caught:
-            at(server).get("a/b")
-        assert "Debug source" not in str(caught.value)
+    def test_objects_of_users_repeat_requests_themselves(self, server):
+        settings = {"max_retries": 1, "backoff": {"init_backoff": timedelta(milliseconds=1)}}
+        settings["backoff"] |= {"max_backoff": timedelta(milliseconds=2), "base": 2}
+        inner = objects.HTTPStore(
+            at(server).inner.url,
+            client_options={"allow_http": True},
+            retry_config={**settings, "retry_timeout": timedelta(seconds=9)},
+        )
+        server.statuses = [503] * 100
+        with pytest.raises(StoreError, match="503"):
+            retrying(ObstoreStore(inner)).get("a/b")
+        assert len(server.asked) == 2
+
+    def test_a_body_that_is_cut_off_is_requested_again(self, server, monkeypatch):
+        answer, store = Handler.answer, retrying(at(server))
+
+        def cut(handler, *arguments, **options):
+            monkeypatch.setattr(Handler, "answer", answer)
+            handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n")
+            handler.wfile.write(b"Last-Modified: Mon, 01 Jan 2024 00:00:00 GMT\r\n\r\n012")
+            handler.close_connection = True
+
+        for read in (
+            lambda: store.get("a/b"),
+            lambda: next(store.get_many(["a/b"], Scratch())),
+            lambda: store.get_tagged("a/b")[0],
+        ):
+            monkeypatch.setattr(Handler, "answer", cut)
+            assert bytes(read()) == b"0123456789"
+
+    @pytest.mark.parametrize("host", ["127.0.0.1:1", "no-such-host.invalid"])
+    def test_a_server_that_is_not_there(self, host):
+        store = open_url(f"http://{host}/data")
+        with pytest.raises(StoreError, match="no connection could be made") as caught:
+            store.get("a")
+        assert isinstance(caught.value.__cause__, NotConnectedError)
+
+
+def test_a_traceback_has_no_signed_url(store, monkeypatch):
+    signature = "1f0c" * 4
+
+    def refuse(*_, **__):
+        raise BaseError(f"Error performing GET http://host/a?X-Amz-Signature={signature} in 1 s")
+
+    monkeypatch.setattr(ours.obstore, "get", refuse)
+    for failing in (store, retrying(store)):
+        with pytest.raises(StoreError) as caught:
+            failing.get("a")
+        assert signature not in "".join(traceback.format_exception(caught.value))
+
+
+def test_missing_credentials_are_named():
+    text = "Error performing PUT http://169.254.169.254/latest/api/token in 1s - HTTP error"
+    error = BaseError(f"{text}\n\nDebug source: HttpError {{ kind: Timeout }}")
+    assert "no credentials were found" in message(error)
+    assert "anon" in message(error)
+    assert isinstance(cause(error, repeated=False), NotConnectedError)
 
 
 def test_many_are_read_through_a_sliding_window(store, monkeypatch):
@@ -404,6 +461,8 @@ class TestWhatItIs:
 import os
 from obstore.store import LocalStore
 from zarrdask.storage.obstore import ObstoreStore
+from zarrdask.storage.obstore_errors import NotConnectedError, cause, message
+from zarrdask.storage.obstore_urls import open_url
 
 store = ObstoreStore(LocalStore({str(tmp_path)!r}))
 store.set("k", b"1")

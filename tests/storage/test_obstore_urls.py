@@ -1,7 +1,6 @@
 """URLs and options of fsspec, opened by obstore."""
 
 import sys
-from datetime import timedelta
 
 import dask
 import pytest
@@ -133,11 +132,8 @@ def test_what_obstore_refuses_is_a_store_error_that_names_the_url(url, message):
     assert caught.value.key == url
 
 
-def test_retries_are_obstores_and_as_often_as_the_settings_say():
-    with dask.config.set({"zarrdask.retries": 3, "zarrdask.retry-delay": 2}):
-        retries = resolve("s3://bucket").inner.retry_config
-    assert retries["max_retries"] == 3
-    assert retries["backoff"]["max_backoff"] == timedelta(seconds=2)
+def test_obstore_repeats_no_request():
+    assert resolve("s3://bucket").inner.retry_config["max_retries"] == 0
 
 
 def test_without_obstore_the_error_says_what_to_install(monkeypatch):

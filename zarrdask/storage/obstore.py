@@ -23,6 +23,7 @@ from zarrdask.storage.in_flight import in_flight
 from zarrdask.storage.keys import Names, check_key, check_prefix
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import LIVE, recall
+from zarrdask.storage.obstore_errors import cause, message
 from zarrdask.storage.refusals import no_bucket, not_listable, not_supported
 
 T = TypeVar("T")
@@ -46,8 +47,8 @@ class ObstoreStore(Store):
     """Values in an object store that obstore knows.
 
     Requests wait in the threads of `zarrdask.storage.in_flight`, outside of Python's lock and
-    without an event loop. obstore itself retries what failed for a passing reason, as the
-    ``retry_config`` of its object says; it is not retried here once more.
+    without an event loop. Objects of users repeat requests as their ``retry_config`` says; what
+    they have repeated is not repeated here once more.
 
     Parameters
     ----------
@@ -62,7 +63,7 @@ class ObstoreStore(Store):
     # of its own, beyond the limit of the process, and fails as a whole where one range lies behind
     # the value.
     capabilities = Capabilities(
-        concurrent=True, retries=True, create_exclusive=True, compare_and_swap=True, etags=True
+        concurrent=True, create_exclusive=True, compare_and_swap=True, etags=True
     )
 
     def __init__(self, store: Any, prefix: str = "") -> None:
@@ -70,6 +71,9 @@ class ObstoreStore(Store):
         self.prefix = prefix.strip("/")
         self._kind = _kind(store)
         self._name = uuid4().hex
+        retries = getattr(store, "retry_config", None) or {}
+        #: Whether obstore itself repeats requests that failed.
+        self._repeats = retries.get("max_retries") != 0
         is_conditional = self._option("conditional_put") != "disabled"
         supported = {
             "writable": self._kind != "HTTPStore",
@@ -194,7 +198,7 @@ class ObstoreStore(Store):
             return b""
         if isinstance(error, NotSupportedError) and start < 0:
             return self.get_range(key, first, size - first if length is None else length)
-        raise self._failed(key, error) from error
+        raise self._failed(key, error) from self._cause(error)
 
     def _size(self, key: str) -> int | None:
         return self._asked(key, lambda path: int(obstore.head(self.inner, path)["size"]))
@@ -241,7 +245,7 @@ class ObstoreStore(Store):
         try:
             obstore.put(self.inner, self.path(key), body, use_multipart=is_large, chunk_size=_PART)
         except _ERRORS as error:
-            raise self._failed(key, error) from error
+            raise self._failed(key, error) from self._cause(error)
 
     def create(self, key: str, value: Buffer) -> bool:
         self._check_writeable(key)
@@ -255,7 +259,7 @@ class ObstoreStore(Store):
         except _ERRORS as error:
             if self._is_refused(error):
                 return super().create(key, value)
-            raise self._failed(key, error) from error
+            raise self._failed(key, error) from self._cause(error)
         return True
 
     def get_tagged(self, key: str) -> tuple[Buffer | None, Tag | None]:
@@ -279,8 +283,8 @@ class ObstoreStore(Store):
             return self._is_stored(key, value)
         except _ERRORS as error:
             if self._is_refused(error):
-                raise not_supported(self.url, "changed on a condition") from error
-            raise self._failed(key, error) from error
+                raise not_supported(self.url, "changed on a condition") from self._cause(error)
+            raise self._failed(key, error) from self._cause(error)
         return True
 
     def _is_stored(self, key: str, value: Buffer) -> bool:
@@ -288,14 +292,15 @@ class ObstoreStore(Store):
 
         That is so if the answer to the first one was lost: obstore repeats it.
         """
-        return self._kind in _REPEATED and self.get(key) == bytes(value)
+        is_possible = self._repeats and self._kind in _REPEATED
+        return is_possible and self.get(key) == bytes(value)
 
     def _is_refused(self, error: Exception) -> bool:
         """Whether an error says that the server, or obstore, has no conditional writes."""
         is_refused = isinstance(error, NotSupportedError | NotImplementedError)
         is_refused = is_refused or "status code: 501" in str(error)
         if is_refused:
-            # obstore would repeat each of these requests.
+            # The next request needs not be made.
             conditional = frozenset({"create_exclusive", "compare_and_swap"})
             self.capabilities = without(self.capabilities, conditional)
         return is_refused
@@ -325,7 +330,7 @@ class ObstoreStore(Store):
             for key in keys:
                 self.erase(key)
         except _ERRORS as error:
-            raise self._failed(keys[0], error) from error
+            raise self._failed(keys[0], error) from self._cause(error)
 
     def _check_writeable(self, key: str) -> None:
         if not self.capabilities.writable:
@@ -361,7 +366,7 @@ class ObstoreStore(Store):
         except _ERRORS as error:
             if self._kind == "HTTPStore":
                 # Servers that don't know WebDAV answer in many ways.
-                raise not_listable(self.url, StoreError(_message(error))) from error
+                raise not_listable(self.url, StoreError(message(error))) from self._cause(error)
             self._check_absent(prefix, error)
             return None
 
@@ -382,12 +387,15 @@ class ObstoreStore(Store):
             If it says something else, or that the whole bucket is not there.
         """
         if not self._is_absent(error):
-            raise self._failed(key, error) from error
+            raise self._failed(key, error) from self._cause(error)
         if "NoSuchBucket" in str(error):
-            raise no_bucket(self._option("bucket"), self.url) from error
+            raise no_bucket(self._option("bucket"), self.url) from self._cause(error)
 
     def _failed(self, key: str, error: Exception) -> StoreError:
-        return StoreError(_message(error), key=f"{self.url}/{key}", found=type(error).__name__)
+        return StoreError(message(error), key=f"{self.url}/{key}", found=type(error).__name__)
+
+    def _cause(self, error: Exception) -> Exception:
+        return cause(error, repeated=self._repeats)
 
     # ---- in other processes
 
@@ -427,8 +435,3 @@ def _first_process() -> int:
 
 def _name(path: str) -> str:
     return path.rpartition("/")[2]
-
-
-def _message(error: Exception) -> str:
-    """Return what an error says, without the dump of Rust's structures that obstore appends."""
-    return str(error).partition("\n\nDebug source:")[0].strip() or type(error).__name__

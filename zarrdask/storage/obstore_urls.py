@@ -10,7 +10,6 @@ import obstore
 import obstore.store
 from obstore.exceptions import BaseError
 
-from zarrdask import config
 from zarrdask.errors import StoreError
 from zarrdask.storage.obstore import ObstoreStore
 
@@ -81,18 +80,9 @@ class _Settings(NamedTuple):
     client: dict[str, Any]
 
     def arguments(self) -> dict[str, Any]:
-        """Return keyword arguments: retries are obstore's alone, and as often as anywhere else."""
-        longest = max(config.get("retry-delay"), 0.001)  # obstore can't do without any pause
-        retries = {
-            "max_retries": config.get("retries"),
-            "retry_timeout": timedelta(seconds=config.get("retry-time")),
-            "backoff": {
-                "init_backoff": timedelta(seconds=min(0.1, longest / 2)),
-                "max_backoff": timedelta(seconds=longest),
-                "base": 2,
-            },
-        }
-        return {**self.config, "client_options": self.client, "retry_config": retries}
+        """Return keyword arguments. Requests are repeated by `zarrdask.storage.retry` alone."""
+        once = {"max_retries": 0, "retry_timeout": _REQUEST_LIMIT}
+        return {**self.config, "client_options": self.client, "retry_config": once}
 
 
 _Translate = Callable[[_Settings, Any], None]

@@ -32,6 +32,7 @@ _NOT_CONNECTED = {
     "ClientConnectorError",
     "ConnectionRefusedError",
     "EndpointConnectionError",
+    "NotConnectedError",
     "gaierror",
 }
 
@@ -157,7 +158,9 @@ class RetryingStore(WrappedStore):
 
     def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
         if self.capabilities.concurrent:
-            return Store.get_many(self, keys, scratch)
+            # A range need not be `bytes`, so it is not copied; with ETags it is of the same value.
+            whole = (lambda key: self.get_range(key, 0)) if self.capabilities.etags else self.get
+            return self._each(whole, keys)
         keys = list(keys)
         return self._resumed(keys, lambda start: self.inner.get_many(keys[start:], scratch))
 
@@ -225,7 +228,7 @@ class RetryingStore(WrappedStore):
         self._attempt("", partial(self.inner.check_erasable, list(keys)))
 
     def erase_values(self, keys: Iterable[str]) -> None:
-        if self.capabilities.concurrent:
+        if self.capabilities.concurrent and type(self.inner).erase_values is Store.erase_values:
             Store.erase_values(self, keys)
             return
         self._attempt("", partial(self.inner.erase_values, list(keys)))

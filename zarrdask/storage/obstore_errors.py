@@ -1,0 +1,65 @@
+"""What errors of obstore mean: all that it says of a failed request is in their texts."""
+
+import re
+
+from zarrdask.errors import without_secrets
+
+#: Where the dump of Rust's structures begins.
+_DUMP = "\n\nDebug source:"
+_STATUS = re.compile(r"status code: (\d{3})")
+#: How a request without an answer failed, in the dump.
+_KIND = re.compile(r"HttpError \{\s*kind: (\w+)")
+_LOST = {"Connect", "Request", "Timeout", "Interrupted"}
+#: The servers of clouds that give credentials to machines there, and that are asked last of all.
+_METADATA_SERVERS = re.compile(r"//(169\.254\.\d+\.\d+|metadata\.google\.internal)\b")
+
+
+class RequestError(Exception):
+    """A request failed; `status` is that of the answer.
+
+    It stands for an error of obstore as the cause of ours: the text of that one may have the whole
+    signed URL of the request.
+    """
+
+    def __init__(self, text: str, status: int | None = None) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+class LostAnswerError(ConnectionError):
+    """The connection was lost before, or while, the server answered."""
+
+
+class NotConnectedError(ConnectionError):
+    """No connection to the server could be made."""
+
+
+def message(error: Exception) -> str:
+    """Return what an error says, without the dump of Rust's structures."""
+    text, _, dump = str(error).partition(_DUMP)
+    text = text.strip() or type(error).__name__
+    if _METADATA_SERVERS.search(text):
+        return (
+            "no credentials were found, neither in storage_options nor in the environment; if the "
+            "bucket is public, pass storage_options={'anon': True}"
+        )
+    kind = _KIND.search(dump)
+    is_connected = kind is None or kind[1] != "Connect"
+    return text if is_connected else f"{text}: no connection could be made; check the address"
+
+
+def cause(error: Exception, *, repeated: bool) -> Exception:
+    """Return the error that stands for one of obstore as a cause; its type says what happened.
+
+    `repeated` says that obstore has repeated the request itself, as often as the user wants.
+    Bodies that were cut off are not always among them.
+    """
+    text, _, dump = str(error).partition(_DUMP)
+    shown = f"{type(error).__name__}: {without_secrets(text.strip())}"
+    if repeated and "RetryError" in dump:
+        return RequestError(shown)
+    kind, status = _KIND.search(dump), _STATUS.search(text)
+    if kind is None or kind[1] not in _LOST:
+        return RequestError(shown, int(status[1]) if status else None)
+    is_connected = kind[1] != "Connect" and not _METADATA_SERVERS.search(text)
+    return (LostAnswerError if is_connected else NotConnectedError)(shown)
