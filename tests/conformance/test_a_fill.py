@@ -254,6 +254,25 @@ def test_a34_null_reads_as_no_object_and_stays_null(codec, empty, element):
     assert json.loads(store[".zarray"])["fill_value"] is None
 
 
+@for_each("fill", [b"\0\xff", b"AP8=", b""])
+def test_a32_the_fill_value_of_variable_length_bytes_is_base64(fill):
+    # zarr-python 3 writes it so.
+    text = base64.b64encode(fill).decode()
+    store = stored(v2((3,), (3,), "|O", text, filters=[{"id": "vlen-bytes"}]))
+    z = zarrdask.open_array(store, mode="r+", strict=True)
+    assert z.fill_value == fill
+    assert z[...].tolist() == [fill] * 3
+    z[1] = b"a"
+    assert z[...].tolist() == [fill, b"a", fill]
+    z.resize((4,))
+    assert json.loads(store[".zarray"])["fill_value"] == text
+
+
+def test_a32_bytes_that_are_not_base64_are_an_error():
+    with pytest.raises(zarrdask.errors.MetadataError, match="base64"):
+        zarrdask.open_array(stored(v2((3,), (3,), "|O", "a", filters=[{"id": "vlen-bytes"}])))
+
+
 def test_a34_null_reads_as_arrays_without_elements():
     codec = {"id": "vlen-array", "dtype": "<i4"}
     store = stored(v2((2,), (2,), "|O", None, filters=[codec]))

@@ -14,7 +14,7 @@ from zarrdask.codecs.coerce import find_codec, plain_config
 from zarrdask.codecs.numcodecs.adapter import make
 from zarrdask.compliance import report_deviation
 from zarrdask.dtypes.base import DataType
-from zarrdask.dtypes.fill_json import parse_v2, render_v2
+from zarrdask.dtypes.fill_json import parse_v2
 from zarrdask.dtypes.registry import of_dtype
 from zarrdask.dtypes.v2 import parse_dtype, render_dtype
 from zarrdask.errors import MetadataError, UnsupportedError, instance_of, one_of
@@ -26,7 +26,14 @@ from zarrdask.metadata.json import Documents, parse_json, render_attributes, ren
 from zarrdask.metadata.model import DIMENSIONS, ArrayMetadata, GroupMetadata, Metadata
 from zarrdask.metadata.options import ArrayOptions, as_list
 from zarrdask.metadata.rules import FormatRules, v3_keys
-from zarrdask.metadata.v2_codecs import chain, is_netcdf, object_fill, render_codec, render_codecs
+from zarrdask.metadata.v2_codecs import (
+    chain,
+    is_netcdf,
+    object_fill,
+    render_codec,
+    render_codecs,
+    render_fill,
+)
 
 VERSION = 2
 NAMES = (".zarray", ".zgroup", ".zattrs")
@@ -187,7 +194,7 @@ def _render_array(metadata: ArrayMetadata) -> Json:
         "chunks": list(metadata.chunk_shape),
         "dtype": render_dtype(metadata.dtype),
         "compressor": compressor,
-        "fill_value": render_v2(metadata.fill_value, metadata.dtype),
+        "fill_value": render_fill(metadata.fill_value, metadata.dtype),
         "order": order,
         "filters": filters or None,
     }

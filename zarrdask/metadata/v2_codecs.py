@@ -1,6 +1,7 @@
 """Codecs of v2: ``order``, ``filters`` and ``compressor`` <-> one list of codecs."""
 
 import json
+from base64 import b64encode
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -14,6 +15,7 @@ from zarrdask.codecs.bytes_to_bytes.gzip import GzipCodec, ZlibCodec
 from zarrdask.codecs.bytes_to_bytes.zstd import ZstdCodec, limited
 from zarrdask.codecs.numcodecs.adapter import OBJECT_CODECS, BufferCodec, ObjectCodec
 from zarrdask.compliance import report_deviation
+from zarrdask.dtypes.fill_json import parse_base64, render_v2
 from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.metadata.model import ArrayMetadata
 
@@ -61,14 +63,22 @@ def chain(
 def object_fill(codecs: tuple[Codec, ...], fill: Any) -> Any:
     """Return the fill value of an array of objects in a form that its codec can encode.
 
-    Documents have 0, "" or null for objects of every kind (conformance A-32). Null stays None.
+    Documents have 0, "" or null for objects of every kind (conformance A-32). Null stays None. For
+    bytes, zarr-python 3 writes base64.
     """
     codec = next((codec for codec in codecs if isinstance(codec, ObjectCodec)), None)
     if codec is None or fill is None:
         return fill
-    if (codec.name == "vlen-bytes" and fill == "") or (codec.name == "vlen-array" and not fill):
-        return codec.empty
-    return fill
+    if codec.name == "vlen-bytes" and isinstance(fill, str):
+        return parse_base64(fill, "base64 of the bytes")
+    return codec.empty if codec.name == "vlen-array" and not fill else fill
+
+
+def render_fill(value: Any, dtype: np.dtype[Any]) -> Any:
+    """Return a fill value as JSON: the inverse of `parse_v2` and `object_fill`."""
+    if dtype.hasobject and isinstance(value, bytes):
+        return b64encode(value).decode()
+    return render_v2(value, dtype)
 
 
 def _endian(dtype: np.dtype[Any]) -> Endian | None:
