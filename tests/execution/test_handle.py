@@ -26,8 +26,8 @@ def pickled_by(release, layout, handle):
 
 
 def test_a_handle_needs_nothing_but_its_bytes(handle):
-    store, prefix, documents = pickle.loads(zlib.decompress(handle.packed))
-    assert (store, prefix) == (handle.chunks.store, "")
+    store, prefix, documents, guard = pickle.loads(zlib.decompress(handle.packed))
+    assert (store, prefix, guard) == (handle.chunks.store, "", None)
     assert documents.keys() == {"zarr.json"}
 
 

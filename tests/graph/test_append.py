@@ -11,7 +11,6 @@ import zarrdask
 from tests.counting import CountingStore
 from tests.covering import covering, for_each
 from tests.graph.writes import WritesStore, append_elsewhere
-from zarrdask.hierarchy import resize
 from zarrdask.hierarchy.change import write_node
 from zarrdask.hierarchy.resize import grow
 from zarrdask.storage.memory import MemoryStore
@@ -108,11 +107,12 @@ def test_documents_are_read_when_it_begins_before_blocks_and_at_the_end(zarr_for
     z = group.create_array("a", shape=(4, 4), dtype="i4", chunks=4)
     documents = ["zarr.json"] if zarr_format == 3 else [".zarray", ".zattrs", ".zgroup"]
     store.clear()
-    # A second passes before the first block, and before the last one.
-    monkeypatch.setattr("zarrdask.graph.append.monotonic", iter([7.0, 7.5, 8.5]).__next__)
+    # A second passes before the last of the three blocks is stored.
+    times = iter([7.0, 7.2, 7.5, 8.5, 9.0, 9.1])
+    monkeypatch.setattr("zarrdask.hierarchy.append.clock", times.__next__)
     with dask.config.set(scheduler="sync"):
         zarrdask.append(da.ones((12, 4), chunks=4), z)
-    assert _of_documents(store) == {f"a/{name}": 4 for name in documents}
+    assert _of_documents(store) == {f"a/{name}": 3 for name in documents}
     store.clear()
     z.append(np.ones((4, 4)))
     assert _of_documents(store) == {f"a/{name}": 2 for name in documents}
@@ -320,7 +320,7 @@ def test_the_note_of_one_that_fails_says_what_could_not_be_taken_back(monkeypatc
     def fail(chunks, shape):
         raise zarrdask.errors.StoreError("no more")
 
-    monkeypatch.setattr(resize, "trim", fail)
+    monkeypatch.setattr("zarrdask.hierarchy.append.trim", fail)
     found = note_of(old({}), failing(lambda: None))
     assert found == "the array is as it was, but values remain stored beyond its end"
 

@@ -3,6 +3,7 @@
 A *unit* is what is stored as one object: a chunk, or a shard of an array that has shards.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -22,6 +23,8 @@ class StoredChunks:
     prefix : str
         The prefix of the array's keys: "" or ends with "/".
     metadata : ArrayMetadata
+    guard : callable, optional
+        Returns the view of a store through which units are changed, on a condition.
     units : Store
         The store seen through the array's storage transformers: chunks and shards are read from
         it and written to it.
@@ -30,12 +33,15 @@ class StoredChunks:
     store: Store
     prefix: str
     metadata: ArrayMetadata
+    guard: Callable[[Store], Store] | None = field(default=None, compare=False, repr=False)
     units: Store = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         # Consolidated metadata hold no chunks: these are listed and read in the store itself.
         object.__setattr__(self, "store", self.store.current)
         units = self.store.for_chunks()
+        if self.guard is not None:
+            units = self.guard(units)
         for transformer in reversed(self.metadata.transformers):
             grid = self.metadata.grid
             units = transformer.wrap(units, self.prefix, self.metadata.keys, grid.counts)

@@ -39,7 +39,7 @@ _AHEAD = threading.local()
 _MAX_OPEN_ARRAYS = 256
 #: The version of the content of `Handle.packed`. Increase it whenever that changes, so that a
 #: worker with another release of zarrdask reports the difference instead of a decoding error.
-LAYOUT = 1
+LAYOUT = 2
 
 
 class Handle:
@@ -64,14 +64,15 @@ class Handle:
 
     @cached_property
     def packed(self) -> bytes:
-        """The pickled store, prefix and documents, compressed; created when a task is pickled.
+        """The pickled store, prefix, documents and guard, compressed, when a task is pickled.
 
         The documents are without attributes, dimension names and the like.
         """
         chunks = self.chunks
         documents = detect.render(chunks.metadata.without_labels())
         # By cloudpickle, as in Dask: the class of a store may be defined in the user's script.
-        return compress(cloudpickle.dumps((chunks.store, chunks.prefix, documents), 5), 9)
+        content = chunks.store, chunks.prefix, documents, chunks.guard
+        return compress(cloudpickle.dumps(content, 5), 9)
 
     @property
     def is_small(self) -> bool:
@@ -92,7 +93,7 @@ def unpack(layout: int, release: str, packed: bytes) -> Handle:
     if layout != LAYOUT:
         raise _other_release(release)
     try:
-        store, prefix, documents = pickle.loads(decompress(packed))
+        store, prefix, documents, guard = pickle.loads(decompress(packed))
     except Exception as error:
         if release == __version__:
             raise
@@ -100,7 +101,7 @@ def unpack(layout: int, release: str, packed: bytes) -> Handle:
     # Warnings about the metadata were given where the array was opened.
     with strictness(strict=False, quiet=True):
         metadata = detect.parse(documents, store)
-        handle = Handle(StoredChunks(store, prefix, metadata))  # type: ignore[arg-type]
+        handle = Handle(StoredChunks(store, prefix, metadata, guard))  # type: ignore[arg-type]
     handle.packed = packed
     return handle
 

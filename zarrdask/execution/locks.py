@@ -9,6 +9,7 @@ from zarrdask.execution.client import current_client, current_worker
 from zarrdask.hierarchy.resize import exclusive_shape
 from zarrdask.runtime.locks import Lock
 from zarrdask.storage.base import Store
+from zarrdask.storage.unchanged import Lease
 
 #: The number of lock names. A scheduler never forgets a name, so units share these.
 _NAME_COUNT = 4096
@@ -24,8 +25,8 @@ def among_workers() -> Lock | None:
     return cluster_lock if _are_on_several_machines(_worker_addresses()) else None
 
 
-def shape_lock(store: Store, path: str) -> AbstractContextManager[object]:
-    """Return the lock that is held while the shape of an array is changed.
+def shape_lock(store: Store, path: str) -> AbstractContextManager[Lease | None]:
+    """Return the lock that is held while the shape of an array is changed; see `exclusive_shape`.
 
     Tasks and clients of a cluster on several machines share it.
     """

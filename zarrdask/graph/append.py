@@ -1,7 +1,6 @@
 """``append``: add Dask arrays at the end of stored arrays."""
 
 from dataclasses import dataclass
-from time import monotonic
 from typing import Any, ClassVar
 from uuid import uuid4
 
@@ -15,14 +14,14 @@ from zarrdask.execution.locks import shape_lock
 from zarrdask.graph.target import WriteTarget
 from zarrdask.graph.write_job import as_dask_array, batches, begin, check_deferrable, compute
 from zarrdask.grids.base import Shape
+from zarrdask.hierarchy.append import appended, guarded, roll_back_append
 from zarrdask.hierarchy.path import locate_node, node_location
-from zarrdask.hierarchy.resize import appended, check_shape, grow, roll_back_append, stored_metadata
-from zarrdask.metadata.model import ZarrFormat
+from zarrdask.hierarchy.resize import check_shape, grow
 from zarrdask.nodes.array import Array
 from zarrdask.nodes.open import open_array
 from zarrdask.nodes.options import suggests_arguments
 from zarrdask.runtime.progress import Show
-from zarrdask.storage.base import Store
+from zarrdask.storage.unchanged import Lease
 
 
 @suggests_arguments
@@ -104,8 +103,8 @@ def append(
         return delayed(deferred, pure=False, traverse=False)(
             dask_key_name=f"append-zarr-{uuid4().hex}"
         )
-    with shape_lock(array.store, path):
-        array.stored = _append(x, array, axis, array.refreshed(), show=progress)
+    with shape_lock(array.store, path) as lease:
+        array.stored = _append(x, array, axis, array.refreshed(), lease, show=progress)
     return None
 
 
@@ -115,6 +114,8 @@ class AppendedRegion(WriteTarget):
 
     #: The shape of the array before the append.
     old_shape: Shape
+    #: The lease of the append, if it has one.
+    lease: Lease | None
 
     is_new: ClassVar[bool] = False
 
@@ -126,7 +127,8 @@ class AppendedRegion(WriteTarget):
     def commit(self) -> None:
         """Write the new shape, unless that was done already."""
         array = self.array
-        grow(array.store, array.path, array.zarr_format, self.old_shape, array.shape)
+        shapes = self.old_shape, array.shape
+        grow(array.store, array.path, array.zarr_format, *shapes, lease=self.lease)
 
     def abort(self) -> str:
         """Erase the appended chunks, and describe what the array holds now."""
@@ -134,48 +136,21 @@ class AppendedRegion(WriteTarget):
 
 
 def _append(
-    x: da.Array, array: Array, axis: int | str, chunks: StoredChunks, **compute_options: Any
+    x: da.Array,
+    array: Array,
+    axis: int | str,
+    chunks: StoredChunks,
+    lease: Lease | None,
+    **compute_options: Any,
 ) -> StoredChunks:
     """Append to an array, given its current chunks, while holding the lock of its shape."""
     grown, region = appended(chunks, x.shape, axis)
-    store, path, zarr_format = array.store, array.path, array.zarr_format
-    shape = chunks.metadata.shape
-    target = AppendedRegion(Array(store, path, grown.metadata, "r+"), region, grown, shape)
-    expected = grown.metadata.shape if store.capabilities.bounded else shape
-    check = _Unchanged(store, path, zarr_format, expected)
+    store, path, old, new = array.store, array.path, chunks.metadata.shape, grown.metadata.shape
+    written = guarded(chunks, store, path, new, lease)
+    target = AppendedRegion(Array(store, path, grown.metadata, "r+"), region, written, old, lease)
     with batches([target]):
-        writes = begin([(x.map_blocks(check, dtype=x.dtype, meta=x._meta), target)])
-        compute(writes, **compute_options)
+        compute(begin([(x, target)]), **compute_options)
     return grown
-
-
-class _Unchanged:
-    """Checks that the stored array still has a shape before a block is written, once a second.
-
-    The lock of an append does not exclude other machines: nothing is written after one of them
-    appended.
-    """
-
-    def __init__(self, store: Store, path: str, zarr_format: ZarrFormat, shape: Shape) -> None:
-        self._expected = store, path, zarr_format, shape
-        self._checked = float("-inf")
-
-    def __call__(self, block: Any) -> Any:
-        """Return a block if the shape is as expected; raise StoreError otherwise."""
-        now = monotonic()
-        if now > self._checked + 1:
-            store, path, zarr_format, shape = self._expected
-            metadata = stored_metadata(store, path, zarr_format)
-            check_shape(metadata, (shape,), node_location(store, path))
-            self._checked = now
-        return block
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _Unchanged, self._expected
-
-    def __dask_tokenize__(self) -> tuple[Any, ...]:
-        store, *others = self._expected
-        return type(self).__name__, store.token, others
 
 
 class DeferredAppend:
@@ -201,7 +176,7 @@ class DeferredAppend:
         array = Array(chunks.store, self.path, chunks.metadata, "r+")
         shape = chunks.metadata.shape
         location = node_location(array.store, self.path)
-        with shape_lock(array.store, self.path), scheduler_in_task() as options:
+        with shape_lock(array.store, self.path) as lease, scheduler_in_task() as options:
             current = array.refreshed()
             check_shape(current.metadata, (shape,), location)
-            _append(self.x, array, self.axis, current, **options)
+            _append(self.x, array, self.axis, current, lease, **options)

@@ -11,33 +11,26 @@ from dataclasses import replace
 from operator import lt
 from typing import Any, Literal, TypeVar
 
-import numpy as np
-
-from zarrdask import config
 from zarrdask.chunks.inventory import trim
 from zarrdask.chunks.stored import StoredChunks
-from zarrdask.chunks.write import write_region
 from zarrdask.compliance import strictness
 from zarrdask.errors import (
     MetadataError,
     NodeNotFoundError,
-    SelectionError,
     StoreError,
-    ZarrdaskError,
 )
 from zarrdask.grids.base import Shape
 from zarrdask.hierarchy.change import write_node
 from zarrdask.hierarchy.find import read_node
 from zarrdask.hierarchy.journal import erase_record, lease_key
 from zarrdask.hierarchy.path import key_prefix, node_location
-from zarrdask.indexing.selection import Region, axis_number, whole_region
 from zarrdask.metadata import detect
 from zarrdask.metadata.detect import Search
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
 from zarrdask.metadata.options import parse_shape
 from zarrdask.runtime.locks import ChunkLocks, Lock, location_of
 from zarrdask.storage.base import Store
-from zarrdask.storage.unchanged import change_if_unchanged, lease
+from zarrdask.storage.unchanged import Lease, change_if_unchanged, lease
 
 #: What a lock of a node is for: to change the shape of an array, to rewrite a node, or to change
 #: its documents and consolidated metadata.
@@ -59,18 +52,18 @@ def lock_node(
 
 
 @contextmanager
-def exclusive_shape(store: Store, path: str, among: Lock | None = None) -> Iterator[None]:
+def exclusive_shape(store: Store, path: str, among: Lock | None = None) -> Iterator[Lease | None]:
     """Let one writer at a time change the shape of an array, on all machines if the store can.
 
     The arguments are those of `lock_node`; where the store can exclude other machines, `among` is
-    not needed.
+    not needed. The result is the lease that excludes them, if there is one.
     """
     if store.capabilities.compare_and_swap and store.capabilities.shared:
-        with lock_node(store, path, "shape"), lease(store, lease_key(key_prefix(path))):
-            yield
+        with lock_node(store, path, "shape"), lease(store, lease_key(key_prefix(path))) as held:
+            yield held
     else:
         with lock_node(store, path, "shape", among):
-            yield
+            yield None
 
 
 def update_node(
@@ -138,15 +131,18 @@ def grow(
     new: Shape,
     *,
     is_member: bool = False,
+    lease: Lease | None = None,
 ) -> ArrayMetadata:
     """Change the shape of an array from `old` to `new`, unless that is done already.
 
     With `is_member`, consolidated metadata are left to the caller. It is a `StoreError` if the
-    array has neither shape.
+    array has neither shape, or another writer took the lease.
     """
     outcome = "that shape stays, and the appended values may be in the array"
 
     def update(metadata: Metadata | None) -> ArrayMetadata:
+        if lease is not None:
+            lease.check(store)
         return check_shape(metadata, (old, new), node_location(store, path), outcome).resized(new)
 
     return update_node(store, path, zarr_format, update, is_member=is_member)
@@ -170,34 +166,6 @@ def resized(chunks: StoredChunks, shape: Shape) -> StoredChunks:
     detect.render(chunks.metadata)
     detect.render(metadata)
     return replace(chunks, metadata=metadata)
-
-
-def appended(chunks: StoredChunks, added: Sequence[int], axis: Any) -> tuple[StoredChunks, Region]:
-    """Return an array with the shape after an append, and the region of the new values.
-
-    `added` is the shape of the values, and `axis` becomes longer, by number or by name.
-    """
-    shape = chunks.metadata.shape
-    ndim = len(shape)
-    axis = axis_number(axis, ndim, chunks.metadata.dimension_names)
-    if len(added) != ndim:
-        raise SelectionError(
-            "values that are appended must have as many axes as the array",
-            found=tuple(added),
-            expected=f"{ndim} axes",
-        )
-    if any(n != old for i, (n, old) in enumerate(zip(added, shape, strict=True)) if i != axis):
-        raise SelectionError(
-            "values that are appended must have the lengths of the array along all other axes",
-            found=tuple(added),
-            expected=f"{shape}, except along axis {axis}",
-        )
-    longer = list(shape)
-    longer[axis] += added[axis]
-    grown = resized(chunks, tuple(longer))
-    region = list(whole_region(tuple(longer)))
-    region[axis] = slice(shape[axis], longer[axis], 1)
-    return grown, tuple(region)
 
 
 def existing_array(metadata: Metadata | None, location: str) -> ArrayMetadata:
@@ -232,54 +200,3 @@ def resize_array(
 
         metadata = update_node(store, path, old.metadata.zarr_format, update)
     return replace(old, metadata=metadata)
-
-
-def append_values(
-    store: Store, path: str, chunks: StoredChunks, values: np.ndarray, *, axis: int | str
-) -> StoredChunks:
-    """Write values beyond the end of an array, and then its new shape; return the longer array."""
-    empty = config.get("write-empty-chunks")
-    with exclusive_shape(store, path), store.batch():
-        old = refreshed(store, path, chunks)
-        shape = old.metadata.shape
-        grown, region = appended(old, values.shape, axis)
-        values = values.astype(old.metadata.dtype, copy=False)
-        growth = store, path, old.metadata.zarr_format, shape, grown.metadata.shape
-        try:
-            if store.capabilities.bounded:
-                grow(*growth)
-            write_region(grown, region, values, empty=empty, beyond="fill", threads=None)
-        except BaseException:
-            roll_back_append(store, path, grown, shape)
-            raise
-        metadata = grow(*growth)
-    return replace(old, metadata=metadata)
-
-
-def roll_back_append(store: Store, path: str, grown: StoredChunks, shape: Shape) -> str:
-    """Erase what a failed append has written; return the state of the array, in words.
-
-    `grown` is the array with the shape that it was to get, and `shape` that before the append.
-    Nothing is erased if the array has another shape: the values there may belong to another append.
-    """
-    # The cause of the failure, such as a lost connection, may make this fail, too.
-    try:
-        metadata = stored_metadata(store, path, grown.metadata.zarr_format)
-    except ZarrdaskError:
-        return "the state of the array is unknown, as it can't be read"
-    if not isinstance(metadata, ArrayMetadata):
-        return "the array is gone"
-    if metadata.shape == grown.metadata.shape and not store.capabilities.bounded:
-        return "the array has its new shape; check whether it has the appended values"
-    if metadata.shape not in (shape, grown.metadata.shape):
-        return "another writer changed the shape; the appended values may be in the array"
-    try:
-        # The record of the unfinished append no longer applies: a repeated append starts anew.
-        erase_record(grown.store, grown.prefix)
-        trim(grown, shape)
-        if store.capabilities.bounded:
-            zarr_format, new = metadata.zarr_format, grown.metadata.shape
-            grow(store, path, zarr_format, new, shape, is_member=True)
-    except ZarrdaskError:
-        return "the array is as it was, but values remain stored beyond its end"
-    return "the array is as it was"

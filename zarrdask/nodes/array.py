@@ -16,6 +16,7 @@ from zarrdask.display.words import brief_lengths
 from zarrdask.errors import SelectionError, UnsupportedError, one_of, printable
 from zarrdask.grids.base import Shape
 from zarrdask.hierarchy import resize
+from zarrdask.hierarchy.append import append_values
 from zarrdask.hierarchy.erase import erase_elements
 from zarrdask.hierarchy.path import key_prefix
 from zarrdask.indexing.projection import Request
@@ -355,7 +356,7 @@ class Array(Node):
                 expected="an array-like",
             )
         values = np.asarray(values)
-        self.stored = resize.append_values(self.store, self.path, self.stored, values, axis=axis)
+        self.stored = append_values(self.store, self.path, self.stored, values, axis=axis)
         return self.shape
 
     def _save_attributes(self, change: Change) -> None:

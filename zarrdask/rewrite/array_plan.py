@@ -1,7 +1,7 @@
 """The plan to rewrite one array, and how it is executed: resumable, in bounded memory."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 from hashlib import sha256
 from itertools import pairwise
@@ -143,7 +143,8 @@ class RechunkPlan(PlanReport):
             self.check_source()
             options = {"overwrite": self.overwrite, "restart": restart}
             with self.target.begin(self.fingerprint, **options) as rewrite:
-                self.run(rewrite, "", 0, on, progress)
+                guarded = replace(self, target=replace(self.target, guard=rewrite.guard))
+                guarded.run(rewrite, "", 0, on, progress)
                 return rewrite.commit()  # type: ignore[return-value]
 
     def run(self, rewrite: Rewrite, below: str, first: int, on: Workers, show: Show) -> None:

@@ -11,6 +11,7 @@ from zarrdask.compliance import strictness
 from zarrdask.errors import NodeNotFoundError, StoreError, ZarrdaskError
 from zarrdask.execution.locks import shape_lock
 from zarrdask.grids.base import Shape
+from zarrdask.hierarchy.append import AppendGuard
 from zarrdask.hierarchy.change import changing, erase_node, remove_keys
 from zarrdask.hierarchy.create import (
     at_once,
@@ -55,6 +56,8 @@ class Destination:
     start: Shape
     #: The axis along which an existing array grows.
     along: int | None = None
+    #: The condition on which chunks are stored, while the array grows.
+    guard: AppendGuard | None = None
 
     @classmethod
     def new(cls, store: Store, view: Store, path: str, metadata: ArrayMetadata) -> "Destination":
@@ -69,7 +72,7 @@ class Destination:
     @property
     def chunks(self) -> StoredChunks:
         """The stored chunks of the array."""
-        return StoredChunks(self.view, key_prefix(self.path), self.metadata)
+        return StoredChunks(self.view, key_prefix(self.path), self.metadata, self.guard)
 
     @property
     def old_shape(self) -> Shape:
@@ -93,7 +96,8 @@ class Destination:
             store = create_node(store, self.path, metadata, overwrite=False)
         else:
             zarr_format, shape = metadata.zarr_format, metadata.shape
-            metadata = grow(store, self.path, zarr_format, self.old_shape, shape)
+            lease = None if self.guard is None else self.guard.lease
+            metadata = grow(store, self.path, zarr_format, self.old_shape, shape, lease=lease)
         return Array(store, self.path, metadata, "r+")
 
 
@@ -106,6 +110,8 @@ class Rewrite:
     journal: Journal
     #: Whether an earlier run was interrupted, and goes on now.
     resumed: bool
+    #: The condition on which chunks are stored in an array that grows.
+    guard: AppendGuard | None = None
     #: The arrays whose chunks are all stored, and whose documents are not.
     _stored: dict[str, Destination] = field(default_factory=dict)
 
@@ -235,15 +241,16 @@ def _growing(
 ) -> Iterator[Rewrite]:
     """Begin to append to an array, or go on with an earlier run of the same plan."""
     store, path = target.store, target.path
-    with shape_lock(store, path), store.batch():
+    with shape_lock(store, path) as lease, store.batch():
         journal = Journal(store, key_prefix(path), plan)
         resumed = journal.resume(overwrite=overwrite, restart=restart)
-        metadata = stored_metadata(store, path, target.metadata.zarr_format)
-        check_shape(metadata, (target.old_shape,), target.location)
+        stored = stored_metadata(store, path, target.metadata.zarr_format)
+        metadata = check_shape(stored, (target.old_shape,), target.location)
         if not resumed:
             journal.erase()
             journal.store()
-        with Rewrite(store, path, journal, resumed).running() as rewrite:
+        guard = AppendGuard(store, path, metadata.zarr_format, metadata.shape, lease)
+        with Rewrite(store, path, journal, resumed, guard).running() as rewrite:
             yield rewrite
 
 

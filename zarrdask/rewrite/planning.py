@@ -14,9 +14,9 @@ from zarrdask.graph.dependencies import Inputs
 from zarrdask.graph.placement import chunk_options
 from zarrdask.graph.read import data_type_of
 from zarrdask.grids.axis import Axis
+from zarrdask.hierarchy.append import appended
 from zarrdask.hierarchy.journal import beside
 from zarrdask.hierarchy.path import key_prefix, node_location
-from zarrdask.hierarchy.resize import appended
 from zarrdask.indexing.selection import (
     Region,
     axis_number,

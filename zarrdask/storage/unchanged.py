@@ -6,13 +6,15 @@ import socket
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from threading import Event, Thread
-from typing import TypeVar
+from typing import Any, TypeVar
 from uuid import uuid4
 
 from zarrdask.errors import StoreError, UnsupportedError
 from zarrdask.storage.base import Scratch, Store, Tag
 from zarrdask.storage.byte_ranges import Buffer
+from zarrdask.storage.system import clock
 from zarrdask.storage.wrapper import WrappedStore
 
 T = TypeVar("T")
@@ -21,6 +23,8 @@ T = TypeVar("T")
 _MAX_ATTEMPTS = 100
 #: Seconds between two renewals of a lease, and after how many without one others take it.
 _RENEWAL, _EXPIRY = 10.0, 60.0
+#: Seconds after which a writer checks again, before it stores anything, that it holds its lease.
+CHECK_INTERVAL = 1.0
 
 
 class ChangedError(StoreError):
@@ -94,25 +98,62 @@ def change_if_unchanged(store: Store, change: Callable[[Store], T]) -> T:
 # Leases
 
 
+@dataclass
+class Lease:
+    """A lock that is a value in a store.
+
+    Attributes
+    ----------
+    key : str
+        The key of the value.
+    name : bytes
+        The name of the writer that took the lease, with which the value begins.
+    checked : float
+        When the lease was known to be held, by the clock of this process.
+    """
+
+    key: str
+    name: bytes
+    checked: float = float("-inf")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.key, self.name)
+
+    def check(self, store: Store) -> None:
+        """Check that the lease is held, unless it was less than `CHECK_INTERVAL` seconds ago."""
+        now = clock()
+        if now - self.checked <= CHECK_INTERVAL:
+            return
+        value = store.get(self.key)
+        if value is None or not bytes(value).startswith(self.name):
+            raise StoreError(
+                "another writer took this lease, which was not renewed in time: nothing more is "
+                "written",
+                key=f"{store.url}/{self.key}",
+            )
+        self.checked = now
+
+
 @contextmanager
-def lease(store: Store, key: str) -> Iterator[None]:
+def lease(store: Store, key: str) -> Iterator[Lease | None]:
     """Hold a lock that is a value in a store, which excludes the writers of all machines.
 
     The store has `compare_and_swap`. The holder renews the value, and erases it at the end. If
     it is killed, the next one waits until the value has not changed for `_EXPIRY` seconds of its
-    own clock, and replaces it then. Where the server has no conditional writes, nothing is locked.
-    If another writer took the lease, as this one could not renew it in time, a `StoreError` is
-    raised at the end.
+    own clock, and replaces it then. Where the server has no conditional writes, nothing is locked,
+    and the result is None. If another writer took the lease, as this one could not renew it in
+    time, a `StoreError` is raised at the end.
     """
     name = f"{socket.gethostname()} {os.getpid()} {uuid4().hex}".encode()
     if not _take(store, key, name):
-        yield
+        yield None
         return
+    taken = clock()
     ended, lost = Event(), Event()
     renewal = Thread(target=_renew, args=(store, key, name, ended, lost), daemon=True)
     renewal.start()
     try:
-        yield
+        yield Lease(key, name, taken)
     finally:
         ended.set()
         renewal.join()
@@ -148,9 +189,9 @@ def _renew(store: Store, key: str, name: bytes, ended: Event, lost: Event) -> No
 
     At the end, a lease that could not be renewed for long, as the process was stopped, is read.
     """
-    number, renewed, is_last = 0, time.monotonic(), False
+    number, renewed, is_last = 0, clock(), False
     while not is_last:
-        is_last, now = ended.wait(_RENEWAL), time.monotonic()
+        is_last, now = ended.wait(_RENEWAL), clock()
         if is_last and now - renewed < _EXPIRY / 2:
             return
         with suppress(StoreError):  # The next attempt may succeed.

@@ -16,9 +16,10 @@ from zarrdask.errors import MetadataError, ZarrdaskError
 from zarrdask.graph.dependencies import Inputs
 from zarrdask.graph.target import ExistingRegion, WriteOptions, WriteTarget, find_target
 from zarrdask.graph.write_job import WriteJob, begin
+from zarrdask.hierarchy.append import roll_back_append
 from zarrdask.hierarchy.change import changing, write_node
 from zarrdask.hierarchy.create import at_once, write_consolidated
-from zarrdask.hierarchy.resize import grow, roll_back_append
+from zarrdask.hierarchy.resize import grow
 from zarrdask.metadata.model import GroupMetadata, ZarrFormat
 from zarrdask.storage.base import Store
 from zarrdask.xarray.creation import NewNodes

@@ -13,8 +13,8 @@ from zarrdask.display.words import did_you_mean
 from zarrdask.errors import MetadataError
 from zarrdask.graph.write_job import as_dask_array
 from zarrdask.grids.base import Shape
+from zarrdask.hierarchy.append import appended
 from zarrdask.hierarchy.path import join_path
-from zarrdask.hierarchy.resize import appended
 from zarrdask.indexing.selection import Region, whole_region
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata
 from zarrdask.nodes.array import Array

@@ -1,0 +1,228 @@
+"""Append to an array: values are stored beyond its end, and the new shape last.
+
+A writer whose process is stopped for long loses its lease, and another one may append meanwhile.
+Hence the lease and the shape are checked before a chunk or shard is stored, unless that was done
+less than a second ago, and the stored object is replaced only if it has not changed since then.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from zarrdask import config
+from zarrdask.chunks.inventory import trim
+from zarrdask.chunks.stored import StoredChunks
+from zarrdask.chunks.write import write_region
+from zarrdask.errors import SelectionError, StoreError, UnsupportedError, ZarrdaskError
+from zarrdask.grids.base import Shape
+from zarrdask.hierarchy.journal import erase_record
+from zarrdask.hierarchy.path import node_location
+from zarrdask.hierarchy.resize import (
+    check_shape,
+    exclusive_shape,
+    grow,
+    refreshed,
+    resized,
+    stored_metadata,
+)
+from zarrdask.indexing.selection import Region, axis_number, whole_region
+from zarrdask.metadata.model import ArrayMetadata, ZarrFormat
+from zarrdask.storage.base import Store, Tag
+from zarrdask.storage.byte_ranges import Buffer
+from zarrdask.storage.system import clock
+from zarrdask.storage.unchanged import CHECK_INTERVAL, Lease
+from zarrdask.storage.wrapper import WrappedStore
+
+
+def appended(chunks: StoredChunks, added: Sequence[int], axis: Any) -> tuple[StoredChunks, Region]:
+    """Return an array with the shape after an append, and the region of the new values.
+
+    `added` is the shape of the values, and `axis` becomes longer, by number or by name.
+    """
+    shape = chunks.metadata.shape
+    ndim = len(shape)
+    axis = axis_number(axis, ndim, chunks.metadata.dimension_names)
+    if len(added) != ndim:
+        raise SelectionError(
+            "values that are appended must have as many axes as the array",
+            found=tuple(added),
+            expected=f"{ndim} axes",
+        )
+    if any(n != old for i, (n, old) in enumerate(zip(added, shape, strict=True)) if i != axis):
+        raise SelectionError(
+            "values that are appended must have the lengths of the array along all other axes",
+            found=tuple(added),
+            expected=f"{shape}, except along axis {axis}",
+        )
+    longer = list(shape)
+    longer[axis] += added[axis]
+    grown = resized(chunks, tuple(longer))
+    region = list(whole_region(tuple(longer)))
+    region[axis] = slice(shape[axis], longer[axis], 1)
+    return grown, tuple(region)
+
+
+@dataclass(frozen=True)
+class AppendGuard:
+    """The condition on which an append stores values: no other writer has appended meanwhile."""
+
+    store: Store
+    path: str
+    zarr_format: ZarrFormat
+    #: The shape of the array while values are stored.
+    shape: Shape
+    #: The lease of the append, if it has one.
+    lease: Lease | None
+    #: When this held, by the clock of this process.
+    checked: float = float("-inf")
+
+    def __call__(self, units: Store) -> Store:
+        """Return a view of the chunks and shards that changes them on this condition."""
+        return AppendingStore(units, self.check, self.checked)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.store, self.path, self.zarr_format, self.shape, self.lease)
+
+    def check(self) -> None:
+        """Check that the lease is held, and that the array has its shape."""
+        if self.lease is not None:
+            self.lease.check(self.store)
+        metadata = stored_metadata(self.store, self.path, self.zarr_format)
+        check_shape(metadata, (self.shape,), node_location(self.store, self.path))
+
+
+class AppendingStore(WrappedStore):
+    """The chunks and shards of an array, which are changed only if a check succeeds.
+
+    Parameters
+    ----------
+    inner : Store
+        The store of the chunks and shards.
+    check : callable
+        Raises an error if another writer may have appended. It is called at most once a second.
+    checked : float, optional
+        When it was called last.
+    """
+
+    def __init__(
+        self, inner: Store, check: Callable[[], None], checked: float = float("-inf")
+    ) -> None:
+        super().__init__(inner)
+        self._check, self._checked = check, checked
+        capabilities = inner.capabilities
+        self._has_latency = capabilities.has_latency
+        self._can_create = capabilities.create_exclusive
+        self._can_swap = capabilities.compare_and_swap
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.inner, self._check)
+
+    def _check_again(self) -> None:
+        now = clock()
+        if now - self._checked > CHECK_INTERVAL:
+            self._check()
+            self._checked = now
+
+    def set(self, key: str, value: Buffer) -> None:
+        # Where a look costs little, no value is prepared in vain for a key that exists.
+        is_new = self._has_latency or self.inner.size(key) is None
+        if not (is_new and self._can_create and self.create(key, value)):
+            self._replace(key, value)
+
+    def _replace(self, key: str, value: Buffer) -> None:
+        """Store a value that has old elements, or replaces what an append that was killed left."""
+        if self._can_swap:
+            # Not every server of S3 has conditional writes.
+            with suppress(UnsupportedError):
+                if self.swap(key, value, self.inner.get_tagged(key)[1]):
+                    return
+                raise StoreError(
+                    "another writer stored this chunk or shard during the append",
+                    key=f"{self.url}/{key}",
+                )
+        self._check_again()
+        self.inner.set(key, value)
+
+    def create(self, key: str, value: Buffer) -> bool:
+        self._check_again()
+        return self.inner.create(key, value)
+
+    def swap(self, key: str, value: Buffer, tag: Tag | None) -> bool:
+        self._check_again()
+        return self.inner.swap(key, value, tag)
+
+    def erase(self, key: str) -> None:
+        self._check_again()
+        self.inner.erase(key)
+
+    def erase_values(self, keys: Iterable[str]) -> None:
+        self._check_again()
+        self.inner.erase_values(keys)
+
+
+def guarded(
+    chunks: StoredChunks, store: Store, path: str, grown: Shape, lease: Lease | None
+) -> StoredChunks:
+    """Return the chunks of an array that an append stores, which gives it the shape `grown`.
+
+    `chunks` are those of the array as it was read just now.
+    """
+    shape = grown if store.capabilities.bounded else chunks.metadata.shape
+    checked = clock() if lease is None else lease.checked
+    guard = AppendGuard(store, path, chunks.metadata.zarr_format, shape, lease, checked)
+    return replace(chunks, metadata=chunks.metadata.resized(grown), guard=guard)
+
+
+def append_values(
+    store: Store, path: str, chunks: StoredChunks, values: np.ndarray, *, axis: int | str
+) -> StoredChunks:
+    """Write values beyond the end of an array, and then its new shape; return the longer array."""
+    empty = config.get("write-empty-chunks")
+    with exclusive_shape(store, path) as lease, store.batch():
+        old = refreshed(store, path, chunks)
+        shape = old.metadata.shape
+        grown, region = appended(old, values.shape, axis)
+        values = values.astype(old.metadata.dtype, copy=False)
+        target = guarded(old, store, path, grown.metadata.shape, lease)
+        growth = store, path, old.metadata.zarr_format, shape, grown.metadata.shape
+        try:
+            if store.capabilities.bounded:
+                grow(*growth)
+            write_region(target, region, values, empty=empty, beyond="fill", threads=None)
+        except BaseException:
+            roll_back_append(store, path, target, shape)
+            raise
+        metadata = grow(*growth, lease=lease)
+    return replace(old, metadata=metadata)
+
+
+def roll_back_append(store: Store, path: str, grown: StoredChunks, shape: Shape) -> str:
+    """Erase what a failed append has written; return the state of the array, in words.
+
+    `grown` is the array with the shape that it was to get, and `shape` that before the append.
+    Nothing is erased if the array has another shape: the values there may belong to another append.
+    """
+    # The cause of the failure, such as a lost connection, may make this fail, too.
+    try:
+        metadata = stored_metadata(store, path, grown.metadata.zarr_format)
+    except ZarrdaskError:
+        return "the state of the array is unknown, as it can't be read"
+    if not isinstance(metadata, ArrayMetadata):
+        return "the array is gone"
+    if metadata.shape == grown.metadata.shape and not store.capabilities.bounded:
+        return "the array has its new shape; check whether it has the appended values"
+    if metadata.shape not in (shape, grown.metadata.shape):
+        return "another writer changed the shape; the appended values may be in the array"
+    try:
+        # The record of the unfinished append no longer applies: a repeated append starts anew.
+        erase_record(store, grown.prefix)
+        trim(grown, shape)
+        if store.capabilities.bounded:
+            zarr_format, new = metadata.zarr_format, grown.metadata.shape
+            grow(store, path, zarr_format, new, shape, is_member=True)
+    except ZarrdaskError:
+        return "the array is as it was, but values remain stored beyond its end"
+    return "the array is as it was"
