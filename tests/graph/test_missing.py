@@ -1,5 +1,7 @@
 """from_zarr(skip_missing=True): the same values, and one task for all equal missing blocks."""
 
+from decimal import Decimal
+from functools import partial
 from itertools import cycle
 
 import cloudpickle
@@ -7,6 +9,7 @@ import dask
 import dask.array as da
 import numpy as np
 import pytest
+from dask._task_spec import DataNode, Task, TaskRef
 from dask.array.optimization import optimize
 from dask.highlevelgraph import HighLevelGraph
 
@@ -115,14 +118,111 @@ def test_functions_are_called_once_for_missing_blocks_of_a_shape():
     assert store.keys_read() == ["c/0/0", "c/2/2", "c/2/3", "c/2/4", "c/4/4"]
 
 
-def test_equal_arguments_that_differ_make_tasks_of_their_own():
-    z = zarrdask.create_array({}, shape=(2,), dtype="f8", chunks=2, fill_value=1)
-    x = zarrdask.from_zarr(z, skip_missing=True)
-    factors = (0.0, -0.0, 0, np.float32(-0.0), (0.0,), (-0.0,), (False,))
-    tasks = {("y", n): (np.multiply, (x.name, 0), factor) for n, factor in enumerate(factors)}
+class Equal:
+    """Objects of this class are equal, whatever they hold."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __eq__(self, other):
+        return isinstance(other, Equal)
+
+    def __hash__(self):
+        return 1
+
+
+EQUAL = {
+    "numbers": (0.0, -0.0, 0, False, np.float32(-0.0), 0j, -0j),
+    "days": (np.timedelta64(1, "D"), np.timedelta64(24, "h")),
+    "decimals": (Decimal("1.0"), Decimal("1.00")),
+    "sets": (frozenset([0.0]), frozenset([-0.0]), frozenset([0])),
+    "objects": (Equal(1), Equal(2)),
+    "tuples": ((0.0,), (-0.0,), (0,), (False,), (Equal(1),), (Equal(2),)),
+    "lists": ([0.0], [-0.0], [[0]], [[False]], [(1,)], [[1]]),
+    "dicts": ({"a": 0.0}, {"a": -0.0}, {0: 1}, {False: 1}),
+    "slices": (slice(0, 1), slice(False, 1), slice(0, 1.0)),
+    "dtypes": (np.dtype("i4"), np.dtype("i4", metadata={"a": 1})),
+    "signs": (np.nan, -np.nan, float("nan")),
+}
+
+
+def missing_blocks():
+    """Return an array of three missing blocks of the same shape."""
+    z = zarrdask.create_array({}, shape=(6,), dtype="f8", chunks=2, fill_value=1)
+    return zarrdask.from_zarr(z, skip_missing=True, chunks="stored")
+
+
+def computed(x, tasks):
+    """Compute an array of tasks that need another array, one for each block."""
     graph = HighLevelGraph.from_collections("y", tasks, [x])
-    y = da.Array(graph, "y", ((2,) * len(factors),), dtype="f8").compute()
-    np.testing.assert_array_equal(np.signbit(y[::2]), [0, 1, 0, 1, 0, 1, 0])
+    return da.Array(graph, "y", ((2,) * len(tasks),), dtype="f8").compute()
+
+
+@pytest.mark.parametrize("make", [lambda *task: task, partial(Task, None)], ids=["tuple", "Task"])
+@pytest.mark.parametrize("kind", EQUAL)
+def test_equal_arguments_that_differ_make_tasks_of_their_own(kind, make):
+    x, seen = missing_blocks(), []
+
+    def see(block, value):
+        seen.append(value)
+        return block
+
+    values = EQUAL[kind] * 2
+    tasks = {("y", n): make(see, TaskRef((x.name, 0)), value) for n, value in enumerate(values)}
+    np.testing.assert_array_equal(computed(x, tasks), np.ones(2 * len(values)))
+    assert {*map(repr, seen)} == {*map(repr, values)}
+    assert len(seen) >= len(EQUAL[kind])
+
+
+def test_arguments_by_name_and_keys_as_values_make_tasks_of_their_own():
+    x, seen = missing_blocks(), []
+
+    def see(block, *args, **kwargs):
+        seen.append((args, kwargs))
+        return block
+
+    block = TaskRef((x.name, 0))
+    arguments = [
+        (("a", 1), {}),
+        ((), {"a": 1}),
+        *((((x.name, n),), {}) for n in range(3)),
+        *(((DataNode(None, (x.name, n)),), {}) for n in range(3)),
+    ]
+    tasks = {
+        ("y", n): Task(("y", n), see, block, *args, **kwargs)
+        for n, (args, kwargs) in enumerate(arguments)
+    }
+    computed(x, tasks)
+    expected = [(("a", 1), {}), ((), {"a": 1}), *((((x.name, n),), {}) for n in range(3))]
+    assert all(each in seen for each in expected)
+
+
+@for_each(
+    "argument",
+    [
+        lambda total: [total],
+        lambda total: [[total], 2],
+        lambda total: (total, 1),
+        lambda total: {"a": [total]},
+    ],
+)
+@pytest.mark.parametrize("finish", [lambda x: x, lambda x: x.sum(), lambda x: x[:3] + 1])
+def test_arguments_may_hold_dask_scalars(argument, finish):
+    store, _ = sparse()
+
+    def add(block, value):
+        while not np.isscalar(value):
+            value = value["a"] if isinstance(value, dict) else value[0]
+        return block + value
+
+    def total(x):
+        return finish(x.map_blocks(add, argument(x.sum()), dtype="f8"))
+
+    x, plain = (zarrdask.from_zarr(store, chunks="stored", skip_missing=m) for m in (True, False))
+    np.testing.assert_array_equal(total(x), total(plain))
+    target = {}
+    zarrdask.to_zarr(da.atleast_1d(total(x)), target)
+    np.testing.assert_array_equal(zarrdask.open_array(target)[...], np.atleast_1d(total(plain)))
 
 
 @for_each(

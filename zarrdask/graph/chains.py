@@ -13,7 +13,7 @@ from math import prod
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from dask._task_spec import GraphNode, Task, TaskRef, convert_legacy_task
+from dask._task_spec import Task, TaskRef, convert_legacy_task
 from dask.blockwise import Blockwise, BlockwiseDep, blockwise_token
 from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 from dask.layers import ArrayBlockwiseDep
@@ -21,6 +21,7 @@ from dask.layers import ArrayBlockwiseDep
 from zarrdask.execution.fused import prepared, resolve
 from zarrdask.execution.handle import Source, source_of
 from zarrdask.graph.ahead import Read, sliced, slicings
+from zarrdask.graph.culling import references_of
 from zarrdask.graph.missing import ReadSlices
 
 #: The number of a block along each axis.
@@ -246,10 +247,3 @@ def _is_independent(graph: HighLevelGraph, source: Any, count: int) -> bool:
     if sum(source in needs for needs in graph.dependencies.values()) > 1:
         return False
     return not any(references_of(convert_legacy_task(k, v, ())) for k, v in layer.items())
-
-
-def references_of(value: Any) -> Iterable[Any]:
-    """Return the keys that a task, or an argument of one, refers to."""
-    if isinstance(value, TaskRef):
-        return (value.key,)
-    return value.dependencies if isinstance(value, GraphNode) else ()

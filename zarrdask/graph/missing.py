@@ -11,7 +11,7 @@ from typing import Any
 
 import dask.array as da
 import numpy as np
-from dask._task_spec import Alias, DataNode, Task, TaskRef, convert_legacy_graph
+from dask._task_spec import Alias, DataNode, GraphNode, Task, TaskRef, convert_legacy_graph
 from dask.array.core import getter
 from dask.blockwise import Blockwise, blockwise, optimize_blockwise
 from dask.core import keys_in_tasks, toposort
@@ -209,36 +209,59 @@ class _Sharing:
     def _add(self, key: Any, task: Any) -> None:
         """Add a task, unless it has the same value as another that depends on constants only."""
         names: list[Any] = []
-        form = self._form(task, names)
+        form = (self._form if isinstance(task, GraphNode) else self._legacy_form)(task, names)
         if names and all(name in self.constants for name in names):
             self.constants[key] = self._known.setdefault(form, key)
         if self.constants.get(key, key) == key:
             self.tasks[key] = task
 
-    def _form(self, value: Any, names: list[Any]) -> Any:
-        """Return a value that is equal for tasks with the same functions and arguments.
+    def _form(self, value: Any, names: list[Any]) -> Hashable:
+        """Return a value that is equal only for tasks with the same functions and arguments.
 
-        The names of other tasks among the arguments are appended to `names`.
+        The keys of other tasks among the arguments are appended to `names`.
         """
         if isinstance(value, Task):
-            parts = (*value.args, *value.kwargs, *value.kwargs.values())
-            return type(value), id(value.func), tuple(self._form(part, names) for part in parts)
-        value = getattr(value, _HELD.get(type(value), ""), value)
+            arguments = tuple(self._form(each, names) for each in value.args)
+            named = tuple((name, self._form(each, names)) for name, each in value.kwargs.items())
+            return type(value), id(value.func), arguments, named
+        if isinstance(value, TaskRef | Alias):
+            key = value.key if isinstance(value, TaskRef) else value.target
+            names.append(key)
+            return TaskRef, self.constants.get(key, key)
+        return _form_of_constant(value.value if isinstance(value, DataNode) else value)
+
+    def _legacy_form(self, value: Any, names: list[Any]) -> Hashable:
+        """Return the form of a task that is a tuple, in which keys stand for other tasks."""
+        if isinstance(value, GraphNode | TaskRef):
+            return self._form(value, names)
         try:
             if value in self.tasks or value in self.constants:
-                names.append(value)
-                return self.constants.get(value, value)
-            form = type(value), value
+                return self._form(TaskRef(value), names)
         except TypeError:  # it has no hash
-            form = type(value), id(value)
-        if isinstance(value, list | tuple):
-            return type(value), tuple(self._form(part, names) for part in value)
-        # Equal numbers may differ: 0.0 and -0.0.
-        return (*form, repr(value)) if isinstance(value, complex | np.inexact | float) else form
+            pass
+        if type(value) in (list, tuple):
+            return type(value), tuple(self._legacy_form(each, names) for each in value)
+        return _form_of_constant(value)
 
 
-#: The attribute of a node of a graph that holds its value or the name of another task.
-_HELD = {TaskRef: "key", Alias: "target", DataNode: "value"}
+#: The types of which equal values are the same.
+_SAME_IF_EQUAL = (bool, bytes, int, str, type(None), type(...))
+
+
+def _form_of_constant(value: Any) -> Hashable:
+    """Return a value that is equal only for constants of a graph that are the same.
+
+    Equal objects may differ, such as 0.0 and -0.0, so most are told apart by identity. The graph
+    keeps them alive.
+    """
+    kind = type(value)
+    if kind in _SAME_IF_EQUAL:
+        return kind, value
+    if kind is slice:
+        value = value.start, value.stop, value.step
+    elif kind not in (list, tuple):
+        return kind, id(value)
+    return kind, tuple(map(_form_of_constant, value))
 
 
 def _classes_of(layer: Any, known: Mapping[str, np.ndarray]) -> np.ndarray | None:
