@@ -5,6 +5,7 @@ output, in a working directory ``/tmp``.
 """
 
 import io
+import multiprocessing.util
 import os
 import re
 import runpy
@@ -130,6 +131,7 @@ def test_the_gallery_shows_every_example():
 
 
 def test_quickstart(tmp_path, monkeypatch, capsys):
+    multiprocessing.util.get_temp_dir()  # it stays until this process ends: not below tmp_path
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setattr(sys, "argv", ["quickstart.py", "--mib", "4"])
     runpy.run_path(str(ROOT / "examples" / "quickstart.py"))["main"]()

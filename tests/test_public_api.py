@@ -32,7 +32,9 @@ PUBLIC = [
     "upgrade",
     "verify",
 ]
-SUBMODULES = ["conventions", "errors", "register", "storage", "testing"]
+SUBMODULES = [
+    *("codecs", "conventions", "dtypes", "errors", "grids", "register", "storage", "testing")
+]
 HEAVY = ["dask", "distributed", "fsspec", "zarr", "dask.array", "tensorstore"]
 
 
@@ -56,9 +58,11 @@ def test_each_public_name_is_there_and_listed(name):
     assert name in dir(zarrdask)
 
 
-@for_each("name", zarrdask.storage.__all__)
-def test_each_store_is_there(name):
-    assert getattr(zarrdask.storage, name).__doc__
+@for_each("folder", ["codecs", "dtypes", "grids", "storage"])
+def test_each_class_to_derive_from_is_there(folder):
+    module = getattr(zarrdask, folder)
+    assert all(getattr(module, name).__doc__ for name in module.__all__)
+    assert {*module.__all__} <= {*dir(module)}
 
 
 def test_an_unknown_name_is_an_attribute_error():

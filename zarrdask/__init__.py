@@ -1,16 +1,19 @@
 """Zarr arrays for Dask: read, write and rewrite chunked arrays in parallel.
 
-The names below are the public interface. Errors are in `zarrdask.errors`, stores in
-`zarrdask.storage`, and the functions that make codecs, data types and other extensions known in
-`zarrdask.register`.
+The names below are the public interface. Errors are in `zarrdask.errors` and stores in
+`zarrdask.storage`. Extensions derive from the classes in `zarrdask.codecs`, `zarrdask.dtypes`,
+`zarrdask.grids` and `zarrdask.storage`, and `zarrdask.register` makes them known.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from zarrdask import codecs as codecs
     from zarrdask import conventions as conventions
+    from zarrdask import dtypes as dtypes
     from zarrdask import errors as errors
+    from zarrdask import grids as grids
     from zarrdask import register as register
     from zarrdask import storage as storage
     from zarrdask import testing as testing
@@ -69,7 +72,12 @@ _ELSEWHERE = {
     "zeros": "zarrdask.create_array(url, shape=..., dtype=...) creates an array of fill values",
     "open_consolidated": "zarrdask.open_group(url, consolidated=True)",
 }
-_SUBMODULES = frozenset({"conventions", "errors", "register", "storage", "testing", "xarray"})
+_SUBMODULES = frozenset(
+    {
+        *("codecs", "conventions", "dtypes", "errors", "grids", "register", "storage", "testing"),
+        "xarray",
+    }
+)
 
 __all__ = [
     "NO_FILL_VALUE",

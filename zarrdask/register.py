@@ -27,7 +27,7 @@ def codec(codec: type[Configurable], name: str | None = None) -> None:
     ----------
     codec : type
         With `name`, `kind`, `from_configuration` and the methods of its kind
-        (`zarrdask.codecs.base`).
+        (`zarrdask.codecs`).
     name : str, optional
         Its own name, if not given.
     """
@@ -35,12 +35,12 @@ def codec(codec: type[Configurable], name: str | None = None) -> None:
 
 
 def data_type(name: str, data_type: type[DataType]) -> None:
-    """Make a data type class known under a name; see `zarrdask.dtypes.base.DataType`."""
+    """Make a data type class known under a name; see `zarrdask.dtypes.DataType`."""
     DATA_TYPES.register(name, data_type)
 
 
 def chunk_grid(name: str, grid: type[ChunkGrid]) -> None:
-    """Make a chunk grid class known under a name; see `zarrdask.grids.base.ChunkGrid`."""
+    """Make a chunk grid class known under a name; see `zarrdask.grids.ChunkGrid`."""
     GRIDS.register(name, grid)
 
 
@@ -51,7 +51,7 @@ def chunk_key_encoding(name: str, parse: Callable[[Mapping[str, Any]], ChunkKeyE
     ----------
     name : str
     parse : callable
-        Configuration -> encoding; see `zarrdask.grids.keys.ChunkKeyEncoding`.
+        Configuration -> encoding; see `zarrdask.grids.ChunkKeyEncoding`.
     """
     KEY_ENCODINGS.register(name, parse)
 
@@ -59,7 +59,7 @@ def chunk_key_encoding(name: str, parse: Callable[[Mapping[str, Any]], ChunkKeyE
 def storage_transformer(name: str, transformer: type[TransformerClass]) -> None:
     """Make a storage transformer class known under a name.
 
-    See `zarrdask.storage.transformers.StorageTransformer`.
+    See `zarrdask.storage.StorageTransformer`.
     """
     TRANSFORMERS.register(name, transformer)
 

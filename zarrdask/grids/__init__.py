@@ -1,1 +1,7 @@
-"""Chunk grids and chunk key encodings. Pure."""
+"""Chunk grids and chunk key encodings, pure. The names below are for those of your own."""
+
+from zarrdask.grids.axis import Axis, Even, Uneven, axis_of
+from zarrdask.grids.base import ChunkGrid
+from zarrdask.grids.keys import ChunkKeyEncoding
+
+__all__ = ["Axis", "ChunkGrid", "ChunkKeyEncoding", "Even", "Uneven", "axis_of"]

@@ -9,34 +9,51 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from zarrdask.storage.base import Store
+    from zarrdask.storage.capabilities import Capabilities
     from zarrdask.storage.for_zarr_python import as_zarr_python
     from zarrdask.storage.fsspec import FsspecStore
+    from zarrdask.storage.keys import check_key, check_prefix
     from zarrdask.storage.local import LocalStore
     from zarrdask.storage.memory import MemoryStore
     from zarrdask.storage.obstore import ObstoreStore
+    from zarrdask.storage.partial_access import StoreWithPartialAccess
     from zarrdask.storage.references import ReferenceStore
+    from zarrdask.storage.transformers import StorageTransformer
+    from zarrdask.storage.wrapper import WrappedStore
     from zarrdask.storage.zip.store import ZipStore
 
 _MODULES = {
+    "Capabilities": "capabilities",
     "FsspecStore": "fsspec",
     "LocalStore": "local",
     "MemoryStore": "memory",
     "ObstoreStore": "obstore",
     "ReferenceStore": "references",
+    "StorageTransformer": "transformers",
     "Store": "base",
+    "StoreWithPartialAccess": "partial_access",
+    "WrappedStore": "wrapper",
     "ZipStore": "zip.store",
     "as_zarr_python": "for_zarr_python",
+    "check_key": "keys",
+    "check_prefix": "keys",
 }
 
 __all__ = [
+    "Capabilities",
     "FsspecStore",
     "LocalStore",
     "MemoryStore",
     "ObstoreStore",
     "ReferenceStore",
+    "StorageTransformer",
     "Store",
+    "StoreWithPartialAccess",
+    "WrappedStore",
     "ZipStore",
     "as_zarr_python",
+    "check_key",
+    "check_prefix",
 ]
 
 
@@ -44,3 +61,7 @@ def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"module 'zarrdask.storage' has no attribute {name!r}")
     return getattr(import_module(f"zarrdask.storage.{_MODULES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
