@@ -114,10 +114,10 @@ def to_zarr(
     Notes
     -----
     A new dataset appears when it is complete: a write that fails leaves none, and is made again by
-    the same call. An append writes values first, then the shapes, those of index coordinates last, then the
-    consolidated metadata: if it is interrupted, the dataset is as it was. Of two appends at the
-    same time, one follows the other. A group in a local directory that is replaced stays until
-    the new one is complete.
+    the same call. An append writes values first, then the shapes, those of index coordinates last,
+    then the consolidated metadata: if it is interrupted, the dataset is as it was. Of two appends
+    at the same time, one follows the other. A group in a local directory that is replaced stays
+    until the new one is complete.
 
     Examples
     --------
