@@ -130,8 +130,8 @@ def test_work_goes_on_when_nobody_can_be_told_how_far_it_has_come(stored):
 
 def test_an_interrupt_exits_with_130(stored):
     code = (
-        "import os, signal, zarrdask.hierarchy.find as h\n"
-        "h.find_node = lambda *a, **b: os.kill(os.getpid(), signal.SIGINT)\n"
+        "import os, signal, zarrdask.hierarchy.lookup as h\n"
+        "h.Lookup.find = lambda *a, **b: os.kill(os.getpid(), signal.SIGINT)\n"
         "from zarrdask.cli import main; main()"
     )
     done = fork("info", stored, code=code)

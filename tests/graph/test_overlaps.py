@@ -103,7 +103,7 @@ def test_the_error_names_the_array_and_both_regions(z):
     same = zarrdask.open_array(z.store, "a", mode="r+")
     with pytest.raises(zarrdask.errors.SelectionError, match=REFUSED) as caught:
         zarrdask.to_zarr([(z, da.ones(SHAPE)), (same, da.zeros(SHAPE))])
-    assert caught.value.key == zarrdask.hierarchy.path.node_location(z.store, "a")
+    assert caught.value.key == z.node_path.at("a").location
     assert caught.value.found == "[0:12, 0:10] and [0:12, 0:10]"
     assert caught.value.expected == "regions that do not overlap"
 

@@ -11,8 +11,7 @@ from tests.documents import dump, stored, v2, v3
 from zarrdask.errors import MetadataError, NodeExistsError, NodeNotFoundError, UnsupportedError
 from zarrdask.hierarchy.change import erase_node
 from zarrdask.hierarchy.create import create_node
-from zarrdask.hierarchy.find import find_node, node_exists, read_node, version_stamp
-from zarrdask.hierarchy.members import child_nodes
+from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.hierarchy.path import join_path, key_prefix, normalise_path
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata
 from zarrdask.storage.consolidated import ConsolidatedStore
@@ -82,9 +81,9 @@ def test_joined_paths_are_normal():
 def test_a_node_is_found_by_its_documents(values, kind, path):
     prefix = f"{path}/" if path else ""
     store = MemoryStore({prefix + key: value for key, value in values.items()})
-    assert isinstance(find_node(store, path)[1], kind)
-    assert node_exists(store, path)
-    assert not node_exists(store, "elsewhere")
+    assert isinstance(NodePath(store, path).find()[1], kind)
+    assert NodePath(store, path).exists()
+    assert not NodePath(store, "elsewhere").exists()
 
 
 def test_a_missing_node_is_an_error_that_names_place_and_documents(place):
@@ -103,15 +102,15 @@ def test_a_missing_node_is_caught_as_python_users_do(error):
 
 def test_a_prefix_without_a_document_is_no_group():
     store = MemoryStore({"a/b/zarr.json": GROUP})
-    assert read_node(store, "a") is None
-    assert read_node(store, "") is None
+    assert NodePath(store, "a").read() is None
+    assert NodePath(store, "").read() is None
 
 
 @pytest.mark.parametrize("name", ["zarr.json", ".zarray", ".zgroup"])
 def test_an_invalid_document_is_an_error_that_names_the_path(name):
     store = MemoryStore({f"a/b/{name}": b"[]"})
     with pytest.raises(MetadataError) as caught:
-        read_node(store, "a/b")
+        NodePath(store, "a/b").read()
     assert "a/b" in caught.value.key
     assert name in caught.value.key
 
@@ -136,7 +135,7 @@ def test_children_are_the_nodes_right_below():
         "__reserved/zarr.json": GROUP,
         "file": b"1",
     }
-    found = child_nodes(MemoryStore(values), "")
+    found = NodePath(MemoryStore(values), "").children()
     assert [name for name, _ in found] == ["a", "b", "c", "old"]
 
 
@@ -230,9 +229,9 @@ def test_erasing_a_node_leaves_its_siblings(store):
 
 def test_the_stamp_changes_when_a_document_is_written_again(tmp_path):
     z = zarrdask.create_array(tmp_path, shape=3, dtype="i4")
-    before = version_stamp(z.store, "")
+    before = z.node_path.version_stamp()
     zarrdask.create_array(tmp_path, shape=3, dtype="i4", overwrite=True)
-    assert version_stamp(z.store, "") != before != ""
+    assert z.node_path.version_stamp() != before != ""
 
 
 @pytest.mark.parametrize("name", [".zarray", ".zgroup"])
@@ -297,12 +296,12 @@ def test_consolidated_metadata_are_used_as_far_as_the_caller_allows(zarr_format)
         ("", "own", True),
         ("", "never", False),
     ]:
-        view, metadata = find_node(store, path, consolidated=use)
-        assert isinstance(view, ConsolidatedStore) is is_view, (path, use)
+        node, metadata = NodePath(store, path).find(consolidated=use)
+        assert isinstance(node.store, ConsolidatedStore) is is_view, (path, use)
         assert isinstance(metadata, ArrayMetadata) is (path == "a/x")
-    opened, _ = find_node(store, "", consolidated="own")
-    assert find_node(opened, "a/x", consolidated="inherited")[0] is opened
-    assert find_node(opened, "a/x", consolidated="never")[0] is store
+    opened, _ = NodePath(store, "").find(consolidated="own")
+    assert opened.join("a/x").find(consolidated="inherited")[0].store is opened.store
+    assert opened.join("a/x").find(consolidated="never")[0].store is store
 
 
 def test_a_node_that_consolidated_metadata_above_do_not_have_is_read_from_its_own_documents():
@@ -310,8 +309,8 @@ def test_a_node_that_consolidated_metadata_above_do_not_have_is_read_from_its_ow
     zarrdask.create_group(values, "early")
     zarrdask.consolidate_metadata(values)
     values["late/zarr.json"] = dump(v3())
-    view, metadata = find_node(MemoryStore(values), "late", consolidated="nearest")
+    node, metadata = NodePath(MemoryStore(values), "late").find(consolidated="nearest")
     assert isinstance(metadata, ArrayMetadata)
-    assert not isinstance(view, ConsolidatedStore)
+    assert not isinstance(node.store, ConsolidatedStore)
     with pytest.raises(NodeNotFoundError):
-        find_node(MemoryStore(values), "late", consolidated="required")
+        NodePath(MemoryStore(values), "late").find(consolidated="required")

@@ -7,7 +7,7 @@ from tests.documents import dump, v2, v3
 from zarrdask.compliance import is_strict
 from zarrdask.errors import MetadataError, UnsupportedError, ZarrdaskError
 from zarrdask.hierarchy import members
-from zarrdask.hierarchy.members import child_nodes, walk_nodes
+from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.metadata.detect import Search
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata
 from zarrdask.storage.memory import MemoryStore
@@ -50,7 +50,7 @@ def store():
 
 
 def test_a_walk_visits_each_group_before_its_members(store):
-    nodes = dict(walk_nodes(store, ""))
+    nodes = dict(NodePath(store, "").walk())
     assert list(nodes) == ["a", "b", "b/deep", "b/deep/y", "b/x", "old", "old/z"]
     groups = {path for path, node in nodes.items() if isinstance(node, GroupMetadata)}
     assert groups == {"b", "b/deep", "old"}
@@ -59,11 +59,11 @@ def test_a_walk_visits_each_group_before_its_members(store):
 
 
 def test_the_paths_of_a_walk_begin_at_its_group(store):
-    assert [path for path, _ in walk_nodes(store, "b")] == ["deep", "deep/y", "x"]
+    assert [path for path, _ in NodePath(store, "b").walk()] == ["deep", "deep/y", "x"]
 
 
 def test_a_walk_lists_a_group_when_it_reaches_it(store):
-    walk = walk_nodes(store, "")
+    walk = NodePath(store, "").walk()
     assert [next(walk)[0], next(walk)[0]] == ["a", "b"]
     assert store.prefixes == [""]
     assert next(walk)[0] == "b/deep"
@@ -71,20 +71,20 @@ def test_a_walk_lists_a_group_when_it_reaches_it(store):
 
 
 def test_a_walk_does_not_list_groups_that_are_left_out(store):
-    nodes = walk_nodes(store, "", descend=lambda path: path != "b")
+    nodes = NodePath(store, "").walk(descend=lambda path: path != "b")
     assert [path for path, _ in nodes] == ["a", "b", "old", "old/z"]
     assert store.prefixes == ["", "old/"]
 
 
 def test_a_walk_of_one_format_leaves_out_the_others(store):
-    nodes = walk_nodes(store, "", search=Search(3, only=True))
+    nodes = NodePath(store, "").walk(search=Search(3, only=True))
     assert [path for path, _ in nodes] == ["a", "b", "b/deep", "b/deep/y", "b/x"]
 
 
 def test_an_invalid_node_of_a_walk_is_its_error(store):
     store.set("b/x/zarr.json", dump(v3(data_type="int7")))
     store.set("b/deep/zarr.json", b"{")
-    nodes = dict(walk_nodes(store, ""))
+    nodes = dict(NodePath(store, "").walk())
     assert isinstance(nodes["b/x"], UnsupportedError)
     assert isinstance(nodes["b/deep"], MetadataError)
     assert "b/deep/y" not in nodes
@@ -95,14 +95,14 @@ def test_strict_mode_applies_to_the_nodes_of_a_walk_and_not_between_them(store, 
     modes = []
     parse = members.node_of
     monkeypatch.setattr(members, "node_of", lambda *args: modes.append(is_strict()) or parse(*args))
-    between = [is_strict() for _ in walk_nodes(store, "", strict=True)]
+    between = [is_strict() for _ in NodePath(store, "").walk(strict=True)]
     assert modes == [True] * 7
     assert between == [False] * 7
 
 
 def test_a_group_walks_as_its_store_does(store):
     group = zarrdask.open_group(store)
-    assert [path for path, _ in group.walk()] == [path for path, _ in walk_nodes(store, "")]
+    assert [path for path, _ in group.walk()] == [path for path, _ in NodePath(store, "").walk()]
     store.set("b/deep/zarr.json", b"{")
     with pytest.raises(ZarrdaskError, match="b/deep"):
         list(group.walk())
@@ -110,7 +110,7 @@ def test_a_group_walks_as_its_store_does(store):
 
 def test_the_root_of_a_draft_hierarchy_is_no_member_but_opens_by_its_own_url():
     values = {"zarr.json": GROUP, "d/zarr.json": dump(ENTRY_POINT)}
-    [(name, error)] = child_nodes(MemoryStore(values), "")
+    [(name, error)] = NodePath(MemoryStore(values), "").children()
     assert name == "d"
     assert isinstance(error, MetadataError)
     assert "open it by its own URL" in error.message

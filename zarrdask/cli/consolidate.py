@@ -6,7 +6,6 @@ from zarrdask.cli import options
 from zarrdask.cli.nodes import Place, suggestions, walk
 from zarrdask.cli.output import print_json
 from zarrdask.display.words import counted
-from zarrdask.hierarchy.path import node_location
 from zarrdask.metadata.consolidated import CONSOLIDATED_FORMATS
 from zarrdask.nodes.array import Array
 from zarrdask.nodes.open_group import consolidate_metadata
@@ -35,8 +34,8 @@ def command(place: Place, *, as_json: bool, dry_run: bool) -> None:
     else:
         with suggestions(place):
             group = consolidate_metadata(*place)
-    paths = [path for path, _ in walk(group.store, group.path)]
+    paths = [path for path, _ in walk(group.node_path)]
     if as_json:
-        print_json({"group": node_location(group.store, group.path), "nodes": paths})
+        print_json({"group": group.node_path.location, "nodes": paths})
     else:
         click.echo(f"consolidated metadata of {counted(len(paths), 'node')}")

@@ -11,7 +11,6 @@ from zarrdask.cli.nodes import Place
 from zarrdask.cli.output import echo, print_json, print_table
 from zarrdask.display.report import json_value
 from zarrdask.display.words import byte_size
-from zarrdask.hierarchy.path import node_location
 from zarrdask.nodes.array import Array
 from zarrdask.nodes.group import Group
 from zarrdask.nodes.info import describe
@@ -52,7 +51,7 @@ def as_data(node: Array | Group, sizes: tuple[int, int] | None = None) -> dict[s
     sizes : (int, int), optional
         For an array: the number of stored units (chunks, or shards) and their bytes.
     """
-    place = node_location(node.store, node.path)
+    place = node.node_path.location
     common = {"zarr_format": node.zarr_format, "attributes": dict(node.attrs)}
     if isinstance(node, Group):
         return {"group": place, **common, "members": list(node)}

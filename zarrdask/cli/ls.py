@@ -8,7 +8,6 @@ from zarrdask.cli import options
 from zarrdask.cli.nodes import Place, summary, walk
 from zarrdask.cli.output import echo, print_json, print_table
 from zarrdask.errors import printable
-from zarrdask.hierarchy.path import node_location
 from zarrdask.nodes.array import Array
 
 
@@ -21,9 +20,9 @@ def command(place: Place, *, as_json: bool, long: bool) -> None:
     """List the members of a group, one a line. The names of groups end with a slash."""
     node = place.open()
     if isinstance(node, Array):
-        members = [summary(node_location(node.store, node.path), node.metadata)]
+        members = [summary(node.node_path.location, node.metadata)]
     else:
-        members = [summary(name, member) for name, member in walk(node.store, node.path, 1)]
+        members = [summary(name, member) for name, member in walk(node.node_path, 1)]
     if as_json:
         print_json(members)
     elif long:

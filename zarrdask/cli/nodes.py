@@ -11,11 +11,10 @@ import zarrdask
 from zarrdask.cli.output import one_line
 from zarrdask.display.words import nearest
 from zarrdask.errors import NodeNotFoundError, ZarrdaskError
-from zarrdask.hierarchy.members import walk_nodes
+from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.metadata.model import ArrayMetadata, Metadata
 from zarrdask.nodes.array import Array
 from zarrdask.nodes.group import Group
-from zarrdask.storage.base import Store
 from zarrdask.storage.resolve import options_of_each
 
 #: Options of fsspec, as the user passes them.
@@ -81,12 +80,10 @@ def _nearest(place: Place) -> str | None:
 
 
 def walk(
-    store: Store, path: str, depth: int | None = None
+    group: NodePath, depth: int | None = None
 ) -> Iterator[tuple[str, Metadata | ZarrdaskError]]:
     """Return the nodes below a group by their paths from there; for invalid nodes, the error."""
-    return walk_nodes(
-        store, path, descend=lambda below: depth is None or below.count("/") + 1 < depth
-    )
+    return group.walk(descend=lambda below: depth is None or below.count("/") + 1 < depth)
 
 
 def summary(path: str, node: Metadata | ZarrdaskError) -> dict[str, Any]:

@@ -19,7 +19,7 @@ def command(place: Place, *, as_json: bool, depth: int | None) -> None:
     """Show the hierarchy below a group: for each array the shape, the data type and the chunks."""
     node = place.open()
     if as_json:
-        members = [] if isinstance(node, Array) else walk(node.store, node.path, depth)
+        members = [] if isinstance(node, Array) else walk(node.node_path, depth)
         root = summary("", node.metadata)
         print_json({"nodes": [root, *(summary(path, member) for path, member in members)]})
         return

@@ -6,7 +6,7 @@ from typing import Any, Literal
 from zarrdask.conventions.layout import parse_layout
 from zarrdask.conventions.levels import Level, Multiscale, Transformation, parse_numbers
 from zarrdask.errors import MetadataError, instance_of
-from zarrdask.hierarchy.path import node_location, normalise_path
+from zarrdask.hierarchy.path import normalise_path
 from zarrdask.nodes.array import Array
 from zarrdask.nodes.group import Group
 
@@ -57,7 +57,7 @@ def multiscales(group: Group) -> tuple[Multiscale, ...]:
     Level(path='half', scale=(2.0,), translation=(0.5,))
     """
     attributes: Mapping[str, Any] = group.attrs.asdict()
-    key = f"{node_location(group.store, group.path)}: {_MULTISCALES}"
+    key = f"{group.node_path.location}: {_MULTISCALES}"
     ome = attributes.get(_OME)
     if isinstance(ome, dict) and _MULTISCALES in ome:
         attributes = ome
@@ -167,7 +167,7 @@ def write_multiscales(
     """
     all_levels = [Level(level) if isinstance(level, str) else level for level in levels]
     nodes = [group[level.path] for level in all_levels]
-    location = node_location(group.store, group.path)
+    location = group.node_path.location
     if not all_levels:
         raise MetadataError("a pyramid must have at least one level", key=location)
     document: dict[str, Any] = {"datasets": [_render_level(level) for level in all_levels]}

@@ -7,8 +7,6 @@ from posixpath import join, normpath
 from typing import Any, Literal
 
 from zarrdask.errors import MetadataError, NodeNotFoundError, instance_of
-from zarrdask.hierarchy.find import node_exists, read_node
-from zarrdask.hierarchy.path import ancestors, join_path, node_location
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata
 from zarrdask.nodes.array import Array
 from zarrdask.nodes.create import create_array
@@ -95,16 +93,16 @@ def crs(node: Array | Group) -> Crs | None:
         return system
     if isinstance(node, Group):
         return _common(node)
-    above = ancestors(node.path)[-1:]
-    metadata = read_node(node.store, above[0]) if above else None
-    if not isinstance(metadata, GroupMetadata):
-        return None
-    return _parse_proj(metadata.attributes, node_location(node.store, above[0]))
+    for group in node.node_path.parents[-1:]:
+        metadata = group.read()
+        if isinstance(metadata, GroupMetadata):
+            return _parse_proj(metadata.attributes, group.location)
+    return None
 
 
 def _own(node: Array | Group) -> Crs | None:
     """Return the coordinate reference system that the attributes of a node itself lead to."""
-    location = node_location(node.store, node.path)
+    location = node.node_path.location
     attributes = node.attrs
     if _GDAL in attributes:
         return _parse_gdal(attributes[_GDAL], f"{location}: {_GDAL}")
@@ -134,7 +132,7 @@ def _common(group: Group) -> Crs | None:
         raise MetadataError(
             "the arrays of this group have different coordinate reference systems; pass one of "
             "the arrays",
-            key=node_location(group.store, group.path),
+            key=group.node_path.location,
             found=[system.definition for system in systems],
         )
     return systems[0] if systems else None
@@ -166,10 +164,10 @@ def _variable(node: Array | Group, grid_mapping: Any, key: str) -> dict[str, Any
         )
     # The longer form, "name: coordinate coordinate other: ...", names several: the first is used.
     name = words[0].removesuffix(":")
-    groups = [*ancestors(node.path), *([node.path] if isinstance(node, Group) else [])]
-    for group in reversed(groups):
-        path = normpath(join("/", group, name)).strip("/")
-        metadata = None if path == node.path else read_node(node.store, path)
+    own = node.node_path
+    for group in reversed([*own.parents, *([own] if isinstance(node, Group) else [])]):
+        path = normpath(join("/", group.path, name)).strip("/")
+        metadata = None if path == own.path else own.at(path).read()
         if isinstance(metadata, ArrayMetadata):
             return deepcopy(dict(metadata.attributes))
     raise NodeNotFoundError(
@@ -230,14 +228,13 @@ def write_crs(
             key=_CF,
             found=system if array.path else "an array at the root",
         )
-    path = join_path(ancestors(array.path)[-1], name)
+    variable = array.node_path.parents[-1].join(name)
     attributes = {**(system.grid_mapping or {}), "crs_wkt": system.wkt}
-    if node_exists(array.store, path):
-        open_array(array.store, path, mode="r+").attrs.update(attributes)
+    if variable.exists():
+        open_array(*variable, mode="r+").attrs.update(attributes)
     else:
         create_array(
-            array.store,
-            path,
+            *variable,
             shape=(),
             dtype="i4",
             zarr_format=array.zarr_format,

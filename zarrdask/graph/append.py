@@ -15,7 +15,7 @@ from zarrdask.graph.target import WriteTarget
 from zarrdask.graph.write_job import as_dask_array, batches, begin, check_deferrable, compute
 from zarrdask.grids.base import Shape
 from zarrdask.hierarchy.append import appended, guarded, roll_back_append
-from zarrdask.hierarchy.path import locate_node, node_location
+from zarrdask.hierarchy.lookup import locate_node
 from zarrdask.hierarchy.resize import check_shape, grow
 from zarrdask.nodes.array import Array
 from zarrdask.nodes.open import open_array
@@ -88,22 +88,22 @@ def append(
     array([0, 0, 0, 1, 1, 1, 1], dtype=int32)
     """
     x = as_dask_array(x)
-    store, path = locate_node(url, component, storage_options)
-    check_visible(store)
+    node = locate_node(url, component, storage_options)
+    check_visible(node.store)
     if isinstance(url, Array) and not component:
         url.check_writable()
         array = url
     else:
-        array = open_array(store, path, mode="r+", consolidated=False)
+        array = open_array(*node, mode="r+", consolidated=False)
     if not compute:
         check_deferrable([array])
         chunks = array.refreshed()
         appended(chunks, x.shape, axis)  # An array that does not fit is an error now, not later.
-        deferred = DeferredAppend(Handle(chunks), path, x, axis)
+        deferred = DeferredAppend(Handle(chunks), node.path, x, axis)
         return delayed(deferred, pure=False, traverse=False)(
             dask_key_name=f"append-zarr-{uuid4().hex}"
         )
-    with shape_lock(array.store, path) as lease:
+    with shape_lock(*array.node_path) as lease:
         array.stored = _append(x, array, axis, array.refreshed(), lease, show=progress)
     return None
 
@@ -128,11 +128,11 @@ class AppendedRegion(WriteTarget):
         """Write the new shape, unless that was done already."""
         array = self.array
         shapes = self.old_shape, array.shape
-        grow(array.store, array.path, array.zarr_format, *shapes, lease=self.lease)
+        grow(*array.node_path, array.zarr_format, *shapes, lease=self.lease)
 
     def abort(self) -> str:
         """Erase the appended chunks, and describe what the array holds now."""
-        return roll_back_append(self.array.store, self.array.path, self.chunks, self.old_shape)
+        return roll_back_append(*self.array.node_path, self.chunks, self.old_shape)
 
 
 def _append(
@@ -145,9 +145,9 @@ def _append(
 ) -> StoredChunks:
     """Append to an array, given its current chunks, while holding the lock of its shape."""
     grown, region = appended(chunks, x.shape, axis)
-    store, path, old, new = array.store, array.path, chunks.metadata.shape, grown.metadata.shape
-    written = guarded(chunks, store, path, new, lease)
-    target = AppendedRegion(Array(store, path, grown.metadata, "r+"), region, written, old, lease)
+    node, old = array.node_path, chunks.metadata.shape
+    written = guarded(chunks, *node, grown.metadata.shape, lease)
+    target = AppendedRegion(Array(*node, grown.metadata, "r+"), region, written, old, lease)
     with batches([target]):
         compute(begin([(x, target)]), **compute_options)
     return grown
@@ -175,8 +175,7 @@ class DeferredAppend:
         chunks = self.handle.chunks
         array = Array(chunks.store, self.path, chunks.metadata, "r+")
         shape = chunks.metadata.shape
-        location = node_location(array.store, self.path)
-        with shape_lock(array.store, self.path) as lease, scheduler_in_task() as options:
+        with shape_lock(*array.node_path) as lease, scheduler_in_task() as options:
             current = array.refreshed()
-            check_shape(current.metadata, (shape,), location)
+            check_shape(current.metadata, (shape,), array.node_path.location)
             _append(self.x, array, self.axis, current, lease, **options)

@@ -8,14 +8,13 @@ from zarrdask import config
 from zarrdask.errors import NodeNotFoundError, NodeTypeError
 from zarrdask.graph.placement import chunk_options, find_place, known_blocks
 from zarrdask.graph.write_job import as_dask_array
-from zarrdask.hierarchy.find import find_node
-from zarrdask.hierarchy.path import locate_node, node_location
+from zarrdask.hierarchy.lookup import locate_node
+from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.metadata.create import plan_array
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.metadata.options import ArrayOptions, GridLike
 from zarrdask.nodes.options import check_options
 from zarrdask.plan.write import WritePlan, plan_writes
-from zarrdask.storage.base import Store
 
 
 def plan_write(
@@ -95,7 +94,7 @@ def plan_write(
         if isinstance(target, ArrayMetadata):
             existing = target
         else:
-            existing = _existing_metadata(*locate_node(target, component, storage_options))
+            existing = _existing_metadata(locate_node(target, component, storage_options))
     metadata = existing
     if metadata is None:
         chunks = chunk_options(blocks, grid, create_kwargs)
@@ -111,17 +110,17 @@ def plan_write(
     )
 
 
-def _existing_metadata(store: Store, path: str) -> ArrayMetadata | None:
+def _existing_metadata(node: NodePath) -> ArrayMetadata | None:
     """Return the metadata of an existing array; None if there is no node."""
     try:
-        _, metadata = find_node(store, path)
+        _, metadata = node.find()
     except NodeNotFoundError:
         return None
     if isinstance(metadata, ArrayMetadata):
         return metadata
     raise NodeTypeError(
         'expected an array but found a group; pass component="path/to/array"',
-        key=node_location(store, path),
+        key=node.location,
         found="group",
         expected="array",
     )

@@ -21,7 +21,6 @@ from zarrdask.graph.optimization import register
 from zarrdask.grids.axis import Axis, edges_of
 from zarrdask.grids.base import Shape
 from zarrdask.grids.regular import RegularGrid
-from zarrdask.hierarchy.find import version_stamp
 from zarrdask.indexing.selection import (
     Region,
     axis_number,
@@ -182,9 +181,11 @@ def region_source(array: Array, region: Region, axes: tuple[int, ...] | None = N
     """Return a region of a stored array as what tasks read; `axes` as in `Source`."""
     check_visible(array.store)
     register()
-    store, path, handle = array.store, array.path, Handle(array.stored)
-    stamp = version_stamp(store, path, detect.FORMATS[array.zarr_format].NAMES)
-    return Source(handle, region, tokenize(store.token, path, stamp, handle.documents), axes)
+    node, handle = array.node_path, Handle(array.stored)
+    stamp = node.version_stamp(detect.FORMATS[array.zarr_format].NAMES)
+    return Source(
+        handle, region, tokenize(node.store.token, node.path, stamp, handle.documents), axes
+    )
 
 
 def region_blocks(array: Array, region: Region, chunks: Any) -> Chunks:

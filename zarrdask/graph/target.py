@@ -25,8 +25,8 @@ from zarrdask.hierarchy.create import (
     prefetched,
     put_documents,
 )
-from zarrdask.hierarchy.find import has_document
-from zarrdask.hierarchy.path import key_prefix, locate_node, node_location
+from zarrdask.hierarchy.lookup import locate_node
+from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.hierarchy.replace import Stage, can_stage
 from zarrdask.indexing.selection import Region, whole_region
 from zarrdask.metadata import detect
@@ -86,8 +86,7 @@ class WriteTarget(ABC):
     def written(self) -> WrittenRegion:
         """The written region, at its final place."""
         array = self.array
-        location = node_location(array.store, array.path)
-        return WrittenRegion(array.stored.place, location, self.region)
+        return WrittenRegion(array.stored.place, array.node_path.location, self.region)
 
     @property
     def is_blank(self) -> bool:
@@ -136,7 +135,7 @@ class NewArray(WriteTarget):
             check_creation(self.array.store, path, metadata, overwrite=False)
 
         if not self.overwrite and not is_draft_node(store, metadata):
-            erase_leftovers(StoredChunks(store, key_prefix(path), metadata), unless=check)
+            erase_leftovers(NodePath(store, path).chunks(metadata), unless=check)
         create_node(store, path, metadata, overwrite=self.overwrite)
 
     def abort(self) -> str:
@@ -159,21 +158,21 @@ class LateArray(WriteTarget):
     def begin(self) -> None:
         """Erase the old node, if there is one."""
         if self.erases:
-            erase_node(self.array.store, self.array.path)
+            erase_node(*self.array.node_path)
 
     def commit(self) -> None:
         """Write the metadata, or only those documents that an interrupted commit left out."""
-        view, path = self.array.store, self.array.path
+        node = self.array.node_path
         documents = detect.render(self.array.metadata)
-        stored = {name: view.get(key_prefix(path) + name) for name in documents}
+        stored = {name: node.store.get(node.prefix + name) for name in documents}
         if any(stored.values()) and all(
             stored[name] in (None, value) for name, value in documents.items()
         ):
-            put_documents(view, path, documents)
+            put_documents(*node, documents)
             return
         # Warnings about the metadata were given when the write was requested.
         with strictness(strict=False, quiet=True):
-            create_node(self.store, path, self.array.metadata, overwrite=False)
+            create_node(self.store, node.path, self.array.metadata, overwrite=False)
 
     def abort(self) -> str:
         """Describe what the target holds now."""
@@ -243,41 +242,38 @@ def find_target(
     `options` are those of a new array, and `inputs` what all arrays read that the call stores.
     """
     how.check()
-    store, path = locate_node(url, component, storage_options)
-    check_visible(store)
+    node = locate_node(url, component, storage_options)
+    check_visible(node.store)
     is_open = isinstance(url, Array) and not component
     if not (is_open or how.region is not None or how.mode == "r+"):
         options = {
             **chunk_options(x.chunks, how.grid, options),
             "dtype": data_type_of(x),
         } | options
-        if isinstance(store, DraftStore):
-            options.setdefault("zarr_format", store.zarr_format)
+        if isinstance(node.store, DraftStore):
+            options.setdefault("zarr_format", node.store.zarr_format)
         elif isinstance(url, Group):
             options.setdefault("zarr_format", url.zarr_format)
         metadata = plan_array(ArrayOptions(shape=x.shape, **options))
-        return _new_array(store, path, metadata, how, inputs)
+        return _new_array(node, metadata, how, inputs)
     if options or how.grid != "regular" or how.commit != "first":
         raise MetadataError(
             "these options are for new arrays, and this array exists; omit them",
-            key=node_location(store, path),
+            key=node.location,
             found=sorted(options) or ["grid" if how.grid != "regular" else "commit"],
         )
-    array: Array = url if is_open else open_array(store, path, mode="r+")
+    array: Array = url if is_open else open_array(*node, mode="r+")
     array.check_writable()
     return _existing_region(array, find_place(x.shape, how.region, array.metadata), inputs)
 
 
 def _new_array(
-    store: Store,
-    path: str,
-    metadata: ArrayMetadata,
-    how: WriteOptions,
-    inputs: Inputs,
+    node: NodePath, metadata: ArrayMetadata, how: WriteOptions, inputs: Inputs
 ) -> WriteTarget:
+    store, path = node
     known = store if is_draft_node(store, metadata) else prefetched(store, path, listed=True)
     view = check_creation(known, path, metadata, overwrite=how.replaces)
-    existed = how.replaces and has_document(view, path)
+    existed = how.replaces and node.via(view).has_document()
     array = Array(store if view is known else view, path, metadata, "r+")
     # Whatever the blocks read, through this package or not: the old array stays until the end.
     if existed and _can_stage(array):
@@ -288,7 +284,7 @@ def _new_array(
         raise NodeExistsError(
             "the new array is computed from the one that it would replace, which this store can't "
             "keep until the new one is complete; write it elsewhere",
-            key=node_location(store, path),
+            key=node.location,
         )
     region = whole_region(array.shape)
     if how.commit == "first":
@@ -303,13 +299,13 @@ def _can_stage(array: Array) -> bool:
 def _existing_region(array: Array, region: Region, inputs: Inputs) -> WriteTarget:
     place = array.stored.place
     if inputs.overlap(place, region):
-        current = open_array(array.store, array.path, mode="r+", consolidated=False)
+        current = open_array(*array.node_path, mode="r+", consolidated=False)
         if region == whole_region(current.shape) and _can_stage(current):
             return ReplacedArray.of(current)
         raise SelectionError(
             "the source reads the region that is being overwritten; write elsewhere, or read "
             "less: from_zarr(..., region=...)",
-            key=node_location(array.store, array.path),
+            key=array.node_path.location,
             found=region,
         )
     return ExistingRegion(array, region, array.stored)

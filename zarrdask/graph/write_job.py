@@ -18,7 +18,6 @@ from zarrdask.graph.conflicts import check_disjoint
 from zarrdask.graph.placement import known_blocks
 from zarrdask.graph.target import WriteTarget
 from zarrdask.graph.tasks import Action, gather, read_blocks, write_blocks
-from zarrdask.hierarchy.path import node_location
 from zarrdask.nodes.array import Array
 from zarrdask.runtime.progress import Show
 
@@ -119,7 +118,7 @@ def check_deferrable(arrays: Iterable[Array]) -> None:
                 "a write to a zip archive can't be computed later, unless both the call and the "
                 "computation are within `with store.batch():`; omit compute=False, or write a "
                 "directory and zarrdask.copy it",
-                key=node_location(array.store, array.path),
+                key=array.node_path.location,
             )
 
 

@@ -14,7 +14,14 @@ from zarrdask.hierarchy.diagnose import array_around, below_array_error, check_a
 from zarrdask.hierarchy.find import node_exists, node_of, read_documents
 from zarrdask.hierarchy.journal import erase_beside, is_begun, record_key
 from zarrdask.hierarchy.members import check_new_path, documents_below
-from zarrdask.hierarchy.path import ancestors, exists_error, join_path, key_prefix, node_location
+from zarrdask.hierarchy.path import (
+    StorePath,
+    ancestors,
+    exists_error,
+    join_path,
+    key_prefix,
+    node_location,
+)
 from zarrdask.hierarchy.resize import lock_node
 from zarrdask.metadata import consolidated, detect
 from zarrdask.metadata.detect import ANY, Search
@@ -41,7 +48,7 @@ def check_creation(store: Store, path: str, metadata: Metadata, *, overwrite: bo
     """Check that `create_node` can create a node, without writing anything; return its result."""
     detect.render(metadata)
     if is_draft_node(store, metadata):
-        return draft.prepare(store, path, metadata, overwrite=overwrite)[0]
+        return draft.prepare(StorePath(store, path), metadata, overwrite=overwrite)[0]
     _check(store, path, metadata, overwrite=overwrite)
     return store
 
@@ -62,7 +69,7 @@ def create_node(
     view: Store
     with store.batch():
         if is_draft_node(store, metadata):
-            store = view = draft.begin(store, path, metadata, overwrite=overwrite)
+            store = view = draft.begin(StorePath(store, path), metadata, overwrite=overwrite)
         else:
             view = prefetched(store, path)
             missing_groups, exists = _check(view, path, metadata, overwrite=overwrite)
@@ -110,7 +117,7 @@ def _check(
         check_around(store)
     exists = detect.is_node(own)
     if exists and not overwrite:
-        raise exists_error(store, path)
+        raise exists_error(StorePath(store, path))
     if exists:
         base.check_erasable([key_prefix(path)])
     return missing_groups, exists
@@ -125,7 +132,7 @@ def _missing_groups(store: Store, path: str, above: list[Documents] | None = Non
     if above is None:
         above = read_documents(store, parents, ANY.rounds(store)) if parents else []
     for parent, documents in zip(parents, above, strict=True):
-        metadata = node_of(store, parent, documents, None)
+        metadata = node_of(StorePath(store, parent), documents, None)
         if isinstance(metadata, ArrayMetadata):
             raise below_array_error(node_location(store, parent))
         if metadata is None:
@@ -163,7 +170,7 @@ def put_new_documents(store: Store, path: str, documents: Documents) -> None:
         if store.create(prefix + name, value):
             continue
         if name in detect.NODE_NAMES:
-            raise exists_error(store, path)
+            raise exists_error(StorePath(store, path))
         # It is left from an erased node, or from another writer that may still be the first.
         late.append((name, value))
     for name, value in late:
@@ -232,11 +239,11 @@ def clear_members(
 
 def _check_free(store: Store, path: str, metadata: Metadata, *, replace: Replace) -> None:
     if isinstance(store, DraftStore):
-        draft.prepare(store, path, metadata, overwrite=False)
-    elif replace != "always" and node_exists(store, path):
+        draft.prepare(StorePath(store, path), metadata, overwrite=False)
+    elif replace != "always" and node_exists(StorePath(store, path)):
         is_same = replace == "same" and _is_stored(store, path, detect.render(metadata))
         if not is_same:
-            raise exists_error(store, path)
+            raise exists_error(StorePath(store, path))
 
 
 def _is_stored(store: Store, path: str, documents: Documents) -> bool:
@@ -296,7 +303,9 @@ def write_consolidated(
             target.get(prefix + consolidated.DOCUMENTS[zarr_format])  # for the condition of `set`
         source = store if nodes is None else _prefetched_below(store, path, search, nodes)
         try:
-            entries = dict(documents_below(source, path, search, reserved=nodes is not None))
+            entries = dict(
+                documents_below(StorePath(source, path), search, reserved=nodes is not None)
+            )
             if group is not None:
                 present = {name: data for name, data in own.items() if data is not None}
                 entries[""] = consolidated.parse_documents("", present)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from zarrdask.display.words import nearest
 from zarrdask.errors import MetadataError, NodeExistsError, StoreError, ZarrdaskError
+from zarrdask.hierarchy.path import StorePath
 from zarrdask.metadata import v2
 from zarrdask.metadata.draft.entry import KEY, is_entry
 from zarrdask.metadata.json import parse_json
@@ -24,11 +25,12 @@ _MODES = ("r", "r+", "a", "w", "w-", "x")
 _DRAFT_DIRECTORIES = ("meta", "data")
 
 
-def missing_node(store: Store, path: str, text: str = "there is no array or group here") -> str:
+def missing_node(node: StorePath, text: str = "there is no array or group here") -> str:
     """Return the message for a path without a node, with a hint if the mistake is a usual one.
 
     `text` is the message without a hint.
     """
+    store, path = node
     if path in _MODES:
         return f"{text}; the second argument is the path of a node: pass mode={path!r} by name"
     inner = innermost(store)
@@ -49,7 +51,7 @@ def missing_node(store: Store, path: str, text: str = "there is no array or grou
         text = f"{text}: there is no such directory"
     elif isinstance(inner, LocalStore):
         return text  # the directory exists, so that its name is not the mistake
-    name = nearest_name(inner, path)
+    name = nearest_name(node.via(inner))
     return text if name is None else f"{text}; the nearest name is {name!r}"
 
 
@@ -91,11 +93,12 @@ def _is_array(document: bytes | None) -> bool:
         return False
 
 
-def nearest_name(store: Store, path: str) -> str | None:
+def nearest_name(node: StorePath) -> str | None:
     """Return the name beside a path that is most like its own; None if there is none, or far away.
 
     Only directories on a local disk, and stores in memory, are searched: others take requests.
     """
+    store, path = node
     if isinstance(store, LocalStore):
         parent, name = os.path.split(store.path(path).rstrip("/"))
         try:

@@ -11,7 +11,7 @@ from zarrdask import config
 from zarrdask.compliance import report_deviation
 from zarrdask.errors import MetadataError, NodeExistsError
 from zarrdask.hierarchy.diagnose import below_array_error, check_around
-from zarrdask.hierarchy.path import ancestors, exists_error, key_prefix, node_location
+from zarrdask.hierarchy.path import StorePath, exists_error
 from zarrdask.metadata import detect
 from zarrdask.metadata.draft.entry import KEY, is_entry, parse_entry, render_entry
 from zarrdask.metadata.model import ArrayMetadata, Metadata, ZarrFormat
@@ -37,13 +37,13 @@ def entry_point_error(entry_point: bytes | None) -> MetadataError:
     )
 
 
-def enter(store: Store, path: str, entry_point: bytes) -> DraftStore:
-    """Return a store as the hierarchy of the draft whose root, at a path, has an entry point.
+def enter(root: StorePath, entry_point: bytes) -> DraftStore:
+    """Return a store as the hierarchy of the draft whose root has an entry point.
 
     If the entry point mixes the forms of both dialects, the documents of the root decide (X-B16,
     X-B17).
     """
-    entry, base = parse_entry(entry_point), key_prefix(path)
+    store, base, entry = root.store, root.prefix, parse_entry(entry_point)
     view = DraftStore(store, base, entry.zarr_format, entry.suffix, entry.minor)
     if not entry.certain:
         older = DraftStore(store, base, PROTOCOL, entry.suffix, entry.minor)
@@ -52,30 +52,29 @@ def enter(store: Store, path: str, entry_point: bytes) -> DraftStore:
     return view
 
 
-def root_above(store: Store, paths: Sequence[str]) -> DraftStore | None:
-    """Return the hierarchy that is rooted at the first of some paths with an entry point.
+def root_above(nodes: Sequence[StorePath]) -> DraftStore | None:
+    """Return the hierarchy that is rooted at the first of some nodes that has an entry point.
 
     It is None if there is no entry point, or the store is a hierarchy of the draft already.
     """
-    if isinstance(store, DraftStore) or not paths:
+    if not nodes or isinstance(store := nodes[0].store, DraftStore):
         return None
-    keys = [key_prefix(path) + KEY for path in paths]
+    keys = [node.prefix + KEY for node in nodes]
     values = [None if v is None else bytes(v) for v in store.get_many(keys, Scratch())]
-    for path, value in zip(paths, values, strict=True):
+    for node, value in zip(nodes, values, strict=True):
         if value is not None and is_entry(value):
-            return enter(store, path, value)
+            return enter(node, value)
     return None
 
 
-def prepare(
-    store: Store, path: str, metadata: Metadata, *, overwrite: bool
-) -> tuple[DraftStore, bool]:
+def prepare(node: StorePath, metadata: Metadata, *, overwrite: bool) -> tuple[DraftStore, bool]:
     """Check that a node can be created in a hierarchy of the draft; nothing is written.
 
     The result is the hierarchy, and whether it has to be created with the node.
     """
-    store = store.current
-    view = store if isinstance(store, DraftStore) else root_above(store, [*ancestors(path), path])
+    node = node.current
+    store, path = node
+    view = store if isinstance(store, DraftStore) else root_above([*node.parents, node])
     if overwrite and not path and view is not store and view is not None:
         # The root of another dialect is replaced as that of another format is.
         view = view if view.zarr_format == metadata.zarr_format else None
@@ -88,7 +87,7 @@ def prepare(
                 found=metadata.zarr_format,
                 expected=f"zarr_format={view.zarr_format!r}",
             )
-        _check_place(view, path, metadata, overwrite=overwrite)
+        _check_place(view, node.via(view), metadata, overwrite=overwrite)
         return view, False
     if _is_taken(store) and (path or not overwrite):
         raise NodeExistsError(
@@ -100,19 +99,19 @@ def prepare(
     return DraftStore(store, "", str(metadata.zarr_format)), True
 
 
-def begin(store: Store, path: str, metadata: Metadata, *, overwrite: bool) -> DraftStore:
+def begin(node: StorePath, metadata: Metadata, *, overwrite: bool) -> DraftStore:
     """Return the hierarchy that a new node belongs to; its entry point is written if there is none.
 
     No groups above the node are created: they are implied (conformance B-67).
     """
-    view, is_new = prepare(store, path, metadata, overwrite=overwrite)
+    view, is_new = prepare(node, metadata, overwrite=overwrite)
     if is_new:
         store = view.inner
         if _is_taken(store):
             store.erase_prefix("")
         entry = render_entry(view.zarr_format)
         if not store.create(KEY, entry) and store.get(KEY) != entry:
-            raise exists_error(view, path)
+            raise exists_error(node.via(view))
     return view
 
 
@@ -122,18 +121,17 @@ def _is_taken(store: Store) -> bool:
     return any(document is not None for document in documents)
 
 
-def _check_place(view: DraftStore, path: str, metadata: Metadata, *, overwrite: bool) -> None:
+def _check_place(view: DraftStore, node: StorePath, metadata: Metadata, *, overwrite: bool) -> None:
     """Check that no node above a new one is an array, and that the new one does not exist."""
-    above = [each for each in ancestors(path) if key_prefix(each).startswith(view.base)]
-    values = view.get_many([key_prefix(each) + ARRAY for each in above], Scratch())
+    above = [each for each in node.parents if each.prefix.startswith(view.base)]
+    values = view.get_many([each.prefix + ARRAY for each in above], Scratch())
     for each, value in zip(above, values, strict=True):
         if value is not None:
-            raise below_array_error(node_location(view, each))
-    prefix = key_prefix(path)
+            raise below_array_error(each.location)
     # A group that is only implied may get a document.
-    implied = isinstance(metadata, ArrayMetadata) and view.has_nodes(prefix)
-    if not overwrite and (implied or view.has_document(prefix)):
-        raise exists_error(view, path)
+    implied = isinstance(metadata, ArrayMetadata) and view.has_nodes(node.prefix)
+    if not overwrite and (implied or view.has_document(node.prefix)):
+        raise exists_error(node)
 
 
 def below_root(view: DraftStore, path: str) -> str:

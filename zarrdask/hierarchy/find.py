@@ -1,26 +1,26 @@
 """Find the node at a path: read its documents and parse them."""
 
 from collections.abc import Iterable
-from contextlib import nullcontext
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Literal, TypeVar
 
 from zarrdask import config
-from zarrdask.compliance import report_deviation, strictness, warn_compliance
+from zarrdask.compliance import report_deviation, warn_compliance
 from zarrdask.errors import MetadataError, NodeNotFoundError, UnsupportedError, ZarrdaskError
 from zarrdask.grids.keys import ChunkKeys
 from zarrdask.hierarchy import diagnose, draft
-from zarrdask.hierarchy.path import ancestors, check_ascii, key_prefix, locate_node, node_location
+from zarrdask.hierarchy.path import StorePath, ancestors, check_ascii, key_prefix
 from zarrdask.metadata import consolidated as forms
 from zarrdask.metadata import detect, v2, v3
 from zarrdask.metadata.detect import ANY, Search
 from zarrdask.metadata.draft.entry import KEY, is_entry
 from zarrdask.metadata.json import Documents
-from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
+from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.consolidated import ConsolidatedMetadata, ConsolidatedStore
 from zarrdask.storage.v3_draft import DraftStore
 
+AnyPath = TypeVar("AnyPath", bound=StorePath)
 #: The keys of nested chunks, such as "0/1".
 _NESTED = ChunkKeys("v2", "/")
 #: Which consolidated metadata are used to find a node. "never": none, the node's own documents are
@@ -30,99 +30,48 @@ _NESTED = ChunkKeys("v2", "/")
 UseConsolidated = Literal["never", "inherited", "own", "nearest", "required"]
 
 
-@dataclass(frozen=True)
-class Lookup:
-    """Where a user says that a node is, and how it is read.
-
-    `search` has the formats that the node may have, and `strict` says whether deviations from the
-    specifications are errors; if it is None, the setting does.
-    """
-
-    store: Store
-    path: str
-    search: Search
-    strict: bool | None
-
-    def find(
-        self,
-        consolidated: bool | None,  # noqa: FBT001
-        *,
-        default: UseConsolidated,
-    ) -> tuple[Store, Metadata]:
-        """Return the node, and the store as the node's hierarchy sees it; see `find_node`.
-
-        `consolidated` is the argument of the user: consolidated metadata are required, or never
-        used. If it is None, `default` holds.
-        """
-        use = default if consolidated is None else "required" if consolidated else "never"
-        with nullcontext() if self.strict is None else strictness(self.strict):
-            return find_node(self.store, self.path, consolidated=use, search=self.search)
-
-
-def look_up(
-    url: Any,
-    component: str | None,
-    storage_options: dict[str, Any] | None,
-    *,
-    zarr_format: ZarrFormat | None = None,
-    strict: bool | None = None,
-) -> Lookup:
-    """Return where the node is that a user names, and how it is read; the node need not exist.
-
-    The arguments are those of `zarrdask.open`. The members of an opened group are read as the
-    group was, unless `zarr_format` and `strict` say otherwise.
-    """
-    search = ANY if zarr_format is None else Search(detect.find(zarr_format).VERSION, only=True)
-    if not isinstance(url, str):
-        inherited = getattr(url, "search", None), getattr(url, "strict", None)
-        if zarr_format is None and isinstance(inherited[0], Search):
-            search = inherited[0]
-        if strict is None and isinstance(inherited[1], bool):
-            strict = inherited[1]
-    return Lookup(*locate_node(url, component, storage_options), search, strict)
-
-
 def find_node(
-    store: Store, path: str, *, consolidated: UseConsolidated = "never", search: Search = ANY
-) -> tuple[Store, Metadata]:
-    """Return the node at a path, and the store as the node's hierarchy sees it.
+    node: AnyPath, *, consolidated: UseConsolidated = "never", search: Search = ANY
+) -> tuple[AnyPath, Metadata]:
+    """Return a node in the store as its hierarchy sees it, and the metadata.
 
     That is a `DraftStore` if the node is in a hierarchy of the v3 draft, a `ConsolidatedStore` if
     the node was read from consolidated metadata (see `UseConsolidated`), else the store itself.
     """
-    base = store.current
+    base = node.current
     if consolidated == "never":
-        store = base
+        node = base
     required, above = consolidated == "required", consolidated in ("nearest", "required")
-    if required or ((above or consolidated == "own") and not isinstance(store, DraftStore)):
-        store, documents = _read_consolidated(store, path, search, above=above, required=required)
+    if required or ((above or consolidated == "own") and not isinstance(node.store, DraftStore)):
+        node, documents = _read_consolidated(node, search, above=above, required=required)
     else:
-        documents = read_documents(store, [path], search.rounds(store))[0]
+        documents = documents_of(node, search)
     metadata, hierarchy = None, None
     may_be_draft = not search.only or draft.is_draft(search.zarr_format)
     entry_point = documents.get(KEY)
     if may_be_draft and entry_point and is_entry(entry_point):
-        hierarchy = draft.enter(base, path, entry_point)
+        hierarchy = draft.enter(base, entry_point)
     else:
-        metadata = node_of(store, path, documents, search)
+        metadata = node_of(node, documents, search)
         if metadata is None and may_be_draft:
-            hierarchy = draft.root_above(base, ancestors(path))
+            hierarchy = draft.root_above(base.parents)
     if hierarchy is not None:
-        store, metadata = hierarchy, read_node(hierarchy, path, search)
+        node = node.via(hierarchy)
+        metadata = read_node(node, search)
     if metadata is None:
-        raise not_found(store, path, search)
-    return store, metadata
+        raise not_found(node, search)
+    return node, metadata
 
 
-def not_found(store: Store, path: str, search: Search) -> NodeNotFoundError:
+def not_found(node: StorePath, search: Search) -> NodeNotFoundError:
     """Return the error for a node that does not exist."""
-    requested = [name for names in search.rounds(store) for name in names]
-    if isinstance(store, DraftStore):
-        requested = [store.real(key_prefix(path) + name) for name in requested]
+    requested = [name for names in search.rounds(node.store) for name in names]
+    if isinstance(node.store, DraftStore):
+        requested = [node.store.real(node.prefix + name) for name in requested]
     of_format = f" of zarr_format={search.zarr_format!r}" if search.only else ""
     return NodeNotFoundError(
-        diagnose.missing_node(store, path, f"there is no array or group{of_format} here"),
-        key=node_location(store, path),
+        diagnose.missing_node(node, f"there is no array or group{of_format} here"),
+        key=node.location,
         expected=f"one of {', '.join(requested)}",
     )
 
@@ -154,63 +103,66 @@ def read_documents(
     return [*documents]
 
 
-def node_of(
-    store: Store, path: str, documents: Documents, search: Search | None
-) -> Metadata | None:
-    """Return the node at a path whose documents were read, or None if there is none.
+def documents_of(node: StorePath, search: Search) -> Documents:
+    """Return the documents of one node; see `read_documents`."""
+    return read_documents(node.store, [node.path], search.rounds(node.store))[0]
+
+
+def node_of(node: StorePath, documents: Documents, search: Search | None) -> Metadata | None:
+    """Return the metadata of a node whose documents were read, or None if there is no node.
 
     Without a search, that is a node of any format with a document.
     """
     try:
-        metadata = detect.parse(documents, store)
-        if isinstance(store, DraftStore):
-            draft.check_read_path(store, path)
+        metadata = detect.parse(documents, node.store)
+        if isinstance(node.store, DraftStore):
+            draft.check_read_path(node.store, node.path)
         elif metadata is not None and metadata.zarr_format == 2:
-            check_ascii(path)
-            metadata = _with_stored_separator(store, path, documents, metadata)
+            check_ascii(node.path)
+            metadata = _with_stored_separator(node, documents, metadata)
     except ZarrdaskError as error:
         is_root = is_entry(documents.get(KEY))
         cause = draft.entry_point_error(documents.get(KEY)) if is_root else error
-        raise cause.within(node_location(store, path)) from cause.__cause__
+        raise cause.within(node.location) from cause.__cause__
     except RecursionError as error:
         # `parse_json` limits the depth of documents; this is for callers with little stack left.
         raise MetadataError(
             "the metadata are nested too deeply for what is left of Python's call stack; open the "
             "node outside of recursive functions",
-            key=node_location(store, path),
+            key=node.location,
         ) from error
     if metadata is None:
-        return implied_group(store, path) if search and search.accepts(3) else None
+        return implied_group(node) if search and search.accepts(3) else None
     own_names = detect.FORMATS[metadata.zarr_format].NAMES
     others = [n for n in detect.CHILD_NAMES if n not in own_names and documents.get(n) is not None]
     if others:
         warn_compliance(
-            f"{node_location(store, path)}: there are metadata of two formats; the node is read "
+            f"{node.location}: there are metadata of two formats; the node is read "
             f"as Zarr {metadata.zarr_format}, and {', '.join(others)} is ignored"
         )
     return metadata if search is None or search.accepts(metadata.zarr_format) else None
 
 
-def read_node(store: Store, path: str, search: Search = ANY) -> Metadata | None:
-    """Return the node at a path, or None if there is none."""
-    documents = read_documents(store, [path], search.rounds(store))[0]
-    return node_of(store, path, documents, search)
+def read_node(node: StorePath, search: Search = ANY) -> Metadata | None:
+    """Return the metadata of a node, or None if there is no node."""
+    return node_of(node, documents_of(node, search), search)
 
 
-def node_exists(store: Store, path: str, search: Search = ANY) -> bool:
+def node_exists(node: StorePath, search: Search = ANY) -> bool:
     """Whether there is a node with a document at a path, be it valid or not."""
+    store, path = node
     rounds = tuple(tuple(filter(detect.NODE_NAMES.__contains__, r)) for r in search.rounds(store))
     return detect.is_node(read_documents(store, [path], rounds)[0])
 
 
-def has_document(store: Store, path: str) -> bool:
-    """Whether the node at a path has a document now: groups that are only implied have none."""
-    if isinstance(store, DraftStore):
-        return store.has_document(key_prefix(path))
-    return node_exists(store.current, path)
+def has_document(node: StorePath) -> bool:
+    """Whether a node has a document now: groups that are only implied have none."""
+    if isinstance(node.store, DraftStore):
+        return node.store.has_document(node.prefix)
+    return node_exists(node.current)
 
 
-def implied_group(store: Store, path: str) -> GroupMetadata | None:
+def implied_group(node: StorePath) -> GroupMetadata | None:
     """Return the group without a document that a v3 node below a path implies (C-6, X-C10).
 
     Drafts of v3 had such groups. They are read if ``zarrdask.implicit-groups`` is set.
@@ -219,19 +171,17 @@ def implied_group(store: Store, path: str) -> GroupMetadata | None:
         return None
     name = v3.NAMES[0]
     try:
-        keys = store.list_prefix(key_prefix(path))
+        keys = node.store.list_prefix(node.prefix)
         has_nodes = any(key.rpartition("/")[2] == name for key in keys)
     except UnsupportedError:
         return None  # the store can't be listed
     if not has_nodes:
         return None
-    report_deviation("X-C10", "a group must have a document", key=path or "/", expected=name)
+    report_deviation("X-C10", "a group must have a document", key=node.path or "/", expected=name)
     return GroupMetadata(3)
 
 
-def _with_stored_separator(
-    store: Store, path: str, documents: Documents, metadata: Metadata
-) -> Metadata:
+def _with_stored_separator(node: StorePath, documents: Documents, metadata: Metadata) -> Metadata:
     """Return a v2 node's metadata with the separator that its stored chunks have (X-A1).
 
     Old writers left out ``dimension_separator``, which then means ".". If
@@ -244,8 +194,8 @@ def _with_stored_separator(
     if is_explicit or not config.get("v2-nested-legacy"):
         return metadata
     first_chunk = (0,) * len(metadata.shape)
-    flat, nested = (key_prefix(path) + keys.key(first_chunk) for keys in (metadata.keys, _NESTED))
-    if store.get_range(flat, 0, 1) is not None or store.get_range(nested, 0, 1) is None:
+    flat, nested = (node.prefix + keys.key(first_chunk) for keys in (metadata.keys, _NESTED))
+    if node.store.get_range(flat, 0, 1) is not None or node.store.get_range(nested, 0, 1) is None:
         return metadata
     report_deviation(
         "X-A1",
@@ -256,13 +206,13 @@ def _with_stored_separator(
     return replace(metadata, keys=_NESTED)
 
 
-def version_stamp(store: Store, path: str, names: Iterable[str] = detect.NAMES) -> str:
+def version_stamp(node: StorePath, names: Iterable[str] = detect.NAMES) -> str:
     """Return a text that changes when the node's documents with some names are written again.
 
     It is "" for stores that would need a request for it.
     """
-    prefix = key_prefix(path)
-    return "".join(store.stamp(prefix + name) for name in names)
+    prefix, stamp = node.prefix, node.store.stamp
+    return "".join(stamp(prefix + name) for name in names)
 
 
 # --------------------------------------------------------------------------------------------
@@ -270,16 +220,17 @@ def version_stamp(store: Store, path: str, names: Iterable[str] = detect.NAMES) 
 
 
 def _read_consolidated(
-    store: Store, path: str, search: Search, *, above: bool, required: bool
-) -> tuple[Store, Documents]:
-    """Return the documents of the node at a path, and the store as consolidated metadata show it.
+    node: AnyPath, search: Search, *, above: bool, required: bool
+) -> tuple[AnyPath, Documents]:
+    """Return a node in the store as consolidated metadata show it, and its documents.
 
     With `above`, those of the groups above are used, too; `required` makes it an error if there
     are none.
     """
-    if isinstance(store, ConsolidatedStore) and store.holds(path):
-        return store, read_documents(store, [path], search.rounds(store))[0]
-    store = store.current
+    if isinstance(node.store, ConsolidatedStore) and node.store.holds(node.path):
+        return node, documents_of(node, search)
+    node = node.current
+    store, path = node
     groups = [path, *reversed(ancestors(path))] if above else [path]
     rounds = tuple(
         (*names, forms.KEY) if set(v2.NAMES) <= set(names) else names
@@ -287,31 +238,31 @@ def _read_consolidated(
     )
     all_documents = read_documents(store, groups, rounds)
     for group, documents in zip(groups, all_documents, strict=True):
-        own, held = _split(store, group, documents)
+        own, held = _split(node.at(group), documents)
         if held is None and above:
             continue
         # Metadata that name no member are not used: there may be members all the same.
-        view = ConsolidatedStore(store, group, held) if held and any(held.documents) else store
+        view = node
+        if held and any(held.documents):
+            view = node.via(ConsolidatedStore(store, group, held))
         if group != path:
-            own = read_documents(view, [path], search.rounds(view))[0]
+            own = documents_of(view, search)
             if not (required or detect.is_node(own)):
                 break  # The consolidated metadata are older than the node.
         return view, own
     if not required:
-        return store, _split(store, path, all_documents[0])[0]
+        return node, _split(node, all_documents[0])[0]
     raise MetadataError(
         "there are no consolidated metadata here; write them with zarrdask.consolidate_metadata, "
         "or open the node without consolidated=True",
-        key=node_location(store, path),
+        key=node.location,
         expected=f"{forms.KEY}, or {forms.MEMBER} in {v3.NAMES[0]}",
     )
 
 
-def _split(
-    store: Store, path: str, documents: Documents
-) -> tuple[Documents, ConsolidatedMetadata | None]:
+def _split(node: StorePath, documents: Documents) -> tuple[Documents, ConsolidatedMetadata | None]:
     """Return a node's own documents, and its consolidated metadata if it has any."""
     try:
         return forms.split_documents(documents)
     except ZarrdaskError as error:
-        raise error.within(node_location(store, path)) from error.__cause__
+        raise error.within(node.location) from error.__cause__

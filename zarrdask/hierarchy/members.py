@@ -4,15 +4,14 @@ from collections.abc import Callable, Container, Iterator
 
 from zarrdask.compliance import strictness
 from zarrdask.errors import MetadataError, ZarrdaskError
-from zarrdask.hierarchy.find import implied_group, node_of, read_documents
+from zarrdask.hierarchy.find import documents_of, implied_group, node_of, read_documents
 from zarrdask.hierarchy.journal import BESIDE
-from zarrdask.hierarchy.path import check_ascii, join_path, key_prefix
+from zarrdask.hierarchy.path import StorePath, check_ascii, join_path
 from zarrdask.metadata import consolidated as forms
 from zarrdask.metadata import detect, v2, v3
 from zarrdask.metadata.detect import ANY, Search
 from zarrdask.metadata.json import Documents
 from zarrdask.metadata.model import GroupMetadata, Metadata, ZarrFormat
-from zarrdask.storage.base import Store
 from zarrdask.storage.consolidated import ConsolidatedStore
 from zarrdask.storage.v3_draft import DraftStore
 
@@ -38,8 +37,7 @@ def is_reserved_name(name: str) -> bool:
 
 
 def member_documents(
-    store: Store,
-    path: str,
+    group: StorePath,
     search: Search = ANY,
     *,
     skip: Container[str] = (),
@@ -52,11 +50,12 @@ def member_documents(
     `skip` has names of nodes that are not read, and `reserved` says whether v3 nodes are included
     whose names v3 reserves, such as xarray's ``__values__``.
     """
-    _, prefixes = store.list_dir(key_prefix(path))
+    store = group.store
+    _, prefixes = store.list_dir(group.prefix)
     # Names that no node can have are those of directories with another purpose.
     names = [n for n in prefixes if n.strip(".") and "\\" not in n and n not in skip]
     names = [name for name in names if f"{name}/" != BESIDE]
-    paths = [join_path(path, name) for name in names]
+    paths = [join_path(group.path, name) for name in names]
     in_draft = isinstance(store, DraftStore)
     for name, member in zip(names, read_documents(store, paths, search.rounds(store)), strict=True):
         if is_reserved_name(name) and not in_draft:
@@ -64,23 +63,21 @@ def member_documents(
             is_node = any(member.get(key) is not None for key in own)
         else:
             is_node = detect.is_node(member) or (
-                not in_draft
-                and search.accepts(3)
-                and implied_group(store, join_path(path, name)) is not None
+                not in_draft and search.accepts(3) and implied_group(group.join(name)) is not None
             )
         if is_node:
             yield name, member
 
 
-def member_names(store: Store, path: str, search: Search = ANY) -> list[str]:
+def member_names(group: StorePath, search: Search = ANY) -> list[str]:
     """Return the names of the nodes right below a group, valid or not."""
+    store, path = group
     names = store.members(path) if isinstance(store, ConsolidatedStore) else None
-    return [name for name, _ in member_documents(store, path, search)] if names is None else names
+    return [name for name, _ in member_documents(group, search)] if names is None else names
 
 
 def child_nodes(
-    store: Store,
-    path: str,
+    group: StorePath,
     search: Search = ANY,
     *,
     skip: Container[str] = (),
@@ -91,10 +88,10 @@ def child_nodes(
     In place of the metadata of an invalid node there is the error. The parameters are those of
     `member_documents`.
     """
-    members = member_documents(store, path, search, skip=skip, reserved=reserved)
+    members = member_documents(group, search, skip=skip, reserved=reserved)
     for name, documents in members:
         try:
-            metadata = node_of(store, join_path(path, name), documents, search)
+            metadata = node_of(group.join(name), documents, search)
         except ZarrdaskError as error:
             yield name, error
         else:
@@ -103,8 +100,7 @@ def child_nodes(
 
 
 def walk_nodes(
-    store: Store,
-    path: str,
+    root: StorePath,
     *,
     search: Search = ANY,
     strict: bool | None = None,
@@ -123,7 +119,7 @@ def walk_nodes(
 
     def members(group: str, expected: Search) -> list[tuple[str, Metadata | ZarrdaskError]]:
         with strictness(strict):
-            nodes = list(child_nodes(store, join_path(path, group), expected))
+            nodes = list(child_nodes(root.join(group), expected))
         return [(join_path(group, name), node) for name, node in reversed(nodes)]
 
     pending = members("", search)
@@ -135,20 +131,17 @@ def walk_nodes(
 
 
 def documents_below(
-    store: Store, path: str, search: Search = ANY, *, reserved: bool = False
+    root: StorePath, search: Search = ANY, *, reserved: bool = False
 ) -> forms.Entries:
     """Return the documents of a group and of all nodes below it, as consolidated metadata.
 
     The result has the parsed documents of each node, by name, by its path from the group ("" is
     the group). The parameters are those of `member_documents`.
     """
-    entries = {
-        "": forms.parse_documents("", read_documents(store, [path], search.rounds(store))[0])
-    }
+    entries = {"": forms.parse_documents("", documents_of(root, search))}
     groups = [""]
     for group in groups:  # grows while it is iterated
-        place = join_path(path, group)
-        for name, documents in member_documents(store, place, search, reserved=reserved):
+        for name, documents in member_documents(root.join(group), search, reserved=reserved):
             below = join_path(group, name)
             entries[below] = forms.parse_documents(below, documents)
             if forms.is_group(entries[below]):

@@ -1,15 +1,65 @@
 """Paths of nodes, and the stores that the nodes are in; the error for a path that is taken."""
 
-import os
 from itertools import accumulate
-from typing import Any
+from typing import NamedTuple, Self
 
+from zarrdask.chunks.stored import StoredChunks
 from zarrdask.compliance import report_deviation
 from zarrdask.errors import MetadataError, NodeExistsError
+from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.storage.base import Store
-from zarrdask.storage.resolve import resolve
-from zarrdask.storage.retry import retrying
-from zarrdask.storage.zarr_python import split_node
+
+
+class StorePath(NamedTuple):
+    """A store and a path in it: where a node is; the node need not exist.
+
+    Functions that work on a node at such a place are methods of `NodePath`.
+
+    Attributes
+    ----------
+    store : Store
+    path : str
+        The path of the node in the store, in normal form: see `normalise_path`.
+    """
+
+    store: Store
+    path: str
+
+    @property
+    def location(self) -> str:
+        """The URL of the store and the path, for messages."""
+        return f"{self.store.url}/{self.path}".rstrip("/")
+
+    @property
+    def prefix(self) -> str:
+        """The prefix of the node's keys: "" for the root, else the path and "/"."""
+        return key_prefix(self.path)
+
+    @property
+    def parents(self) -> list[Self]:
+        """The groups above the node, the root first."""
+        return [self.at(path) for path in ancestors(self.path)]
+
+    @property
+    def current(self) -> Self:
+        """The node in the store without consolidated metadata."""
+        return self.via(self.store.current)
+
+    def chunks(self, metadata: ArrayMetadata) -> StoredChunks:
+        """Return the stored chunks of the array at this place."""
+        return StoredChunks(self.store, self.prefix, metadata)
+
+    def join(self, name: str) -> Self:
+        """Return the node at a name or a path below this one."""
+        return self.at(join_path(self.path, name))
+
+    def at(self, path: str) -> Self:
+        """Return the node at another path in the store, given in normal form."""
+        return type(self)(self.store, path)
+
+    def via(self, store: Store) -> Self:
+        """Return the same node seen through a view of the store."""
+        return self if store is self.store else type(self)(store, self.path)
 
 
 def normalise_path(path: str | None) -> str:
@@ -42,25 +92,6 @@ def check_ascii(path: str) -> None:
         report_deviation("A-1", "a path in Zarr v2 is ASCII text", key="path", found=path)
 
 
-def locate_node(
-    url: Any, component: str | None, storage_options: dict[str, Any] | None
-) -> tuple[Store, str]:
-    """Return the store and the path of the node that a user names; the node need not exist.
-
-    The arguments are those of `zarrdask.open`. Of an opened node its own store is returned.
-    """
-    store_above = getattr(url, "store", None)
-    if isinstance(store_above, Store) and not isinstance(url, Store):
-        store, path = store_above, url.path
-    else:
-        path = ""
-        if not isinstance(url, str | os.PathLike):
-            url, path = split_node(url)
-            path = normalise_path(path)
-        store = retrying(resolve(url, storage_options))
-    return store, join_path(path, component) if component else path
-
-
 def key_prefix(path: str) -> str:
     """Return the prefix of a node's keys: "" for the root, else the path and "/"."""
     return f"{path}/" if path else ""
@@ -87,9 +118,8 @@ def join_path(path: str, name: str) -> str:
     return f"{path}/{below}" if path and below else path or below
 
 
-def exists_error(store: Store, path: str) -> NodeExistsError:
+def exists_error(node: StorePath) -> NodeExistsError:
     """Return the error for a path where a node exists already."""
     return NodeExistsError(
-        "there is an array or group here already; overwrite=True replaces it",
-        key=node_location(store, path),
+        "there is an array or group here already; overwrite=True replaces it", key=node.location
     )

@@ -5,7 +5,7 @@ import os
 from zarrdask.errors import StoreError
 from zarrdask.hierarchy.change import changing
 from zarrdask.hierarchy.find import version_stamp
-from zarrdask.hierarchy.path import node_location
+from zarrdask.hierarchy.path import StorePath, node_location
 from zarrdask.metadata.json import Documents
 from zarrdask.storage.atomic import beside, tidy
 from zarrdask.storage.base import Store
@@ -48,16 +48,16 @@ class Stage:
 
     def seal(self) -> None:
         """Take the documents as they are now for those of the new node."""
-        self._stamp = version_stamp(self.inner, "")
+        self._stamp = version_stamp(StorePath(self.inner, ""))
 
     def finish(self) -> None:
         """Replace the old node by the new one, unless that is done already."""
         try:
             # A rename keeps the times and inode numbers of files, so the stamp identifies the node.
-            if version_stamp(self.inner, "") == self._stamp:
+            if version_stamp(StorePath(self.inner, "")) == self._stamp:
                 with changing(self.store, self.path, whole=True):
                     replace_directory(self.inner.root, self._old)
-            elif version_stamp(self.store, self.path) != self._stamp:
+            elif version_stamp(StorePath(self.store, self.path)) != self._stamp:
                 raise StoreError(
                     "the new node that was to replace this one no longer exists; write it again",
                     key=node_location(self.store, self.path),

@@ -23,7 +23,7 @@ from zarrdask.grids.base import Shape
 from zarrdask.hierarchy.change import write_node
 from zarrdask.hierarchy.find import read_node
 from zarrdask.hierarchy.journal import erase_record, lease_key
-from zarrdask.hierarchy.path import key_prefix, node_location
+from zarrdask.hierarchy.path import StorePath, key_prefix, node_location
 from zarrdask.metadata import detect
 from zarrdask.metadata.detect import Search
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
@@ -99,7 +99,7 @@ def stored_metadata(store: Store, path: str, zarr_format: ZarrFormat) -> Metadat
     emitted, as they were when the node was opened.
     """
     with strictness(strict=False, quiet=True):
-        return read_node(store.current, path, Search(zarr_format, only=True))
+        return read_node(StorePath(store.current, path), Search(zarr_format, only=True))
 
 
 def check_shape(

@@ -5,7 +5,7 @@ from copy import deepcopy
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from zarrdask.errors import NodeTypeError, ReadOnlyError, no_attribute
-from zarrdask.hierarchy.path import node_location
+from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.metadata.model import ZarrFormat
 from zarrdask.storage.base import Store
 
@@ -83,8 +83,13 @@ class Node:
         return Attributes(self)
 
     @property
+    def node_path(self) -> NodePath:
+        """The store and the path as one value, with what can be done to the node there."""
+        return NodePath(self.store, self.path)
+
+    @property
     def _location(self) -> str:
-        return node_location(self.store, self.path)
+        return self.node_path.location
 
     def check_writable(self) -> None:
         """Check that the node was opened for writing; a `ReadOnlyError` otherwise."""

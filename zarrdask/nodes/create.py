@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from zarrdask.hierarchy.create import create_node
-from zarrdask.hierarchy.path import locate_node
+from zarrdask.hierarchy.lookup import locate_node
 from zarrdask.metadata.create import plan_array
 from zarrdask.metadata.model import ZarrFormat
 from zarrdask.metadata.options import ArrayOptions, ChunksLike, CodecsLike, GridLike, KeysLike
@@ -133,6 +133,6 @@ def create_array(
             zarr_format=zarr_format,
         )
     )
-    store, path = locate_node(url, component, storage_options)
-    store = create_node(store, path, metadata, overwrite=overwrite)
-    return Array(store, path, metadata, "r+")
+    node = locate_node(url, component, storage_options)
+    store = create_node(*node, metadata, overwrite=overwrite)
+    return Array(store, node.path, metadata, "r+")

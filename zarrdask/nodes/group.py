@@ -13,9 +13,8 @@ from zarrdask.errors import MetadataError, NodeNotFoundError, ZarrdaskError, pri
 from zarrdask.hierarchy.change import erase_node
 from zarrdask.hierarchy.create import create_node
 from zarrdask.hierarchy.diagnose import missing_node
-from zarrdask.hierarchy.find import Lookup, implied_group, node_exists, not_found, read_node
-from zarrdask.hierarchy.members import child_nodes, member_names, walk_nodes
-from zarrdask.hierarchy.path import join_path, node_location
+from zarrdask.hierarchy.lookup import Lookup
+from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.hierarchy.resize import update_node
 from zarrdask.metadata.create import new_attributes, plan_array
 from zarrdask.metadata.detect import Search
@@ -104,56 +103,58 @@ class Group(Node, Mapping[str, "Array | Group"]):
 
         def update(stored: Metadata | None) -> GroupMetadata:
             if stored is None:
-                raise not_found(self.store, self.path, Search(self.zarr_format, only=True))
-            group = as_group(self.store, self.path, stored)
+                raise self.node_path.not_found(Search(self.zarr_format, only=True))
+            group = as_group(self.node_path, stored)
             return replace(group, attributes=change(group.attributes))
 
-        self.metadata = update_node(self.store, self.path, self.zarr_format, update)
+        self.metadata = update_node(*self.node_path, self.zarr_format, update)
 
     # ---- members
 
-    def _node(self, path: str, metadata: Metadata) -> "Array | Group":
-        return node(self.store, path, metadata, self.mode, strict=self.strict, search=self.search)
+    def _opened(self, node: NodePath, metadata: Metadata) -> "Array | Group":
+        return opened(node, metadata, self.mode, strict=self.strict, search=self.search)
 
     def __getitem__(self, name: str) -> "Array | Group":
-        path = self._below(name)
+        node = self._below(name)
         with strictness(self.strict):
-            metadata = None if path is None else read_node(self.store, path, self.search)
-        if path is None or metadata is None:
+            metadata = None if node is None else node.read(self.search)
+        if node is None or metadata is None:
             raise self._missing(name)
-        return self._node(path, metadata)
+        return self._opened(node, metadata)
 
-    def _below(self, name: object) -> str | None:
-        """Return the path of the member of a name, or None if no member can have that name."""
+    def _below(self, name: object) -> NodePath | None:
+        """Return the member of a name, or None if no member can have that name."""
+        if not isinstance(name, str):
+            return None
         try:
-            path = join_path(self.path, name) if isinstance(name, str) else self.path
+            node = self.node_path.join(name)
         except MetadataError:
             return None
-        return None if path == self.path else path
+        return None if node.path == self.path else node
 
     def _missing(self, name: str) -> NodeNotFoundError:
-        path = self._below(name)
-        text = "no member can have this name" if path is None else missing_node(self.store, path)
+        node = self._below(name)
+        text = "no member can have this name" if node is None else missing_node(node)
         return NodeNotFoundError(text, key=f"{self._location}/{name}")
 
     def __contains__(self, name: object) -> bool:
-        path = self._below(name)
-        return path is not None and (
-            node_exists(self.store, path, self.search)
-            or (self.search.accepts(3) and implied_group(self.store, path) is not None)
+        node = self._below(name)
+        return node is not None and (
+            node.exists(self.search)
+            or (self.search.accepts(3) and node.implied_group() is not None)
         )
 
     def _children(self) -> list[tuple[str, Metadata | ZarrdaskError]]:
         """Return the names and metadata of the members; of an invalid one, the error."""
         with strictness(self.strict):
-            return list(child_nodes(self.store, self.path, self.search))
+            return list(self.node_path.children(self.search))
 
     def _members(self) -> list[tuple[str, "Array | Group"]]:
         members = []
         for name, metadata in self._children():
             if isinstance(metadata, ZarrdaskError):
                 raise metadata
-            members.append((name, self._node(join_path(self.path, name), metadata)))
+            members.append((name, self._opened(self.node_path.join(name), metadata)))
         return members
 
     def _listed(self, items: Iterable[T]) -> Iterator[T]:
@@ -167,14 +168,14 @@ class Group(Node, Mapping[str, "Array | Group"]):
         return listing
 
     def __iter__(self) -> Iterator[str]:
-        return self._listed(member_names(self.store, self.path, self.search))
+        return self._listed(self.node_path.names(self.search))
 
     def __len__(self) -> int:
         latest, self._latest = self._latest, None
         listing = latest and latest[0]()
         if latest and listing and getgeneratorstate(listing) == GEN_CREATED:
             return latest[1]
-        return len(member_names(self.store, self.path, self.search))
+        return len(self.node_path.names(self.search))
 
     def items(self) -> ItemsView[str, "Array | Group"]:
         """Return a view of the members as pairs of a name and an array or group."""
@@ -197,11 +198,10 @@ class Group(Node, Mapping[str, "Array | Group"]):
 
         Each group comes before its members.
         """
-        nodes = walk_nodes(self.store, self.path, search=self.search, strict=self.strict)
-        for path, metadata in nodes:
+        for path, metadata in self.node_path.walk(search=self.search, strict=self.strict):
             if isinstance(metadata, ZarrdaskError):
                 raise metadata
-            yield path, self._node(join_path(self.path, path), metadata)
+            yield path, self._opened(self.node_path.join(path), metadata)
 
     @property
     def info(self) -> Info:
@@ -235,7 +235,7 @@ class Group(Node, Mapping[str, "Array | Group"]):
             for name, metadata in reversed(group._children()):
                 member = None
                 if isinstance(metadata, GroupMetadata):
-                    member, label = group._node(join_path(group.path, name), metadata), name
+                    member, label = group._opened(group.node_path.join(name), metadata), name
                 else:
                     label = member_label(name, metadata)
                 pending.append((level + 1, label, member))
@@ -245,7 +245,7 @@ class Group(Node, Mapping[str, "Array | Group"]):
         self._latest = None
         if name not in self:
             raise self._missing(name)
-        erase_node(self.store, join_path(self.path, name))
+        erase_node(*self.node_path.join(name))
 
     # ---- creating members
 
@@ -273,7 +273,7 @@ class Group(Node, Mapping[str, "Array | Group"]):
         self.check_writable()
         self._latest = None
         options.setdefault("zarr_format", self.zarr_format)
-        return create_array(self.store, join_path(self.path, name), **options)
+        return create_array(*self.node_path.join(name), **options)
 
     def create_group(
         self, name: str, *, attributes: Mapping[str, Any] | None = None, overwrite: bool = False
@@ -300,8 +300,7 @@ class Group(Node, Mapping[str, "Array | Group"]):
         self.check_writable()
         self._latest = None
         metadata = GroupMetadata(self.zarr_format, new_attributes(attributes))
-        path = join_path(self.path, name)
-        place = Lookup(self.store, path, self.search, self.strict)
+        place = Lookup(self.node_path.join(name), self.search, self.strict)
         return new_group(place, metadata, overwrite=overwrite)
 
     def require_group(self, name: str) -> "Group":
@@ -371,9 +370,8 @@ class Group(Node, Mapping[str, "Array | Group"]):
     __hash__ = None  # type: ignore[assignment]
 
 
-def node(
-    store: Store,
-    path: str,
+def opened(
+    node: NodePath,
     metadata: Metadata,
     mode: str,
     *,
@@ -382,19 +380,19 @@ def node(
 ) -> Array | Group:
     """Return the array or group that metadata describes."""
     if isinstance(metadata, ArrayMetadata):
-        return Array(store, path, metadata, mode)
-    return Group(store, path, metadata, mode, strict=strict, search=search)
+        return Array(*node, metadata, mode)
+    return Group(*node, metadata, mode, strict=strict, search=search)
 
 
-def as_group(store: Store, path: str, metadata: Metadata) -> GroupMetadata:
+def as_group(node: NodePath, metadata: Metadata) -> GroupMetadata:
     """Return the metadata of a node that must be a group."""
     if isinstance(metadata, ArrayMetadata):
         hint = "an array can't be opened as a group; open it with zarrdask.open_array"
-        raise is_array_error(hint, node_location(store, path))
+        raise is_array_error(hint, node.location)
     return metadata
 
 
 def new_group(place: Lookup, metadata: GroupMetadata, *, overwrite: bool) -> Group:
     """Write a new group, and return it, opened for writing."""
-    store = create_node(place.store, place.path, metadata, overwrite=overwrite)
-    return Group(store, place.path, metadata, "r+", strict=place.strict)
+    store = create_node(*place.node, metadata, overwrite=overwrite)
+    return Group(store, place.node.path, metadata, "r+", strict=place.strict)

@@ -3,8 +3,7 @@
 from typing import Any
 
 from zarrdask.errors import MetadataError
-from zarrdask.hierarchy.find import look_up
-from zarrdask.hierarchy.path import node_location
+from zarrdask.hierarchy.lookup import look_up
 from zarrdask.metadata.model import ArrayMetadata, ZarrFormat
 from zarrdask.nodes.array import Array
 from zarrdask.nodes.base import is_group_error
@@ -79,14 +78,14 @@ def open_array(
     is_opened = isinstance(url, Array) and not component and place.search.accepts(url.zarr_format)
     if is_opened and not strict:
         return url if mode in ("r", url.mode) else Array(url.store, url.path, url.metadata, mode)
-    store, metadata = place.find(consolidated, default="inherited")
+    node, metadata = place.find(consolidated, default="inherited")
     if not isinstance(metadata, ArrayMetadata):
         raise is_group_error(
             "a group can't be opened as an array; pass component='path/to/array', the path of an "
             "array in it",
-            node_location(store, place.path),
+            node.location,
         )
-    return Array(store, place.path, metadata, mode)
+    return Array(*node, metadata, mode)
 
 
 def check_mode(mode: str, modes: tuple[str, ...]) -> None:

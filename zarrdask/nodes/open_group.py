@@ -5,14 +5,13 @@ from typing import Any
 
 from zarrdask.errors import NodeNotFoundError, UnsupportedError
 from zarrdask.hierarchy.create import write_consolidated
-from zarrdask.hierarchy.find import find_node, look_up
-from zarrdask.hierarchy.path import locate_node, node_location
+from zarrdask.hierarchy.lookup import locate_node, look_up
 from zarrdask.metadata.consolidated import CONSOLIDATED_FORMATS
 from zarrdask.metadata.create import new_attributes
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, ZarrFormat
 from zarrdask.nodes.array import Array
 from zarrdask.nodes.base import is_array_error
-from zarrdask.nodes.group import Group, as_group, new_group, node
+from zarrdask.nodes.group import Group, as_group, new_group, opened
 from zarrdask.nodes.open import MODES, check_mode
 from zarrdask.nodes.options import suggests_arguments
 
@@ -76,8 +75,8 @@ def open(  # noqa: A001
     """
     check_mode(mode, MODES)
     place = look_up(url, component, storage_options, zarr_format=zarr_format, strict=strict)
-    store, metadata = place.find(consolidated, default="own")
-    return node(store, place.path, metadata, mode, strict=place.strict, search=place.search)
+    node, metadata = place.find(consolidated, default="own")
+    return opened(node, metadata, mode, strict=place.strict, search=place.search)
 
 
 @suggests_arguments
@@ -129,13 +128,13 @@ def open_group(
     if mode in ("w", "w-"):
         return new_group(place, new, overwrite=mode == "w")
     try:
-        store, metadata = place.find(consolidated, default="own")
+        node, metadata = place.find(consolidated, default="own")
     except NodeNotFoundError:
         if mode != "a":
             raise
         return new_group(place, new, overwrite=False)
-    group, mode = as_group(store, place.path, metadata), "r" if mode == "r" else "r+"
-    return Group(store, place.path, group, mode, strict=place.strict, search=place.search)
+    group, mode = as_group(node, metadata), "r" if mode == "r" else "r+"
+    return Group(*node, group, mode, strict=place.strict, search=place.search)
 
 
 @suggests_arguments
@@ -228,18 +227,16 @@ def consolidate_metadata(
     >>> list(zarrdask.consolidate_metadata(root))
     ['a']
     """
-    store, path = locate_node(url, component, storage_options)
-    store, metadata = find_node(store, path)
-    location = node_location(store, path)
+    node, metadata = locate_node(url, component, storage_options).find()
     if isinstance(metadata, ArrayMetadata):
-        raise is_array_error("an array has no consolidated metadata; pass a group", location)
+        raise is_array_error("an array has no consolidated metadata; pass a group", node.location)
     if metadata.zarr_format not in CONSOLIDATED_FORMATS:
         raise UnsupportedError(
             "this format has no consolidated metadata; open the group without them",
-            key=location,
+            key=node.location,
             found=metadata.zarr_format,
             expected="2 or 3",
         )
-    write_consolidated(store, path, metadata.zarr_format)
-    store, metadata = find_node(store, path, consolidated="required")
-    return Group(store, path, metadata, "r+")  # type: ignore[arg-type]
+    write_consolidated(*node, metadata.zarr_format)
+    node, metadata = node.find(consolidated="required")
+    return Group(*node, metadata, "r+")  # type: ignore[arg-type]

@@ -4,11 +4,10 @@ from collections.abc import Iterable
 from hashlib import sha256
 from typing import Any, Literal
 
-from zarrdask.chunks.stored import StoredChunks
 from zarrdask.errors import MetadataError
 from zarrdask.execution.executor import check_reached, workers
 from zarrdask.hierarchy.create import check_members, write_consolidated
-from zarrdask.hierarchy.path import join_path, key_prefix, node_location
+from zarrdask.hierarchy.path import join_path
 from zarrdask.metadata import detect
 from zarrdask.metadata.consolidated import CONSOLIDATED_FORMATS
 from zarrdask.metadata.convert import Changes, convert
@@ -134,10 +133,10 @@ def copy(
     origin = find_origin(source, of_source)
     if target is None:
         raise MetadataError("pass a target, the place of the copy", key="target", found=None)
-    store, path = locate_target(target, component, of_target)
+    place = store, path = locate_target(target, component, of_target)
     if zarr_format is None and isinstance(target, Group):
         zarr_format = target.zarr_format
-    check_apart(origin[:2], (store, path), replaces=overwrite)
+    check_apart(origin.node, place, replaces=overwrite)
 
     def convert_array(_: str, before: ArrayMetadata) -> ArrayMetadata:
         return convert(before, zarr_format=zarr_format, **changes)
@@ -148,7 +147,7 @@ def copy(
     jobs = [
         ArrayJob(
             node,
-            StoredChunks(origin.store, key_prefix(join_path(origin.path, node.path)), node.before),  # type: ignore[arg-type]
+            origin.node.join(node.path).chunks(node.before),  # type: ignore[arg-type]
             Destination.new(store, view, join_path(path, node.path), node.after),  # type: ignore[arg-type]
         )
         for node in nodes
@@ -156,7 +155,7 @@ def copy(
     ]
     arrays, notes = [job.report() for job in jobs], list[str]()
     with workers(scheduler) as on:
-        check_reached(on, origin.store, store)
+        check_reached(on, origin.node.store, store)
         if dry_run and not (begun or overwrite):
             members = {job.node.path: job.target.metadata for job in jobs if job.node.path}
             check_members(view, path, members)
@@ -170,13 +169,13 @@ def copy(
                 arrays, notes = copy_arrays(jobs, tasks, rewrite, on, progress)
                 if origin.consolidated and not isinstance(root, ArrayMetadata):
                     notes += _consolidate(rewrite.view, path, root.zarr_format)
-    places = node_location(origin.store, origin.path), node_location(store, path)
+    places = origin.node.location, place.location
     return CopyReport.of_nodes(*places, nodes, skipped, arrays, notes)
 
 
 def _fingerprint(origin: Origin, nodes: list[NodeCopy], tasks: list[list[Part]]) -> str:
     """Return a hash of what is copied, and of what becomes of it."""
-    digest = sha256(place_of_node(origin.store, origin.path).encode(errors="surrogateescape"))
+    digest = sha256(place_of_node(*origin.node).encode(errors="surrogateescape"))
     for node in nodes:
         documents = node.path, documents_of(node.before), detect.render(node.after)
         digest.update(repr(documents).encode(errors="surrogateescape"))

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import partial
 
 from zarrdask.chunks.inventory import erase_leftovers, stored_units
 from zarrdask.chunks.stored import StoredChunks
@@ -22,8 +21,8 @@ from zarrdask.hierarchy.create import (
     is_draft_node,
     prefetched,
 )
-from zarrdask.hierarchy.find import find_node, has_document
 from zarrdask.hierarchy.journal import Journal, is_begun
+from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.hierarchy.path import exists_error, join_path, key_prefix, node_location
 from zarrdask.hierarchy.resize import check_shape, grow, lock_node, stored_metadata
 from zarrdask.metadata import detect
@@ -120,13 +119,13 @@ class Rewrite:
 
         It is an error if another program has created a node there.
         """
-        if not has_document(target.view, target.path):
+        if not NodePath(target.view, target.path).has_document():
             return False
         metadata = target.metadata
         stored = stored_metadata(target.view, target.path, metadata.zarr_format)
         is_ours = self.journal.nodes[below] == "written"
         if not is_ours or stored is None or detect.render(stored) != detect.render(metadata):
-            raise exists_error(target.view, target.path)
+            raise exists_error(NodePath(target.view, target.path))
         return True
 
     def has_lost(self, target: Destination) -> bool:
@@ -168,7 +167,7 @@ class Rewrite:
                 return root.commit()
             except StoreError:
                 with suppress(ZarrdaskError):  # the first error is the one to report
-                    if not has_document(root.view, root.path):
+                    if not NodePath(root.view, root.path).has_document():
                         self.journal.store()  # the chunks are stored: only the document is missing
                 raise
         if arrays:
@@ -210,11 +209,11 @@ def rewriting(
         arrays = {below: m for below, m in nodes.items() if isinstance(m, ArrayMetadata)}
         journal, root = Journal(store, key_prefix(path), plan, nodes), arrays.pop("", None)
         begun, view = check_begun(store, path, nodes[""], overwrite=overwrite)
-        is_taken = begun and root is not None and has_document(view, path)
+        is_taken = begun and root is not None and NodePath(view, path).has_document()
         restart |= overwrite and is_taken
         resumed = begun and journal.resume(overwrite=overwrite, restart=restart)
         if resumed and is_taken:
-            raise exists_error(view, path)  # see `Rewrite.commit`
+            raise exists_error(NodePath(view, path))  # see `Rewrite.commit`
         if not resumed:
             if overwrite:
                 _remove(store, path)
@@ -229,7 +228,7 @@ def rewriting(
         for below, metadata in nodes.items():
             node = join_path(path, below)
             is_group = isinstance(metadata, GroupMetadata)
-            if is_group and not (resumed and has_document(view, node)):
+            if is_group and not (resumed and NodePath(view, node).has_document()):
                 view = create_node(store, node, metadata, overwrite=False, is_recorded=True)
         with Rewrite(view, path, journal, resumed).running() as rewrite:
             yield rewrite
@@ -273,14 +272,14 @@ def _remove_begun(store: Store, path: str, journal: Journal) -> None:
     Nothing else is removed: neither other files, nor arrays whose documents the run has not
     written. That is an error: another program has created them, or the run appended to them.
     """
-    nodes = journal.recorded
+    node, nodes = NodePath(store, path), journal.recorded
     arrays = [join_path(path, below) for below, kind in nodes.items() if kind == "array"]
-    exist = at_once(store, partial(has_document, store), arrays)
-    taken = [node for node, exists in zip(arrays, exist, strict=True) if exists]
-    if has_document(store, path) and isinstance(find_node(store, path)[1], ArrayMetadata):
+    exist = at_once(store, lambda array: node.at(array).has_document(), arrays)
+    taken = [array for array, exists in zip(arrays, exist, strict=True) if exists]
+    if node.has_document() and isinstance(node.find()[1], ArrayMetadata):
         taken.append(path)
     if taken:
-        raise exists_error(store, taken[0])
+        raise exists_error(NodePath(store, taken[0]))
     with strictness(strict=False, quiet=True):
         recorded = {
             below: detect.parse(documents, store)
@@ -301,7 +300,7 @@ def _remove_begun(store: Store, path: str, journal: Journal) -> None:
 def _remove(store: Store, path: str) -> None:
     """Remove the node at a path, if there is one, with all below it."""
     try:
-        store, _ = find_node(store, path)
+        store = NodePath(store, path).find()[0].store
     except NodeNotFoundError:
         return
     except ZarrdaskError:

@@ -11,7 +11,7 @@ from zarrdask.display.report import Report
 from zarrdask.display.words import counted
 from zarrdask.execution.executor import workers
 from zarrdask.hierarchy.create import at_once, check_members, write_consolidated
-from zarrdask.hierarchy.find import find_node
+from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.hierarchy.path import join_path, node_location
 from zarrdask.hierarchy.resize import lock_node
 from zarrdask.indexing.selection import whole_region
@@ -159,16 +159,16 @@ class GroupPlan(Report):
 
 def plan_group(group: Group, store: Store, path: str, options: RechunkOptions) -> GroupPlan:
     """Return the plan to write all arrays of a group to a new group."""
-    check_apart((group.store, group.path), (store, path), replaces=True)
+    check_apart(group.node_path, NodePath(store, path), replaces=True)
     root = convert_group(group.metadata, options.changes.get("zarr_format"))
     begun, view = check_begun(store, path, root, overwrite=options.overwrite)
 
     def convert_array(below: str, before: ArrayMetadata) -> ArrayMetadata:
         return options.of_member(below).converted(before)
 
-    found = find_node(group.store, group.path, consolidated="own")[0]
+    found = group.node_path.find(consolidated="own")[0].store
     has_consolidated = isinstance(found, ConsolidatedStore)
-    origin = Origin(group.store, group.path, group.metadata, has_consolidated)
+    origin = Origin(group.node_path, group.metadata, has_consolidated)
     nodes, _ = plan_nodes(origin, convert_array, root.zarr_format)
     options.check_members({node.path: node.before for node in nodes if node.is_array})  # type: ignore[misc]
     if not (options.overwrite or begun):

@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 
 from zarrdask.errors import MetadataError, NodeExistsError, ZarrdaskError, one_of
 from zarrdask.hierarchy import draft
-from zarrdask.hierarchy.find import look_up
-from zarrdask.hierarchy.members import check_new_path, walk_nodes
-from zarrdask.hierarchy.path import join_path, key_prefix, locate_node, node_location
+from zarrdask.hierarchy.lookup import locate_node, look_up
+from zarrdask.hierarchy.members import check_new_path
+from zarrdask.hierarchy.node_path import NodePath
+from zarrdask.hierarchy.path import key_prefix
 from zarrdask.metadata import detect
 from zarrdask.metadata.convert import convert_group
 from zarrdask.metadata.losses import group_losses, losses
@@ -79,10 +80,9 @@ class NodeFilter:
 
 
 class Origin(NamedTuple):
-    """The node that is read; `store` is as the hierarchy of the node sees it."""
+    """The node that is read, in the store as its hierarchy sees it."""
 
-    store: Store
-    path: str
+    node: NodePath
     metadata: Metadata
     consolidated: bool
 
@@ -105,7 +105,7 @@ def plan_nodes(
             nodes.append(_node(below, before, convert_array, zarr_format))
         except ZarrdaskError as error:
             if not select.skip or not below:
-                where = node_location(origin.store, join_path(origin.path, below))
+                where = origin.node.join(below).location
                 raise error if error is before else error.within(where) from error.__cause__
             skipped.append((below, str(error)))
     if select.include is not None and not skipped and not any(node.is_array for node in nodes):
@@ -124,7 +124,7 @@ def _walk(origin: Origin, select: NodeFilter) -> Iterator[tuple[str, Metadata | 
     yield "", origin.metadata
     if isinstance(origin.metadata, GroupMetadata):
         is_copied = partial(select.has, array=False)
-        for below, node in walk_nodes(origin.store, origin.path, descend=is_copied):
+        for below, node in origin.node.walk(descend=is_copied):
             if select.has(below, array=isinstance(node, ArrayMetadata)):
                 yield below, node
 
@@ -176,31 +176,30 @@ def find_origin(
 ) -> Origin:
     """Return the node that a user passes as the source."""
     place = look_up(source, component, storage_options)
-    place = replace(place, store=place.store.current)
-    view, metadata = place.find(None, default="own")
-    return Origin(view, place.path, metadata, isinstance(view, ConsolidatedStore))
+    node, metadata = replace(place, node=place.node.current).find(None, default="own")
+    return Origin(node, metadata, isinstance(node.store, ConsolidatedStore))
 
 
 def locate_target(
     target: Any, component: str | None, storage_options: dict[str, Any] | None
-) -> tuple[Store, str]:
-    """Return the store and the path that a user passes as the target."""
+) -> NodePath:
+    """Return the node that a user passes as the target."""
     if isinstance(target, Array | Group):
         target.check_writable()
-    store, path = locate_node(target, component, storage_options)
-    store.forget()
-    return store.current, path
+    node = locate_node(target, component, storage_options)
+    node.store.forget()
+    return node.current
 
 
-def check_apart(source: tuple[Store, str], target: tuple[Store, str], *, replaces: bool) -> None:
+def check_apart(source: NodePath, target: NodePath, *, replaces: bool) -> None:
     """Check that the target does not lie in the source, nor (if it `replaces`) around it."""
     read, written = place_of_node(*source), place_of_node(*target)
     if written.startswith(read) or (replaces and read.startswith(written)):
         raise NodeExistsError(
             "the target can't be the source itself, nor lie in it or around it; write to another "
             "place",
-            key=node_location(*target),
-            found=node_location(*source),
+            key=target.location,
+            found=source.location,
         )
 
 

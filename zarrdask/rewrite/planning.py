@@ -16,6 +16,7 @@ from zarrdask.graph.read import data_type_of
 from zarrdask.grids.axis import Axis
 from zarrdask.hierarchy.append import appended
 from zarrdask.hierarchy.journal import beside
+from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.hierarchy.path import key_prefix, node_location
 from zarrdask.indexing.selection import (
     Region,
@@ -117,7 +118,7 @@ def plan_new_array(
     """Return the plan to write a region of a stored array to a new array."""
     region = find_region(source_region, array.shape, array.dimension_names)
     metadata = options.converted(array.metadata.resized(region_shape(region)))
-    check_apart((array.store, array.path), (store, path), replaces=True)
+    check_apart(array.node_path, NodePath(store, path), replaces=True)
     _, view = check_begun(store, path, metadata, overwrite=options.overwrite)
     target = Destination.new(store, view, path, metadata)
     return plan_target(array, region, target, options)
@@ -177,7 +178,7 @@ def plan_append(
             key="append",
             found=sorted(options.changes) or ["chunks" if options.shards is None else "shards"],
         )
-    check_apart((array.store, array.path), (store, path), replaces=True)
+    check_apart(array.node_path, NodePath(store, path), replaces=True)
     along = axis_number(axis, target.ndim, target.dimension_names, "append")
     if source_region is None:
         length = array.shape[along] if along < array.ndim else 0

@@ -8,7 +8,7 @@ from zarrdask import config
 from zarrdask.errors import MetadataError
 from zarrdask.execution.executor import workers
 from zarrdask.graph.write_job import as_dask_array
-from zarrdask.hierarchy.path import locate_node
+from zarrdask.hierarchy.lookup import locate_node
 from zarrdask.metadata.convert import Changes
 from zarrdask.metadata.options import ArrayOptions
 from zarrdask.nodes.array import Array

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.hierarchy.create import write_consolidated
-from zarrdask.hierarchy.path import join_path, key_prefix, node_location
+from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.metadata import consolidated, detect, v2
 from zarrdask.metadata.convert import convert
 from zarrdask.metadata.model import ArrayMetadata
@@ -13,7 +13,6 @@ from zarrdask.nodes.options import suggests_arguments
 from zarrdask.rewrite.move import encoded_transfer
 from zarrdask.rewrite.node_plan import NodeCopy, NodeFilter, find_origin, plan_nodes
 from zarrdask.rewrite.report import CopiedArray, CopyReport
-from zarrdask.storage.base import Store
 from zarrdask.storage.consolidated import ConsolidatedStore
 
 
@@ -75,7 +74,7 @@ def upgrade(
     """
     select = NodeFilter.parse(include, exclude, on_unsupported)
     origin = find_origin(url, storage_options, component)
-    place, zarr_format = node_location(*origin[:2]), origin.metadata.zarr_format
+    place, zarr_format = origin.node.location, origin.metadata.zarr_format
     if zarr_format not in (2, 3):
         raise MetadataError(
             "only nodes of v2 can be upgraded in place; copy this one to another place",
@@ -85,7 +84,7 @@ def upgrade(
         ).within(place)
     nodes, skipped = plan_nodes(origin, _upgraded, 3, select)
     if not dry_run:
-        _upgrade_nodes(origin.store, origin.path, nodes, remove_v2=remove_v2)
+        _upgrade_nodes(origin.node, nodes, remove_v2=remove_v2)
     arrays = []
     for node in nodes:
         notes = ("it is v3 already",) if node.before.zarr_format == 3 else node.notes
@@ -94,11 +93,11 @@ def upgrade(
     return CopyReport.of_nodes(place, place, nodes, skipped, arrays)
 
 
-def _upgrade_nodes(store: Store, path: str, nodes: list[NodeCopy], *, remove_v2: bool) -> None:
-    base = store.current
+def _upgrade_nodes(root: NodePath, nodes: list[NodeCopy], *, remove_v2: bool) -> None:
+    base = root.store.current
     with base.batch():
         documents = [
-            (key_prefix(join_path(path, node.path)) + name, value)
+            (root.join(node.path).prefix + name, value)
             for node in reversed(nodes)
             if node.before.zarr_format == 2
             for name, value in detect.render(node.after).items()
@@ -106,11 +105,11 @@ def _upgrade_nodes(store: Store, path: str, nodes: list[NodeCopy], *, remove_v2:
         ]
         base.set_many(documents[:-1])
         base.set_many(documents[-1:])
-        if isinstance(store, ConsolidatedStore) and not nodes[0].is_array:
-            write_consolidated(base, path, 3)
+        if isinstance(root.store, ConsolidatedStore) and not nodes[0].is_array:
+            write_consolidated(base, root.path, 3)
         if remove_v2:
             names = (*v2.NAMES, consolidated.KEY)
-            prefixes = [key_prefix(join_path(path, node.path)) for node in nodes]
+            prefixes = [root.join(node.path).prefix for node in nodes]
             base.erase_values([prefix + name for prefix in prefixes for name in names])
 
 

@@ -8,14 +8,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from zarrdask.chunks.read import read_region
-from zarrdask.chunks.stored import StoredChunks
 from zarrdask.display.report import Displayed, Report
 from zarrdask.display.words import counted, first_of
 from zarrdask.errors import StoreError, ZarrdaskError
 from zarrdask.execution.executor import run_shown
 from zarrdask.execution.handle import Handle
 from zarrdask.grids.base import Index
-from zarrdask.hierarchy.path import join_path, key_prefix, locate_node, node_location
+from zarrdask.hierarchy.lookup import locate_node
 from zarrdask.indexing.selection import Region
 from zarrdask.metadata.json import render_json
 from zarrdask.metadata.model import ArrayMetadata, Metadata
@@ -269,7 +268,7 @@ def compare(
     """
     options = options_of_each(storage_options, (a, source_options), (b, target_options))
     place_a, place_b = locate_node(a, component, options[0]), locate_node(b, None, options[1])
-    scan_a, scan_b = find_nodes(*place_a), find_nodes(*place_b)
+    scan_a, scan_b = find_nodes(place_a), find_nodes(place_b)
     nodes_a, nodes_b = scan_a.below(), scan_b.below()
     unequal = [
         Difference(path, "node", *("present", "missing")[:: 1 if path in nodes_a else -1])
@@ -287,7 +286,7 @@ def compare(
             continue
         if one.shape == other.shape:
             first, second = (
-                StoredChunks(scan.store, key_prefix(join_path(scan.path, path)), metadata)
+                scan.root.join(path).chunks(metadata)
                 for scan, metadata in ((scan_a, one), (scan_b, other))
             )
             handles, regions = (Handle(first), Handle(second)), blocks(first, second, _TASK_BYTES)
@@ -298,8 +297,7 @@ def compare(
     stores, shown = (scan_a.base, scan_b.base), {"scheduler": scheduler, "show": progress}
     for result in run_shown(compare_regions, tasks, "compare", *stores, **shown, unit="region"):
         arrays[result.path] += result
-    locations = node_location(*place_a), node_location(*place_b)
-    return Comparison(*locations, tuple(arrays.values()), tuple(unequal))
+    return Comparison(place_a.location, place_b.location, tuple(arrays.values()), tuple(unequal))
 
 
 def compare_regions(task: ComparedRegion) -> ArrayComparison:

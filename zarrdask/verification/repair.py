@@ -13,14 +13,12 @@ from zarrdask.errors import MetadataError, NodeTypeError, ZarrdaskError
 from zarrdask.execution.executor import run_shown
 from zarrdask.execution.handle import Handle
 from zarrdask.grids.base import Index
-from zarrdask.hierarchy.find import find_node
-from zarrdask.hierarchy.path import join_path, key_prefix, node_location
+from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.indexing.projection import project
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.rewrite.move import encoded_transfer
 from zarrdask.runtime.locks import ChunkLocks
 from zarrdask.runtime.progress import Show
-from zarrdask.storage.base import Store
 from zarrdask.storage.byte_ranges import Buffer
 from zarrdask.verification.check import Tally, check_unit, check_units
 from zarrdask.verification.compare import element_properties
@@ -29,19 +27,18 @@ from zarrdask.verification.compare import element_properties
 _TASK_UNITS = 16
 
 
-def find_array(store: Store, path: str) -> StoredChunks:
-    """Return the units of the array at a path."""
+def find_array(node: NodePath) -> StoredChunks:
+    """Return the units of an array."""
     with strictness(strict=False, quiet=True):
-        store, metadata = find_node(store, path)
+        node, metadata = node.find()
     if not isinstance(metadata, ArrayMetadata):
-        place = node_location(store, path)
         raise NodeTypeError(
             "expected an array but found a group; repair from a hierarchy of the same structure",
-            key=place,
+            key=node.location,
             found="group",
             expected="array",
         )
-    return StoredChunks(store, key_prefix(path), metadata)
+    return node.chunks(metadata)
 
 
 class RepairTask(NamedTuple):
@@ -59,8 +56,8 @@ class RepairTask(NamedTuple):
 
 
 def plan_repair(
-    damaged: tuple[Store, str],
-    intact: tuple[Store, str],
+    damaged: NodePath,
+    intact: NodePath,
     paths: Iterable[str],
     bad: Mapping[str, Sequence[Index]],
     *,
@@ -68,12 +65,12 @@ def plan_repair(
 ) -> list[RepairTask]:
     """Return the tasks of a repair. All arrays are checked before anything is changed."""
     with strictness(strict=False, quiet=True):
-        find_node(*intact)  # an error if there is none, even if there is nothing to repair
+        intact.find()  # an error if there is none, even if there is nothing to repair
     tasks = list[RepairTask]()
     for path in paths:
-        chunks = find_array(damaged[0], path)
-        below = path[len(damaged[1]) :].strip("/")
-        other = find_array(intact[0], join_path(intact[1], below))
+        chunks = find_array(damaged.at(path))
+        below = path[len(damaged.path) :].strip("/")
+        other = find_array(intact.join(below))
         check_same(chunks, other)
         indices = [*bad.get(path, ()), *(_missing(chunks, other) if missing else ())]
         handles = Handle(chunks), Handle(other)

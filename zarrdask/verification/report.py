@@ -8,9 +8,9 @@ from zarrdask.display.report import Displayed, Report
 from zarrdask.display.words import byte_size, counted, first_of
 from zarrdask.errors import MetadataError
 from zarrdask.grids.base import Index
-from zarrdask.hierarchy.path import locate_node
+from zarrdask.hierarchy.lookup import locate_node
+from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.runtime.progress import Show
-from zarrdask.storage.base import Store
 from zarrdask.verification.check import BAD_KINDS, Problem
 from zarrdask.verification.repair import (
     plan_repair,
@@ -96,8 +96,7 @@ class VerifyReport(Report):
     problems: tuple[Problem, ...]
     strict: bool = False
     listed: bool = True
-    _store: Store | None = field(default=None, repr=False, compare=False)
-    _path: str = field(default="", repr=False, compare=False)
+    _root: NodePath | None = field(default=None, repr=False, compare=False)
     derived: ClassVar[tuple[str, ...]] = ("ok",)
 
     @property
@@ -187,14 +186,14 @@ class VerifyReport(Report):
         MetadataError
             If an array there has another shape, data type or fill value. Nothing is changed then.
         """
-        if self._store is None:
+        if self._root is None:
             raise MetadataError(
                 "only a report that zarrdask.verify has returned can repair; verify the node again",
                 key="verify",
             )
         intact = locate_node(from_, None, storage_options)
         paths = [array.path for array in self.arrays] if missing else list(self.bad)
-        tasks = plan_repair((self._store, self._path), intact, paths, self.bad, missing=missing)
+        tasks = plan_repair(self._root, intact, paths, self.bad, missing=missing)
         results = run_repair(tasks, scheduler=scheduler, progress=progress)
         repaired = {(task.path, index) for task in tasks for index in task.indices}
         kinds = (*BAD_KINDS, "overlap", "missing", "fill-only")

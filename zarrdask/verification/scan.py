@@ -12,9 +12,8 @@ from zarrdask.chunks.inventory import IN_THE_WAY, is_in_the_way, local_store, st
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.compliance import collect_deviations
 from zarrdask.errors import StoreError, UnsupportedError, ZarrdaskError
-from zarrdask.hierarchy.find import find_node, node_exists, read_node
-from zarrdask.hierarchy.members import documents_below, member_names
-from zarrdask.hierarchy.path import join_path, key_prefix
+from zarrdask.hierarchy.members import documents_below
+from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.metadata import consolidated, detect, v2
 from zarrdask.metadata.model import ArrayMetadata, Metadata
 from zarrdask.runtime.threads import on_each
@@ -43,10 +42,8 @@ _MAX_NAMES = 3
 class Scan:
     """The nodes, the stored units and the problems at and below a path."""
 
-    #: The store, as the hierarchy sees it.
-    store: Store
-    #: The path of the node that is scanned.
-    path: str
+    #: The node that is scanned, in the store as the hierarchy sees it.
+    root: NodePath
     #: The metadata of all nodes by path; None if they are not valid.
     nodes: dict[str, Metadata | None] = field(default_factory=dict)
     #: The indices of the stored units of each array, a row each; None if the store can't be
@@ -57,19 +54,24 @@ class Scan:
     own_files: set[str] = field(default_factory=set)
 
     @property
+    def path(self) -> str:
+        """The path of the node that is scanned."""
+        return self.root.path
+
+    @property
     def base(self) -> Store:
         """The store as it is listed, without the view of consolidated metadata."""
-        return self.store.current
+        return self.root.store.current
 
     def arrays(self) -> Iterator[tuple[str, StoredChunks]]:
         """Yield the path and the units of each array with valid metadata."""
         for path, metadata in self.nodes.items():
             if isinstance(metadata, ArrayMetadata):
-                yield path, StoredChunks(self.store, key_prefix(path), metadata)
+                yield path, self.root.at(path).chunks(metadata)
 
     def below(self) -> dict[str, Metadata | None]:
         """Return the nodes by their paths below the node that is scanned."""
-        start = len(key_prefix(self.path))
+        start = len(self.root.prefix)
         return {path[start:]: metadata for path, metadata in self.nodes.items()}
 
     def add_problem(self, kind: str, path: str, key: str, message: str) -> None:
@@ -77,9 +79,9 @@ class Scan:
         self.problems.append(Problem(kind, path, real_key(self.base, key), message))
 
 
-def scan_hierarchy(store: Store, path: str) -> Scan:
+def scan_hierarchy(root: NodePath) -> Scan:
     """Return the nodes, the stored units and the problems at and below a path."""
-    scan = find_nodes(store, path)
+    scan = find_nodes(root)
     _check_consolidated(scan)
     _assign_keys(scan)
     _find_partial_writes(scan)
@@ -90,62 +92,62 @@ def scan_hierarchy(store: Store, path: str) -> Scan:
 # Nodes
 
 
-def find_nodes(store: Store, path: str) -> Scan:
+def find_nodes(root: NodePath) -> Scan:
     """Return the nodes at and below a path, and the problems of their documents."""
-    store, metadata, problems = _root(store, path)
-    scan = Scan(store, path, {path: metadata}, problems=problems)
-    groups = [] if isinstance(metadata, ArrayMetadata) else [path]
+    root, metadata, problems = _root(root)
+    scan = Scan(root, {root.path: metadata}, problems=problems)
+    groups = [] if isinstance(metadata, ArrayMetadata) else [root]
     while groups:
-        paths = [join_path(group, name) for group in groups for name in _names(scan, group)]
+        nodes = [group.join(name) for group in groups for name in _names(scan, group)]
         groups = []
-        members = on_each(lambda below: _read(store, below), paths, None)
-        for below, (metadata, problems) in zip(paths, members, strict=True):
-            scan.nodes[below] = metadata
+        for node, (metadata, problems) in zip(nodes, on_each(_read, nodes, None), strict=True):
+            scan.nodes[node.path] = metadata
             scan.problems += problems
             if not isinstance(metadata, ArrayMetadata):
-                groups.append(below)
+                groups.append(node)
     scan.nodes = dict(sorted(scan.nodes.items()))
     return scan
 
 
-def _root(store: Store, path: str) -> tuple[Store, Metadata | None, list[Problem]]:
-    """Return the node that is scanned, and the store as its hierarchy sees it."""
-    store = store.current
+def _root(root: NodePath) -> tuple[NodePath, Metadata | None, list[Problem]]:
+    """Return the node that is scanned in the store as its hierarchy sees it, and its metadata."""
+    root, path = root.current, root.path
     with collect_deviations() as notes:
         try:
-            view, metadata = find_node(store, path)
-            if not (isinstance(metadata, ArrayMetadata) or view.capabilities.listable):
-                view, metadata = find_node(store, path, consolidated="own")
+            node, metadata = root.find()
+            if not (isinstance(metadata, ArrayMetadata) or node.store.capabilities.listable):
+                node, metadata = root.find(consolidated="own")
         except StoreError:
             raise
         except ZarrdaskError as error:
-            return store, None, [Problem(_document_kind(error), path, path, str(error))]
-    return view, metadata, [Problem("note", path, path, text) for text in notes]
+            return root, None, [Problem(_document_kind(error), path, path, str(error))]
+    return node, metadata, [Problem("note", path, path, text) for text in notes]
 
 
-def _names(scan: Scan, group: str) -> Iterator[str]:
+def _names(scan: Scan, group: NodePath) -> Iterator[str]:
     """Yield the names of the nodes in a group, also of those whose documents can't be read."""
-    if scan.nodes[group] is None and not scan.store.capabilities.listable:
+    if scan.nodes[group.path] is None and not group.store.capabilities.listable:
         return
     try:
-        yield from member_names(scan.store, group)
+        yield from group.names()
     except StoreError:
         # The documents of all members are requested at once. Request them one by one, so that the
         # ones that fail are reported.
-        for name in scan.store.list_dir(key_prefix(group))[1]:
+        for name in group.store.list_dir(group.prefix)[1]:
             try:
-                exists = node_exists(scan.store, join_path(group, name))
+                exists = group.join(name).exists()
             except StoreError:
                 exists = True
             if exists:
                 yield name
 
 
-def _read(store: Store, path: str) -> tuple[Metadata | None, list[Problem]]:
+def _read(node: NodePath) -> tuple[Metadata | None, list[Problem]]:
     """Return the metadata of a node, or None, and the problems of its documents."""
+    path = node.path
     with collect_deviations() as notes:
         try:
-            metadata = read_node(store, path)
+            metadata = node.read()
         except ZarrdaskError as error:
             return None, [Problem(_document_kind(error), path, path, str(error))]
     return metadata, [Problem("note", path, path, text) for text in notes]
@@ -171,7 +173,7 @@ def _check_consolidated(scan: Scan) -> None:
         if isinstance(metadata, ArrayMetadata):
             continue
         try:
-            names = _stale_nodes(store, path)
+            names = _stale_nodes(scan.root.current.at(path))
         except ZarrdaskError as error:
             kind = _document_kind(error)
             kind = kind if kind == "unreadable" else "stale"
@@ -185,19 +187,19 @@ def _check_consolidated(scan: Scan) -> None:
             scan.add_problem("stale", path, path, message)
 
 
-def _stale_nodes(store: Store, path: str) -> list[str]:
+def _stale_nodes(group: NodePath) -> list[str]:
     """Return the paths below a group whose consolidated metadata differ from their documents."""
-    prefix = key_prefix(path)
-    documents = {name: store.get(prefix + name) for name in (*detect.NAMES, consolidated.KEY)}
+    names = *detect.NAMES, consolidated.KEY
+    documents = {name: group.store.get(group.prefix + name) for name in names}
     _, held = consolidated.split_documents(documents)
     if held is None:
         return []
     # Consolidated metadata describe one format; documents of another one may stand beside.
-    names = {name for members in held.documents.values() for name in members}
-    other_format = set(detect.NAMES) - ({"zarr.json"} if "zarr.json" in names else {*v2.NAMES})
+    used = {name for members in held.documents.values() for name in members}
+    other_format = set(detect.NAMES) - ({"zarr.json"} if "zarr.json" in used else {*v2.NAMES})
     stored = {
         below: {name: text for name, text in members.items() if name not in other_format}
-        for below, members in documents_below(store, path).items()
+        for below, members in documents_below(group).items()
     }
     return [
         below
@@ -235,7 +237,7 @@ def _assign_keys(scan: Scan) -> None:
         owner = owners[folder]
         if owner is None:
             continue
-        rest = key[len(key_prefix(owner)) :]
+        rest = key[len(scan.root.at(owner).prefix) :]
         chunks = arrays.get(owner)
         index = None
         if chunks is not None:
@@ -261,7 +263,7 @@ def _assign_keys(scan: Scan) -> None:
 
 def _keys(scan: Scan) -> Iterator[tuple[str, bool]]:
     """Yield each key, and in local stores each directory; and whether it is a directory."""
-    store, prefix = scan.base, key_prefix(scan.path)
+    store, prefix = scan.base, scan.root.prefix
     if type(store) is LocalStore:
         yield from _local_entries(scan, store, prefix)
     elif store.capabilities.listable:
@@ -313,12 +315,16 @@ def _rows(chunks: StoredChunks, indices: "array[int]") -> np.ndarray:
 def _find_keys_outside_draft(scan: Scan) -> None:
     """Report the keys of a draft hierarchy that are neither documents nor chunks."""
     view = scan.base
-    if not isinstance(view, DraftStore) or key_prefix(scan.path) != view.base:
+    if not isinstance(view, DraftStore) or scan.root.prefix != view.base:
         return
     if not view.capabilities.listable:
         return
     data = view.real(f"{view.base}x").removesuffix("x")
-    documents = {view.real(key_prefix(p) + name) for p in scan.nodes for name in (ARRAY, GROUP)}
+    documents = {
+        view.real(scan.root.at(path).prefix + name)
+        for path in scan.nodes
+        for name in (ARRAY, GROUP)
+    }
     # zarr-python stores consolidated metadata of a draft hierarchy as the document of a group.
     documents |= {f"{view.base}zarr.json", view.real(f"{view.base}consolidated/{GROUP}")}
     for key in view.inner.list_prefix(view.base):
@@ -335,7 +341,7 @@ def _find_partial_writes(scan: Scan) -> None:
     """Report files and directories that a writer left, or is still writing."""
     for key in sorted(scan.own_files):
         scan.add_problem("partial", scan.path, key, _LEFT_BY_WRITER)
-    store = local_store(scan.store)
+    store = local_store(scan.root.store)
     if store is None:
         return
     root = store.path("" if isinstance(scan.base, DraftStore) else scan.path)

@@ -13,7 +13,6 @@ from zarrdask.display.words import counted
 from zarrdask.errors import UnsupportedError
 from zarrdask.execution.executor import run_shown
 from zarrdask.execution.handle import Handle
-from zarrdask.hierarchy.path import node_location
 from zarrdask.indexing.selection import Region
 from zarrdask.nodes.array import Array
 from zarrdask.runtime.progress import Show
@@ -106,7 +105,7 @@ def statistics(array: Array, *, scheduler: Any = None, show: Show = False) -> St
     UnsupportedError
         If the elements are not real numbers.
     """
-    location = node_location(array.store, array.path)
+    location = array.node_path.location
     if array.dtype.kind not in _KINDS:
         raise UnsupportedError(
             "only arrays of real numbers have statistics",

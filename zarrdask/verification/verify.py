@@ -7,7 +7,7 @@ import numpy as np
 
 from zarrdask.execution.executor import run_shown
 from zarrdask.execution.handle import Handle
-from zarrdask.hierarchy.path import locate_node, node_location
+from zarrdask.hierarchy.lookup import locate_node
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.nodes.options import suggests_arguments
 from zarrdask.runtime.progress import Show
@@ -83,8 +83,7 @@ def verify(
     >>> report.ok, report.problems[0].kind, report.problems[0].key
     (False, 'truncated', 'c/0/1')
     """
-    store, path = locate_node(url, component, storage_options)
-    scan = scan_hierarchy(store, path)
+    scan = scan_hierarchy(locate_node(url, component, storage_options))
     tasks = _plan(scan, every=every)
     sizes = [len(task.units) for task in tasks]
     nbytes = sum(len(t.units) * t.handle.chunks.metadata.pipeline.spec.nbytes for t in tasks)
@@ -139,12 +138,11 @@ def _report(
         counts = size, tally.stored, size - tally.stored, tally.fill_only, tally.chunks, tally.size
         arrays.append(ArrayReport(path, metadata.shape, str(metadata.dtype), *counts))
     return VerifyReport(
-        node_location(scan.store, scan.path),
+        scan.root.location,
         sum(not isinstance(node, ArrayMetadata | None) for node in scan.nodes.values()),
         tuple(arrays),
         (*scan.problems, *(p for tally in tally_of.values() for p in tally.problems)),
         strict,
         scan.base.capabilities.listable,
-        scan.base,
-        scan.path,
+        scan.root.current,
     )

@@ -11,9 +11,8 @@ from xarray.core.indexing import BasicIndexer, LazilyIndexedArray
 
 from zarrdask.compliance import strictness
 from zarrdask.errors import NodeNotFoundError, NodeTypeError, ZarrdaskError
-from zarrdask.hierarchy.find import look_up
-from zarrdask.hierarchy.members import child_nodes
-from zarrdask.hierarchy.path import join_path, key_prefix, node_location
+from zarrdask.hierarchy.lookup import look_up
+from zarrdask.hierarchy.path import join_path
 from zarrdask.metadata.detect import Search
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, ZarrFormat
 from zarrdask.nodes.array import Array
@@ -63,39 +62,38 @@ class Hierarchy:
         zarr_format, strict = options.zarr_format, options.strict
         where = options.group, options.storage_options
         self.place = look_up(url, *where, zarr_format=zarr_format, strict=strict)
-        self.store, self.path = self.place.store, self.place.path
+        self.node = self.place.node
         self.listed: Store | None = None
         self.metadata = self._find()
 
     def _find(self) -> GroupMetadata:
         """Read the group's own documents, and list it if that can be done at the same time."""
-        plain = self.store
+        plain = self.node
         # The listing is needed only if there are no consolidated metadata, which is known when the
         # documents are there: where a request takes long, ask for both at once.
-        has = plain.capabilities
+        has = plain.store.capabilities
         if not (has.has_latency and has.listable) or self.options.consolidated:
             return self._find_documents()
-        listed = PrefetchedStore(plain, (), key_prefix(self.path))
+        listed = PrefetchedStore(plain.store, (), plain.prefix)
         metadata = self._find_documents()
-        if self.store is plain:
+        if self.node.store is plain.store:
             self.listed = listed
         return metadata
 
     def _find_documents(self) -> GroupMetadata:
         try:
-            self.store, metadata = self.place.find(self.options.consolidated, default="nearest")
+            self.node, metadata = self.place.find(self.options.consolidated, default="nearest")
         except NodeNotFoundError as error:
             raise NodeNotFoundError(
                 f"the Zarr group does not exist: {error.message}",
                 key=error.key,
                 expected=error.expected,
             ) from error
-        location = node_location(self.store, self.path)
         if isinstance(metadata, ArrayMetadata):
             raise NodeTypeError(
                 "expected a group but found an array; open the group that holds it, or use "
                 "zarrdask.open_array",
-                key=location,
+                key=self.node.location,
                 found="array",
                 expected="group",
             )
@@ -109,7 +107,7 @@ class Hierarchy:
         """Return all groups, parents first, level by level."""
         groups: dict[str, StoredGroup] = {}
         level = {"": self.metadata}
-        threads = 1 if not self.store.capabilities.has_latency else _CONCURRENT_GROUPS
+        threads = 1 if not self.node.store.capabilities.has_latency else _CONCURRENT_GROUPS
         while level:
             following: dict[str, GroupMetadata] = {}
             read = on_each(lambda item: self._group(*item), level.items(), threads)
@@ -123,15 +121,13 @@ class Hierarchy:
         self, path: str, metadata: GroupMetadata
     ) -> tuple[StoredGroup, dict[str, GroupMetadata]]:
         """Return a group and, by path, the metadata of the groups in it."""
-        place = join_path(self.path, path) if path else self.path
+        node = self.node.join(path)
         arrays, groups = {}, {}
         try:
             with strictness(self.place.strict):
                 # xarray names a variable without a name __values__, and that of a data array
                 # __xarray_dataarray_variable__.
-                children = child_nodes(
-                    self.listed or self.store,
-                    place,
+                children = node.via(self.listed or node.store).children(
                     Search(metadata.zarr_format),
                     skip=self.options.drop_variables,
                     reserved=True,
@@ -140,14 +136,13 @@ class Hierarchy:
                     if isinstance(member, ZarrdaskError):
                         raise member
                     if isinstance(member, ArrayMetadata):
-                        arrays[name] = Array(self.store, join_path(place, name), member)
+                        arrays[name] = Array(*node.join(name), member)
                     else:
                         groups[join_path(path, name)] = member
         except ZarrdaskError as error:
             error.add_note("drop_variables=[...] opens a dataset without some of its variables")
             raise
-        location = node_location(self.store, place)
-        return StoredGroup(path, metadata, arrays, location), groups
+        return StoredGroup(path, metadata, arrays, node.location), groups
 
 
 # --------------------------------------------------------------------------------------------
@@ -185,7 +180,7 @@ class ZarrdaskDataStore(AbstractDataStore):
                 dimensions[name] = conventions.dimensions(array.metadata)
             except conventions.MissingDimensionsError as error:
                 if not self.phony_dims:
-                    raise error.within(node_location(array.store, array.path)) from None
+                    raise error.within(array.node_path.location) from None
                 nameless[name] = array.metadata
         return dimensions | conventions.phony_dimensions(nameless)
 
@@ -195,7 +190,7 @@ class ZarrdaskDataStore(AbstractDataStore):
         try:
             attributes = conventions.variable_attributes(metadata, mask=mask)
         except ZarrdaskError as error:
-            raise error.within(node_location(array.store, array.path)) from error.__cause__
+            raise error.within(array.node_path.location) from error.__cause__
         lazy = LazyArray(array, self.values.get(name), skip_missing=self.skip_missing)
         if len(dims) < array.ndim:  # a scalar of NCZarr
             data = LazilyIndexedArray(lazy, BasicIndexer((0,)))

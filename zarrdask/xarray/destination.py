@@ -14,7 +14,7 @@ from zarrdask.graph.dependencies import reads
 from zarrdask.grids.base import Shape
 from zarrdask.hierarchy.create import check_creation, prefetched
 from zarrdask.hierarchy.draft import is_draft
-from zarrdask.hierarchy.find import node_exists
+from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.hierarchy.path import join_path, key_prefix, node_location
 from zarrdask.hierarchy.replace import Stage, can_stage
 from zarrdask.hierarchy.resize import check_shape, lock_node
@@ -118,7 +118,7 @@ class Destination:
 
     def is_replaced(self, stored: StoredDataset | None) -> bool:
         """Whether there is a node that the new dataset replaces, as the user has to allow."""
-        if stored is not None or not node_exists(self.seen, self.path):
+        if stored is not None or not NodePath(self.seen, self.path).exists():
             return False
         if self.options.mode != "w":
             raise NodeExistsError(

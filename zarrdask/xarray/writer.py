@@ -6,7 +6,8 @@ from typing import Any, Literal
 import xarray
 
 from zarrdask.errors import UnsupportedError
-from zarrdask.hierarchy.path import locate_node, normalise_path
+from zarrdask.hierarchy.lookup import locate_node
+from zarrdask.hierarchy.path import normalise_path
 from zarrdask.metadata.model import ZarrFormat
 from zarrdask.metadata.options import GridLike
 from zarrdask.nodes.options import suggests_arguments

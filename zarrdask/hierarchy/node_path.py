@@ -1,0 +1,33 @@
+"""`NodePath`: the location of a node, and what can be done with the node there."""
+
+from zarrdask.hierarchy.find import (
+    find_node,
+    has_document,
+    implied_group,
+    node_exists,
+    not_found,
+    read_node,
+    version_stamp,
+)
+from zarrdask.hierarchy.members import child_nodes, member_names, walk_nodes
+from zarrdask.hierarchy.path import StorePath
+
+
+class NodePath(StorePath):
+    """The location of a node, with the functions of this folder on a node as its methods."""
+
+    __slots__ = ()
+
+    # Metadata
+    find = find_node
+    read = read_node
+    exists = node_exists
+    has_document = has_document
+    implied_group = implied_group
+    not_found = not_found
+    version_stamp = version_stamp
+
+    # Members of a group
+    names = member_names
+    children = child_nodes
+    walk = walk_nodes
