@@ -1,6 +1,7 @@
 """File systems of fsspec: s3, http, gcs, zip, memory and others."""
 
 import os
+import pickle
 from collections.abc import Iterable, Iterator
 from glob import has_magic
 from typing import Any
@@ -82,10 +83,8 @@ class FsspecStore(Store):
                 "storage_options",
                 found=type(fs).__name__,
             )
-        self.fs = without_retries(fs)
+        self._fs, self._process = _prepared(fs), os.getpid()
         self.root = root.rstrip("/")
-        if getattr(fs, "config_kwargs", {}).get("retries") == NO_RETRIES:
-            fs.retries = 1  # s3fs's own loop around botocore's
         # Without this, s3fs requests the size first, to split the request; one request is faster.
         names = {*protocols(fs)}
         self._options = {"max_concurrency": 1} if "s3" in names else {}
@@ -126,6 +125,15 @@ class FsspecStore(Store):
             hint = f"; pip install zarrdask[{extra}]" if extra else ""
             raise StoreError(f"this URL can't be opened: {error}{hint}", key=url) from error
         return cls(fs, root)
+
+    @property
+    def fs(self) -> Any:
+        """The file system; in a forked process another one, as event loops are not forked."""
+        if self._process != os.getpid():
+            if self.capabilities.concurrent:
+                self._fs = _prepared(pickle.loads(pickle.dumps(self._fs)))
+            self._process = os.getpid()
+        return self._fs
 
     @property
     def url(self) -> str:
@@ -429,6 +437,14 @@ def _end(start: int, length: int | None) -> int | None:
     longer than the value, whose size is not known here.
     """
     return None if length is None or start < 0 else start + length
+
+
+def _prepared(fs: Any) -> Any:
+    """Return a file system that sends each request once: `zarrdask.storage.retry` repeats them."""
+    fs = without_retries(fs)
+    if getattr(fs, "config_kwargs", {}).get("retries") == NO_RETRIES:
+        fs.retries = 1  # s3fs's own loop around botocore's
+    return fs
 
 
 def _reopen(fs: Any, root: str, process: int | None) -> Store:
