@@ -46,7 +46,7 @@ def test_chunks_that_are_written_in_part_are_read_and_stored_at_the_same_time():
 
 
 def test_bytes_in_flight_are_bounded(monkeypatch):
-    monkeypatch.setattr(write, "MAX_BYTES_IN_FLIGHT", 150)
+    monkeypatch.setattr(write, "MAX_WRITTEN_BYTES_IN_FLIGHT", 150)
     z, store = far(compressors=[])
     z.write((slice(0, 8, 1), slice(0, 8, 1)), VALUES, threads=1)
     assert store.most <= 2

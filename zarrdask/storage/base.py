@@ -21,7 +21,7 @@ from zarrdask.storage.byte_ranges import (
     parts_by_key,
 )
 from zarrdask.storage.capabilities import Capabilities, bypassed, without
-from zarrdask.storage.in_flight import MAX_BYTES_IN_FLIGHT, Requests, in_flight
+from zarrdask.storage.in_flight import MAX_WRITTEN_BYTES_IN_FLIGHT, Requests, in_flight
 from zarrdask.storage.keys import Names, check_key, check_prefix, right_below
 from zarrdask.storage.refusals import not_supported
 from zarrdask.storage.system import path_of_url
@@ -289,7 +289,7 @@ class Store(ABC):
             for key, value in values:
                 self.set(key, value)
             return
-        with Requests(MAX_BYTES_IN_FLIGHT) as requests:
+        with Requests(MAX_WRITTEN_BYTES_IN_FLIGHT) as requests:
             for key, value in values:
                 requests.send(partial(self.set, key, bytes(value)), len(value))
 

@@ -19,8 +19,11 @@ from zarrdask.storage.system import after_fork
 T = TypeVar("T")
 Item = TypeVar("Item")
 
-#: Encoded bytes of one task that may be on their way to a store with latency.
-MAX_BYTES_IN_FLIGHT = 2**26
+#: The largest number of encoded bytes that one call has read, or requested, ahead of their use.
+MAX_READ_BYTES_IN_FLIGHT = 2**28
+#: The largest number of encoded bytes of one task that are on their way to a store with latency:
+#: fewer, as the decoded values of a block are in memory, too.
+MAX_WRITTEN_BYTES_IN_FLIGHT = 2**26
 
 _THREAD = threading.local()
 #: How many requests of a call are begun or wait in the pool, for each that may be in flight, if
@@ -97,7 +100,7 @@ def in_flight(
     items: Iterable[Item],
     *,
     size: Callable[[Item], int] | None = None,
-    max_bytes: int = 2**28,
+    max_bytes: int = MAX_READ_BYTES_IN_FLIGHT,
 ) -> Iterator[T]:
     """Yield the result of a request for each item in turn, with later ones already in flight.
 

@@ -14,8 +14,6 @@ from zarrdask.storage.base import Store, Tag
 from zarrdask.storage.byte_ranges import Buffer
 from zarrdask.storage.in_flight import in_flight
 
-#: Bytes of values that are in memory, or on their way to it, at a time.
-_MAX_BYTES_IN_FLIGHT = 2**28
 #: Values of fewer ranges take longer by two rounds of requests than by one request.
 _MIN_RANGES = 4
 
@@ -82,10 +80,9 @@ def get_large(store: Store, sizes: Iterable[tuple[str, int]]) -> Iterator[Buffer
         value, start = item
         return len(value.content or b"") if start is None else length
 
-    limit = _MAX_BYTES_IN_FLIGHT
-    values, ahead = tee(in_flight(begin, sizes, size=itemgetter(1), max_bytes=limit))
+    values, ahead = tee(in_flight(begin, sizes, size=itemgetter(1)))
     ranges = ((value, start) for value in ahead for start in value.starts)
-    rest = in_flight(go_on, ranges, size=nbytes, max_bytes=limit)
+    rest = in_flight(go_on, ranges, size=nbytes)
     for value in values:
         for _ in value.starts:
             next(rest)

@@ -14,7 +14,7 @@ from zarrdask import config
 from zarrdask.errors import StoreError, ZarrdaskError, without_secrets
 from zarrdask.storage.base import Scratch, Store, Tag
 from zarrdask.storage.byte_ranges import Buffer, KeyRange, Range, Value
-from zarrdask.storage.in_flight import MAX_BYTES_IN_FLIGHT, pause
+from zarrdask.storage.in_flight import MAX_WRITTEN_BYTES_IN_FLIGHT, pause
 from zarrdask.storage.memory import MappingStore
 from zarrdask.storage.v3_draft import DraftStore
 from zarrdask.storage.wrapper import WrappedStore
@@ -196,7 +196,7 @@ class RetryingStore(WrappedStore):
         for key, value in values:
             held.append((key, bytes(value)))
             size += len(value)
-            if size >= MAX_BYTES_IN_FLIGHT:
+            if size >= MAX_WRITTEN_BYTES_IN_FLIGHT:
                 self._attempt(key, partial(self.inner.set_many, held))
                 held, size = [], 0
         if held:
