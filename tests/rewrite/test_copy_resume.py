@@ -1,6 +1,8 @@
 """Copies that are interrupted, and go on when the same copy is made again."""
 
 import signal
+import subprocess
+import sys
 from contextlib import nullcontext
 
 import dask.array as da
@@ -10,6 +12,7 @@ import pytest
 import zarrdask
 from tests.cli.commands import fork
 from tests.covering import covering
+from tests.storage.test_atomic import name_of
 from tests.storage.unlisted import UnlistedStore
 from zarrdask.cli.app import run
 from zarrdask.errors import NodeExistsError, StoreError
@@ -290,6 +293,18 @@ def test_what_is_killed_before_its_record_is_due_can_be_done_again(monkeypatch, 
     assert ".zgroup" in target
     run(restart=restart)
     check(target)
+
+
+@pytest.mark.parametrize("options", [{}, {"restart": True}])
+def test_temporary_files_of_a_killed_process_are_removed(tmp_path, copied, options):
+    root, target = hierarchy({}, 3), tmp_path / "out"
+    interrupted(copied, root, target, after=8)
+    killed = subprocess.Popen([sys.executable, "-c", ""])
+    killed.wait(60)
+    (target / "a" / "c" / "0" / name_of(killed.pid)).write_text("half")
+    zarrdask.copy(root, target, scheduler="sync", **options)
+    check(target)
+    assert not list(target.rglob("*.partial"))
 
 
 def test_a_restart_in_a_store_that_cannot_be_listed(copied):

@@ -4,6 +4,7 @@ import errno
 import os
 import pickle
 import re
+import shutil
 
 import pytest
 
@@ -38,6 +39,21 @@ def tree(path):
 
 def test_one_takes_the_place_of_the_other(exchange, pair, tmp_path):
     replace_directory(*pair)
+    assert tree(tmp_path) == ["old", "old/c", "old/c/new"]
+
+
+def test_nothing_is_left_if_removing_the_other_is_interrupted(
+    exchange, pair, tmp_path, monkeypatch
+):
+    remove = shutil.rmtree
+
+    def interrupted(path, **options):
+        monkeypatch.setattr(shutil, "rmtree", remove)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(shutil, "rmtree", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        replace_directory(*pair)
     assert tree(tmp_path) == ["old", "old/c", "old/c/new"]
 
 

@@ -214,6 +214,8 @@ def rewriting(
         resumed = begun and journal.resume(overwrite=overwrite, restart=restart)
         if resumed and is_taken:
             raise exists_error(NodePath(view, path))  # see `Rewrite.commit`
+        if begun:
+            view.tidy(key_prefix(path), recursive=True)
         if not resumed:
             if overwrite:
                 _remove(store, path)
@@ -245,7 +247,9 @@ def _growing(
         resumed = journal.resume(overwrite=overwrite, restart=restart)
         stored = stored_metadata(store, path, target.metadata.zarr_format)
         metadata = check_shape(stored, (target.old_shape,), target.location)
-        if not resumed:
+        if resumed:
+            store.tidy(key_prefix(path), recursive=True)
+        else:
             journal.erase()
             journal.store()
         guard = AppendGuard(store, path, metadata.zarr_format, metadata.shape, lease)

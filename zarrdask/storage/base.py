@@ -383,8 +383,10 @@ class Store(ABC):
             If one of them is behind a symbolic link, through which nothing is erased.
         """
 
-    def tidy(self, prefix: str) -> None:  # noqa: B027 - most have nothing to tidy up
-        """Remove temporary files that killed writers left directly below a prefix.
+    def tidy(  # noqa: B027 - most have nothing to tidy up
+        self, prefix: str, *, recursive: bool = False
+    ) -> None:
+        """Remove temporary files that killed writers left directly below a prefix, or at any depth.
 
         They are not listed as keys. By default there are none.
         """

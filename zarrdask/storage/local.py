@@ -308,11 +308,13 @@ class LocalStore(Store):
             except OSError as error:
                 fail(self.path(folder), error)
 
-    def tidy(self, prefix: str) -> None:
+    def tidy(self, prefix: str, *, recursive: bool = False) -> None:
         with suppress(StoreError):
             # Files behind a link are kept.
             self.check_erasable([f"{prefix}x"])
-            tidy(self.path(prefix))
+            path = self.path(prefix)
+            for directory in (place for place, *_ in os.walk(path)) if recursive else (path,):
+                tidy(directory)
 
     def erase_prefix(self, prefix: str) -> None:
         """Remove every key that begins with the prefix; of symbolic links, only the links.

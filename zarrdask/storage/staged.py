@@ -78,9 +78,13 @@ def remove_directory(path: str) -> None:
         return
     if os.path.islink(renamed):
         os.unlink(renamed)
-    else:
-        # Other processes write to the old name, so that they add nothing to this directory.
+        return
+    # Other processes write to the old name, so that they add nothing to this directory.
+    try:
         shutil.rmtree(renamed)
+    except BaseException:  # such as Ctrl-C: no later call knows the new name
+        shutil.rmtree(renamed, ignore_errors=True)
+        raise
 
 
 def _exchanged(new: str, old: str) -> bool:

@@ -208,10 +208,10 @@ class DraftStore(WrappedStore):
             return Store.create(self, key, value)
         return self.inner.create(self.real(key), value)
 
-    def tidy(self, prefix: str) -> None:
+    def tidy(self, prefix: str, *, recursive: bool = False) -> None:
         below = self._below(prefix)
         for start in (self._meta, self._data):
-            self.inner.tidy(start + below)
+            self.inner.tidy(start + below, recursive=recursive)
 
     def for_chunks(self) -> Store:
         return DraftStore(self.inner.for_chunks(), *self._parts()[1:])
