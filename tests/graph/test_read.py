@@ -191,6 +191,17 @@ def test_blocks_of_a_region_end_where_units_end():
     assert x.chunks == ((3, 10, 10, 3), (3, *[5] * 11))
 
 
+def test_automatic_blocks_of_a_region_end_where_units_end(setting):
+    store = stored()
+    for region in (np.s_[7:13, 2:3], np.s_[12:48, 31:], np.s_[9:10, :11]):
+        for limit in (1, 10**3, 10**6):
+            setting({"zarrdask.block-size": limit})
+            blocks = zarrdask.from_zarr(store, region=region).chunks
+            for lengths, pick, unit in zip(blocks, region, (10, 5), strict=True):
+                ends = np.cumsum([pick.start or 0, *lengths])[1:-1]
+                assert not (ends % unit).any()
+
+
 def test_blocks_of_uneven_chunks_are_whole_chunks(setting):
     store = stored(chunks=((30, 1, 9, 60), (5, 20, 35)))
     assert zarrdask.from_zarr(store, chunks="stored").chunks == ((30, 1, 9, 60), (5, 20, 35))

@@ -106,21 +106,33 @@ class RectilinearGrid(ChunkGrid):
         return RectilinearGrid(shape, expand(axes))
 
 
-def make_grid(shape: Shape, chunk_lengths: tuple[Lengths, ...]) -> RegularGrid | RectilinearGrid:
+def make_grid(
+    shape: Shape, chunk_lengths: tuple[Lengths, ...], inner: Shape | None = None
+) -> RegularGrid | RectilinearGrid:
     """Return the regular grid with these chunk lengths if there is one, else the rectilinear one.
 
     In a regular grid the last length of an axis may be shorter than the others, as in Dask's
     chunks: that chunk is stored in the full chunk shape. In a rectilinear grid every chunk is
-    stored in exactly the given length.
+    stored in exactly the given length. If the chunks are shards, `inner` is the shape of the chunks
+    in them, and the last shards along each axis are rounded up to whole chunks.
 
     >>> make_grid((10, 4), ((4, 4, 2), 2))
     RegularGrid(shape=(10, 4), chunk_shape=(4, 2))
     >>> make_grid((10, 4), ((4, 4, 2), (1, 3)))
     RectilinearGrid(shape=(10, 4), chunk_lengths=((4, 4, 2), (1, 3)))
     """
+    if inner is not None:
+        chunk_lengths = tuple(map(_whole_chunks, chunk_lengths, inner))
     grid = RectilinearGrid(shape, chunk_lengths)
     even = [n for n in map(_even, grid.chunk_lengths) if n is not None]
     return RegularGrid(shape, tuple(even)) if len(even) == len(shape) else grid
+
+
+def _whole_chunks(lengths: Lengths, chunk: int) -> Lengths:
+    """Return the lengths of shards, with the last one rounded up to whole chunks."""
+    if isinstance(lengths, int):
+        return lengths
+    return (*lengths[:-1], -(-lengths[-1] // chunk) * chunk) if lengths else chunk
 
 
 def _even(lengths: Lengths) -> int | None:

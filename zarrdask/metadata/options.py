@@ -119,16 +119,9 @@ def plan_grid(shape: Shape, itemsize: int, sizes: Sizes) -> tuple[ChunkGrid, Sha
     if _are_lists(shards):
         chunk, _ = plan_shapes(shape, itemsize, chunks, None)
         lists = _lists(shards, shape, "shards")
-        return make_grid(shape, tuple(map(_whole_chunks, lists, chunk))), chunk
+        return make_grid(shape, lists, chunk), chunk
     chunk, shard = plan_shapes(shape, itemsize, chunks, shards)
     return RegularGrid(shape, shard or chunk), None if shard is None else chunk
-
-
-def _whole_chunks(lengths: Lengths, chunk: int) -> Lengths:
-    """Return the lengths of shards, with the last one rounded up to whole chunks."""
-    if isinstance(lengths, int):
-        return lengths
-    return (*lengths[:-1], -(-lengths[-1] // chunk) * chunk) if lengths else chunk
 
 
 def _are_lists(value: Any) -> bool:

@@ -137,11 +137,11 @@ def choices(units: Axis, pieces: np.ndarray, limit: int) -> list[Choice]:
     near = _lengths(longest, typical, size)
     far = [n * longest for n in geometric(size // longest)]
     lengths = sorted({longest, size, *_thin(near, limit // 2), *_thin(far, limit // 2)})
-    by_count: dict[int, np.ndarray] = {}
+    by_count: dict[int, Axis] = {}
     for length in lengths:
-        joined = units.join(length, MAX_JOINED).edges
-        by_count.setdefault(len(joined), joined)
-    return [choice(joined, pieces) for joined in by_count.values()]
+        joined = units.join(length, MAX_JOINED)
+        by_count.setdefault(joined.count, joined)
+    return [choice(joined.edges, pieces) for joined in by_count.values()]
 
 
 def _lengths(unit: int, piece: int, size: int) -> list[int]:
