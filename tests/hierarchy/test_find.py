@@ -8,7 +8,13 @@ import pytest
 import zarrdask
 from tests.covering import for_each
 from tests.documents import dump, stored, v2, v3
-from zarrdask.errors import MetadataError, NodeExistsError, NodeNotFoundError, UnsupportedError
+from zarrdask.errors import (
+    MetadataError,
+    NodeExistsError,
+    NodeNotFoundError,
+    StoreError,
+    UnsupportedError,
+)
 from zarrdask.hierarchy.change import erase_node
 from zarrdask.hierarchy.create import create_node
 from zarrdask.hierarchy.node_path import NodePath
@@ -16,6 +22,7 @@ from zarrdask.hierarchy.path import join_path, key_prefix, normalise_path
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata
 from zarrdask.storage.consolidated import ConsolidatedStore
 from zarrdask.storage.memory import MemoryStore
+from zarrdask.storage.obstore_errors import RequestError
 
 GROUP = b'{"zarr_format": 3, "node_type": "group"}'
 
@@ -314,3 +321,29 @@ def test_a_node_that_consolidated_metadata_above_do_not_have_is_read_from_its_ow
     assert not isinstance(node.store, ConsolidatedStore)
     with pytest.raises(NodeNotFoundError):
         NodePath(MemoryStore(values), "late").find(consolidated="required")
+
+
+class UnlistableBucket(MemoryStore):
+    """A bucket whose keys one may not list: it answers 403 for those that are missing."""
+
+    def get(self, key):
+        if key not in self.values:
+            raise StoreError("Access Denied", key=key) from RequestError("AccessDenied", 403)
+        return super().get(key)
+
+    def get_many(self, keys, scratch):
+        return map(self.get, keys)
+
+
+@pytest.mark.parametrize("documents", [{"zarr.json": v3()}, {".zarray": v2(), ".zattrs": {}}])
+def test_what_the_server_refuses_of_other_formats_is_absent(documents):
+    store = UnlistableBucket({f"a/{n}": dump(d) for n, d in documents.items()})
+    assert zarrdask.open_array(store, "a").ndim
+    store.values.clear()
+    with pytest.raises(StoreError, match="Access Denied"):
+        zarrdask.open_array(store, "a")
+
+
+def test_what_the_server_refuses_of_the_same_format_is_an_error():
+    with pytest.raises(StoreError, match="Access Denied"):
+        zarrdask.open_array(UnlistableBucket({"a/.zarray": dump(v2())}), "a")

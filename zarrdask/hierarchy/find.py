@@ -2,11 +2,18 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import islice
 from typing import Literal, TypeVar
 
 from zarrdask import config
 from zarrdask.compliance import report_deviation, warn_compliance
-from zarrdask.errors import MetadataError, NodeNotFoundError, UnsupportedError, ZarrdaskError
+from zarrdask.errors import (
+    MetadataError,
+    NodeNotFoundError,
+    StoreError,
+    UnsupportedError,
+    ZarrdaskError,
+)
 from zarrdask.grids.keys import ChunkKeys
 from zarrdask.hierarchy import diagnose, draft
 from zarrdask.hierarchy.path import StorePath, ancestors, check_ascii, key_prefix
@@ -18,6 +25,8 @@ from zarrdask.metadata.json import Documents
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.consolidated import ConsolidatedMetadata, ConsolidatedStore
+from zarrdask.storage.in_flight import in_flight
+from zarrdask.storage.retry import is_forbidden
 from zarrdask.storage.v3_draft import DraftStore
 
 AnyPath = TypeVar("AnyPath", bound=StorePath)
@@ -86,21 +95,49 @@ def read_documents(
     """Return the documents of several nodes, whose names are given in rounds.
 
     Those of one round are requested together, for the nodes for which no earlier round returned a
-    document that makes a node.
+    document that makes a node. Servers answer 403 for a missing key if one may not list them: once
+    a document makes a node, those that would make another one are taken to be absent.
     """
     documents: list[dict[str, bytes | None]] = [{} for _ in paths]
+    refusals: list[dict[str, StoreError]] = [{} for _ in paths]
     left = list(range(len(paths)))
     for turn, names in enumerate(rounds):
         if turn:
             left = [at for at in left if not detect.is_node(documents[at])]
         prefixes = [key_prefix(paths[at]) for at in left]
         keys = [prefix + name for prefix in prefixes for name in names]
-        # Each value is valid until the next is requested: copy it.
-        values = [None if v is None else bytes(v) for v in store.get_many(keys, Scratch())]
-        for number, at in enumerate(left):
-            own = values[number * len(names) : (number + 1) * len(names)]
-            documents[at].update(zip(names, own, strict=True))
+        values = iter(_get_all(store, keys))
+        for at in left:
+            for name, value in zip(names, islice(values, len(names)), strict=True):
+                if isinstance(value, StoreError):
+                    refusals[at][name] = value
+                documents[at][name] = None if isinstance(value, StoreError) else value
+    for own, refused in zip(documents, refusals, strict=True):
+        if refused:
+            needed = detect.other_documents(own) if detect.is_node(own) else refused
+            for name in filter(refused.__contains__, needed):
+                raise refused[name]
     return [*documents]
+
+
+def _get_all(store: Store, keys: list[str]) -> list[bytes | StoreError | None]:
+    """Return the values of keys; in place of one that the server refuses to send, the error."""
+
+    def get(key: str) -> bytes | StoreError | None:
+        try:
+            return store.get(key)
+        except StoreError as error:
+            if not is_forbidden(error):
+                raise
+            return error
+
+    try:
+        # Each value is valid until the next is requested: copy it.
+        return [None if v is None else bytes(v) for v in store.get_many(keys, Scratch())]
+    except StoreError as error:
+        if not is_forbidden(error):
+            raise
+    return list((in_flight if store.capabilities.concurrent else map)(get, keys))
 
 
 def documents_of(node: StorePath, search: Search) -> Documents:

@@ -80,6 +80,17 @@ def is_node(documents: Documents) -> bool:
     return any(documents.get(name) is not None for name in NODE_NAMES)
 
 
+def other_documents(documents: Documents) -> tuple[str, ...]:
+    """Return the names of the documents that a node has besides the one that makes it a node.
+
+    >>> other_documents({".zarray": b"{}"}), other_documents({"zarr.json": b"{}"})
+    (('.zattrs',), ())
+    """
+    forms = (form for form in _ALL if any(documents.get(n) is not None for n in form.CHILD_NAMES))
+    form = next(forms, None)
+    return tuple(name for name in form.NAMES if name not in form.CHILD_NAMES) if form else ()
+
+
 def parse(documents: Documents, store: Store | None = None) -> Metadata | None:
     """Return the node that documents (by name) describe, or None if there is none.
 

@@ -1,6 +1,7 @@
 """What errors of obstore mean: all that it says of a failed request is in their texts."""
 
 import re
+from http import HTTPStatus
 
 from zarrdask.errors import without_secrets
 
@@ -10,6 +11,8 @@ _STATUS = re.compile(r"status code: (\d{3})")
 #: How a request without an answer failed, in the dump.
 _KIND = re.compile(r"HttpError \{\s*kind: (\w+)")
 _LOST = {"Connect", "Request", "Timeout", "Interrupted"}
+#: Statuses of answers that obstore does not repeat the request after.
+_FINAL = {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}
 #: The servers of clouds that give credentials to machines there, and that are asked last of all.
 _METADATA_SERVERS = re.compile(r"//(169\.254\.\d+\.\d+|metadata\.google\.internal)\b")
 
@@ -56,9 +59,10 @@ def cause(error: Exception, *, repeated: bool) -> Exception:
     """
     text, _, dump = str(error).partition(_DUMP)
     shown = f"{type(error).__name__}: {without_secrets(text.strip())}"
-    if repeated and "RetryError" in dump:
-        return RequestError(shown)
     kind, status = _KIND.search(dump), _STATUS.search(text)
+    if repeated and "RetryError" in dump:
+        is_final = status is not None and int(status[1]) in _FINAL
+        return RequestError(shown, int(status[1]) if status and is_final else None)
     if kind is None or kind[1] not in _LOST:
         return RequestError(shown, int(status[1]) if status else None)
     is_connected = kind[1] != "Connect" and not _METADATA_SERVERS.search(text)

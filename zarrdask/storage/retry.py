@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from http import HTTPStatus
 from itertools import count
 from typing import Any, NamedTuple, TypeVar
 
@@ -85,6 +86,11 @@ def is_transient(error: BaseException | None) -> bool:
     The error of a store may be the cause of one that names the key.
     """
     return any(map(_is_transient, _causes(error)))
+
+
+def is_forbidden(error: BaseException | None) -> bool:
+    """Whether a server refused a request: HTTP 403, which some send for a missing key, too."""
+    return any(http_status(each) == HTTPStatus.FORBIDDEN for each in _causes(error))
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
