@@ -4,6 +4,7 @@ import json
 import struct
 from itertools import product
 
+import ml_dtypes
 import numcodecs
 import numpy as np
 import pytest
@@ -143,8 +144,43 @@ def test_a23_microseconds_may_have_their_greek_letter(micro):
     assert opened(f"<M8[{micro}s]", bytes(8), 1).dtype == np.dtype("<M8[us]")
 
 
-@for_each("text", ["<M8", ">m8", "<M8[]", "<M8[fortnight]", "<m8[generic]", "<f8[s]"])
-def test_a23_a_missing_or_unknown_unit_is_an_error(text):
+@for_each("text", ["<m8", ">m8", "<M8", ">M8"])
+def test_a23_a_missing_unit_is_accepted_unless_strict(text):
+    store = stored(v2((4,), (2,), text, 5))
+    store["0"] = pack(f"{text[0]}2q", 1, 2)
+    z = zarrdask.open_array(store, mode="r+")
+    assert z[...].view("i8").tolist() == [1, 2, 5, 5]
+    assert z.oindex[[0, 3]].view("i8").tolist() == [1, 5]
+    assert z.vindex[[1, 2]].view("i8").tolist() == [2, 5]
+    assert z[np.array([False, True, True, False])].view("i8").tolist() == [2, 5]
+    z.oindex[[1, 2]] = np.array([8, 9]).view(f"{text[1]}8")
+    assert store["0"] == pack(f"{text[0]}2q", 1, 8)
+    z.resize((6,))
+    assert json.loads(store[".zarray"])["dtype"] == text
+    with refused("A-23"):
+        zarrdask.open_array(store, strict=True)
+
+
+@for_each(
+    ("name", "fill", "values"),
+    [("bfloat16", 1.5, [1, 2]), ("float8_e5m2", "Infinity", [1, 2]), ("int4", -3, [1, -2])],
+)
+def test_a19_names_that_tensorstore_writes_are_accepted_unless_strict(name, fill, values):
+    dtype = np.dtype(getattr(ml_dtypes, name))
+    store = stored(v2((4,), (2,), name, fill))
+    store["0"] = np.array(values, dtype).tobytes()
+    z = zarrdask.open_array(store, mode="r+")
+    assert z.dtype == dtype
+    assert z[...].astype("f4").tolist() == [*values, float(fill), float(fill)]
+    z.resize((6,))
+    document = json.loads(store[".zarray"])
+    assert (document["dtype"], document["fill_value"]) == (name, fill)
+    with refused("A-19"):
+        zarrdask.open_array(store, strict=True)
+
+
+@for_each("text", ["<M8[]", "<M8[fortnight]", "<m8[generic]", "<f8[s]"])
+def test_a23_an_unknown_unit_is_an_error(text):
     with pytest.raises(zarrdask.errors.MetadataError, match="dtype"):
         zarrdask.open(stored(v2(dtype=text)))
 

@@ -97,7 +97,7 @@ WRONG = [
     ("chunks", True),
     ("dtype", "u2"),
     ("dtype", "uint16"),
-    ("dtype", "<M8"),
+    ("dtype", "<M8[]"),
     ("dtype", "|O"),
     ("compressor", {"id": "blosc", "cname": "lzo"}),
     ("compressor", {"id": "gzip", "level": 99}),

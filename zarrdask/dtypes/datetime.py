@@ -8,6 +8,7 @@ import numpy as np
 
 from zarrdask.dtypes.base import DataType, check_configuration, positive_integer
 from zarrdask.dtypes.fill_values import bad_fill
+from zarrdask.dtypes.numpy_type import is_unitless
 from zarrdask.errors import MetadataError
 
 _KINDS = {"numpy.datetime64": "M8", "numpy.timedelta64": "m8"}
@@ -54,4 +55,6 @@ class TimeCount(DataType):
 
     @classmethod
     def from_dtype(cls, dtype: np.dtype[Any]) -> DataType | None:
-        return cls(dtype) if dtype.kind in _NAMES else None
+        if dtype.kind not in _NAMES:
+            return None
+        return cls(dtype.newbyteorder("=") if is_unitless(dtype) else dtype)

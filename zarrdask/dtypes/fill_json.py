@@ -182,19 +182,20 @@ def parse_v2(value: Any, dtype: np.dtype[Any]) -> Any:
     """
     if value is None or dtype.hasobject:
         return value
-    if dtype.kind == "b":
+    kind = kind_of(dtype)
+    if kind == "b":
         return _parse_bool(value, "A-33")
-    if dtype.kind in "iu":
+    if kind in "iu":
         if isinstance(value, float) and value.is_integer():
             _report_spelling("A-33", value, f"an integer for {dtype}")
             value = int(value)
         return _parse_int(value, dtype)
-    if dtype.kind == "f":
+    if kind == "f":
         return _parse_v2_float(value, dtype)
-    if dtype.kind == "c":
+    if kind == "c":
         halves, part = _halves(value, dtype)
         return _joined([_parse_v2_float(half, part) for half in halves], part, dtype)
-    if dtype.kind in "mM":
+    if kind in "mM":
         if value == "NaT":
             _report_spelling("A-33", value, str(_NAT))
             value = _NAT
@@ -229,8 +230,8 @@ def render_v2(value: Any, dtype: np.dtype[Any]) -> Any:
         return None
     if dtype.hasobject:
         return value if not isinstance(value, bytes | np.ndarray) or len(value) else ""
-    if dtype.kind in "biufc":
-        return _render_number(value, dtype.kind, payload=False)
+    if kind_of(dtype) in "biufc":
+        return _render_number(value, kind_of(dtype), payload=False)
     if dtype.kind in "mM":
         return int(value.view("i8"))
     if dtype.kind == "U":

@@ -64,3 +64,11 @@ def check_item_size(size: int, key: str) -> None:
             found=f"{size} bytes",
             expected=f"at most {MAX_ITEM_BYTES} bytes",
         )
+
+
+def is_unitless(dtype: np.dtype[Any]) -> bool:
+    """Whether elements count times or durations without a unit.
+
+    In memory they always have native byte order: NumPy does not swap their bytes.
+    """
+    return dtype.kind in "mM" and np.datetime_data(dtype)[0] == "generic"

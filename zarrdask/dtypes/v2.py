@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from zarrdask.compliance import report_deviation
-from zarrdask.dtypes.numpy_type import check_item_size, numpy_type
+from zarrdask.dtypes.ml import BITS, dtype_named, name_of
+from zarrdask.dtypes.numpy_type import check_item_size, is_unitless, numpy_type
 from zarrdask.errors import MetadataError, UnsupportedError
 
 _TYPESTR = re.compile(r"([<>|])([biufcmMSUVO])(\d*)(\[[^\]]+\])?")
@@ -32,6 +33,15 @@ def parse_dtype(value: Any, key: str = "dtype") -> np.dtype[Any]:
 
 
 def _parse_typestr(text: str, key: str) -> np.dtype[Any]:
+    if text in BITS:
+        report_deviation(
+            "A-19",
+            "the name of a type that NumPy does not have, as tensorstore writes it",
+            key=key,
+            found=text,
+            expected=_EXPECTED,
+        )
+        return dtype_named(text)
     typestr = text.translate(_MICRO)
     match = _TYPESTR.fullmatch(typestr)
     if match is None:
@@ -48,10 +58,16 @@ def _parse_typestr(text: str, key: str) -> np.dtype[Any]:
     if kind == "O":
         return np.dtype(object)
     if kind in "mM":
-        if unit is None or not _UNIT.fullmatch(unit):
-            raise MetadataError(
-                "a datetime or timedelta needs its unit", key=key, found=text, expected="'<M8[ns]'"
+        if unit is None:
+            report_deviation(
+                "A-23",
+                "a datetime or timedelta needs its unit",
+                key=key,
+                found=text,
+                expected=f"'{text}[ns]'",
             )
+        elif not _UNIT.fullmatch(unit):
+            raise MetadataError("unknown unit of time", key=key, found=text, expected="'<M8[ns]'")
     elif unit is not None:
         raise MetadataError("only datetime and timedelta types have a unit", key=key, found=text)
     if order == "|" and kind in "iufcmMU" and size not in ("1", "0"):
@@ -68,6 +84,19 @@ def _parse_typestr(text: str, key: str) -> np.dtype[Any]:
     return dtype
 
 
+def check_new(dtype: np.dtype[Any], key: str) -> None:
+    """Check that a type may be written or be that of a field: some are only read."""
+    if name_of(dtype) is not None:
+        raise UnsupportedError("v2 has no name for this data type", key=key, found=str(dtype))
+    if is_unitless(dtype):
+        raise MetadataError(
+            "a datetime or timedelta needs its unit",
+            key=key,
+            found=dtype.str,
+            expected="'<M8[ns]'",
+        )
+
+
 def _parse_field(field: Any, key: str) -> tuple[Any, ...]:
     if (
         not isinstance(field, list)
@@ -82,6 +111,7 @@ def _parse_field(field: Any, key: str) -> tuple[Any, ...]:
             expected="[name, data type] or [..., shape]",
         )
     dtype = parse_dtype(field[1], f"{key}.{field[0]}")
+    check_new(dtype, f"{key}.{field[0]}")
     if len(field) == 2:
         return field[0], dtype
     shape = field[2] if isinstance(field[2], list) else [field[2]]
@@ -108,10 +138,10 @@ def render_dtype(dtype: np.dtype[Any]) -> str | list[Any]:
                 "v2 stores packed structured types only", key="dtype", found=str(dtype)
             )
         return [_render_field(name, dtype[name]) for name in dtype.names]
+    if (name := name_of(dtype)) is not None:
+        return name
     if dtype.subdtype is not None or dtype.kind not in "biufcmMSUVO" or dtype.isbuiltin == 2:
         raise UnsupportedError("v2 has no name for this data type", key="dtype", found=str(dtype))
-    if dtype.kind in "mM" and np.datetime_data(dtype)[0] == "generic":
-        raise MetadataError("a datetime needs its unit", key="dtype", found=str(dtype))
     if not dtype.itemsize:
         raise MetadataError("the item size is missing", key="dtype", found=dtype.str)
     return dtype.str
@@ -119,6 +149,8 @@ def render_dtype(dtype: np.dtype[Any]) -> str | list[Any]:
 
 def _render_field(name: str, dtype: np.dtype[Any]) -> list[Any]:
     if dtype.subdtype is None:
+        check_new(dtype, "dtype")
         return [name, render_dtype(dtype)]
     base, shape = dtype.subdtype
+    check_new(base, "dtype")
     return [name, render_dtype(base), list(shape)]

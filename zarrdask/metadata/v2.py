@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from zarrdask.codecs.array_to_bytes.bytes import BytesCodec
+from zarrdask.codecs.array_to_bytes.bytes import BytesCodec, stored_type
 from zarrdask.codecs.base import Codec, Json
 from zarrdask.codecs.bytes_to_bytes.blosc import BloscCodec
 from zarrdask.codecs.coerce import find_codec, plain_config
@@ -15,8 +15,9 @@ from zarrdask.codecs.numcodecs.adapter import make
 from zarrdask.compliance import report_deviation
 from zarrdask.dtypes.base import DataType
 from zarrdask.dtypes.fill_json import parse_v2
+from zarrdask.dtypes.numpy_type import is_unitless
 from zarrdask.dtypes.registry import of_dtype
-from zarrdask.dtypes.v2 import parse_dtype, render_dtype
+from zarrdask.dtypes.v2 import check_new, parse_dtype, render_dtype
 from zarrdask.errors import MetadataError, UnsupportedError, instance_of, one_of
 from zarrdask.extension import Definition
 from zarrdask.grids.base import Shape, parse_lengths
@@ -188,11 +189,14 @@ def _render_array(metadata: ArrayMetadata) -> Json:
             expected="'regular'",
         )
     order, filters, compressor = render_codecs(metadata)
+    stored = metadata.dtype
+    if is_unitless(stored):
+        stored = stored_type(stored, metadata.codecs)  # in memory it has native byte order
     document = {
         "zarr_format": VERSION,
         "shape": list(metadata.shape),
         "chunks": list(metadata.chunk_shape),
-        "dtype": render_dtype(metadata.dtype),
+        "dtype": render_dtype(stored),
         "compressor": compressor,
         "fill_value": render_fill(metadata.fill_value, metadata.dtype),
         "order": order,
@@ -233,6 +237,12 @@ def v2_codecs(
     return chain(options.order, filters, compressor, data_type.dtype, ndim)
 
 
+def _new_type(dtype: np.dtype[Any]) -> DataType:
+    """Return the data type of a new array; some that are read are not written."""
+    check_new(dtype, "dtype")
+    return of_dtype(dtype)
+
+
 def _numcodecs_config(value: Any) -> dict[str, Any]:
     """Return the configuration of numcodecs for a codec in any form."""
     value = plain_config(value)
@@ -269,8 +279,8 @@ RULES = FormatRules(
     partial_names=False,
     has_transformers=False,
     # The byte order is part of the type, and objects are of any type: only their codec knows.
-    data_type=lambda requested: of_dtype(requested.dtype),
-    convert_data_type=lambda _, stored: of_dtype(stored),
+    data_type=lambda requested: _new_type(requested.dtype),
+    convert_data_type=lambda _, stored: _new_type(stored),
     codecs=v2_codecs,
     keys=partial(v3_keys, default="v2"),
     convert_keys=_convert_keys,

@@ -18,6 +18,7 @@ from zarrdask.codecs.base import (
     parse_configuration,
 )
 from zarrdask.dtypes.ml import BITS, kind_of, name_of
+from zarrdask.dtypes.numpy_type import is_unitless
 from zarrdask.errors import CodecError, MetadataError, UnsupportedError, one_of
 from zarrdask.runtime import buffers
 
@@ -86,6 +87,8 @@ class BytesCodec:
         raw = spec.dtype
         if ordered and self.endian != "own":
             raw = raw.newbyteorder(cast(Any, self.endian))
+        if is_unitless(raw) and not raw.isnative:
+            return Swapped(spec, raw)
         if raw.kind in _NUMBERS:
             return Elements(spec, raw)
         padding = find_padding(raw)
@@ -128,6 +131,25 @@ class Elements(Serializer):
                 expected=f"{self.encoded_size} bytes for {self.spec.shape} of {self.spec.dtype}",
             )
         return np.ndarray(self.spec.shape, self.raw, data)
+
+
+class Swapped(Serializer):
+    """The bytes codec, bound to chunks of times without a unit, which it swaps as integers.
+
+    NumPy does not swap the bytes of these types.
+    """
+
+    def __init__(self, spec: ChunkSpec, raw: np.dtype[Any]) -> None:
+        self.dtype = spec.dtype
+        self.integers = Elements(replace(spec, dtype=np.dtype("i8")), np.dtype(f"{raw.str[0]}i8"))
+        self.encoded_size = self.integers.encoded_size
+        self.most = self.integers.most
+
+    def encode(self, chunk: np.ndarray) -> Buffer:
+        return self.integers.encode(np.ascontiguousarray(chunk).view("i8"))
+
+    def decode(self, data: Buffer) -> np.ndarray:
+        return self.integers.decode(data).astype("i8").view(self.dtype)
 
 
 @dataclass(frozen=True)

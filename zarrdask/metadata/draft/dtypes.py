@@ -14,7 +14,7 @@ from zarrdask.dtypes.base import DataType
 from zarrdask.dtypes.numeric import NAMES, RawBytes
 from zarrdask.dtypes.numpy_type import check_item_size, numpy_type
 from zarrdask.dtypes.registry import DATA_TYPES, of_dtype
-from zarrdask.dtypes.v2 import parse_dtype, render_dtype
+from zarrdask.dtypes.v2 import check_new, parse_dtype, render_dtype
 from zarrdask.errors import MetadataError, UnsupportedError, ZarrdaskError, quoted
 from zarrdask.extension import is_uri
 
@@ -183,7 +183,9 @@ def _parse_numpy(value: Any) -> np.dtype[Any]:
         name, *kind = value[0] or [None]
         if name == "" and len(kind) == 1:
             return parse_dtype(kind[0], "data_type")  # zarr-python's spelling of raw bytes
-    return parse_dtype(_numpy_names(value), "data_type")
+    dtype = parse_dtype(_numpy_names(value), "data_type")
+    check_new(dtype, "data_type")
+    return dtype
 
 
 def _numpy_names(value: Any) -> Any:
