@@ -299,7 +299,7 @@ def test_the_last_chunks_wait_for_an_append_that_is_under_way():
         z.erase(np.s_[8:])
         erased.set()
 
-    with exclusive_shape(store, "a"):
+    with exclusive_shape(z.node_path):
         thread = threading.Thread(target=erase)
         thread.start()
         z.erase(np.s_[0:5, 0:4])  # elsewhere, nothing is waited for

@@ -264,7 +264,7 @@ def test_one_that_fails_leaves_the_array_as_it_was(kind, layout, monkeypatch):
 
 def test_one_that_is_done_again_after_another_does_not_say_that_it_was_not_done():
     z = old({})
-    change = partial(grow, z.store, "a", 3, (13, 7), (15, 7))
+    change = partial(grow, z.node_path, 3, (13, 7), (15, 7))
     change()
     change()
     z = zarrdask.open_array(z.store, "a", mode="r+")

@@ -21,7 +21,6 @@ from tests.graph.test_regressions import (
 from tests.graph.test_shared_units import layouts
 from tests.graph.writes import append_elsewhere
 from zarrdask.execution import locks as graph_locks
-from zarrdask.hierarchy.resize import lock_node
 
 pytestmark = pytest.mark.stress
 
@@ -348,7 +347,7 @@ def test_machines_of_a_cluster_append_one_after_the_other(monkeypatch):
 
 def test_the_lock_of_a_shape_is_none_of_a_unit():
     array = zarrdask.create_array({}, shape=(), dtype="i4")
-    with lock_node(array.store, array.path, "shape"):
+    with array.node_path.lock("shape"):
         array[...] = 5
         zarrdask.open_array(array.store, mode="r+").attrs["a"] = 1
     assert array[...] == 5

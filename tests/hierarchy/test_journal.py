@@ -11,6 +11,7 @@ from tests.covering import for_each
 from zarrdask.errors import StoreError
 from zarrdask.hierarchy import journal
 from zarrdask.hierarchy.journal import Journal
+from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.storage.memory import MemoryStore
 
 KEY = "a/.zarrdask-rewrite/plan.json"
@@ -19,7 +20,7 @@ KEY = "a/.zarrdask-rewrite/plan.json"
 def written(*done, plan="this", store=None):
     """Return a store with a record of these (stage, task)."""
     store = MemoryStore() if store is None else store
-    record = Journal(store, "a/", plan)
+    record = Journal(NodePath(store, "a"), plan)
     for stage, task in done:
         record.done(stage).add(task)
     record.store()
@@ -28,14 +29,14 @@ def written(*done, plan="this", store=None):
 
 @given(st.sets(st.tuples(st.integers(0, 3), st.integers(0, 40))))
 def test_what_was_done_is_read_again(done):
-    found = Journal(written(*done), "a/", "this")
+    found = Journal(NodePath(written(*done), "a"), "this")
     assert found.resume()
     for stage in range(5):
         assert found.done(stage) == {task for at, task in done if at == stage}
 
 
 def test_there_may_be_no_record():
-    found = Journal(MemoryStore(), "a/", "this")
+    found = Journal(NodePath(MemoryStore(), "a"), "this")
     assert not found.resume()
     assert found.done(0) == set()
 
@@ -67,7 +68,7 @@ def test_what_is_not_a_record_of_this_plan_is_refused_unless_one_begins_again(ha
     harmed = harm(store.get(KEY))
     assert harmed != store.get(KEY)
     store.set(KEY, harmed)
-    found = Journal(store, "a/", "this")
+    found = Journal(NodePath(store, "a"), "this")
     with pytest.raises(StoreError, match=r"another plan.*damaged.*restart=True") as caught:
         found.resume()
     assert caught.value.key == KEY
@@ -77,7 +78,7 @@ def test_what_is_not_a_record_of_this_plan_is_refused_unless_one_begins_again(ha
 
 
 def test_one_may_begin_again_what_could_go_on():
-    found = Journal(written((0, 1)), "a/", "this")
+    found = Journal(NodePath(written((0, 1)), "a"), "this")
     assert not found.resume(restart=True)
     assert found.done(0) == set()
     assert found.resume(overwrite=True)
@@ -94,7 +95,7 @@ def test_a_lease_stays_when_the_record_is_erased():
     store, lease = written((0, 1), store=Swappable()), "a/.zarrdask-rewrite/lease"
     store.set(lease, b"held")
     store.set("a/.zarrdask-rewrite/packed/0/1.0", b"piece")
-    Journal(store, "a/", "this").erase()
+    Journal(NodePath(store, "a"), "this").erase()
     assert [*store.list_prefix("")] == [lease]
 
 
@@ -106,7 +107,7 @@ def test_it_stays_small_whatever_is_done():
 def test_it_is_due_a_second_after_it_was_stored(monkeypatch):
     times = iter([0.0, 0.9, 1.0, 1.1, 2.0])
     monkeypatch.setattr(journal, "monotonic", lambda: next(times))
-    record = Journal(MemoryStore(), "a/", "this")
+    record = Journal(NodePath(MemoryStore(), "a"), "this")
     assert [record.is_due, record.is_due] == [False, True]
     record.store()
     assert not record.is_due
@@ -114,11 +115,11 @@ def test_it_is_due_a_second_after_it_was_stored(monkeypatch):
 
 def test_it_can_be_added_to_after_it_was_read():
     store = written((0, 1))
-    found = Journal(store, "a/", "this")
+    found = Journal(NodePath(store, "a"), "this")
     found.resume()
     found.done(1).add(7)
     found.store()
-    again = Journal(store, "a/", "this")
+    again = Journal(NodePath(store, "a"), "this")
     again.resume()
     assert (again.done(0), again.done(1)) == ({1}, {7})
 
@@ -129,4 +130,4 @@ def test_a_record_of_too_many_tasks_is_damaged(runs):
     record = {"version": 2, "plan": "plan", "done": [runs]}
     values[".zarrdask-rewrite/plan.json"] = json.dumps(record).encode()
     with pytest.raises(StoreError, match="damaged"):
-        Journal(MemoryStore(values), "", "plan").resume()
+        Journal(NodePath(MemoryStore(values), ""), "plan").resume()

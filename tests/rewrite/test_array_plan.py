@@ -137,8 +137,8 @@ def test_what_was_added_is_not_added_twice(source, tmp_path, monkeypatch):
 
     grow = destination.grow
 
-    def cut(*args):
-        grow(*args)
+    def cut(*args, **options):
+        grow(*args, **options)
         raise CutShort
 
     with monkeypatch.context() as patch:

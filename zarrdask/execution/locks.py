@@ -6,9 +6,9 @@ from ipaddress import ip_address
 from zlib import crc32
 
 from zarrdask.execution.client import current_client, current_worker
+from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.hierarchy.resize import exclusive_shape
 from zarrdask.runtime.locks import Lock
-from zarrdask.storage.base import Store
 from zarrdask.storage.unchanged import Lease
 
 #: The number of lock names. A scheduler never forgets a name, so units share these.
@@ -25,7 +25,7 @@ def among_workers() -> Lock | None:
     return cluster_lock if _are_on_several_machines(_worker_addresses()) else None
 
 
-def shape_lock(store: Store, path: str) -> AbstractContextManager[Lease | None]:
+def shape_lock(node: NodePath) -> AbstractContextManager[Lease | None]:
     """Return the lock that is held while the shape of an array is changed; see `exclusive_shape`.
 
     Tasks and clients of a cluster on several machines share it.
@@ -33,7 +33,7 @@ def shape_lock(store: Store, path: str) -> AbstractContextManager[Lease | None]:
     make_way()
     addresses = _worker_addresses() or _client_addresses()
     is_shared = _are_on_several_machines(addresses)
-    return exclusive_shape(store, path, cluster_shape_lock if is_shared else None)
+    return exclusive_shape(node, cluster_shape_lock if is_shared else None)
 
 
 def make_way() -> None:

@@ -103,7 +103,7 @@ def append(
         return delayed(deferred, pure=False, traverse=False)(
             dask_key_name=f"append-zarr-{uuid4().hex}"
         )
-    with shape_lock(*array.node_path) as lease:
+    with shape_lock(array.node_path) as lease:
         array.stored = _append(x, array, axis, array.refreshed(), lease, show=progress)
     return None
 
@@ -128,11 +128,11 @@ class AppendedRegion(WriteTarget):
         """Write the new shape, unless that was done already."""
         array = self.array
         shapes = self.old_shape, array.shape
-        grow(*array.node_path, array.zarr_format, *shapes, lease=self.lease)
+        grow(array.node_path, array.zarr_format, *shapes, lease=self.lease)
 
     def abort(self) -> str:
         """Erase the appended chunks, and describe what the array holds now."""
-        return roll_back_append(*self.array.node_path, self.chunks, self.old_shape)
+        return roll_back_append(self.array.node_path, self.chunks, self.old_shape)
 
 
 def _append(
@@ -146,7 +146,7 @@ def _append(
     """Append to an array, given its current chunks, while holding the lock of its shape."""
     grown, region = appended(chunks, x.shape, axis)
     node, old = array.node_path, chunks.metadata.shape
-    written = guarded(chunks, *node, grown.metadata.shape, lease)
+    written = guarded(chunks, node, grown.metadata.shape, lease)
     target = AppendedRegion(Array(*node, grown.metadata, "r+"), region, written, old, lease)
     with batches([target]):
         compute(begin([(x, target)]), **compute_options)
@@ -175,7 +175,7 @@ class DeferredAppend:
         chunks = self.handle.chunks
         array = Array(chunks.store, self.path, chunks.metadata, "r+")
         shape = chunks.metadata.shape
-        with shape_lock(*array.node_path) as lease, scheduler_in_task() as options:
+        with shape_lock(array.node_path) as lease, scheduler_in_task() as options:
             current = array.refreshed()
             check_shape(current.metadata, (shape,), array.node_path.location)
             _append(self.x, array, self.axis, current, lease, **options)

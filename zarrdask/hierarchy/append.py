@@ -19,7 +19,7 @@ from zarrdask.chunks.write import write_region
 from zarrdask.errors import SelectionError, StoreError, UnsupportedError, ZarrdaskError
 from zarrdask.grids.base import Shape
 from zarrdask.hierarchy.journal import erase_record
-from zarrdask.hierarchy.path import node_location
+from zarrdask.hierarchy.path import StorePath
 from zarrdask.hierarchy.resize import (
     check_shape,
     exclusive_shape,
@@ -69,8 +69,7 @@ def appended(chunks: StoredChunks, added: Sequence[int], axis: Any) -> tuple[Sto
 class AppendGuard:
     """The condition on which an append stores values: no other writer has appended meanwhile."""
 
-    store: Store
-    path: str
+    node: StorePath
     zarr_format: ZarrFormat
     #: The shape of the array while values are stored.
     shape: Shape
@@ -84,14 +83,14 @@ class AppendGuard:
         return AppendingStore(units, self.check, self.checked)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.store, self.path, self.zarr_format, self.shape, self.lease)
+        return type(self), (self.node, self.zarr_format, self.shape, self.lease)
 
     def check(self) -> None:
         """Check that the lease is held, and that the array has its shape."""
         if self.lease is not None:
-            self.lease.check(self.store)
-        metadata = stored_metadata(self.store, self.path, self.zarr_format)
-        check_shape(metadata, (self.shape,), node_location(self.store, self.path))
+            self.lease.check(self.node.store)
+        metadata = stored_metadata(self.node, self.zarr_format)
+        check_shape(metadata, (self.shape,), self.node.location)
 
 
 class AppendingStore(WrappedStore):
@@ -164,65 +163,66 @@ class AppendingStore(WrappedStore):
 
 
 def guarded(
-    chunks: StoredChunks, store: Store, path: str, grown: Shape, lease: Lease | None
+    chunks: StoredChunks, node: StorePath, grown: Shape, lease: Lease | None
 ) -> StoredChunks:
     """Return the chunks of an array that an append stores, which gives it the shape `grown`.
 
     `chunks` are those of the array as it was read just now.
     """
-    shape = grown if store.capabilities.bounded else chunks.metadata.shape
+    shape = grown if node.store.capabilities.bounded else chunks.metadata.shape
     checked = clock() if lease is None else lease.checked
-    guard = AppendGuard(store, path, chunks.metadata.zarr_format, shape, lease, checked)
+    guard = AppendGuard(node, chunks.metadata.zarr_format, shape, lease, checked)
     return replace(chunks, metadata=chunks.metadata.resized(grown), guard=guard)
 
 
 def append_values(
-    store: Store, path: str, chunks: StoredChunks, values: np.ndarray, *, axis: int | str
+    node: StorePath, chunks: StoredChunks, values: np.ndarray, *, axis: int | str
 ) -> StoredChunks:
     """Write values beyond the end of an array, and then its new shape; return the longer array."""
     empty = config.get("write-empty-chunks")
-    with exclusive_shape(store, path) as lease, store.batch():
-        old = refreshed(store, path, chunks)
+    with exclusive_shape(node) as lease, node.store.batch():
+        old = refreshed(node, chunks)
         shape = old.metadata.shape
         grown, region = appended(old, values.shape, axis)
         values = values.astype(old.metadata.dtype, copy=False)
-        target = guarded(old, store, path, grown.metadata.shape, lease)
-        growth = store, path, old.metadata.zarr_format, shape, grown.metadata.shape
+        target = guarded(old, node, grown.metadata.shape, lease)
+        growth = node, old.metadata.zarr_format, shape, grown.metadata.shape
         try:
-            if store.capabilities.bounded:
+            if node.store.capabilities.bounded:
                 grow(*growth)
             write_region(target, region, values, empty=empty, beyond="fill", threads=None)
         except BaseException:
-            roll_back_append(store, path, target, shape)
+            roll_back_append(node, target, shape)
             raise
         metadata = grow(*growth, lease=lease)
     return replace(old, metadata=metadata)
 
 
-def roll_back_append(store: Store, path: str, grown: StoredChunks, shape: Shape) -> str:
+def roll_back_append(node: StorePath, grown: StoredChunks, shape: Shape) -> str:
     """Erase what a failed append has written; return the state of the array, in words.
 
     `grown` is the array with the shape that it was to get, and `shape` that before the append.
     Nothing is erased if the array has another shape: the values there may belong to another append.
     """
+    is_bounded = node.store.capabilities.bounded
     # The cause of the failure, such as a lost connection, may make this fail, too.
     try:
-        metadata = stored_metadata(store, path, grown.metadata.zarr_format)
+        metadata = stored_metadata(node, grown.metadata.zarr_format)
     except ZarrdaskError:
         return "the state of the array is unknown, as it can't be read"
     if not isinstance(metadata, ArrayMetadata):
         return "the array is gone"
-    if metadata.shape == grown.metadata.shape and not store.capabilities.bounded:
+    if metadata.shape == grown.metadata.shape and not is_bounded:
         return "the array has its new shape; check whether it has the appended values"
     if metadata.shape not in (shape, grown.metadata.shape):
         return "another writer changed the shape; the appended values may be in the array"
     try:
         # The record of the unfinished append no longer applies: a repeated append starts anew.
-        erase_record(store, grown.prefix)
+        erase_record(node)
         trim(grown, shape)
-        if store.capabilities.bounded:
+        if is_bounded:
             zarr_format, new = metadata.zarr_format, grown.metadata.shape
-            grow(store, path, zarr_format, new, shape, is_member=True)
+            grow(node, zarr_format, new, shape, is_member=True)
     except ZarrdaskError:
         return "the array is as it was, but values remain stored beyond its end"
     return "the array is as it was"

@@ -80,11 +80,11 @@ def create_node(
             # Only nodes are erased: a directory with other files is left alone.
             if exists:
                 remove_keys(real, path)
-            elif not is_recorded and ((begun := is_begun(real, prefix)) or overwrite):
+            elif not is_recorded and ((begun := is_begun(StorePath(real, path))) or overwrite):
                 if isinstance(metadata, ArrayMetadata):
                     erase_leftovers(StoredChunks(real, prefix, metadata))
                 if begun:
-                    erase_beside(real, prefix)
+                    erase_beside(StorePath(real, path))
             put = put_documents if overwrite else put_new_documents
             put(real, path, documents)
     return store
@@ -100,7 +100,7 @@ def prefetched(store: Store, path: str, *, listed: bool = False) -> Store:
         return store
     names = (*detect.NAMES, consolidated.KEY)
     keys = [key_prefix(each) + name for each in (*ancestors(path), path) for name in names]
-    keys.append(record_key(key_prefix(path)))
+    keys.append(record_key(StorePath(store, path)))
     listing = key_prefix(path) if listed and store.capabilities.listable else None
     return PrefetchedStore(store, keys, listing, None if path else partial(array_around, store))
 
@@ -259,8 +259,8 @@ def _clear(store: Store, path: str, metadata: Metadata, *, is_replaced: bool) ->
         store.erase_values([prefix + name for name in detect.names(store)])
     if isinstance(metadata, ArrayMetadata):
         erase_leftovers(StoredChunks(store, prefix, metadata))
-    if is_begun(store, prefix):
-        erase_beside(store, prefix)
+    if is_begun(StorePath(store, path)):
+        erase_beside(StorePath(store, path))
 
 
 def _put_member(store: Store, path: str, documents: Documents, *, again: bool) -> None:
@@ -318,7 +318,7 @@ def write_consolidated(
                     target.set(prefix + name, value)
 
     # Of two writers the later one must see what the earlier one wrote, also the group's attributes.
-    with lock_node(store, path, "documents"):
+    with lock_node(StorePath(store, path), "documents"):
         change_if_unchanged(store, write)
 
 

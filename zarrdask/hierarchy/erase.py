@@ -4,22 +4,22 @@ from zarrdask.chunks.erase import covered_units, erase_region
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.errors import StoreError
 from zarrdask.hierarchy.journal import erase_record
+from zarrdask.hierarchy.path import StorePath
 from zarrdask.hierarchy.resize import exclusive_shape, refreshed
 from zarrdask.indexing.selection import Region, region_shape
-from zarrdask.storage.base import Store
 
 
-def erase_elements(store: Store, path: str, chunks: StoredChunks, region: Region) -> None:
+def erase_elements(node: StorePath, chunks: StoredChunks, region: Region) -> None:
     """Set the elements of a region to the fill value.
 
     A unit that extends beyond the end of the array may hold elements of an unfinished append.
     """
-    with store.batch():
+    with node.store.batch():
         if 0 in region_shape(region) or not _reaches_beyond(chunks, region):
             erase_region(chunks, region)
             return
-        with exclusive_shape(store, path):
-            current = refreshed(store, path, chunks)
+        with exclusive_shape(node):
+            current = refreshed(node, chunks)
             shape = current.metadata.shape
             if len(shape) != len(region):
                 raise StoreError(
@@ -33,7 +33,7 @@ def erase_elements(store: Store, path: str, chunks: StoredChunks, region: Region
                 for pick, n in zip(region, shape, strict=True)
             )
             # An append that was interrupted must not rely on what it has stored in these units.
-            erase_record(current.store, current.prefix)
+            erase_record(node.current)
             erase_region(current, region, beyond="fill")
 
 

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from zarrdask.errors import StoreError, ZarrdaskError
-from zarrdask.hierarchy.path import normalise_path
+from zarrdask.hierarchy.path import StorePath, normalise_path
 from zarrdask.metadata import detect
 from zarrdask.metadata.json import Documents
 from zarrdask.metadata.model import ArrayMetadata, Metadata
@@ -31,48 +31,49 @@ _RECORD = "plan.json"
 _ARRAYS = "arrays.json"
 
 
-def beside(store: Store, prefix: str) -> tuple[Store, str]:
+def beside(node: StorePath) -> tuple[Store, str]:
     """Return the store and the prefix of the keys for data about a node that is being written.
 
     For a hierarchy of the draft it is the underlying store: the data are not part of the hierarchy.
     """
-    return (store.inner if isinstance(store, DraftStore) else store), f"{prefix}{BESIDE}"
+    store = node.store
+    return (store.inner if isinstance(store, DraftStore) else store), f"{node.prefix}{BESIDE}"
 
 
-def record_key(prefix: str) -> str:
-    """Return the key of the record of a plan that writes the node at a prefix."""
-    return f"{prefix}{BESIDE}{_RECORD}"
+def record_key(node: StorePath) -> str:
+    """Return the key of the record of a plan that writes a node."""
+    return f"{node.prefix}{BESIDE}{_RECORD}"
 
 
-def lease_key(prefix: str) -> str:
-    """Return the key of the lease of a writer that changes the shape of the node at a prefix."""
-    return f"{prefix}{BESIDE}lease"
+def lease_key(node: StorePath) -> str:
+    """Return the key of the lease of a writer that changes the shape of a node."""
+    return f"{node.prefix}{BESIDE}lease"
 
 
-def is_begun(store: Store, prefix: str) -> bool:
+def is_begun(node: StorePath) -> bool:
     """Whether there is a record of a plan that creates a node, or appends to it."""
-    record_store, record_prefix = beside(store, prefix)
+    record_store, record_prefix = beside(node)
     return record_store.get(f"{record_prefix}{_RECORD}") is not None
 
 
-def erase_record(store: Store, prefix: str) -> None:
+def erase_record(node: StorePath) -> None:
     """Erase the record of a plan, so that it can't be resumed."""
-    record_store, folder = beside(store, prefix)
+    record_store, folder = beside(node)
     record_store.erase(f"{folder}{_RECORD}")
 
 
-def erase_beside(store: Store, prefix: str) -> None:
+def erase_beside(node: StorePath) -> None:
     """Erase the record of a plan, and then what it has stored between its passes.
 
     A lease beside them stays: the writer that erases the record, or another one, may hold it.
     """
-    erase_record(store, prefix)
-    record_store, folder = beside(store, prefix)
+    erase_record(node)
+    record_store, folder = beside(node)
     if not record_store.capabilities.listable:
         record_store.erase(f"{folder}{_ARRAYS}")
     elif record_store.capabilities.compare_and_swap:
         keys = record_store.list_prefix(folder)
-        record_store.erase_values([key for key in keys if key != lease_key(prefix)])
+        record_store.erase_values([key for key in keys if key != lease_key(node)])
     else:
         record_store.erase_prefix(folder)
 
@@ -82,8 +83,8 @@ class Journal:
 
     Parameters
     ----------
-    store, prefix
-        The store of the node, and the prefix of its keys; the record stands beside it.
+    node : StorePath
+        The node; the record stands beside it.
     plan : str
         An identifier, which differs from those of other plans.
     nodes : mapping of str to Metadata
@@ -100,13 +101,12 @@ class Journal:
 
     def __init__(
         self,
-        store: Store,
-        prefix: str,
+        node: StorePath,
         plan: str,
         nodes: Mapping[str, Metadata] = MappingProxyType({}),
     ) -> None:
-        self._place, self._plan = (store, prefix), plan
-        self._store, self._folder = beside(store, prefix)
+        self._node, self._plan = node, plan
+        self._store, self._folder = beside(node)
         self._key = f"{self._folder}{_RECORD}"
         self._arrays = {p: each for p, each in nodes.items() if isinstance(each, ArrayMetadata)}
         self.nodes = {path: "array" if path in self._arrays else "group" for path in nodes}
@@ -164,7 +164,7 @@ class Journal:
     def erase(self) -> None:
         """Erase the record, and what else is stored about the rewrite."""
         if self._is_stored:
-            erase_beside(*self._place)
+            erase_beside(self._node)
         self._is_stored = self._is_described = False
 
     @contextmanager

@@ -11,6 +11,7 @@ from zarrdask.hierarchy.find import (
 )
 from zarrdask.hierarchy.members import child_nodes, member_names, walk_nodes
 from zarrdask.hierarchy.path import StorePath
+from zarrdask.hierarchy.resize import lock_node, stored_metadata, update_node
 
 
 class NodePath(StorePath):
@@ -27,7 +28,13 @@ class NodePath(StorePath):
     not_found = not_found
     version_stamp = version_stamp
 
+    stored_metadata = stored_metadata
+
     # Members of a group
     names = member_names
     children = child_nodes
     walk = walk_nodes
+
+    # Changes
+    lock = lock_node
+    update = update_node

@@ -23,7 +23,7 @@ from zarrdask.grids.base import Shape
 from zarrdask.hierarchy.change import write_node
 from zarrdask.hierarchy.find import read_node
 from zarrdask.hierarchy.journal import erase_record, lease_key
-from zarrdask.hierarchy.path import StorePath, key_prefix, node_location
+from zarrdask.hierarchy.path import StorePath
 from zarrdask.metadata import detect
 from zarrdask.metadata.detect import Search
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
@@ -39,7 +39,7 @@ Node = TypeVar("Node", ArrayMetadata, GroupMetadata)
 
 
 def lock_node(
-    store: Store, path: str, purpose: Purpose, among: Lock | None = None
+    node: StorePath, purpose: Purpose, among: Lock | None = None
 ) -> AbstractContextManager[object]:
     """Return a lock of a node that one writer on this machine at a time holds, for a purpose.
 
@@ -47,28 +47,28 @@ def lock_node(
     lock is a `StoreError` if other processes can't be excluded.
     """
     # The key of a chunk does not end with "/": this is not the lock of a chunk.
-    name = f"{location_of(store, key_prefix(path))}{purpose}/"
-    return ChunkLocks(store, among).hold(name)
+    name = f"{location_of(node.store, node.prefix)}{purpose}/"
+    return ChunkLocks(node.store, among).hold(name)
 
 
 @contextmanager
-def exclusive_shape(store: Store, path: str, among: Lock | None = None) -> Iterator[Lease | None]:
+def exclusive_shape(node: StorePath, among: Lock | None = None) -> Iterator[Lease | None]:
     """Let one writer at a time change the shape of an array, on all machines if the store can.
 
     The arguments are those of `lock_node`; where the store can exclude other machines, `among` is
     not needed. The result is the lease that excludes them, if there is one.
     """
-    if store.capabilities.compare_and_swap and store.capabilities.shared:
-        with lock_node(store, path, "shape"), lease(store, lease_key(key_prefix(path))) as held:
+    capabilities = node.store.capabilities
+    if capabilities.compare_and_swap and capabilities.shared:
+        with lock_node(node, "shape"), lease(node.store, lease_key(node)) as held:
             yield held
     else:
-        with lock_node(store, path, "shape", among):
+        with lock_node(node, "shape", among):
             yield None
 
 
 def update_node(
-    store: Store,
-    path: str,
+    node: StorePath,
     zarr_format: ZarrFormat,
     update: Callable[[Metadata | None], Node],
     *,
@@ -82,24 +82,24 @@ def update_node(
     """
 
     def change(store: Store) -> Node:
-        before = stored_metadata(store, path, zarr_format)
+        before = stored_metadata(node.via(store), zarr_format)
         metadata = update(before)
-        write_node(store, path, metadata, before=before, is_member=is_member)
+        write_node(store, node.path, metadata, before=before, is_member=is_member)
         return metadata
 
-    with lock_node(store, path, "documents"):
-        store.forget()
-        return change_if_unchanged(store, change)
+    with lock_node(node, "documents"):
+        node.store.forget()
+        return change_if_unchanged(node.store, change)
 
 
-def stored_metadata(store: Store, path: str, zarr_format: ZarrFormat) -> Metadata | None:
+def stored_metadata(node: StorePath, zarr_format: ZarrFormat) -> Metadata | None:
     """Return the metadata of an opened node as they are stored at present.
 
     It is None if the node is gone. Documents of other formats are not read, and no warnings are
     emitted, as they were when the node was opened.
     """
     with strictness(strict=False, quiet=True):
-        return read_node(StorePath(store.current, path), Search(zarr_format, only=True))
+        return read_node(node.current, Search(zarr_format, only=True))
 
 
 def check_shape(
@@ -124,8 +124,7 @@ def check_shape(
 
 
 def grow(
-    store: Store,
-    path: str,
+    node: StorePath,
     zarr_format: ZarrFormat,
     old: Shape,
     new: Shape,
@@ -142,10 +141,10 @@ def grow(
 
     def update(metadata: Metadata | None) -> ArrayMetadata:
         if lease is not None:
-            lease.check(store)
-        return check_shape(metadata, (old, new), node_location(store, path), outcome).resized(new)
+            lease.check(node.store)
+        return check_shape(metadata, (old, new), node.location, outcome).resized(new)
 
-    return update_node(store, path, zarr_format, update, is_member=is_member)
+    return update_node(node, zarr_format, update, is_member=is_member)
 
 
 def parse_lengths(shape: Any, ndim: int) -> Shape:
@@ -177,26 +176,26 @@ def existing_array(metadata: Metadata | None, location: str) -> ArrayMetadata:
     return metadata
 
 
-def refreshed(store: Store, path: str, chunks: StoredChunks) -> StoredChunks:
+def refreshed(node: StorePath, chunks: StoredChunks) -> StoredChunks:
     """Return an array as it is stored at present: other writers may have changed its shape."""
-    metadata = stored_metadata(store, path, chunks.metadata.zarr_format)
-    return replace(chunks, metadata=existing_array(metadata, node_location(store, path)))
+    metadata = stored_metadata(node, chunks.metadata.zarr_format)
+    return replace(chunks, metadata=existing_array(metadata, node.location))
 
 
 def resize_array(
-    store: Store, path: str, chunks: StoredChunks, shape: Shape, *, erase: bool
+    node: StorePath, chunks: StoredChunks, shape: Shape, *, erase: bool
 ) -> StoredChunks:
     """Change the shape of an array; `erase` says whether elements outside it are erased."""
-    with exclusive_shape(store, path), store.batch():
-        old = refreshed(store, path, chunks)
+    with exclusive_shape(node), node.store.batch():
+        old = refreshed(node, chunks)
         resized(old, shape)  # before anything is erased: it fails for an invalid shape
         if erase and any(map(lt, shape, old.metadata.shape)):
             # Before the documents: if this is cut short, the old shape says what to erase.
-            erase_record(old.store, old.prefix)
+            erase_record(node.current)
             trim(old, shape)
 
         def update(stored: Metadata | None) -> ArrayMetadata:
-            return existing_array(stored, node_location(store, path)).resized(shape)
+            return existing_array(stored, node.location).resized(shape)
 
-        metadata = update_node(store, path, old.metadata.zarr_format, update)
+        metadata = update_node(node, old.metadata.zarr_format, update)
     return replace(old, metadata=metadata)

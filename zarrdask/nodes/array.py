@@ -289,7 +289,7 @@ class Array(Node):
                 "pass the region to erase", key="region", found=None, expected="slices, or ..."
             )
         picks = find_region(region, self.shape, self.dimension_names)
-        erase_elements(self.store, self.path, self.stored, picks)
+        erase_elements(self.node_path, self.stored, picks)
 
     def resize(self, shape: Any, *, outside: Literal["erase", "keep"] = "erase") -> None:
         """Change the shape of the array (conformance C-76).
@@ -316,7 +316,7 @@ class Array(Node):
         self.check_writable()
         lengths = resize.parse_lengths(shape, self.ndim)
         erase = outside == "erase"
-        self.stored = resize.resize_array(self.store, self.path, self.stored, lengths, erase=erase)
+        self.stored = resize.resize_array(self.node_path, self.stored, lengths, erase=erase)
 
     def append(self, values: Any, axis: int | str = 0) -> Shape:
         """Append values at the end of an axis.
@@ -356,7 +356,7 @@ class Array(Node):
                 expected="an array-like",
             )
         values = np.asarray(values)
-        self.stored = append_values(self.store, self.path, self.stored, values, axis=axis)
+        self.stored = append_values(self.node_path, self.stored, values, axis=axis)
         return self.shape
 
     def _save_attributes(self, change: Change) -> None:
@@ -366,12 +366,12 @@ class Array(Node):
             metadata = resize.existing_array(stored, self._location)
             return replace(metadata, attributes=change(metadata.attributes))
 
-        metadata = resize.update_node(self.store, self.path, self.zarr_format, update)
+        metadata = self.node_path.update(self.zarr_format, update)
         self.stored = replace(self.stored, metadata=metadata)
 
     def refreshed(self) -> StoredChunks:
         """Return the array as it is stored at present: other writers may have changed its shape."""
-        return resize.refreshed(self.store, self.path, self.stored)
+        return resize.refreshed(self.node_path, self.stored)
 
     # ---- text
 

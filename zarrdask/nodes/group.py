@@ -15,7 +15,6 @@ from zarrdask.hierarchy.create import create_node
 from zarrdask.hierarchy.diagnose import missing_node
 from zarrdask.hierarchy.lookup import Lookup
 from zarrdask.hierarchy.node_path import NodePath
-from zarrdask.hierarchy.resize import update_node
 from zarrdask.metadata.create import new_attributes, plan_array
 from zarrdask.metadata.detect import Search
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata
@@ -107,7 +106,7 @@ class Group(Node, Mapping[str, "Array | Group"]):
             group = as_group(self.node_path, stored)
             return replace(group, attributes=change(group.attributes))
 
-        self.metadata = update_node(*self.node_path, self.zarr_format, update)
+        self.metadata = self.node_path.update(self.zarr_format, update)
 
     # ---- members
 

@@ -20,7 +20,6 @@ from zarrdask.graph.bundles import bundled
 from zarrdask.graph.tasks import write_blocks
 from zarrdask.hierarchy.journal import Journal
 from zarrdask.hierarchy.path import node_location
-from zarrdask.hierarchy.resize import stored_metadata
 from zarrdask.indexing.selection import Region, region_shape, whole_region
 from zarrdask.metadata import detect
 from zarrdask.metadata.losses import cast_loss
@@ -185,12 +184,12 @@ class RechunkPlan(PlanReport):
         if self.blocks is not None:
             return
         source = self.source
-        metadata = stored_metadata(source.store, source.path, source.zarr_format)
+        metadata = source.node_path.stored_metadata(source.zarr_format)
         elements = source.metadata.without_labels()
         if not isinstance(metadata, ArrayMetadata) or metadata.without_labels() != elements:
             raise StoreError(
                 "the source has changed since the plan was made; plan it again",
-                key=node_location(source.store, source.path),
+                key=source.node_path.location,
                 found=getattr(metadata, "shape", None),
                 expected=f"{source.shape}",
             )

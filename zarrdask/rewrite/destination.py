@@ -23,8 +23,8 @@ from zarrdask.hierarchy.create import (
 )
 from zarrdask.hierarchy.journal import Journal, is_begun
 from zarrdask.hierarchy.node_path import NodePath
-from zarrdask.hierarchy.path import exists_error, join_path, key_prefix, node_location
-from zarrdask.hierarchy.resize import check_shape, grow, lock_node, stored_metadata
+from zarrdask.hierarchy.path import exists_error, join_path, key_prefix
+from zarrdask.hierarchy.resize import check_shape, grow
 from zarrdask.metadata import detect
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata
 from zarrdask.nodes.array import Array
@@ -64,9 +64,14 @@ class Destination:
         return cls(store, view, path, metadata, (0,) * len(metadata.shape))
 
     @property
+    def node(self) -> NodePath:
+        """The node in the store."""
+        return NodePath(self.store, self.path)
+
+    @property
     def location(self) -> str:
         """The location of the node, for messages."""
-        return node_location(self.store, self.path)
+        return self.node.location
 
     @property
     def chunks(self) -> StoredChunks:
@@ -96,7 +101,7 @@ class Destination:
         else:
             zarr_format, shape = metadata.zarr_format, metadata.shape
             lease = None if self.guard is None else self.guard.lease
-            metadata = grow(store, self.path, zarr_format, self.old_shape, shape, lease=lease)
+            metadata = grow(self.node, zarr_format, self.old_shape, shape, lease=lease)
         return Array(store, self.path, metadata, "r+")
 
 
@@ -122,7 +127,7 @@ class Rewrite:
         if not NodePath(target.view, target.path).has_document():
             return False
         metadata = target.metadata
-        stored = stored_metadata(target.view, target.path, metadata.zarr_format)
+        stored = NodePath(target.view, target.path).stored_metadata(metadata.zarr_format)
         is_ours = self.journal.nodes[below] == "written"
         if not is_ours or stored is None or detect.render(stored) != detect.render(metadata):
             raise exists_error(NodePath(target.view, target.path))
@@ -205,9 +210,9 @@ def rewriting(
     It is an error if there is an array already. The groups are written first, the arrays in the
     block; then the record of the rewrite is erased.
     """
-    with lock_node(store, path, "rewrite"), store.batch():
+    with NodePath(store, path).lock("rewrite"), store.batch():
         arrays = {below: m for below, m in nodes.items() if isinstance(m, ArrayMetadata)}
-        journal, root = Journal(store, key_prefix(path), plan, nodes), arrays.pop("", None)
+        journal, root = Journal(NodePath(store, path), plan, nodes), arrays.pop("", None)
         begun, view = check_begun(store, path, nodes[""], overwrite=overwrite)
         is_taken = begun and root is not None and NodePath(view, path).has_document()
         restart |= overwrite and is_taken
@@ -241,19 +246,19 @@ def _growing(
     target: Destination, plan: str, *, overwrite: bool, restart: bool
 ) -> Iterator[Rewrite]:
     """Begin to append to an array, or go on with an earlier run of the same plan."""
-    store, path = target.store, target.path
-    with shape_lock(store, path) as lease, store.batch():
-        journal = Journal(store, key_prefix(path), plan)
+    node = target.node
+    with shape_lock(node) as lease, node.store.batch():
+        journal = Journal(node, plan)
         resumed = journal.resume(overwrite=overwrite, restart=restart)
-        stored = stored_metadata(store, path, target.metadata.zarr_format)
+        stored = node.stored_metadata(target.metadata.zarr_format)
         metadata = check_shape(stored, (target.old_shape,), target.location)
         if resumed:
-            store.tidy(key_prefix(path), recursive=True)
+            node.store.tidy(node.prefix, recursive=True)
         else:
             journal.erase()
             journal.store()
-        guard = AppendGuard(store, path, metadata.zarr_format, metadata.shape, lease)
-        with Rewrite(store, path, journal, resumed, guard).running() as rewrite:
+        guard = AppendGuard(node, metadata.zarr_format, metadata.shape, lease)
+        with Rewrite(*node, journal, resumed, guard).running() as rewrite:
             yield rewrite
 
 
@@ -265,7 +270,7 @@ def check_begun(
     Otherwise the node must not exist, except with `overwrite`.
     """
     known = store if is_draft_node(store, metadata) else prefetched(store, path)
-    begun = is_begun(known, key_prefix(path))
+    begun = is_begun(NodePath(known, path))
     view = check_creation(known, path, metadata, overwrite=overwrite or begun)
     return begun, store if view is known else view
 

@@ -13,7 +13,6 @@ from zarrdask.execution.executor import workers
 from zarrdask.hierarchy.create import at_once, check_members, write_consolidated
 from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.hierarchy.path import join_path, node_location
-from zarrdask.hierarchy.resize import lock_node
 from zarrdask.indexing.selection import whole_region
 from zarrdask.metadata.consolidated import CONSOLIDATED_FORMATS
 from zarrdask.metadata.convert import convert_group
@@ -132,7 +131,7 @@ class GroupPlan(Report):
                 first = 0
                 for path, plan in self.arrays.items():
                     target = plan.target
-                    with lock_node(target.store, target.path, "rewrite"):
+                    with target.node.lock("rewrite"):
                         if not rewrite.has_written(path, target):
                             plan.run(rewrite, path, first, on, progress)
                     first += plan.stages

@@ -96,7 +96,7 @@ class RechunkOptions:
     def temp_of(self, store: Store, path: str) -> KeyPrefix:
         """Return the store and the key prefix for the temporary objects of an array."""
         if self.temp is None:
-            parent, prefix = beside(store, key_prefix(path))
+            parent, prefix = beside(NodePath(store, path))
             return parent.beside(f"{prefix}packed/")
         temp_store, temp_path = self.temp
         # Several plans may use the same place at a time.

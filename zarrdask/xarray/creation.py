@@ -12,8 +12,8 @@ from zarrdask.hierarchy.create import (
     create_node,
     prefetched,
 )
+from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.hierarchy.path import join_path
-from zarrdask.hierarchy.resize import stored_metadata
 from zarrdask.metadata.model import Metadata
 from zarrdask.storage.base import Store
 from zarrdask.storage.v3_draft import DraftStore
@@ -91,5 +91,5 @@ class NewNodes:
         try:
             create_node(seen, path, metadata, overwrite=False)
         except NodeExistsError:
-            if stored_metadata(self.store, path, metadata.zarr_format) != metadata:
+            if NodePath(self.store, path).stored_metadata(metadata.zarr_format) != metadata:
                 raise

@@ -17,7 +17,7 @@ from zarrdask.hierarchy.draft import is_draft
 from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.hierarchy.path import join_path, key_prefix, node_location
 from zarrdask.hierarchy.replace import Stage, can_stage
-from zarrdask.hierarchy.resize import check_shape, lock_node
+from zarrdask.hierarchy.resize import check_shape
 from zarrdask.metadata import detect
 from zarrdask.metadata.model import GroupMetadata
 from zarrdask.runtime.locks import location_of
@@ -60,16 +60,16 @@ class Destination:
         if not self.options.may_create:
             yield
             return
-        dim = self.options.append_dim
+        node, dim = NodePath(self.store, self.path), self.options.append_dim
         names = sorted(str(name) for name, v in dataset.variables.items() if dim in v.dims)
         with ExitStack() as stack:
             if self.options.mode == "w":
                 # What is replaced is erased, with a lease that it would have.
-                stack.enter_context(lock_node(self.store, self.path, "shape"))
+                stack.enter_context(node.lock("shape"))
             else:
-                stack.enter_context(shape_lock(self.store, self.path))
+                stack.enter_context(shape_lock(node))
             for name in names if len(names) <= _MAX_LOCKS else ():
-                stack.enter_context(lock_node(self.store, join_path(self.path, name), "shape"))
+                stack.enter_context(node.join(name).lock("shape"))
             yield
 
     def check(self) -> None:

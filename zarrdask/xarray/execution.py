@@ -111,7 +111,7 @@ def consolidate(
 
 def _grow(store: Store, variable: VariableWrite) -> None:
     array, old = variable.array, variable.old_shape or ()
-    grow(store, array.path, array.zarr_format, old, array.shape, is_member=True)
+    grow(array.node_path.via(store), array.zarr_format, old, array.shape, is_member=True)
 
 
 # --------------------------------------------------------------------------------------------
@@ -179,7 +179,7 @@ def roll_back(writes: Sequence[GroupWrite], new: NewNodes, *, late: bool) -> str
         for variable in write.appends:
             array, old = variable.array, variable.old_shape or ()
             try:
-                states.add(roll_back_append(array.store, array.path, array.stored, old))
+                states.add(roll_back_append(array.node_path, array.stored, old))
             except (ZarrdaskError, OSError) as error:
                 states.add(f"cleaning up failed, too: {error}")
     if new.includes_first:

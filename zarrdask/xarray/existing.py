@@ -117,7 +117,7 @@ class StoredDataset:
             shape = (*array.shape[:axis], length, *array.shape[axis + 1 :])
             trim(array.stored, shape)
             # Consolidated metadata, if there are any, still have the shapes before the append.
-            grow(array.store, array.path, array.zarr_format, array.shape, shape, is_member=True)
+            grow(array.node_path, array.zarr_format, array.shape, shape, is_member=True)
         warn_compliance(
             f"{self.group.location}: an append along {dim!r} was interrupted; {len(longer)} "
             f"variables that were longer than the dataset have its length {length} again"
