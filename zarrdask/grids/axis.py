@@ -170,6 +170,8 @@ class Even(Axis):
 
             0 1 2|3 4 5|6      chunk 3, pick 2:7:2 -> 2 of chunk 0, 4 of 1, 6 of 2
 
+        Examples
+        --------
         >>> [(p.chunk, p.inside, p.outside) for p in Even(7, 3).parts(slice(2, 4, 1))]
         [(0, slice(2, 3, 1), slice(0, 1, 1)), (1, slice(0, 1, 1), slice(1, 2, 1))]
         """
@@ -273,6 +275,8 @@ class Uneven(Axis):
     def parts(self, pick: slice | np.ndarray) -> list[ChunkPart]:
         """Split a pick (as in `Selection`) at the boundaries of the chunks.
 
+        Examples
+        --------
         >>> [(p.chunk, p.inside) for p in axis_of(6, (1, 3, 2)).parts(slice(2, 6, 1))]
         [(1, slice(1, 3, 1)), (2, slice(0, 2, 1))]
         """
