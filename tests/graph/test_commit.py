@@ -465,7 +465,7 @@ def test_an_array_that_is_read_before_a_block_fails_is_left(tmp_path):
 def test_units_of_an_array_that_is_there_are_old_or_new(place):
     zarrdask.to_zarr(da.from_array(OLD, chunks=4), place, "g/a")
     note = failed(place, region=np.s_[:11])
-    assert "each stored unit has either its old or its new content" in note
+    assert "each stored chunk or shard has either its old or its new content" in note
     found = read(place)
     assert (np.abs(found) == OLD).all()
 

@@ -49,7 +49,7 @@ def as_data(node: Array | Group, sizes: tuple[int, int] | None = None) -> dict[s
     ----------
     node : Array or Group
     sizes : (int, int), optional
-        For an array: the number of stored units (chunks, or shards) and their bytes.
+        For an array: the number of stored chunks or shards and their bytes.
     """
     place = node.node_path.location
     common = {"zarr_format": node.zarr_format, "attributes": dict(node.attrs)}

@@ -20,7 +20,7 @@ from zarrdask.verification.verify import verify
 # Earlier releases compared two nodes here.
 @click.argument("other", required=False, metavar="")
 @click.option("--strict", is_flag=True, help="Also fail for metadata that break a rule.")
-@click.option("--every", is_flag=True, help="Also list missing and fill-only units.")
+@click.option("--every", is_flag=True, help="Also list missing and fill-only chunks or shards.")
 @options.long_work
 def command(place: Place, other: str | None, *, as_json: bool, **arguments: Any) -> int:
     """Check that everything stored at URL can be read.

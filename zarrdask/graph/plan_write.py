@@ -27,7 +27,7 @@ def plan_write(
     grid: GridLike = "regular",
     **create_kwargs: Any,
 ) -> WritePlan:
-    """Plan a write by `to_zarr`: which task would write which stored unit, and why.
+    """Plan a write by `to_zarr`: which task would write which chunk or shard, and why.
 
     Nothing is written, and no chunk is read. The plan prints as text; a notebook and its method
     `svg` show a drawing.

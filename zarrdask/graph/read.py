@@ -83,9 +83,9 @@ def from_zarr(
     storage_options : dict, optional
         Options for fsspec, if `url` is a URL.
     chunks : "auto", "stored", or chunks in any form that Dask accepts, default "auto"
-        The blocks of the Dask array. ``"auto"``: whole stored units (chunks or shards), joined
+        The blocks of the Dask array. ``"auto"``: whole chunks or shards, joined
         until a block reaches ``zarrdask.block-size`` (16 MiB), or four times that in a store with
-        latency. ``"stored"``: one unit per block. The keys of a dict are axes or names of
+        latency. ``"stored"``: one chunk or shard per block. The keys of a dict are axes or names of
         dimensions.
     name : str, optional
         The name of the Dask array. The default is derived from the location, the metadata and, if
@@ -94,9 +94,9 @@ def from_zarr(
         The part of the array to return; the rest is not part of the graph. The keys of a dict are
         names of dimensions. Slices are clipped to the array, as in NumPy, with a warning.
     skip_missing : bool, default False
-        Whether to list the stored units now, and to use one constant, without memory of its own
-        and read-only, for all blocks that have none of them. What is computed from such blocks
-        alone is computed once. See the notes.
+        Whether to list the stored chunks or shards now, and to use one constant, without memory of
+        its own and read-only, for all blocks that have none of them. What is computed from such
+        blocks alone is computed once. See the notes.
     inline_array : bool, default True
         Accepted for compatibility. The array is part of each task if it is small when pickled.
     zarr_format : {2, 3, "v3-draft", "v3-draft-protocol"}, optional
@@ -126,7 +126,7 @@ def from_zarr(
     Where many small blocks are reduced, or merged to larger ones, one task reads several of them:
     up to ``zarrdask.bundle-blocks`` blocks, of ``zarrdask.bundle-size`` bytes together.
 
-    With ``skip_missing=True``, the result is that of the stored units at the time of the call. All
+    With ``skip_missing=True``, the result is that of what is stored at the time of the call. All
     equal tasks on missing blocks become one, so functions are called once for all missing blocks
     of a shape, and must not depend on anything but their arguments.
 

@@ -141,7 +141,7 @@ class NewArray(WriteTarget):
     def abort(self) -> str:
         """Describe what the target holds now."""
         erased = "the previous content was erased; " if self.existed else ""
-        return f"{erased}units of the new array that were not written read as its fill value"
+        return f"{erased}chunks or shards that were not written read as the fill value"
 
 
 @dataclass(frozen=True)
@@ -225,7 +225,7 @@ class ExistingRegion(WriteTarget):
 
     def abort(self) -> str:
         """Describe what the target holds now."""
-        return "each stored unit has either its old or its new content"
+        return "each stored chunk or shard has either its old or its new content"
 
 
 def find_target(

@@ -65,7 +65,7 @@ def to_zarr(
         old one. Other stores erase the old one first.
     region : tuple of slice, or dict of names to slices, optional
         The region of an existing array to write to, within its shape. The keys of a dict are names
-        of dimensions. Stored units (chunks or shards) that the region covers in part are read,
+        of dimensions. Chunks or shards that the region covers in part are read,
         changed and written back, by one writer at a time.
     compute : bool, default True
         Whether to write the chunks now. If false, they are written when the result is computed.
@@ -111,11 +111,11 @@ def to_zarr(
     See Also
     --------
     append : Add a Dask array at the end of a stored array.
-    plan_write : Show which task would write which stored unit.
+    plan_write : Show which task would write which chunk or shard.
 
     Notes
     -----
-    Block boundaries are first moved to boundaries of stored units, so that every stored object is
+    Block boundaries are first moved to boundaries of chunks or shards, so that each of these is
     written by exactly one task. Blocks that already lie on these boundaries are not changed.
 
     An error that is raised during the computation has a note that describes what the target holds.

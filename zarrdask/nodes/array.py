@@ -157,8 +157,8 @@ class Array(Node):
         Parameters
         ----------
         per : {"unit", "chunk"}, default "unit"
-            What an element of the result is for: a stored unit, which is a chunk, or a shard of a
-            sharded array; or always a chunk, for which the indices of all shards are read, many at
+            What an element of the result is for: a unit, which is a shard of a sharded array and
+            else a chunk; or always a chunk, for which the indices of all shards are read, many at
             a time.
 
         Returns

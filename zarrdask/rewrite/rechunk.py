@@ -102,8 +102,8 @@ def rechunk(
     Parameters
     ----------
     source : str, os.PathLike, MutableMapping, Store, Array, Group or dask.array.Array
-        The array to read; or a group, of which all arrays are rewritten. If each unit (chunk, or
-        shard) of the target lies in one block of a Dask array, the blocks are written directly;
+        The array to read; or a group, of which all arrays are rewritten. If each chunk or
+        shard of the target lies in one block of a Dask array, the blocks are written directly;
         otherwise they are stored first, and rewritten from there.
     target : str, os.PathLike, MutableMapping, Store or Group
         The place of the new array or group.

@@ -25,7 +25,7 @@ class CopiedArray(Displayed):
         chunks of shards are copied. "recoded": values are decoded and encoded. "metadata only":
         no chunk is touched.
     units : int, optional
-        How many units (chunks, or shards) were stored. None before the copy has run.
+        How many chunks or shards were stored. None before the copy has run.
     bytes_read, bytes_written : int
         The bytes that were copied: encoded, or decoded if the method is "recoded".
     notes : tuple of str
@@ -92,7 +92,7 @@ class CopyReport(Report):
 
     @property
     def units(self) -> int:
-        """The number of units (chunks, or shards) that were stored."""
+        """The number of chunks or shards that were stored."""
         return sum(array.units or 0 for array in self.arrays)
 
     @property

@@ -34,13 +34,13 @@ class ArrayReport(Displayed):
     shape : tuple of int
     dtype : str
     units : int
-        The number of units (chunks, or shards) of the grid.
+        The number of chunks or shards of the grid.
     stored, missing, fill_only : int
-        The number of units that are stored, that are not, and that hold only the fill value.
+        How many of them are stored, are not, and hold only the fill value.
     chunks : int
         The number of stored chunks: in shards, those that are in the index.
     size : int
-        The encoded size of the stored units in bytes.
+        The encoded size of the stored ones in bytes.
     """
 
     path: str
@@ -55,7 +55,7 @@ class ArrayReport(Displayed):
 
     def _text(self) -> str:
         text = f"{self.path or '/'} {self.shape} {self.dtype}: "
-        text += f"{self.stored} of {self.units} units stored, {byte_size(self.size)}"
+        text += f"{self.stored} of {self.units} chunks or shards stored, {byte_size(self.size)}"
         if self.chunks != self.stored:
             text += f", {self.chunks} chunks in them"
         return text + (f", {self.fill_only} of fill values only" if self.fill_only else "")
@@ -101,7 +101,7 @@ class VerifyReport(Report):
 
     @property
     def ok(self) -> bool:
-        """Whether all metadata are valid, and every stored unit can be read."""
+        """Whether all metadata are valid, and every stored chunk or shard can be read."""
         return not self.failures
 
     @property
@@ -112,7 +112,7 @@ class VerifyReport(Report):
 
     @property
     def bad(self) -> dict[str, tuple[Index, ...]]:
-        """The indices of the units that can't be read, by the path of their array."""
+        """The indices of the chunks or shards that can't be read, by the path of their array."""
         by_array: dict[str, dict[Index, None]] = {}
         for problem in self.problems:
             if problem.kind in BAD_KINDS and problem.index is not None:
@@ -156,19 +156,19 @@ class VerifyReport(Report):
         scheduler: Any = None,
         progress: Show = False,
     ) -> "VerifyReport":
-        """Copy the units that can't be read from another array or hierarchy, and check them again.
+        """Copy what can't be read from another array or hierarchy, and check it again.
 
-        Encoded bytes are copied if both arrays store their units in the same way; otherwise the
-        values are read and encoded. Units that are bad in the other array as well stay as they
-        are. Metadata are not repaired.
+        Encoded bytes are copied if both arrays store their chunks in the same way; otherwise the
+        values are read and encoded. Those that are bad in the other array as well stay as they
+        are. Metadata is not repaired.
 
         Parameters
         ----------
         from_ : str, os.PathLike, MutableMapping, Store, Array or Group
             The array or hierarchy to copy from. Its arrays have the same paths below it.
         missing : bool, default False
-            Whether the other one also decides which units are stored: units that are missing here
-            and stored there are copied, and units that are bad here and missing there are erased.
+            Whether the other one also decides what is stored: chunks or shards that are missing
+            here and stored there are copied, and those bad here and missing there are erased.
         storage_options : dict, optional
             Options of fsspec for `from_`.
         scheduler, progress

@@ -32,9 +32,9 @@ def verify(
 ) -> VerifyReport:
     """Check that everything stored in an array or a hierarchy can be read.
 
-    All metadata are parsed, and every stored unit (chunk, or shard) is
-    read and decoded as a whole, with its checksums; of a shard, the index and every chunk. Missing
-    units are no problem: they read as the fill value.
+    All metadata is parsed, and every stored chunk or shard is read and decoded as a whole, with its
+    checksums; of a shard, the index and every chunk. Missing ones are no problem: they read as the
+    fill value.
 
     `zarrdask.compare` checks that two nodes hold the same.
 
@@ -50,7 +50,7 @@ def verify(
         Whether the check also fails for metadata that are read although they break a rule, and
         for chunks of a shard that share bytes.
     every : bool, default False
-        Whether units that are missing or hold only the fill value are listed as well.
+        Whether chunks or shards that are missing or hold only the fill value are listed as well.
     scheduler : str or distributed.Client, optional
         What the tasks run on: "threads", "processes", "sync", a client, or the address of a
         scheduler. The default is the current scheduler of Dask.
