@@ -16,6 +16,8 @@ MAX_SIZE = 2**63
 DEFAULTS: dict[str, Any] = {
     # Bytes: neighbouring chunks or shards are grouped into one Dask block up to this size.
     "block-size": 16 * 2**20,
+    # Whether small blocks are fused to larger tasks, and equal tasks on missing blocks to one.
+    "fuse": True,
     # Bytes, and a number: a task writes several small blocks, up to these limits; 0 turns it off.
     "bundle-size": 16 * 2**20,
     "bundle-blocks": 256,

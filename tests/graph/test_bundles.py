@@ -127,7 +127,10 @@ def test_settings_bound_bundles_and_switch_them_off(setting):
             assert tasks_of(zarrdask.to_zarr(x, {}, compute=False))[1] == expected
 
 
-@pytest.mark.parametrize("options", [{"array_optimize": None}, {"optimization.fuse.active": False}])
+@pytest.mark.parametrize(
+    "options",
+    [{"array_optimize": None}, {"optimization.fuse.active": False}, {"zarrdask.fuse": False}],
+)
 def test_a_graph_that_dask_does_not_fuse_has_no_bundles(options):
     with dask.config.set(options):
         assert tasks_of(zarrdask.to_zarr(stored() + 1, {}, compute=False))[1] == 0

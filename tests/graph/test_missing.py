@@ -313,8 +313,12 @@ def test_the_optimisation_of_the_user_stays():
     store, values = sparse()
     x = zarrdask.from_zarr(store, skip_missing=True, chunks="stored") + 1
     assert "array_optimize" not in dask.config.config
-    for chosen in (optimize, False):
-        with dask.config.set(array_optimize=chosen):
+    for chosen in (
+        {"array_optimize": optimize},
+        {"array_optimize": False},
+        {"zarrdask.fuse": False},
+    ):
+        with dask.config.set(chosen):
             assert len(dask.optimize(x)[0].dask) >= x.npartitions
             np.testing.assert_array_equal(x, values + 1)
 

@@ -1,15 +1,19 @@
 """Arrays that read stored arrays are optimised; others cost nothing, and settings stay."""
 
+from collections import Counter
 from contextlib import contextmanager
+from decimal import Decimal
 
 import cloudpickle
 import dask
 import dask.array as da
 import numpy as np
 import pytest
+from dask.array.optimization import optimize
 from distributed import Client, LocalCluster
 
 import zarrdask
+from zarrdask.graph import limits
 from zarrdask.graph.limits import FuseLimits
 
 
@@ -70,3 +74,167 @@ def test_no_call_changes_the_settings(monkeypatch):
     zarrdask.to_zarr(x[::-1] + 1, {})
     zarrdask.to_zarr(x[:4] + 1, zarrdask.open_array(store, mode="r+"), region=np.s_[4:8])
     assert changed == []
+
+
+# ---- hostile graphs: as without the optimisation
+
+SHAPE = (8, 12)
+VALUES = np.random.default_rng(7).random(SHAPE)
+
+
+class Equal:
+    """Objects of this class are equal, whatever they hold."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __eq__(self, other):
+        return isinstance(other, Equal)
+
+    def __hash__(self):
+        return 1
+
+    def __dask_tokenize__(self):
+        return self.value
+
+
+#: Arguments that are equal but not the same.
+PAIRS = [
+    (Decimal("1.0"), Decimal("1.00")),
+    (np.timedelta64(1, "D"), np.timedelta64(24, "h")),
+    (0.0, -0.0),
+    ((0,), (False,)),
+    (Equal(1), Equal(2)),
+    ([0.0], [-0.0]),
+]
+
+
+class Functions:
+    """Functions that keep a record of their calls."""
+
+    def __init__(self):
+        self.calls = []
+
+    def told(self, block, value=None):
+        text = str(value.value if isinstance(value, Equal) else value)
+        self.calls.append(text)
+        return block + len(text) + (np.signbit(value) if isinstance(value, float) else 0)
+
+    def added(self, block, value, sign=1):
+        self.calls.append("added")
+        while not np.isscalar(value):
+            value = next(iter(value.values())) if isinstance(value, dict) else value[0]
+        return block + sign * value
+
+    def numbered(self, block, block_id):
+        self.calls.append("numbered")
+        return block * (1 + block_id[-1])
+
+    def placed(self, block, block_info):
+        self.calls.append("placed")
+        return block + block_info[0]["array-location"][0][0]
+
+    def changed(self, block):
+        self.calls.append("changed")
+        block *= 2
+        return block
+
+    def failing(self, block, block_id):
+        if block_id[0] == 2:
+            raise ZeroDivisionError(f"block {block_id[0]}")
+        return block
+
+
+def mapped(x, function, *args, **kwargs):
+    return x.map_blocks(function, *args, dtype=x.dtype, meta=np.empty((0,) * x.ndim), **kwargs)
+
+
+def equal_arguments(x, to, rng):
+    one, other = PAIRS[rng.integers(len(PAIRS))]
+    return da.concatenate([mapped(x, to.told, one), mapped(x, to.told, other)])
+
+
+#: Changes of a Dask array, given `Functions` and a random generator.
+CHANGES = {
+    "equal": equal_arguments,
+    "list": lambda x, to, _: mapped(x, to.added, [x.sum(), 1]),
+    "nested": lambda x, to, _: mapped(x, to.added, [[x.max()], 2]),
+    "dict": lambda x, to, _: mapped(x, to.added, value={"a": [x.min()]}, sign=-1),
+    "numbered": lambda x, to, _: mapped(x, to.numbered),
+    "placed": lambda x, to, _: mapped(x, to.placed),
+    "changed": lambda x, to, _: mapped(x + 1, to.changed),
+    "annotated": lambda x, to, _: annotated(x, to),
+    "told": lambda x, to, _: mapped(x, to.told),
+    "cast": lambda x, to, _: x.astype("f4").astype("f8"),
+    "merged": lambda x, to, _: x.rechunk(4),
+    "sliced": lambda x, to, _: x[1:],
+    "failing": lambda x, to, _: mapped(x, to.failing),
+}
+
+
+def annotated(x, to):
+    with dask.annotate(priority=3):
+        return mapped(x, to.told, 5)
+
+
+#: What is computed of a Dask array.
+RESULTS = {
+    "all": lambda x: x,
+    "sum": lambda x: x.sum(axis=0),
+    "max": lambda x: x.max(),
+    "argmin": lambda x: x.argmin(axis=1),
+    "delayed": lambda x: dask.delayed(np.sort)(x, axis=None),
+    "delayed sum": lambda x: dask.delayed(float)(x.sum()),
+    "nested": lambda x: dask.delayed(lambda held: held["a"][0].sum())({"a": [x]}),
+    "blocks": lambda x: dask.delayed(len)([*x.sum(axis=1).to_delayed()]),
+}
+
+
+def leaf(kind):
+    z = zarrdask.create_array({}, shape=SHAPE, dtype="f8", chunks=2, fill_value=0.5)
+    if kind == "sparse":
+        z[:3, 4:9] = VALUES[:3, 4:9]
+    else:
+        z[...] = VALUES
+    return zarrdask.from_zarr(z, chunks="stored", skip_missing=kind == "sparse")
+
+
+def outcome(seed, *, is_default):
+    """Return the results of a random computation, or the error, and the calls of functions."""
+    rng, to = np.random.default_rng(seed), Functions()
+    kind = ("stored", "sparse")[rng.integers(2)]
+    settings = {} if is_default else {"array_optimize": optimize}
+    with dask.config.set(scheduler="sync", num_workers=1, **settings):
+        x = leaf(kind)
+        names = rng.choice([*CHANGES], int(rng.integers(1, 4))).tolist()
+        for name in names:
+            x = CHANGES[name](x, to, rng)
+        chosen = rng.choice([*RESULTS], int(rng.integers(1, 4)), replace=False).tolist()
+        results = [RESULTS[name](x) for name in chosen]
+        optimizes = bool(rng.random() < 0.7)
+        case = f"seed {seed}: {kind} {names} {chosen} optimize_graph={optimizes}"
+        to.calls.clear()
+        try:
+            found = dask.compute(*results, optimize_graph=optimizes)
+        except ZeroDivisionError as error:
+            return case, repr(error), None
+    return case, found, sorted(to.calls)
+
+
+@pytest.mark.parametrize("part", range(2))
+def test_hostile_graphs_give_what_they_give_without_the_optimisation(part, monkeypatch):
+    monkeypatch.setattr(limits, "_MIN_TASKS", 3)
+    monkeypatch.setattr(limits, "_TASKS_PER_THREAD", 1)
+    for seed in range(part * 20, part * 20 + 20):
+        case, expected, calls = outcome(seed, is_default=False)
+        _, found, own = outcome(seed, is_default=True)
+        if isinstance(expected, str):
+            assert found == expected, case
+            continue
+        for one, other in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(one, other, err_msg=case)
+            assert np.asarray(one).dtype == np.asarray(other).dtype, case
+        if "stored" in case:
+            assert own == calls, case
+        else:
+            assert not Counter(own) - Counter(calls), case

@@ -206,6 +206,7 @@ def test_what_else_is_needed_has_tasks_of_its_own():
         {"zarrdask.bundle-blocks": 1},
         {"array_optimize": optimize},
         {"optimization.fuse.active": False},
+        {"zarrdask.fuse": False},
     ],
 )
 def test_settings_that_switch_bundles_off(options):

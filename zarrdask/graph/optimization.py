@@ -21,6 +21,7 @@ from dask.blockwise import Blockwise, optimize_blockwise
 from dask.core import flatten
 from dask.highlevelgraph import HighLevelGraph
 
+from zarrdask import config
 from zarrdask.execution.expressions import EXPRESSIONS
 from zarrdask.execution.handle import source_of
 from zarrdask.graph.limits import UNFUSED, FuseLimits
@@ -29,9 +30,10 @@ from zarrdask.graph.trees import find_chains, joined, with_branches
 
 
 def is_optimized() -> bool:
-    """Whether Dask optimises the graphs of arrays in its usual way."""
-    is_fused = dask.config.get("optimization.fuse.active", None) is not False
-    return is_fused and "array_optimize" not in dask.config.config
+    """Whether graphs are changed here: as set, and as Dask optimises arrays in its usual way."""
+    if "array_optimize" in dask.config.config or not config.get("fuse"):
+        return False
+    return dask.config.get("optimization.fuse.active", None) is not False
 
 
 @dataclass(frozen=True)
