@@ -1,7 +1,7 @@
 """Extension definitions of v3 (core 3.1, ZEP 9): a name, its configuration, must_understand."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property
@@ -157,13 +157,23 @@ class Registry(Generic[T]):
         ``module:attribute`` by name; the module is imported at the first use. The attribute is the
         implementation, or a mapping that has it under the name. A name that ends with ``*`` stands
         for all names with a number in its place.
+    provider : callable, optional
+        Returns how to get an unknown name, for errors, or None; then errors suggest similar names.
     """
 
-    def __init__(self, what: str, key: str, group: str, built_in: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        what: str,
+        key: str,
+        group: str,
+        built_in: Mapping[str, str],
+        provider: Callable[[str], str | None] = lambda _: None,
+    ) -> None:
         self.what = what
         self.key = key
         self.group = group
         self._built_in = built_in
+        self._provider = provider
         #: Those that the program registered, and the built-in ones that were used.
         self._registered: dict[str, T] = {}
 
@@ -218,7 +228,8 @@ class Registry(Generic[T]):
     def unknown(self, name: Any) -> UnsupportedError:
         """Return the error for an unknown name, which suggests similar names."""
         names = self.names()
-        expected = ", ".join(get_close_matches(str(name), names) or names) or None
+        similar = ", ".join(get_close_matches(str(name), names) or names) or None
+        expected = self._provider(str(name)) or similar
         return UnsupportedError(f"unknown {self.what}", key=self.key, found=name, expected=expected)
 
     def names(self) -> list[str]:

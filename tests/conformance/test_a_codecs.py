@@ -507,6 +507,14 @@ def test_a66_an_unknown_codec_is_named_at_open(member, name):
     assert caught.value.found == name
 
 
+@for_each(
+    ("name", "package"), [("imagecodecs_jpegxl", "imagecodecs-numcodecs"), ("grib", "kerchunk")]
+)
+def test_a66_the_package_of_an_unknown_codec_is_named(name, package):
+    with pytest.raises(zarrdask.errors.UnsupportedError, match=package):
+        opened(b"", shape=(1,), compressor={"id": name})
+
+
 @pytest.mark.parametrize("name", ["zfpy", "pcodec"])
 def test_a66_an_optional_codec_that_is_not_installed_is_named(name, monkeypatch):
     monkeypatch.delitem(numcodecs.registry.codec_registry, name, raising=False)

@@ -8,6 +8,7 @@ import numpy as np
 from zarrdask.codecs.aliases import OLD_NAMES, renamed, with_axes
 from zarrdask.codecs.array_to_bytes.bytes import BytesCodec
 from zarrdask.codecs.base import Buffer, ChunkSpec, Codec, Configurable, Json, Kind, check_count
+from zarrdask.codecs.providers import of_zarr_python
 from zarrdask.compliance import report_deviation
 from zarrdask.errors import UnsupportedError, instance_of
 from zarrdask.extension import Definition, Registry, parse_definition
@@ -52,6 +53,7 @@ CODECS: Registry[type[Configurable]] = Registry(
         "zfp": f"{_HERE}.array_to_bytes.zfp:ZfpCodec",
         "zstd": f"{_HERE}.bytes_to_bytes.zstd:ZstdCodec",
     },
+    of_zarr_python,
 )
 
 

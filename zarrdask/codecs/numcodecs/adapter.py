@@ -21,6 +21,7 @@ from zarrdask.codecs.base import (
     refused,
 )
 from zarrdask.codecs.numcodecs.bounded import BOUNDED
+from zarrdask.codecs.providers import of_numcodecs
 from zarrdask.codecs.streams import too_long
 from zarrdask.dtypes.numpy_type import check_divisors
 from zarrdask.errors import ChecksumError, CodecError, MetadataError, UnsupportedError
@@ -78,7 +79,10 @@ def _make(config: str) -> "NumcodecsCodec":
                 found=members,
             ) from error
         raise UnsupportedError(
-            "unknown codec, or its package is not installed", key="codec", found=members["id"]
+            "unknown codec, or its package is not installed",
+            key="codec",
+            found=members["id"],
+            expected=of_numcodecs(members["id"]),
         ) from error
 
 
