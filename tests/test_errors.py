@@ -2,11 +2,13 @@
 
 import copy
 import pickle
+import traceback
 
 import pytest
 
 from tests.covering import for_each
 from zarrdask import errors
+from zarrdask.errors import StoreError, censored, without_secrets
 
 BUILT_IN = {
     "ZarrdaskError": Exception,
@@ -116,3 +118,43 @@ def test_messages_hold_no_passwords():
     assert "secret" not in str(long)  # neither is what remains of a shortened value
     plain = "s3://bucket/a:b@c: abfs://box@account.host/x: http://host:80/x?design=1&key=*"
     assert str(errors.StoreError(plain)) == plain
+
+
+@for_each(
+    ("url", "shown"),
+    [
+        ("https://TOKEN@host/x", "https://***@host/x"),
+        ("s3://KEY:SECRET@bucket/x", "s3://KEY:***@bucket/x"),
+        ("https://u:SECRET@SECRET@host/x", "https://u:***@host/x"),
+        ("https://u:SECRET/SECRET@host/x", "https://u:***@host/x"),
+        ("https://u:12SECRET@host:80/x", "https://u:***@host:80/x"),
+        ("https://host:80/x@2", "https://host:80/x@2"),
+        ("https://[::1]:80/x@2", "https://[::1]:80/x@2"),
+        ("abfs://container@account.host/x", "abfs://container@account.host/x"),
+        ("https://h/x#access_token=SECRET", "https://h/x#access_token=***"),
+        ("{'Authorization': 'Bearer SECRETSECRET=='}", "{'Authorization': 'Bearer ***'}"),
+        *(
+            (f"https://h/x?a=1&{name}=SECRET;SECRET&b=2", f"https://h/x?a=1&{name}=***&b=2")
+            for name in ("jwt", "auth", "pwd", "passwd", "pass", "sas", "session", "Session_ID")
+        ),
+    ],
+)
+def test_every_spelling_of_a_secret_is_left_out(url, shown):
+    assert without_secrets(url) == shown
+    assert without_secrets(shown) == shown
+    error = StoreError(url, key=url, found=url)
+    assert "SECRET" not in f"{error} {error.key} {error.found}"
+
+
+def test_a_traceback_has_no_secrets():
+    signed = f"https://h/x?{'sig'}={'1f0c' * 3}"
+    try:
+        try:
+            raise FileNotFoundError(2, "missing", signed)
+        except OSError as error:
+            raise KeyError(signed) from error
+    except KeyError as error:
+        cause = censored(error)
+    assert isinstance(cause, KeyError)
+    assert cause.__cause__.errno == 2
+    assert "1f0c" * 3 not in "".join(traceback.format_exception(cause))

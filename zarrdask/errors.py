@@ -20,13 +20,19 @@ MAX_VALUE_LENGTH = 200
 #: The maximum number of characters of the other parts, which may contain names from documents.
 MAX_PART_LENGTH = 1000
 
-_PASSWORD = re.compile(r"(://[^/\s:@]*:)[^/\s@]+@")
+#: A password in a URL, which may contain any character if it is not encoded; not a port.
+_PASSWORD = re.compile(r"(://[^/\s:@?#\[]*:)(?!\d+(?:[/?#\s'\"]|$))[^\s'\"<>]*@")
+#: A token in the place of a user. Azure's URLs have the name of a container there.
+_TOKEN = re.compile(r"(?<!abfs)(?<!abfss)(?<!az)(://)(?!\*)[^/\s:@?#'\"]+@")
 #: Parameters of URLs that give access: those of signed URLs of S3, Google and Azure (``sig``), and
-#: tokens, keys and passwords by the names that servers usually give them.
+#: tokens, keys, sessions and passwords by the names that servers usually give them.
 _SECRET = re.compile(
-    r"([?&;][\w.-]*(?:signature|credential|token|secret|password|key(?:id)?|\bsig)=)(?!\*)[^&;#\s'\"]+",
+    r"([?&;#][\w.%-]*(?:signature|sig|hmac|policy|credentials?|token|jwt|secret|password|passwd"
+    r"|passphrase|pass|pwd|key(?:id)?|auth|authorization|bearer|sas|session(?:[_-]?id)?|sid|otp)=)"
+    r"(?!\*)[^&#\s'\"]+",
     re.IGNORECASE,
 )
+_HEADER = re.compile(r"\b(Bearer|Basic) (?!\*)[\w.~+/-]{8,}=*", re.IGNORECASE)
 
 
 def without_secrets(text: str) -> str:
@@ -39,7 +45,46 @@ def without_secrets(text: str) -> str:
     >>> without_secrets("https://host/x.zip?versionId=3&X-Amz-Signature=1f0c")
     'https://host/x.zip?versionId=3&X-Amz-Signature=***'
     """
-    return _SECRET.sub(r"\1***", _PASSWORD.sub(r"\1***@", text))
+    for pattern, shown in (
+        (_PASSWORD, r"\1***@"),
+        (_TOKEN, r"\1***@"),
+        (_SECRET, r"\1***"),
+        (_HEADER, r"\1 ***"),
+    ):
+        text = pattern.sub(shown, text)
+    return text
+
+
+def censored(error: BaseException) -> BaseException:
+    """Return an error of the same type in whose text, and in those of its causes, secrets are out.
+
+    Packages put whole signed URLs in their messages, which a traceback shows.
+    """
+    chain = [error]
+    while (below := _cause(chain[-1])) is not None and below not in chain:
+        chain.append(below)
+    shown = [_without_secrets(each) for each in chain]
+    for above, old, new in zip(shown, chain[1:], shown[1:], strict=False):
+        if new is not old:
+            above.__cause__ = new
+    return shown[0]
+
+
+def _cause(error: BaseException) -> BaseException | None:
+    """Return the error that a traceback shows as the cause of another one."""
+    return error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+
+
+def _without_secrets(error: BaseException) -> BaseException:
+    text, kind = str(error), type(error)
+    shown = without_secrets(text)
+    if shown == text:
+        return error
+    members = {"__module__": kind.__module__, "__str__": lambda _: shown}
+    stand_in: BaseException = kind.__new__(type(kind.__name__, (kind,), members), *error.args)
+    vars(stand_in).update(vars(error))
+    stand_in.__cause__ = _cause(error)
+    return stand_in.with_traceback(error.__traceback__)
 
 
 def shorten(text: str, length: int) -> str:
@@ -111,8 +156,8 @@ class ZarrdaskError(Exception):
     ) -> None:
         self.message = without_secrets(message)
         super().__init__(self.message)
-        self.key = key
-        self.found = found
+        self.key = key if key is None else without_secrets(key)
+        self.found = without_secrets(found) if isinstance(found, str) else found
         self.expected = expected
 
     def __str__(self) -> str:

@@ -23,6 +23,7 @@ import pytest
 
 import zarrdask
 from tests.covering import for_each
+from zarrdask.storage.fsspec_options import not_an_option
 from zarrdask.storage.resolve import resolve
 
 VALUES = np.arange(13 * 20, dtype="f4").reshape(13, 20)
@@ -632,3 +633,13 @@ class TestChains:
     def test_a_zip_file_in_memory(self, memory, archive):
         fsspec.filesystem("memory").pipe_file(f"{memory}/x.zip", archive.read_bytes())
         check(f"zip://sub::{memory}/x.zip", "v3")
+
+
+def test_an_option_of_the_client_is_named():
+    class Bucket(fsspec.AbstractFileSystem):
+        def __init__(self, client_kwargs=None, cache_regions=False):
+            super().__init__()
+
+    error = not_an_option("region", "s3://b", Bucket)
+    assert "client_kwargs={'region_name': ...}" in str(error)
+    assert "cache_regions" not in str(error)

@@ -12,7 +12,7 @@ from fsspec.asyn import sync
 from fsspec.core import url_to_fs
 from fsspec.implementations.local import LocalFileSystem
 
-from zarrdask.errors import ReadOnlyError, StoreError, without_secrets
+from zarrdask.errors import ReadOnlyError, StoreError, censored, without_secrets
 from zarrdask.storage.base import Part, Store, Tag
 from zarrdask.storage.byte_ranges import Buffer, cut
 from zarrdask.storage.capabilities import Capabilities, without
@@ -116,14 +116,18 @@ class FsspecStore(Store):
         options = with_client(url, storage_options or {})
         try:
             fs, root = url_to_fs(url, **options)
-        except Exception as error:
+        except _ERRORS as error:
             unknown = unknown_option(error, storage_options or {})
             if unknown is not None:
                 protocol = url.partition("://")[0].rpartition("::")[2]
-                raise not_an_option(unknown, url, get_filesystem_class(protocol)) from error
+                raise not_an_option(unknown, url, get_filesystem_class(protocol)) from censored(
+                    error
+                )
             extra = _EXTRAS.get(url.partition(":")[0]) if isinstance(error, ImportError) else None
             hint = f"; pip install zarrdask[{extra}]" if extra else ""
-            raise StoreError(f"this URL can't be opened: {error}{hint}", key=url) from error
+            raise StoreError(f"this URL can't be opened: {error}{hint}", key=url) from censored(
+                error
+            )
         return cls(fs, root)
 
     @property
@@ -165,8 +169,8 @@ class FsspecStore(Store):
                 # Listing a directory would fetch a file as a whole, so this only tests for a file.
                 return not self.fs.exists(self.root)
             return bool(self.fs.isdir(self.root))
-        except Exception as error:
-            raise self._failed("", error) from error
+        except _ERRORS as error:
+            raise self._failed("", error) from censored(error)
 
     def path(self, key: str) -> str:
         """Return the path of a key in the file system."""
@@ -231,22 +235,22 @@ class FsspecStore(Store):
                 self.fs.makedirs(os.path.dirname(path), exist_ok=True)
                 self.fs.pipe_file(path, data)
         except NotImplementedError as error:
-            raise ReadOnlyError("this file system can't be written", key=key) from error
-        except Exception as error:
-            raise self._failed(key, error) from error
+            raise ReadOnlyError("this file system can't be written", key=key) from censored(error)
+        except _ERRORS as error:
+            raise self._failed(key, error) from censored(error)
 
     def create(self, key: str, value: Buffer) -> bool:
         if not self.capabilities.create_exclusive:
             return super().create(key, value)
         try:
             self.fs.pipe_file(self.path(key), bytes(value), mode="create")
-        except Exception as error:
+        except _ERRORS as error:
             codes = _codes(error)
             if isinstance(error, FileExistsError) or codes & _NOT_MET:
                 return False
             if codes & _NOT_SUPPORTED:
                 return super().create(key, value)
-            raise self._failed(key, error) from error
+            raise self._failed(key, error) from censored(error)
         return True
 
     def get_tagged(self, key: str) -> tuple[Buffer | None, Tag | None]:
@@ -310,7 +314,7 @@ class FsspecStore(Store):
         except _ERRORS as error:
             codes = _codes(error)
             if codes & _NOT_SUPPORTED:
-                raise not_supported(self.url, "changed on a condition") from error
+                raise not_supported(self.url, "changed on a condition") from censored(error)
             if not codes & _NOT_MET:
                 self._check_absent(key, error)
             return False
@@ -332,7 +336,7 @@ class FsspecStore(Store):
         try:
             self.fs.rm_file(self.path(key))
         except NotImplementedError as error:
-            raise ReadOnlyError("this file system can't erase", key=key) from error
+            raise ReadOnlyError("this file system can't erase", key=key) from censored(error)
         except _ERRORS as error:
             self._check_absent(key, error)
 
@@ -350,7 +354,7 @@ class FsspecStore(Store):
             if self.fs.exists(directory):
                 self.fs.rm(directory, recursive=True)
         except NotImplementedError as error:
-            raise ReadOnlyError("this file system can't erase", key=prefix) from error
+            raise ReadOnlyError("this file system can't erase", key=prefix) from censored(error)
         except _ERRORS as error:
             self._check_absent(prefix, error)
 
@@ -364,11 +368,11 @@ class FsspecStore(Store):
             self.fs.invalidate_cache(directory)
             entries = self.fs.ls(directory, detail=True)
         except NotImplementedError as error:
-            raise not_listable(self.url, error) from error
+            raise not_listable(self.url, error) from censored(error)
         except _ERRORS as error:
             if isinstance(error, _ABSENT) and "http" in protocols(self.fs):
                 # Without an index page, the directory is not empty but can't be listed.
-                raise not_listable(self.url, error) from error
+                raise not_listable(self.url, error) from censored(error)
             self._check_absent(prefix, error)
             return [], []
         for entry in entries:
@@ -405,9 +409,9 @@ class FsspecStore(Store):
             If it says something else, or that the whole bucket is not there.
         """
         if not isinstance(error, _ABSENT):
-            raise self._failed(key, error) from error
+            raise self._failed(key, error) from censored(error)
         if _NO_BUCKET in _codes(error):
-            raise no_bucket(self.root.partition("/")[0], self.url) from error
+            raise no_bucket(self.root.partition("/")[0], self.url) from censored(error)
 
     def _failed(self, key: str, error: BaseException) -> StoreError:
         unknown = unknown_option(error, self.fs.storage_options)

@@ -14,6 +14,11 @@ from zarrdask.errors import StoreError
 
 #: Protocols of file systems that repeat requests, and have no option not to.
 _HAVE_RETRIES = {"gs", "gcs", "abfs", "az"}
+#: Options that belong to the client of S3, by the names by which users pass them.
+_OF_CLIENT = {
+    **dict.fromkeys(("region", "region_name", "aws_region", "default_region"), "region_name"),
+    "verify": "verify",
+}
 #: The setting of botocore for requests that are not repeated. botocore would add the mode.
 NO_RETRIES = {"total_max_attempts": 1, "mode": "legacy"}
 
@@ -70,7 +75,9 @@ def not_an_option(name: str, url: str, kind: type) -> StoreError:
         if each is not object and "__init__" in vars(each)
         for option in signature(vars(each)["__init__"]).parameters
     }
-    hint = did_you_mean(name, options - {"self", "args", "kwargs"})
+    nested = _OF_CLIENT.get(name) if "client_kwargs" in options else None
+    hint = f"; pass client_kwargs={{{nested!r}: ...}}" if nested else ""
+    hint = hint or did_you_mean(name, options - {"self", "args", "kwargs"})
     return StoreError(f"an unknown option in storage_options{hint}", key=url, found=name)
 
 

@@ -12,7 +12,7 @@ from itertools import count
 from typing import Any, NamedTuple, TypeVar
 
 from zarrdask import config
-from zarrdask.errors import StoreError, ZarrdaskError, without_secrets
+from zarrdask.errors import StoreError, ZarrdaskError, censored, printable, without_secrets
 from zarrdask.storage.base import Scratch, Store, Tag
 from zarrdask.storage.byte_ranges import Buffer, KeyRange, Range, Value
 from zarrdask.storage.in_flight import MAX_WRITTEN_BYTES_IN_FLIGHT, pause
@@ -258,7 +258,7 @@ class RetryingStore(WrappedStore):
                     f"an operation of the store failed: {str(error) or type(error).__name__}",
                     key=f"{self.url}/{key}",
                     found=type(error).__name__,
-                ) from error
+                ) from censored(error)
             self._is_reached = True
             return result
 
@@ -299,7 +299,7 @@ class RetryingStore(WrappedStore):
         level = logging.WARNING if retries >= _QUIET_RETRIES else logging.INFO
         place = without_secrets(f"{self.url}/{key}")
         reason = without_secrets(str(error)).removeprefix(f"{place}: ")
-        _LOG.log(level, "%s: retry %d after: %s", place, retries + 1, reason)
+        _LOG.log(level, "%s: retry %d after: %s", printable(place), retries + 1, printable(reason))
         return pause(seconds)
 
 
