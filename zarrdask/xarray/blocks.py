@@ -26,6 +26,7 @@ from zarrdask.plan.align import Chunks, auto_block
 from zarrdask.xarray.conventions import StoredLength, StoredLengths
 from zarrdask.xarray.lazy import LazyArray
 from zarrdask.xarray.private import DecodedRegion
+from zarrdask.xarray.version import check_version
 
 Functions = tuple[Callable[[np.ndarray], np.ndarray], ...]
 
@@ -113,7 +114,7 @@ def stored_array(region: DecodedRegion, chunks: Any) -> Any:
         meta = np.empty((0,) * x.ndim, region.dtype)
         return da.map_blocks(decode, x, region.functions, dtype=region.dtype, meta=meta)
     source = region_source(array, region.region)
-    decoded = DecodedSource(source, region.functions, region.dtype)
+    decoded = DecodedSource(source, region.functions, region.dtype, region.array.version)
     options: dict[str, Any] = {
         "chunks": blocks,
         "meta": np.empty((0,) * decoded.ndim, decoded.dtype),
@@ -136,14 +137,20 @@ def decode(values: np.ndarray, functions: Functions) -> np.ndarray:
 
 
 class DecodedSource:
-    """A region of a stored array after elementwise functions, which have a result of some dtype."""
+    """A region of a stored array after elementwise functions, which have a result of some dtype.
 
-    __slots__ = ("__weakref__", "dtype", "functions", "source")
+    `version` is that of the array when it was opened; see `check_version`.
+    """
 
-    def __init__(self, source: Source, functions: Functions, dtype: np.dtype[Any]) -> None:
+    __slots__ = ("__weakref__", "dtype", "functions", "source", "version")
+
+    def __init__(
+        self, source: Source, functions: Functions, dtype: np.dtype[Any], version: str
+    ) -> None:
         self.source = source
         self.functions = functions
         self.dtype = dtype
+        self.version = version
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -157,6 +164,7 @@ class DecodedSource:
 
     def __getitem__(self, index: Any) -> Any:
         selection = basic(index, self.shape)
+        check_version(self.source.handle.chunks, self.version)
         values = decode(self.source[selection.slices], self.functions)
         return values if selection.plain else values[selection.finish]
 
@@ -164,4 +172,4 @@ class DecodedSource:
         return "zarrdask.xarray", normalize_token((self.source, self.functions, self.dtype))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return DecodedSource, (self.source, self.functions, self.dtype)
+        return DecodedSource, (self.source, self.functions, self.dtype, self.version)

@@ -16,6 +16,7 @@ from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.nodes.array import Array
 from zarrdask.runtime.threads import thread_pool
 from zarrdask.xarray.private import vlen_dtype
+from zarrdask.xarray.version import check_version, opened_version
 
 #: Points are read one by one if the smallest block that holds them has this many times as many
 #: elements; a smaller block is read as a whole, and the points are taken from it.
@@ -35,18 +36,28 @@ class LazyArray(BackendArray):
         All of its values, if they are known already. They stay in this process.
     skip_missing : bool
         Whether blocks of Dask arrays that have no stored chunk are constants.
+    version : str, optional
+        The version of the array that `stored` describes; by default the present one.
     """
 
-    __slots__ = ("_array", "_values", "dtype", "shape", "skip_missing")
+    __slots__ = ("_array", "_values", "dtype", "shape", "skip_missing", "version")
 
     def __init__(
-        self, stored: Array, values: np.ndarray | None = None, *, skip_missing: bool = False
+        self,
+        stored: Array,
+        values: np.ndarray | None = None,
+        *,
+        skip_missing: bool = False,
+        version: str | None = None,
     ) -> None:
         # Not `array`: libraries that find this name evaluate it. dask-array looks for `_array`,
         # with `chunks` and `shards`, to align its blocks.
         self._array = stored
         self._values = values
         self.skip_missing = skip_missing
+        if version is None:
+            version = opened_version(stored.stored) if values is None else ""
+        self.version = version
         self.shape = stored.shape
         self.dtype = _dtype_of(stored.metadata)
 
@@ -68,6 +79,7 @@ class LazyArray(BackendArray):
         if self._values is not None:
             # At most one axis: all kinds of indices mean the same.
             return np.array(self._values[key.tuple], self._values.dtype)
+        check_version(self._array.stored, self.version)
         reader = _Reader(self._array, threads)
         if isinstance(key, indexing.VectorizedIndexer):
             points = _as_points(key.tuple, self.shape)
@@ -81,13 +93,13 @@ class LazyArray(BackendArray):
         # Imported here: reading does not need Dask.
         from zarrdask.execution.handle import Handle
 
-        return _from_handle, (Handle(self._array.stored), self.skip_missing)
+        return _from_handle, (Handle(self._array.stored), self.skip_missing, self.version)
 
 
-def _from_handle(handle: Any, skip_missing: Any) -> LazyArray:
+def _from_handle(handle: Any, skip_missing: Any, version: str) -> LazyArray:
     chunks: StoredChunks = handle.chunks
     array = Array(chunks.store, chunks.prefix.rstrip("/"), chunks.metadata)
-    return LazyArray(array, skip_missing=skip_missing)
+    return LazyArray(array, skip_missing=skip_missing, version=version)
 
 
 class _Reader(Array):

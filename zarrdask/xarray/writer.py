@@ -114,11 +114,11 @@ def to_zarr(
 
     Notes
     -----
-    A new dataset appears when it is complete: a write that fails leaves none, and is made again by
-    the same call. An append writes values first, then the shapes, those of index coordinates last,
-    then the consolidated metadata: if it is interrupted, the dataset is as it was. Of two appends
-    at the same time, one follows the other. A group in a local directory that is replaced stays
-    until the new one is complete.
+    A new dataset appears when it is complete: a write that fails leaves none, and the same call
+    replaces what it left. An append writes values first, then the shapes, those of index
+    coordinates last, then the consolidated metadata: if it is interrupted, readers that use these
+    see the dataset as it was. Of two appends at the same time, one follows the other. A group in a
+    local directory that is replaced stays until the new one is complete.
 
     Examples
     --------
