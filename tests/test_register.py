@@ -50,6 +50,8 @@ if __name__ == "__main__":
         print(found.chunks, bool((found.compute() == uuid).all()))
     z = zarrdask.open("x.zarr")
     print(z.nchunks_stored(), z.metadata.data_type.to_json(), z.metadata.codecs[-1].name)
+    zarrdask.to_zarr(da.ones(3), "scratch://y.zarr")
+    print(zarrdask.open_array("scratch://y.zarr")[...])
 """
 
 
@@ -93,11 +95,14 @@ def test_an_installed_package_extends_everything_by_name(tmp_path):
     install(site)
     (tmp_path / "use.py").write_text(USE)
     paths = os.pathsep.join([str(site), str(ROOT), os.environ.get("PYTHONPATH", "")])
-    printed = run(sys.executable, "use.py", folder=tmp_path, PYTHONPATH=paths).splitlines()
+    variables = {"PYTHONPATH": paths, "TMPDIR": str(tmp_path)}
+    printed = run(sys.executable, "use.py", folder=tmp_path, **variables).splitlines()
     assert printed == [
         "((2, 4, 8, 6),) True",
         "4 https://example.com/zarr/uuid example.invert",
+        "[1. 1. 1.]",
     ]
+    assert (tmp_path / "y.zarr" / "zarr.json").exists()
     keys = sorted(path.name for path in (tmp_path / "x.zarr").iterdir())
     assert keys == ["chunk-000", "chunk-001", "chunk-002", "chunk-003", "zarr.json"]
 

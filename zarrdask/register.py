@@ -2,9 +2,10 @@
 
 A package does the same for all who install it with entry points of the groups
 ``zarrdask.codecs``, ``zarrdask.data_types``, ``zarrdask.chunk_grids``,
-``zarrdask.chunk_key_encodings``, ``zarrdask.storage_transformers`` and ``zarrdask.extensions``;
-so do workers, which don't run the program that calls these functions. Names are raw names or
-URIs (conformance C-20, C-21), which are never fetched; any other is a `MetadataError`.
+``zarrdask.chunk_key_encodings``, ``zarrdask.storage_transformers``, ``zarrdask.extensions`` and
+``zarrdask.stores``; so do workers, which don't run the program that calls these functions. Names
+are raw names or URIs (conformance C-20, C-21), which are never fetched; any other is a
+`MetadataError`.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,6 +18,7 @@ from zarrdask.dtypes.registry import DATA_TYPES
 from zarrdask.grids.base import GRIDS, ChunkGrid
 from zarrdask.grids.keys import KEY_ENCODINGS, ChunkKeyEncoding
 from zarrdask.metadata.rules import EXTENSIONS
+from zarrdask.storage.schemes import STORES, Opener
 from zarrdask.storage.transformers import TRANSFORMERS, TransformerClass
 
 
@@ -74,3 +76,18 @@ def extension(name: str, check: Callable[[Mapping[str, Any]], None]) -> None:
         Given the configuration when a node is opened; raises if it is wrong.
     """
     EXTENSIONS.register(name, check)
+
+
+def store(name: str, open_url: Opener) -> None:
+    """Make the stores of a URL scheme, or of a suffix, known.
+
+    Parameters
+    ----------
+    name : str
+        The scheme, such as "sqlite", or a suffix that begins with a dot, such as ".db". A suffix
+        also stands for local files; a local directory of such a name is a directory all the same.
+    open_url : callable
+        Given the URL, or the absolute path of a local file, and the ``storage_options`` of the user
+        (a dict or None), it returns the `zarrdask.storage.Store`.
+    """
+    STORES.register(name, open_url)

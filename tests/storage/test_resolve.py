@@ -6,10 +6,13 @@ import pathlib
 import fsspec
 import pytest
 
+from zarrdask import register
+from zarrdask.errors import MetadataError, StoreError
 from zarrdask.storage.fsspec import FsspecStore
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import MappingStore, MemoryStore
 from zarrdask.storage.resolve import resolve
+from zarrdask.storage.schemes import STORES
 
 
 def test_a_store_is_itself():
@@ -65,3 +68,41 @@ def test_a_path_of_universal_pathlib(tmp_path, protocol):
 def test_a_file_url_keeps_all_of_its_path(tmp_path, name):
     found = resolve(f"file://{tmp_path}/{name}/x.zarr")
     assert found.url == f"{tmp_path}/{name.replace('%20', ' ')}/x.zarr"
+
+
+@pytest.fixture
+def opened(monkeypatch):
+    """Register openers for a scheme and a suffix; return what they are called with."""
+    calls, store = [], MemoryStore()
+
+    def open_url(url, storage_options):
+        calls.append((url, storage_options))
+        return store
+
+    monkeypatch.setattr(STORES, "_registered", {})
+    register.store("sqlite", open_url)
+    register.store(".db", open_url)
+    return calls
+
+
+def test_a_registered_scheme_or_suffix_is_opened_by_its_function(opened, tmp_path):
+    options = {"mode": "shared"}
+    for url in ("sqlite://a/b", "SQLITE://a.zip", "memory://a.db"):
+        assert isinstance(resolve(url, options), MemoryStore)
+        assert opened.pop() == (url, options)
+    resolve(tmp_path / "a.db")
+    assert opened.pop() == (str(tmp_path / "a.db"), None)
+    (tmp_path / "b.db").mkdir()
+    assert resolve(tmp_path / "b.db") == LocalStore(str(tmp_path / "b.db"))
+    assert not opened
+
+
+def test_a_scheme_that_is_not_registered_is_one_of_fsspec(opened):
+    assert isinstance(resolve("memory://a"), FsspecStore)
+    with pytest.raises(StoreError, match="sqlight"):
+        resolve("sqlight://a")
+
+
+def test_the_name_of_a_scheme_is_checked():
+    with pytest.raises(MetadataError, match="lower-case"):
+        register.store("Sqlite", LocalStore)

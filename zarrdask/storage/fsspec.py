@@ -472,3 +472,8 @@ def _trimmed(value: bytes, start: int, end: int | None) -> bytes:
     if start < 0:
         return value[start:]
     return value if end is None or len(value) <= end - start else value[start:end]
+
+
+def open_url(url: str, storage_options: dict[str, Any] | None) -> Store:
+    """Return the store at any URL of fsspec, also a chain."""
+    return FsspecStore.from_url(url, storage_options)

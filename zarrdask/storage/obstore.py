@@ -414,8 +414,10 @@ class ObstoreStore(Store):
         return hash((self._kind, self.url))
 
 
-def adapt_object(store: Any) -> Store:
+def adapt_object(store: Any) -> Store | None:
     """Return the store for an object of obstore; a local directory is read without obstore."""
+    if not any(kind.__module__ == "obstore.store" for kind in type(store).__mro__):
+        return None
     if _kind(store) == "LocalStore":
         return LocalStore(str(store.prefix or "/"))
     return ObstoreStore(store)

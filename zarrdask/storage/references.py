@@ -271,9 +271,14 @@ def open_references(options: Mapping[str, Any]) -> ReferenceStore:
     return _read((url, options.get("target_options")), {**how, "url": url})
 
 
-def open_chained(document: str, storage_options: Mapping[str, Any]) -> ReferenceStore:
-    """Return the store for ``reference::URL``; its options may be by protocol, as for fsspec."""
-    options = {**storage_options}
+def open_url(url: str, storage_options: Mapping[str, Any] | None) -> ReferenceStore:
+    """Return the store for ``reference://``, or for ``reference::URL``.
+
+    The options of a chain may be by protocol, as for fsspec.
+    """
+    document, options = url.partition("::")[2], {**(storage_options or {})}
+    if not document:
+        return open_references(options)
     protocol = document.partition("://")[0] if "://" in document else "file"
     target = options.pop(protocol, None)
     options |= options.pop("reference", {})

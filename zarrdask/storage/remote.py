@@ -9,7 +9,7 @@ from zarrdask.storage.base import Store
 
 #: What the setting ``zarrdask.remote`` may be, and the schemes for which it chooses.
 _REMOTE = ("fsspec", "obstore")
-_CHOSEN = ("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "http", "https")
+REMOTE_SCHEMES = ("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "http", "https")
 
 
 def open_remote(url: str, storage_options: dict[str, Any] | None) -> Store:
@@ -22,18 +22,8 @@ def open_remote(url: str, storage_options: dict[str, Any] | None) -> Store:
     MetadataError
         If the setting ``zarrdask.remote`` names no package.
     """
-    if _remote_package(url) == "obstore":
-        return _obstore(url, storage_options)
-    # Imported on demand: opening a local array takes less time than importing fsspec.
-    module = import_module("zarrdask.storage.fsspec")
-    return module.FsspecStore.from_url(url, storage_options)  # type: ignore[no-any-return]
-
-
-def _remote_package(url: str) -> str:
-    """Return the package that opens a URL, of the two that may."""
-    if url.partition("://")[0] not in _CHOSEN:
-        return "fsspec"
-    package: str = config.get("remote")
+    is_chosen = url.partition("://")[0] in REMOTE_SCHEMES
+    package: str = config.get("remote") if is_chosen else "fsspec"
     if package not in _REMOTE:
         raise MetadataError(
             "no package for remote stores has this name",
@@ -41,7 +31,11 @@ def _remote_package(url: str) -> str:
             found=package,
             expected=" or ".join(map(repr, _REMOTE)),
         )
-    return package
+    if package == "obstore":
+        return _obstore(url, storage_options)
+    # Imported on demand: a process may use obstore only.
+    module = import_module("zarrdask.storage.fsspec")
+    return module.open_url(url, storage_options)  # type: ignore[no-any-return]
 
 
 def _obstore(url: str, storage_options: dict[str, Any] | None) -> Store:

@@ -1,6 +1,7 @@
 """Find the store for a URL, a path, a mapping or a store."""
 
 import os
+import re
 from collections.abc import MutableMapping
 from importlib import import_module
 from typing import Any
@@ -8,19 +9,25 @@ from urllib.parse import unquote
 
 from zarrdask.errors import StoreError
 from zarrdask.storage.base import Store
-from zarrdask.storage.icechunk import IcechunkStore
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import MappingStore, MemoryStore
 from zarrdask.storage.open_file import check_file_name
-from zarrdask.storage.remote import open_remote
+from zarrdask.storage.remote import REMOTE_SCHEMES
+from zarrdask.storage.schemes import STORES
 from zarrdask.storage.system import path_of_url
-from zarrdask.storage.zarr_python import ZarrPythonStore, is_zarr_object
 
 _LOCAL = ("file://", "local://")
-
-_ZIP, _ZIP_SCHEME = ".zip", "zip://"
-#: The first link of a chain, or the whole URL: the document is in the options, or follows.
-_REFERENCE = ("reference", "reference://")
+#: The suffixes of paths that are directories as a rule.
+_DIRECTORIES = ("", ".zarr")
+_SUFFIX = re.compile(r"\.[a-z0-9_-]+$")
+#: The functions that return the store for an object of a package, or None. The package need not be
+#: installed: the user who passes such an object has imported it.
+_ADAPTERS = {
+    "fsspec": "zarrdask.storage.fsspec_objects:adapt_mapping",
+    "obstore": "zarrdask.storage.obstore:adapt_object",
+    "upath": "zarrdask.storage.fsspec_objects:adapt_path",
+    "zarr": "zarrdask.storage.zarr_python:adapt_store",
+}
 
 
 def resolve(url: Any, storage_options: dict[str, Any] | None = None) -> Store:
@@ -40,10 +47,10 @@ def resolve(url: Any, storage_options: dict[str, Any] | None = None) -> Store:
     StoreError
         If the argument is of another type, or the URL can't be opened.
     """
-    if not isinstance(url, str | os.PathLike):
-        return _adapted(url)
-    if not isinstance(url, str) and _is_universal_path(url):
-        return _universal(url)
+    if not isinstance(url, str):
+        store = _adapted(url)
+        if store is not None:
+            return store
     text = os.fsdecode(url)
     if not text:
         # This would be the current directory, where an unset variable of a shell is more likely.
@@ -51,7 +58,7 @@ def resolve(url: Any, storage_options: dict[str, Any] | None = None) -> Store:
     if text.startswith(_LOCAL):
         text = path_of_url(unquote(text.partition("://")[2]))
     if "://" in text or "::" in text:
-        return _remote(text, storage_options)
+        return _at_url(text, storage_options)
     if storage_options:
         raise StoreError(
             "a local path takes no storage_options; leave them out",
@@ -60,23 +67,41 @@ def resolve(url: Any, storage_options: dict[str, Any] | None = None) -> Store:
         )
     path = os.path.abspath(os.path.expanduser(text))
     check_file_name(path)
-    if path.endswith(_ZIP) and not os.path.isdir(path):
-        return _zip(path, "")
+    suffix = os.path.splitext(path)[1]
+    if suffix not in _DIRECTORIES and not os.path.isdir(path):
+        open_file = STORES.get(suffix) if _SUFFIX.match(suffix) else None
+        if open_file is not None:
+            return open_file(path, None)
     return LocalStore(path)
 
 
-def _adapted(value: Any) -> Store:
-    """Return the store that is, or is in, an object of the user."""
+def _at_url(url: str, storage_options: dict[str, Any] | None) -> Store:
+    """Return the store at a URL, by its scheme, or by its suffix; others are for fsspec."""
+    scheme = re.split("::|://", url, maxsplit=1)[0].lower()
+    suffix = None if "::" in url else _SUFFIX.search(url)
+    names = [scheme]
+    if suffix is not None and suffix[0] not in _DIRECTORIES:
+        # The remote schemes say where a file is, not what it is.
+        names.insert(0 if scheme in REMOTE_SCHEMES else 1, suffix[0])
+    open_url = next(filter(None, map(STORES.get, names)), STORES.find("fsspec"))
+    return open_url(url, storage_options)
+
+
+def _adapted(value: Any) -> Store | None:
+    """Return the store that is, or is in, an object of the user; None for a path."""
     if isinstance(value, Store):
         return value
+    for kind in type(value).__mro__:
+        adapter = _ADAPTERS.get(kind.__module__.partition(".")[0])
+        if adapter is not None:
+            module, _, name = adapter.partition(":")
+            store: Store | None = getattr(import_module(module), name)(value)
+            if store is not None:
+                return store
     if isinstance(value, MutableMapping):
-        return _mapping(value)
-    if is_zarr_object(value, "Store"):
-        return _of_zarr_python(value)
-    if _is_universal_path(value):
-        return _universal(value)
-    if _is_obstore_object(value):
-        return import_module("zarrdask.storage.obstore").adapt_object(value)  # type: ignore[no-any-return]
+        return MemoryStore(value) if isinstance(value, dict) else MappingStore(value)
+    if isinstance(value, os.PathLike):
+        return None
     if hasattr(value, "shape") and hasattr(value, "dtype"):
         raise StoreError(
             "this is an array itself, not a place where one is stored; of to_zarr and append, the "
@@ -129,115 +154,3 @@ def options_of_each(
         own if own is not None else storage_options if takes_them or not any(takes) else None
         for (_, own), takes_them in zip(places, takes, strict=True)
     ]
-
-
-def _zip(path: str, prefix: str) -> Store:
-    # Imported on demand, as all stores except directories are.
-    module = import_module("zarrdask.storage.zip.store")
-    return module.ZipStore(path, prefix)  # type: ignore[no-any-return]
-
-
-def _remote(url: str, storage_options: dict[str, Any] | None) -> Store:
-    """Return the store at a URL: a zip archive if the URL says so, or ends with ``.zip``."""
-    prefix, chained, archive = url.partition("::")
-    if prefix in _REFERENCE:
-        return _references(archive, storage_options or {})
-    if not chained and not url.endswith(_ZIP):
-        return open_remote(url, storage_options)
-    if not (chained and prefix.startswith(_ZIP_SCHEME)):
-        return _fsspec(url, storage_options, as_archive=url.endswith(_ZIP))
-    prefix = prefix.removeprefix(_ZIP_SCHEME).strip("/")
-    prefix = f"{prefix}/" if prefix else ""
-    if archive.startswith("file://") or not ("://" in archive or "::" in archive):
-        return _zip(os.path.expanduser(path_of_url(archive.removeprefix("file://"))), prefix)
-    # The options of the archive itself are not used; the others are those of its file system.
-    options = {name: value for name, value in (storage_options or {}).items() if name != "zip"}
-    return _fsspec(archive, options, as_archive=True, prefix=prefix)
-
-
-def _mapping(values: MutableMapping[str, Any]) -> Store:
-    if hasattr(values, "fs") and hasattr(values, "root"):
-        # A mapping of fsspec: its file system has more operations than the mapping.
-        return _file_system(values.fs, values.root)
-    return MemoryStore(values) if isinstance(values, dict) else MappingStore(values)
-
-
-def _of_zarr_python(value: Any) -> Store:
-    """Return a store of zarr-python as one of ours.
-
-    Directories, file systems of fsspec and objects of obstore are read by our own stores; whether
-    they may be written is then a matter of the mode in which nodes are opened.
-    """
-    if isinstance(getattr(value, "inner", None), Store):
-        return value.inner  # type: ignore[no-any-return]
-    # Not of subclasses: they may do something else.
-    kind = type(value).__name__ if type(value).__module__.startswith("zarr.") else ""
-    if kind == "LocalStore":
-        return LocalStore(str(value.root))
-    if kind == "FsspecStore":
-        return _file_system(value.fs, value.path)
-    if kind == "ObjectStore":
-        return import_module("zarrdask.storage.obstore").adapt_object(value.store)  # type: ignore[no-any-return]
-    if type(value).__module__.startswith("icechunk."):
-        return IcechunkStore(value)
-    return ZarrPythonStore(value)
-
-
-def _synchronous(fs: Any) -> Any:
-    """Return a file system of fsspec for calls from threads, not from an event loop."""
-    if hasattr(fs, "sync_fs"):  # a wrapper that makes a synchronous file system asynchronous
-        return fs.sync_fs
-    if not getattr(fs, "asynchronous", False):
-        return fs
-    options = {**fs.storage_options, "asynchronous": False}
-    options.pop("loop", None)
-    return type(fs)(*fs.storage_args, **options)
-
-
-def _is_universal_path(url: Any) -> bool:
-    """Whether this is a path of the package universal_pathlib."""
-    return any(kind.__module__.partition(".")[0] == "upath" for kind in type(url).__mro__)
-
-
-def _is_obstore_object(url: Any) -> bool:
-    """Whether this is an object store of obstore, which need not be installed."""
-    return any(kind.__module__ == "obstore.store" for kind in type(url).__mro__)
-
-
-def _universal(path: Any) -> Store:
-    if path.protocol in ("", "file", "local"):
-        return LocalStore(os.path.abspath(path.path))
-    return _file_system(path.fs, path.path)
-
-
-def _references(document: str, storage_options: dict[str, Any]) -> Store:
-    """Return the store of the references in a document that follows ``reference::``, if any."""
-    module = import_module("zarrdask.storage.references")
-    if document:
-        return module.open_chained(document, storage_options)  # type: ignore[no-any-return]
-    return module.open_references(storage_options)  # type: ignore[no-any-return]
-
-
-def _file_system(fs: Any, root: str) -> Store:
-    """Return the store for a path in a file system of fsspec that the user has made."""
-    if type(fs).__name__ == "ReferenceFileSystem" and not root.strip("/"):
-        return _references(
-            "", dict(zip(("fo",), fs.storage_args, strict=False)) | fs.storage_options
-        )
-    module = import_module("zarrdask.storage.fsspec")
-    return module.FsspecStore(_synchronous(fs), root)  # type: ignore[no-any-return]
-
-
-def _fsspec(
-    url: str,
-    storage_options: dict[str, Any] | None,
-    *,
-    as_archive: bool = False,
-    prefix: str = "",
-) -> Store:
-    # Imported on demand: opening a local array takes less time than importing fsspec.
-    store = import_module("zarrdask.storage.fsspec").FsspecStore.from_url(url, storage_options)
-    if not as_archive or (not prefix and store.is_directory()):
-        return store  # type: ignore[no-any-return]
-    module = import_module("zarrdask.storage.zip.remote")
-    return module.RemoteZipStore(store.fs, store.root, prefix)  # type: ignore[no-any-return]

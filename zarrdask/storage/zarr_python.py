@@ -5,6 +5,7 @@ zarr-python is never imported here: whoever hands over such an object has import
 
 import sys
 from collections.abc import Callable, Coroutine, Iterator
+from importlib import import_module
 from typing import Any
 
 from zarrdask.errors import ReadOnlyError, StoreError, without_secrets
@@ -13,6 +14,7 @@ from zarrdask.storage.byte_ranges import Buffer
 from zarrdask.storage.capabilities import Capabilities
 from zarrdask.storage.in_flight import in_flight
 from zarrdask.storage.keys import Names, check_prefix
+from zarrdask.storage.local import LocalStore
 
 
 def is_zarr_object(value: Any, *names: str) -> bool:
@@ -151,3 +153,31 @@ def _byte_range(start: int, length: int | None) -> Any:
 async def _collect(listing: Callable[[str], Any], prefix: str) -> list[str]:
     # Some stores need the event loop as soon as they are asked.
     return [item async for item in listing(prefix)]
+
+
+def adapt_store(value: Any) -> Store | None:
+    """Return a store of zarr-python as one of ours; None for its other objects.
+
+    Directories, file systems of fsspec and objects of obstore are read by our own stores; whether
+    they may be written is then a matter of the mode in which nodes are opened.
+    """
+    if not is_zarr_object(value, "Store"):
+        return None
+    if isinstance(getattr(value, "inner", None), Store):
+        return value.inner  # type: ignore[no-any-return]
+    # Not of subclasses: they may do something else.
+    kind = type(value).__name__ if type(value).__module__.startswith("zarr.") else ""
+    if kind == "LocalStore":
+        return LocalStore(str(value.root))
+    if kind == "FsspecStore":
+        return _of_package("fsspec_objects").adapt_file_system(value.fs, value.path)  # type: ignore[no-any-return]
+    if kind == "ObjectStore":
+        return _of_package("obstore").adapt_object(value.store)  # type: ignore[no-any-return]
+    if type(value).__module__.startswith("icechunk."):
+        return _of_package("icechunk").IcechunkStore(value)  # type: ignore[no-any-return]
+    return ZarrPythonStore(value)
+
+
+def _of_package(name: str) -> Any:
+    """Return our module for the stores of a package, which need not be installed."""
+    return import_module(f"zarrdask.storage.{name}")
