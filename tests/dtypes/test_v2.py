@@ -92,7 +92,6 @@ def test_the_shape_of_a_field_may_be_one_integer():
         "|f8",
         "|i4",
         "|U4",
-        ">m8",
         "<M8[]",
         "<M8[fortnight]",
         "<f8[s]",
