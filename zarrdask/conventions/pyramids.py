@@ -54,7 +54,7 @@ def multiscales(group: Group) -> tuple[Multiscale, ...]:
     ...     z = root.create_array(name, shape=n, dtype="u1")
     >>> write_multiscales(root, [Level("full"), Level("half", scale=(2,), translation=(0.5,))])
     >>> multiscales(root)[0].levels[1]
-    Level(path='half', scale=(2.0,), translation=(0.5,))
+    Level(path='half', scale=(2.0,), translation=(0.5,), spatial=None)
     """
     attributes: Mapping[str, Any] = group.attrs.asdict()
     key = f"{group.node_path.location}: {_MULTISCALES}"
