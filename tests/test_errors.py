@@ -68,7 +68,7 @@ def test_the_text_cuts_what_it_quotes():
 
 def test_the_text_quotes_what_is_nested_without_end():
     deep = []
-    for _ in range(20_000):
+    for _ in range(200_000):
         deep = [deep]
     assert "found <a deeply nested list>" in str(errors.MetadataError("is wrong", found=deep))
 

@@ -36,6 +36,8 @@ io.open, os.readlink = without_proc(io.open), without_proc(os.readlink)
 
 _WINDOWS = """
 os.process_cpu_count = os.cpu_count
+if hasattr(shutil, "_rmtree_impl"):  # Python 3.14 chooses when it is imported
+    shutil._rmtree_impl = shutil._rmtree_unsafe
 remove(
     os, "copy_file_range", "sched_getaffinity", "pread", "preadv", "pwrite", "pwritev", "fchmod",
     "geteuid", "getuid", "fork", "register_at_fork", "O_PATH", "O_NOFOLLOW", "O_NONBLOCK",
