@@ -101,6 +101,32 @@ def test_arrays_without_axes_or_elements(shape):
     np.testing.assert_array_equal(x + 1, np.full(shape, 5))
 
 
+@pytest.mark.parametrize("change", [lambda x: x, lambda x: x.rechunk(8), lambda x: x.T + 1])
+def test_a_function_can_not_change_a_block_that_others_share(change):
+    def numbered(block, block_id):
+        block += block_id[0]
+        return block
+
+    z = zarrdask.create_array({}, shape=(16, 16), dtype="f8", chunks=4, fill_value=1)
+    x = zarrdask.from_zarr(z, chunks="stored", skip_missing=True)
+    blocks = change(x).persist().map_blocks(numbered, dtype="f8", meta=np.empty((0, 0)))
+    with pytest.raises(ValueError, match="read-only"):
+        blocks.compute()
+    with pytest.raises(ValueError, match="read-only"):
+        x.rechunk(8).map_blocks(numbered, dtype="f8", meta=np.empty((0, 0))).compute()
+
+
+def test_a_function_can_change_its_block():
+    def double(block):
+        block *= 2
+        return block
+
+    store, values = sparse()
+    x = zarrdask.from_zarr(store, chunks="stored", skip_missing=True).rechunk((8, 10))
+    doubled = x.map_blocks(double, dtype="f8", meta=np.empty((0, 0)))
+    np.testing.assert_array_equal(doubled.compute(), values * 2)
+
+
 def test_functions_are_called_once_for_missing_blocks_of_a_shape():
     store, values = sparse()
     shapes = []

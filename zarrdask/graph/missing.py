@@ -5,6 +5,7 @@ Dask makes a task for each block of each layer, and no layer can say that blocks
 same shape, makes the task of one of them, and refers to its key in place of the others.
 """
 
+from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from math import prod
 from typing import Any
@@ -186,6 +187,11 @@ class _Sharing:
             self.tasks[key] = task.substitute({name: self.constants[name] for name in shared})
         for key in results & self.constants.keys():
             self.tasks.setdefault(key, Alias(key, self.constants[key]))
+        counts = Counter(self.constants.values())
+        uses = Counter(need for task in self.tasks.values() for need in task.dependencies)
+        uses.update(results)
+        for key in (key for key, count in counts.items() if count > 1 and uses[key] > 1):
+            self.tasks[key] = Task(key, _read_only, self.tasks[key])
 
     def _without_repeats(self, layer: Any) -> Any:
         """Return a layer with one block of each class."""
@@ -242,6 +248,14 @@ class _Sharing:
         if type(value) in (list, tuple):
             return type(value), tuple(self._legacy_form(each, names) for each in value)
         return _form_of_constant(value)
+
+
+def _read_only(value: Any) -> Any:
+    """Return a value that several tasks need, which none of them may change in place."""
+    if isinstance(value, np.ndarray):
+        value = value.view()
+        value.flags.writeable = False
+    return value
 
 
 #: The types of which equal values are the same.
