@@ -47,6 +47,10 @@ class RegularGrid(ChunkGrid):
         return {"name": "regular", "configuration": {"chunk_shape": list(self.chunk_shape)}}
 
     @cached_property
+    def is_regular(self) -> bool:
+        return True
+
+    @cached_property
     def axes(self) -> tuple[Axis, ...]:
         return tuple(map(Even, self.shape, self.chunk_shape))
 
