@@ -1,0 +1,5 @@
+"""The crash matrix; its assertions say what differs."""
+
+import pytest
+
+pytest.register_assert_rewrite("tests.crashes.matrix")

@@ -65,16 +65,16 @@ def erase_record(node: StorePath) -> None:
 def erase_beside(node: StorePath) -> None:
     """Erase the record of a plan, and then what it has stored between its passes.
 
+    The documents of its arrays are erased before, as nothing would erase them if this is cut short.
     A lease beside them stays: the writer that erases the record, or another one, may hold it.
     """
-    erase_record(node)
     record_store, folder = beside(node)
-    if not record_store.capabilities.listable:
-        record_store.erase(f"{folder}{_ARRAYS}")
-    elif record_store.capabilities.compare_and_swap:
+    record_store.erase(f"{folder}{_ARRAYS}")
+    erase_record(node)
+    if record_store.capabilities.listable and record_store.capabilities.compare_and_swap:
         keys = record_store.list_prefix(folder)
         record_store.erase_values([key for key in keys if key != lease_key(node)])
-    else:
+    elif record_store.capabilities.listable:
         record_store.erase_prefix(folder)
 
 
