@@ -11,7 +11,6 @@ import zarrdask
 from tests.counting import CountingStore
 from tests.covering import covering, for_each
 from tests.graph.writes import WritesStore, append_elsewhere
-from zarrdask.hierarchy.change import write_node
 from zarrdask.hierarchy.resize import grow
 from zarrdask.storage.memory import MemoryStore
 
@@ -305,7 +304,7 @@ def note_of(array, x):
 def test_the_note_of_one_that_fails_says_what_shape_there_is(length, told):
     z = old({})
     data = old({}).stored.metadata.resized((length, 7))
-    assert note_of(z, failing(lambda: write_node(z.store, "a", data))) == told
+    assert note_of(z, failing(lambda: z.node_path.write(data))) == told
 
 
 def test_the_note_of_one_that_fails_says_if_the_array_is_gone_or_damaged():

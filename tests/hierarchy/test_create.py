@@ -11,7 +11,8 @@ import pytest
 import zarrdask
 from tests.covering import for_each
 from zarrdask.errors import NodeExistsError
-from zarrdask.hierarchy.create import check_creation, create_members, create_node
+from zarrdask.hierarchy.create import create_members
+from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.metadata.create import plan_array
 from zarrdask.metadata.model import GroupMetadata
 from zarrdask.metadata.options import ArrayOptions
@@ -30,23 +31,24 @@ def array(zarr_format=3):
 @for_each("path", ["", "a/b"])
 def test_what_is_prepared_can_be_created(zarr_format, path):
     store, metadata = MemoryStore(), array(zarr_format)
-    view = check_creation(store, path, metadata, overwrite=False)
+    node = NodePath(store, path)
+    view = node.check_creation(metadata, overwrite=False)
     assert store.values == {}
-    assert create_node(store, path, metadata, overwrite=False) == view
-    assert isinstance(view, DraftStore) == isinstance(zarr_format, str)
-    assert zarrdask.open_array(view, path).zarr_format == zarr_format
+    assert node.create(metadata, overwrite=False) == view
+    assert isinstance(view.store, DraftStore) == isinstance(zarr_format, str)
+    assert zarrdask.open_array(*view).zarr_format == zarr_format
 
 
 @for_each("zarr_format", FORMATS)
 def test_what_can_not_be_created_is_not_prepared(zarr_format):
     store, metadata = MemoryStore(), array(zarr_format)
-    view = create_node(store, "a", metadata, overwrite=False)
+    node = NodePath(store, "a").create(metadata, overwrite=False)
     before = dict(store.values)
-    for place, path, overwrite in ((view, "a", False), (view, "a/b", True), (view, "a/b", False)):
-        for verb in (check_creation, create_node):
+    for new, overwrite in ((node, False), (node.join("b"), True), (node.join("b"), False)):
+        for verb in (new.check_creation, new.create):
             with pytest.raises(zarrdask.errors.NodeExistsError):
-                verb(place, path, metadata, overwrite=overwrite)
-    assert check_creation(view, "a", metadata, overwrite=True) == view
+                verb(metadata, overwrite=overwrite)
+    assert node.check_creation(metadata, overwrite=True) == node
     assert store.values == before
 
 
@@ -54,14 +56,16 @@ def test_names_and_formats_are_checked():
     store = MemoryStore()
     for path in ("zarr.json", "__a"):
         with pytest.raises(zarrdask.errors.MetadataError):
-            check_creation(store, path, array(), overwrite=False)
-    create_node(store, "", GroupMetadata(3), overwrite=False)
+            NodePath(store, path).check_creation(array(), overwrite=False)
+    root = NodePath(store, "")
+    root.create(GroupMetadata(3), overwrite=False)
     for overwrite, path in ((False, ""), (True, "a")):
         with pytest.raises(zarrdask.errors.NodeExistsError):
-            check_creation(store, path, array("v3-draft"), overwrite=overwrite)
+            root.at(path).check_creation(array("v3-draft"), overwrite=overwrite)
     # At the root, the hierarchy of the draft may take the place of the node that is there.
-    assert check_creation(store, "", array("v3-draft"), overwrite=True).zarr_format == "v3-draft"
-    create_node(store, "", array("v3-draft"), overwrite=True)
+    view = root.check_creation(array("v3-draft"), overwrite=True)
+    assert view.store.zarr_format == "v3-draft"
+    root.create(array("v3-draft"), overwrite=True)
     assert zarrdask.open_array(store).zarr_format == "v3-draft"
 
 
@@ -221,5 +225,5 @@ def test_new_members_of_a_group_take_nothing_over_from_an_interrupted_run():
     zarrdask.create_group(store)
     store.set("x/.zarrdask-rewrite/plan.json", b"{}")
     store.set("x/.zarrdask-rewrite/0/1", b"between passes")
-    create_members(store, "", {"x": array()})
+    create_members(NodePath(store, ""), {"x": array()})
     assert sorted(store.list_prefix("x/")) == ["x/zarr.json"]

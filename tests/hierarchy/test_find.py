@@ -15,8 +15,6 @@ from zarrdask.errors import (
     StoreError,
     UnsupportedError,
 )
-from zarrdask.hierarchy.change import erase_node
-from zarrdask.hierarchy.create import create_node
 from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.hierarchy.path import join_path, key_prefix, normalise_path
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata
@@ -150,7 +148,7 @@ def test_children_are_the_nodes_right_below():
 
 
 def test_creating_a_node_creates_its_ancestors(store):
-    create_node(store, "a/b/c", GroupMetadata(3), overwrite=False)
+    NodePath(store, "a/b/c").create(GroupMetadata(3), overwrite=False)
     assert sorted(store.list_prefix("")) == [
         "a/b/c/zarr.json",
         "a/b/zarr.json",
@@ -186,7 +184,7 @@ def test_an_array_in_the_way_is_an_error_and_nothing_is_written(store, zarr_form
     before = sorted(store.list_prefix(""))
     for overwrite in (False, True):
         with pytest.raises(NodeExistsError, match="array"):
-            create_node(store, path, GroupMetadata(zarr_format), overwrite=overwrite)
+            NodePath(store, path).create(GroupMetadata(zarr_format), overwrite=overwrite)
     assert sorted(store.list_prefix("")) == before
 
 
@@ -230,7 +228,7 @@ def test_reserved_names_are_refused(path):
 def test_erasing_a_node_leaves_its_siblings(store):
     for path in ("a", "a/deep", "ab", "b"):
         zarrdask.create_group(store, path)
-    erase_node(store, "a")
+    NodePath(store, "a").erase()
     assert sorted(store.list_prefix("")) == ["ab/zarr.json", "b/zarr.json", "zarr.json"]
 
 

@@ -8,6 +8,7 @@ import pytest
 
 import zarrdask
 from zarrdask.errors import StoreError
+from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.hierarchy.replace import Stage, can_stage
 from zarrdask.metadata import detect
 from zarrdask.storage.local import LocalStore
@@ -17,7 +18,7 @@ from zarrdask.storage.memory import MemoryStore
 def begun(array):
     """Return what is to replace an array: one of ones, half as long."""
     metadata = array.metadata.resized((array.shape[0] // 2,))
-    stage = Stage(array.store, array.path)
+    stage = Stage(array.node_path)
     stage.begin(detect.render(metadata))
     zarrdask.open_array(stage.inner, mode="r+")[...] = 1
     return stage
@@ -166,9 +167,9 @@ def test_what_can_be_replaced_so(tmp_path):
     class Other(LocalStore):
         pass
 
-    assert can_stage(store, "a")
-    assert can_stage(store, "")
-    assert not can_stage(store, "b")
-    assert not can_stage(LocalStore("/"), "")
-    assert not can_stage(Other(str(tmp_path)), "a")
-    assert not can_stage(MemoryStore(), "")
+    assert can_stage(NodePath(store, "a"))
+    assert can_stage(NodePath(store, ""))
+    assert not can_stage(NodePath(store, "b"))
+    assert not can_stage(NodePath(LocalStore("/"), ""))
+    assert not can_stage(NodePath(Other(str(tmp_path)), "a"))
+    assert not can_stage(NodePath(MemoryStore(), ""))

@@ -364,9 +364,9 @@ def test_a_process_that_is_killed_beside_a_document_goes_on(copied, monkeypatch,
     create = destination.create_members
 
     def killed(*arguments, **options):
-        if arguments[2] and written:
+        if arguments[1] and written:
             create(*arguments, **options)
-        if arguments[2]:
+        if arguments[1]:
             raise Stop
 
     with monkeypatch.context() as patch:

@@ -16,15 +16,7 @@ from zarrdask.graph.conflicts import WrittenRegion
 from zarrdask.graph.dependencies import Inputs
 from zarrdask.graph.placement import chunk_options, find_place
 from zarrdask.graph.read import data_type_of
-from zarrdask.hierarchy.change import erase_node
-from zarrdask.hierarchy.create import (
-    check_creation,
-    create_node,
-    create_parents,
-    is_draft_node,
-    prefetched,
-    put_documents,
-)
+from zarrdask.hierarchy.create import create_parents, is_draft_node, put_documents
 from zarrdask.hierarchy.lookup import locate_node
 from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.hierarchy.replace import Stage, can_stage
@@ -36,7 +28,6 @@ from zarrdask.metadata.options import ArrayOptions, GridLike
 from zarrdask.nodes.array import Array
 from zarrdask.nodes.group import Group
 from zarrdask.nodes.open import check_commit, check_mode, open_array
-from zarrdask.storage.base import Store
 from zarrdask.storage.v3_draft import DraftStore
 
 
@@ -111,8 +102,8 @@ class WriteTarget(ABC):
 class NewArray(WriteTarget):
     """A new array whose metadata are written before its chunks."""
 
-    #: The store that the node is created in, which may know what is there already.
-    store: Store
+    #: The node in the store that it is created in, which may know what is there already.
+    node: NodePath
     #: Whether an existing node is erased first.
     overwrite: bool
     #: Whether there was a node when the write was requested.
@@ -123,20 +114,20 @@ class NewArray(WriteTarget):
     @property
     def is_blank(self) -> bool:
         """Whether chunks that were left here can be found, and are erased."""
-        is_listable = self.store.capabilities.listable
-        return is_listable and not is_draft_node(self.store, self.array.metadata)
+        store = self.node.store
+        return store.capabilities.listable and not is_draft_node(store, self.array.metadata)
 
     def begin(self) -> None:
         """Erase the old node, if there is one, and write the metadata."""
-        store, metadata, path = self.store, self.array.metadata, self.array.path
+        node, metadata = self.node, self.array.metadata
 
         def check() -> None:
             # Of two writers that create the array, the other may be writing chunks by now.
-            check_creation(self.array.store, path, metadata, overwrite=False)
+            self.array.node_path.check_creation(metadata, overwrite=False)
 
-        if not self.overwrite and not is_draft_node(store, metadata):
-            erase_leftovers(NodePath(store, path).chunks(metadata), unless=check)
-        create_node(store, path, metadata, overwrite=self.overwrite)
+        if not self.overwrite and not is_draft_node(node.store, metadata):
+            erase_leftovers(node.chunks(metadata), unless=check)
+        node.create(metadata, overwrite=self.overwrite)
 
     def abort(self) -> str:
         """Describe what the target holds now."""
@@ -148,8 +139,8 @@ class NewArray(WriteTarget):
 class LateArray(WriteTarget):
     """A new array whose metadata are written after its chunks."""
 
-    #: The store that the node is created in.
-    store: Store
+    #: The node in the store that it is created in.
+    node: NodePath
     #: Whether an existing node may have to be erased first.
     erases: bool
     #: Whether there was a node when the write was requested.
@@ -158,7 +149,7 @@ class LateArray(WriteTarget):
     def begin(self) -> None:
         """Erase the old node, if there is one."""
         if self.erases:
-            erase_node(*self.array.node_path)
+            self.array.node_path.erase()
 
     def commit(self) -> None:
         """Write the metadata, or only those documents that an interrupted commit left out."""
@@ -168,11 +159,11 @@ class LateArray(WriteTarget):
         if any(stored.values()) and all(
             stored[name] in (None, value) for name, value in documents.items()
         ):
-            put_documents(*node, documents)
+            put_documents(node, documents)
             return
         # Warnings about the metadata were given when the write was requested.
         with strictness(strict=False, quiet=True):
-            create_node(self.store, node.path, self.array.metadata, overwrite=False)
+            self.node.create(self.array.metadata, overwrite=False)
 
     def abort(self) -> str:
         """Describe what the target holds now."""
@@ -192,8 +183,8 @@ class ReplacedArray(WriteTarget):
     @classmethod
     def of(cls, array: Array) -> "ReplacedArray":
         """Return the target for an array that `_can_stage`."""
-        stage = Stage(array.stored.store, array.path)  # type: ignore[arg-type]
-        chunks = StoredChunks(stage.inner, "", array.metadata)
+        stage = Stage(array.node_path.current)
+        chunks = NodePath(stage.inner, "").chunks(array.metadata)
         return cls(array, whole_region(array.shape), chunks, stage)
 
     def begin(self) -> None:
@@ -202,7 +193,7 @@ class ReplacedArray(WriteTarget):
 
     def commit(self) -> None:
         """Put the new array in the place of the old node."""
-        create_parents(self.stage.store, self.array.path, self.array.metadata)
+        create_parents(self.stage.node, self.array.metadata)
         self.stage.finish()
 
     def abort(self) -> str:
@@ -270,16 +261,15 @@ def find_target(
 def _new_array(
     node: NodePath, metadata: ArrayMetadata, how: WriteOptions, inputs: Inputs
 ) -> WriteTarget:
-    store, path = node
-    known = store if is_draft_node(store, metadata) else prefetched(store, path, listed=True)
-    view = check_creation(known, path, metadata, overwrite=how.replaces)
-    existed = how.replaces and node.via(view).has_document()
-    array = Array(store if view is known else view, path, metadata, "r+")
+    known = node if is_draft_node(node.store, metadata) else node.prefetched(listed=True)
+    view = known.check_creation(metadata, overwrite=how.replaces)
+    existed = how.replaces and view.has_document()
+    array = Array(*(node if view is known else view), metadata, "r+")
     # Whatever the blocks read, through this package or not: the old array stays until the end.
     if existed and _can_stage(array):
         return ReplacedArray.of(array)
     # A group of the draft may have no document.
-    erases = how.replaces and (existed or isinstance(view, DraftStore))
+    erases = how.replaces and (existed or isinstance(view.store, DraftStore))
     if erases and inputs.are_below(array.stored.place):
         raise NodeExistsError(
             "the new array is computed from the one that it would replace, which this store can't "
@@ -289,11 +279,11 @@ def _new_array(
     region = whole_region(array.shape)
     if how.commit == "first":
         return NewArray(array, region, array.stored, known, how.replaces, existed)
-    return LateArray(array, region, array.stored, store, erases, existed)
+    return LateArray(array, region, array.stored, node, erases, existed)
 
 
 def _can_stage(array: Array) -> bool:
-    return not array.metadata.transformers and can_stage(array.stored.store, array.path)
+    return not array.metadata.transformers and can_stage(array.node_path.current)
 
 
 def _existing_region(array: Array, region: Region, inputs: Inputs) -> WriteTarget:

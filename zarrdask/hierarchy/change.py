@@ -17,8 +17,8 @@ from zarrdask import config
 from zarrdask.compliance import strictness, warn_compliance
 from zarrdask.errors import LinkError, MetadataError, one_of
 from zarrdask.hierarchy import draft
-from zarrdask.hierarchy.find import read_documents
-from zarrdask.hierarchy.path import ancestors, key_prefix
+from zarrdask.hierarchy.find import AnyPath, read_documents
+from zarrdask.hierarchy.path import StorePath, ancestors, key_prefix
 from zarrdask.metadata import consolidated, detect, v2, v3
 from zarrdask.metadata.json import Documents, dump_json
 from zarrdask.metadata.model import ArrayMetadata, Metadata, ZarrFormat
@@ -33,8 +33,7 @@ _GROUP_DOCUMENTS = (v2.CHILD_NAMES[1], *v3.NAMES)
 
 
 def write_node(
-    store: Store,
-    path: str,
+    node: StorePath,
     metadata: Metadata,
     *,
     before: Metadata | None = None,
@@ -51,15 +50,15 @@ def write_node(
         old = detect.render(before)
         documents = {name: value for name, value in documents.items() if old.get(name) != value}
     if is_member:
-        _put(store, path, documents)
+        _put(node, documents)
     elif documents:
         is_array = isinstance(metadata, ArrayMetadata)
-        with changing(store, path, whole=False, is_array=is_array) as real:
-            _put(real, path, documents)
+        with changing(node, whole=False, is_array=is_array) as real:
+            _put(real, documents)
 
 
-def _put(store: Store, path: str, documents: Documents) -> None:
-    prefix = key_prefix(path)
+def _put(node: StorePath, documents: Documents) -> None:
+    store, prefix = node.store, node.prefix
     for name, value in documents.items():
         if value is None:
             store.erase(prefix + name)
@@ -67,18 +66,18 @@ def _put(store: Store, path: str, documents: Documents) -> None:
             store.set(prefix + name, value)
 
 
-def erase_node(store: Store, path: str) -> None:
+def erase_node(node: StorePath) -> None:
     """Erase a node and everything below it; of a node that is a symbolic link, the link."""
-    store.check_erasable([key_prefix(path)])
-    with changing(store, path, whole=True) as real:
-        remove_keys(real, path)
-        if isinstance(real, DraftStore):
-            draft.keep_parent(real, path)
+    node.store.check_erasable([node.prefix])
+    with changing(node, whole=True) as real:
+        remove_keys(real)
+        if isinstance(real.store, DraftStore):
+            draft.keep_parent(real.store, node.path)
 
 
-def remove_keys(store: Store, path: str) -> None:
+def remove_keys(node: StorePath) -> None:
     """Erase the keys of a node and of everything below it; consolidated metadata stay."""
-    prefix = key_prefix(path)
+    store, prefix = node.store, node.prefix
     if store.capabilities.listable:
         # Documents are erased first: if this is cut short, the rest is not a node. A node that is a
         # symbolic link is erased below; its target stays.
@@ -101,9 +100,9 @@ class _Dropped(NamedTuple):
 
 @contextmanager
 def changing(
-    store: Store, path: str, *, whole: bool, is_array: bool = False, keep: str | None = None
-) -> Iterator[Store]:
-    """Keep consolidated metadata true while a node is changed; yield the store to write to.
+    node: AnyPath, *, whole: bool, is_array: bool = False, keep: str | None = None
+) -> Iterator[AnyPath]:
+    """Keep consolidated metadata true while a node is changed; yield it in the store to write to.
 
     Those of the node and of the groups above it are removed first, so that a reader meanwhile reads
     the nodes' own documents.
@@ -119,18 +118,18 @@ def changing(
         writes them again when all changes are complete, so that readers see all changes or none.
         The others are removed then, whatever the setting.
     """
-    with store.batch():
-        if isinstance(store, DraftStore):
-            yield store  # the draft has no consolidated metadata
+    with node.store.batch():
+        if isinstance(node.store, DraftStore):
+            yield node  # the draft has no consolidated metadata
             return
-        store.forget()
-        store = store.current
+        node.store.forget()
+        node = node.current
         setting = "consolidated-after-change"
         after = one_of(config.get(setting), f"zarrdask.{setting}", ("drop", "update"))
-        wide, below = _widened(store, path)
+        wide, below = outermost = _widened(node)
         groups = [*ancestors(below), *([] if is_array else [below])]
         if keep is not None:
-            around = below.removesuffix(path).rstrip("/")
+            around = below.removesuffix(node.path).rstrip("/")
             groups.remove(f"{around}/{keep}".strip("/"))
         if isinstance(wide, PrefetchedStore):
             # What was read beforehand may have been changed: what is to be removed is read again.
@@ -143,29 +142,30 @@ def changing(
             dropped = change_if_unchanged(wide, partial(_drop, groups))
         conflict = None
         try:
-            yield store
+            yield node
         except ChangedError as error:
             conflict = error  # The change is repeated, and finds them again.
         if after == "update" and keep is None:
             for each in dropped:
-                change_if_unchanged(wide, partial(_update, each, below, whole=whole))
+                change_if_unchanged(wide, partial(_update, each, outermost, whole=whole))
         if conflict is not None:
             raise conflict
 
 
-def _widened(store: Store, path: str) -> tuple[Store, str]:
-    """Return the store of the outermost group around a node, and the path of the node in it.
+def _widened(node: StorePath) -> StorePath:
+    """Return a node in the store of the outermost group around it.
 
     A local directory may be opened as a store by itself, though it is a node in a group.
     """
+    store, path = node
     if type(store) is not LocalStore:
-        return store, path
+        return node
     root = store.root
     above, name = os.path.split(root)
     while name and any(os.path.exists(f"{above}/{key}") for key in _GROUP_DOCUMENTS):
         root, path = above, f"{name}/{path}" if path else name
         above, name = os.path.split(root)
-    return (store if root == store.root else replace(store, root=root)), path
+    return node if root == store.root else StorePath(replace(store, root=root), path)
 
 
 def _consolidates(documents: Documents) -> bool:
@@ -196,9 +196,9 @@ def _drop(groups: list[str], store: Store) -> list[_Dropped]:
     return dropped
 
 
-def _update(dropped: _Dropped, path: str, store: Store, *, whole: bool) -> None:
-    """Write consolidated metadata again, updated after a change of the node at a path."""
-    group, zarr_format = dropped.group, dropped.zarr_format
+def _update(dropped: _Dropped, node: StorePath, store: Store, *, whole: bool) -> None:
+    """Write consolidated metadata again, updated after a change of a node."""
+    group, zarr_format, path = dropped.group, dropped.zarr_format, node.path
     start = key_prefix(group)
     try:
         entries = dict(consolidated.parse(zarr_format, dropped.content))

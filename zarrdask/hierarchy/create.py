@@ -6,22 +6,14 @@ from typing import Any, Literal, TypeVar
 
 from zarrdask import config
 from zarrdask.chunks.inventory import erase_leftovers
-from zarrdask.chunks.stored import StoredChunks
 from zarrdask.errors import NodeExistsError, ZarrdaskError
 from zarrdask.hierarchy import draft
 from zarrdask.hierarchy.change import changing, remove_keys
 from zarrdask.hierarchy.diagnose import array_around, below_array_error, check_around
-from zarrdask.hierarchy.find import node_exists, node_of, read_documents
+from zarrdask.hierarchy.find import AnyPath, node_exists, node_of, read_documents
 from zarrdask.hierarchy.journal import erase_beside, is_begun, record_key
 from zarrdask.hierarchy.members import check_new_path, documents_below
-from zarrdask.hierarchy.path import (
-    StorePath,
-    ancestors,
-    exists_error,
-    join_path,
-    key_prefix,
-    node_location,
-)
+from zarrdask.hierarchy.path import StorePath, ancestors, exists_error, key_prefix
 from zarrdask.hierarchy.resize import lock_node
 from zarrdask.metadata import consolidated, detect
 from zarrdask.metadata.detect import ANY, Search
@@ -44,133 +36,133 @@ def is_draft_node(store: Store, metadata: Metadata) -> bool:
     return isinstance(store, DraftStore) or draft.is_draft(metadata.zarr_format)
 
 
-def check_creation(store: Store, path: str, metadata: Metadata, *, overwrite: bool) -> Store:
+def check_creation(node: AnyPath, metadata: Metadata, *, overwrite: bool) -> AnyPath:
     """Check that `create_node` can create a node, without writing anything; return its result."""
     detect.render(metadata)
-    if is_draft_node(store, metadata):
-        return draft.prepare(StorePath(store, path), metadata, overwrite=overwrite)[0]
-    _check(store, path, metadata, overwrite=overwrite)
-    return store
+    if is_draft_node(node.store, metadata):
+        return node.via(draft.prepare(node, metadata, overwrite=overwrite)[0])
+    _check(node, metadata, overwrite=overwrite)
+    return node
 
 
 def create_node(
-    store: Store, path: str, metadata: Metadata, *, overwrite: bool, is_recorded: bool = False
-) -> Store:
+    node: AnyPath, metadata: Metadata, *, overwrite: bool, is_recorded: bool = False
+) -> AnyPath:
     """Write a new node, and the groups above it that don't exist (conformance A-48, C-6).
 
     With `overwrite`, an existing node is removed first, with everything below it. What an
     interrupted rewrite has left is removed, too, unless `is_recorded`: then the record is that of
-    the caller, who removes it when the nodes below are complete. The result is the store as the
-    node's hierarchy sees it.
+    the caller, who removes it when the nodes below are complete. The result is the node in the
+    store as its hierarchy sees it.
     """
     documents = detect.render(metadata)  # before anything is erased: rendering may fail
-    prefix, exists = key_prefix(path), overwrite
-    missing_groups: list[str] = []
-    view: Store
-    with store.batch():
-        if is_draft_node(store, metadata):
-            store = view = draft.begin(StorePath(store, path), metadata, overwrite=overwrite)
+    exists, missing_groups = overwrite, list[AnyPath]()
+    with node.store.batch():
+        if is_draft_node(node.store, metadata):
+            node = view = node.via(draft.begin(node, metadata, overwrite=overwrite))
         else:
-            view = prefetched(store, path)
-            missing_groups, exists = _check(view, path, metadata, overwrite=overwrite)
-        with changing(view, path, whole=True) as real:
+            view = prefetched(node)
+            missing_groups, exists = _check(view, metadata, overwrite=overwrite)
+        with changing(view, whole=True) as real:
             for group in missing_groups:
-                _put_group(real, group, metadata)
-            real.tidy(prefix)
+                _put_group(real.at(group.path), metadata)
+            real.store.tidy(real.prefix)
             # Only nodes are erased: a directory with other files is left alone.
             if exists:
-                remove_keys(real, path)
-            elif not is_recorded and ((begun := is_begun(StorePath(real, path))) or overwrite):
+                remove_keys(real)
+            elif not is_recorded and ((begun := is_begun(real)) or overwrite):
                 if isinstance(metadata, ArrayMetadata):
-                    erase_leftovers(StoredChunks(real, prefix, metadata))
+                    erase_leftovers(real.chunks(metadata))
                 if begun:
-                    erase_beside(StorePath(real, path))
+                    erase_beside(real)
             put = put_documents if overwrite else put_new_documents
-            put(real, path, documents)
-    return store
+            put(real, documents)
+    return node
 
 
-def prefetched(store: Store, path: str, *, listed: bool = False) -> Store:
-    """Return a store with all that the creation of a node looks at, read by one round of requests.
+def prefetched(node: AnyPath, *, listed: bool = False) -> AnyPath:
+    """Return a node in a store with all that its creation looks at, read by one round of requests.
 
-    It is the store itself if requests take no time, or if that has been done. With `listed`, the
+    It is the node itself if requests take no time, or if that has been done. With `listed`, the
     node's directory is listed, too, as for the creation of its members.
     """
+    store = node.store
     if not store.capabilities.has_latency or isinstance(store, ConsolidatedStore | PrefetchedStore):
-        return store
+        return node
     names = (*detect.NAMES, consolidated.KEY)
-    keys = [key_prefix(each) + name for each in (*ancestors(path), path) for name in names]
-    keys.append(record_key(StorePath(store, path)))
-    listing = key_prefix(path) if listed and store.capabilities.listable else None
-    return PrefetchedStore(store, keys, listing, None if path else partial(array_around, store))
+    keys = [each.prefix + name for each in (*node.parents, node) for name in names]
+    keys.append(record_key(node))
+    listing = node.prefix if listed and store.capabilities.listable else None
+    around = None if node.path else partial(array_around, store)
+    return node.via(PrefetchedStore(store, keys, listing, around))
 
 
-def _check(
-    store: Store, path: str, metadata: Metadata, *, overwrite: bool
-) -> tuple[list[str], bool]:
+def _check(node: AnyPath, metadata: Metadata, *, overwrite: bool) -> tuple[list[AnyPath], bool]:
     """Return the paths above a node where there is no group, and whether the node exists."""
-    check_new_path(path, metadata.zarr_format)
-    base, parents = store.current, ancestors(path)
-    *above, own = read_documents(base, [*parents, path], ANY.rounds(base))
-    missing_groups = _missing_groups(base, path, above)
-    if missing_groups == parents:
-        check_around(store)
+    check_new_path(node.path, metadata.zarr_format)
+    base = node.current
+    paths = [*ancestors(node.path), node.path]
+    *above, own = read_documents(base.store, paths, ANY.rounds(base.store))
+    missing_groups = _missing_groups(base, above)
+    if len(missing_groups) == len(above):
+        check_around(node.store)
     exists = detect.is_node(own)
     if exists and not overwrite:
-        raise exists_error(StorePath(store, path))
+        raise exists_error(node)
     if exists:
-        base.check_erasable([key_prefix(path)])
+        base.store.check_erasable([node.prefix])
     return missing_groups, exists
 
 
-def _missing_groups(store: Store, path: str, above: list[Documents] | None = None) -> list[str]:
+def _missing_groups(node: AnyPath, above: list[Documents] | None = None) -> list[AnyPath]:
     """Return the paths above a node where there is no group; if there is an array, raise an error.
 
     `above` are the documents there, if they have been read.
     """
-    parents, missing = ancestors(path), []
+    store, path = node
+    missing = []
     if above is None:
-        above = read_documents(store, parents, ANY.rounds(store)) if parents else []
-    for parent, documents in zip(parents, above, strict=True):
-        metadata = node_of(StorePath(store, parent), documents, None)
+        above = read_documents(store, ancestors(path), ANY.rounds(store)) if path else []
+    for parent, documents in zip(node.parents, above, strict=True):
+        metadata = node_of(parent, documents, None)
         if isinstance(metadata, ArrayMetadata):
-            raise below_array_error(node_location(store, parent))
+            raise below_array_error(parent.location)
         if metadata is None:
             missing.append(parent)
     return missing
 
 
-def create_parents(store: Store, path: str, metadata: Metadata) -> None:
+def create_parents(node: StorePath, metadata: Metadata) -> None:
     """Write the groups above a node that are missing, in the format of the node."""
-    missing = _missing_groups(store.current, path)
+    missing = _missing_groups(node.current)
     if missing:
-        with changing(store, missing[0], whole=True) as real:
+        with changing(node.at(missing[0].path), whole=True) as real:
             for parent in missing:
-                _put_group(real, parent, metadata)
+                _put_group(real.at(parent.path), metadata)
 
 
-def _put_group(store: Store, path: str, below: Metadata) -> None:
+def _put_group(group: StorePath, below: Metadata) -> None:
     """Write a group above a new node, unless another writer has done so meanwhile."""
     try:
-        put_new_documents(store, path, detect.render(GroupMetadata(below.zarr_format)))
+        put_new_documents(group, detect.render(GroupMetadata(below.zarr_format)))
     except NodeExistsError:
-        _missing_groups(store, join_path(path, "member"))  # an error if that node is an array
+        _missing_groups(group.join("member"))  # an error if that node is an array
 
 
-def put_documents(store: Store, path: str, documents: Documents) -> None:
+def put_documents(node: StorePath, documents: Documents) -> None:
     """Write a node's documents, the one that makes it a node last."""
     for name, value in _in_order(documents):
-        store.set(key_prefix(path) + name, value)
+        node.store.set(node.prefix + name, value)
 
 
-def put_new_documents(store: Store, path: str, documents: Documents) -> None:
+def put_new_documents(node: StorePath, documents: Documents) -> None:
     """Write the documents of a node that does not exist: of several writers, only one succeeds."""
-    prefix, late = key_prefix(path), []
+    store, prefix, late = node.store, node.prefix, []
     for name, value in _in_order(documents):
         if store.create(prefix + name, value):
             continue
         if name in detect.NODE_NAMES:
-            raise exists_error(StorePath(store, path))
+            raise exists_error(node)
         # It is left from an erased node, or from another writer that may still be the first.
         late.append((name, value))
     for name, value in late:
@@ -183,8 +175,7 @@ def _in_order(documents: Documents) -> list[tuple[str, bytes]]:
 
 
 def create_members(
-    store: Store,
-    group: str,
+    group: StorePath,
     members: Mapping[str, Metadata],
     *,
     has_chunks: bool = False,
@@ -202,72 +193,73 @@ def create_members(
     """
     if not members:
         return
-    paths = {join_path(group, name): metadata for name, metadata in members.items()}
-    documents = {path: detect.render(metadata) for path, metadata in paths.items()}
+    documents = [(name, detect.render(metadata)) for name, metadata in members.items()]
     if not has_chunks:
-        clear_members(store, group, members)
-    with changing(store, group, whole=False, keep=keep) as real:
-        at_once(real, lambda item: _put_member(real, *item, again=has_chunks), documents.items())
+        clear_members(group, members)
+    with changing(group, whole=False, keep=keep) as real:
+        nodes = [(real.join(name), each) for name, each in documents]
+        at_once(real.store, lambda item: _put_member(*item, again=has_chunks), nodes)
 
 
 def check_members(
-    store: Store, group: str, members: Mapping[str, Metadata], replace: Replace = "never"
-) -> list[tuple[str, Metadata]]:
+    group: AnyPath, members: Mapping[str, Metadata], replace: Replace = "never"
+) -> list[tuple[AnyPath, Metadata]]:
     """Check that there are no nodes at some paths in a group; return those with anything below.
 
     Nodes that may be replaced are accepted. The group is listed once: what it does not have
     requires no other request.
     """
-    if store.capabilities.listable and members:
-        below = set(store.list_dir(key_prefix(group))[1])
+    if group.store.capabilities.listable and members:
+        below = set(group.store.list_dir(group.prefix)[1])
         members = {name: m for name, m in members.items() if name.partition("/")[0] in below}
-    paths = [(join_path(group, name), metadata) for name, metadata in members.items()]
-    at_once(store, lambda item: _check_free(store, *item, replace=replace), paths)
-    return paths
+    nodes = [(group.join(name), metadata) for name, metadata in members.items()]
+    at_once(group.store, lambda item: _check_free(*item, replace=replace), nodes)
+    return nodes
 
 
 def clear_members(
-    store: Store, group: str, members: Mapping[str, Metadata], replace: Replace = "never"
+    group: StorePath, members: Mapping[str, Metadata], replace: Replace = "never"
 ) -> None:
     """Check that there are no nodes at some paths in a group, and erase what former ones left.
 
     Nodes that may be replaced are erased, too: of a group only its documents.
     """
-    paths = check_members(store, group, members, replace)
-    at_once(store, lambda item: _clear(store, *item, is_replaced=replace != "never"), paths)
+    nodes = check_members(group, members, replace)
+    at_once(group.store, lambda item: _clear(*item, is_replaced=replace != "never"), nodes)
 
 
-def _check_free(store: Store, path: str, metadata: Metadata, *, replace: Replace) -> None:
-    if isinstance(store, DraftStore):
-        draft.prepare(StorePath(store, path), metadata, overwrite=False)
-    elif replace != "always" and node_exists(StorePath(store, path)):
-        is_same = replace == "same" and _is_stored(store, path, detect.render(metadata))
+def _check_free(node: StorePath, metadata: Metadata, *, replace: Replace) -> None:
+    if isinstance(node.store, DraftStore):
+        draft.prepare(node, metadata, overwrite=False)
+    elif replace != "always" and node_exists(node):
+        is_same = replace == "same" and _is_stored(node, detect.render(metadata))
         if not is_same:
-            raise exists_error(StorePath(store, path))
+            raise exists_error(node)
 
 
-def _is_stored(store: Store, path: str, documents: Documents) -> bool:
+def _is_stored(node: StorePath, documents: Documents) -> bool:
     """Whether a node has some documents, as they are."""
-    return all(store.get(key_prefix(path) + name) == value for name, value in documents.items())
+    get, prefix = node.store.get, node.prefix
+    return all(get(prefix + name) == value for name, value in documents.items())
 
 
-def _clear(store: Store, path: str, metadata: Metadata, *, is_replaced: bool) -> None:
-    prefix = key_prefix(path)
+def _clear(node: StorePath, metadata: Metadata, *, is_replaced: bool) -> None:
+    store, prefix = node.store, node.prefix
     store.tidy(prefix)
     if is_replaced and not isinstance(store, DraftStore):
         # Documents are erased first: if this is cut short, the rest is not a node.
         store.erase_values([prefix + name for name in detect.names(store)])
     if isinstance(metadata, ArrayMetadata):
-        erase_leftovers(StoredChunks(store, prefix, metadata))
-    if is_begun(StorePath(store, path)):
-        erase_beside(StorePath(store, path))
+        erase_leftovers(node.chunks(metadata))
+    if is_begun(node):
+        erase_beside(node)
 
 
-def _put_member(store: Store, path: str, documents: Documents, *, again: bool) -> None:
+def _put_member(node: StorePath, documents: Documents, *, again: bool) -> None:
     try:
-        put_new_documents(store, path, documents)
+        put_new_documents(node, documents)
     except NodeExistsError:
-        if not (again and _is_stored(store, path, documents)):
+        if not (again and _is_stored(node, documents)):
             raise
 
 
@@ -279,8 +271,7 @@ def at_once(store: Store, work: Callable[[Any], T], items: Iterable[Any]) -> lis
 
 
 def write_consolidated(
-    store: Store,
-    path: str,
+    node: StorePath,
     zarr_format: ZarrFormat,
     *,
     group: GroupMetadata | None = None,
@@ -295,36 +286,35 @@ def write_consolidated(
     paths that are probably below the group, to read all of them at once; then members whose names
     v3 reserves are included.
     """
-    prefix, own = key_prefix(path), {} if group is None else detect.render(group)
+    prefix, own = node.prefix, {} if group is None else detect.render(group)
     search = Search(zarr_format)
 
     def write(target: Store) -> None:
-        if target is not store:
+        if target is not node.store:
             target.get(prefix + consolidated.DOCUMENTS[zarr_format])  # for the condition of `set`
-        source = store if nodes is None else _prefetched_below(store, path, search, nodes)
+        source = node if nodes is None else _prefetched_below(node, search, nodes)
         try:
-            entries = dict(
-                documents_below(StorePath(source, path), search, reserved=nodes is not None)
-            )
+            entries = dict(documents_below(source, search, reserved=nodes is not None))
             if group is not None:
                 present = {name: data for name, data in own.items() if data is not None}
                 entries[""] = consolidated.parse_documents("", present)
             documents = consolidated.render(zarr_format, entries)
         except ZarrdaskError as error:
-            raise error.within(node_location(store, path)) from error.__cause__
+            raise error.within(node.location) from error.__cause__
         with target.batch():
             for name, value in (own | documents).items():  # in v3 all is in one document
                 if value is not None:
                     target.set(prefix + name, value)
 
     # Of two writers the later one must see what the earlier one wrote, also the group's attributes.
-    with lock_node(StorePath(store, path), "documents"):
-        change_if_unchanged(store, write)
+    with lock_node(node, "documents"):
+        change_if_unchanged(node.store, write)
 
 
-def _prefetched_below(store: Store, path: str, search: Search, nodes: Iterable[str]) -> Store:
+def _prefetched_below(group: AnyPath, search: Search, paths: Iterable[str]) -> AnyPath:
+    store = group.store
     if not store.capabilities.has_latency or not store.capabilities.listable:
-        return store
+        return group
     names = search.rounds(store)[0]
-    keys = [key_prefix(each) + name for each in (path, *nodes) for name in names]
-    return PrefetchedStore(store, keys, key_prefix(path))
+    keys = [key_prefix(each) + name for each in (group.path, *paths) for name in names]
+    return group.via(PrefetchedStore(store, keys, group.prefix))

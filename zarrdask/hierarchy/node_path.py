@@ -1,5 +1,7 @@
 """`NodePath`: the location of a node, and what can be done with the node there."""
 
+from zarrdask.hierarchy.change import erase_node, write_node
+from zarrdask.hierarchy.create import check_creation, create_node, prefetched
 from zarrdask.hierarchy.find import (
     find_node,
     has_document,
@@ -36,5 +38,10 @@ class NodePath(StorePath):
     walk = walk_nodes
 
     # Changes
+    prefetched = prefetched
+    check_creation = check_creation
+    create = create_node
+    write = write_node
+    erase = erase_node
     lock = lock_node
     update = update_node

@@ -5,10 +5,9 @@ import os
 from zarrdask.errors import StoreError
 from zarrdask.hierarchy.change import changing
 from zarrdask.hierarchy.find import version_stamp
-from zarrdask.hierarchy.path import StorePath, node_location
+from zarrdask.hierarchy.path import StorePath
 from zarrdask.metadata.json import Documents
 from zarrdask.storage.atomic import beside, tidy
-from zarrdask.storage.base import Store
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.staged import StagedStore, remove_directory, replace_directory
 
@@ -18,9 +17,8 @@ class Stage:
 
     Parameters
     ----------
-    store : LocalStore
-    path : str
-        The path of the node to be replaced in the store.
+    node : StorePath
+        The node to be replaced, in a `LocalStore`; see `can_stage`.
 
     Attributes
     ----------
@@ -28,10 +26,9 @@ class Stage:
         The store of the hidden directory. The new node is written at its root.
     """
 
-    def __init__(self, store: LocalStore, path: str) -> None:
-        self.store = store
-        self.path = path
-        self._old = _directory(store, path)
+    def __init__(self, node: StorePath) -> None:
+        self.node = node
+        self._old = _directory(node)
         self.inner = StagedStore(beside(self._old))
 
     def begin(self, documents: Documents) -> None:
@@ -55,12 +52,12 @@ class Stage:
         try:
             # A rename keeps the times and inode numbers of files, so the stamp identifies the node.
             if version_stamp(StorePath(self.inner, "")) == self._stamp:
-                with changing(self.store, self.path, whole=True):
+                with changing(self.node, whole=True):
                     replace_directory(self.inner.root, self._old)
-            elif version_stamp(StorePath(self.store, self.path)) != self._stamp:
+            elif version_stamp(self.node) != self._stamp:
                 raise StoreError(
                     "the new node that was to replace this one no longer exists; write it again",
-                    key=node_location(self.store, self.path),
+                    key=self.node.location,
                 )
             self.give_up()
         except OSError as error:
@@ -78,19 +75,19 @@ class Stage:
         )
 
 
-def can_stage(store: Store, path: str) -> bool:
+def can_stage(node: StorePath) -> bool:
     """Whether a node can be replaced by one that is written beside it.
 
     Its path must be that of a directory that can be renamed: on a local disk, not behind a
     symbolic link, no mount point, and in a directory that this process may change.
     """
-    if type(store) is not LocalStore:
+    if type(node.store) is not LocalStore:
         return False
     try:
-        store.check_erasable([path])
+        node.store.check_erasable([node.path])
     except StoreError:
         return False  # Nothing is replaced behind a link.
-    directory = _directory(store, path)
+    directory = _directory(node)
     return (
         os.path.isdir(directory)
         and not os.path.ismount(directory)
@@ -98,10 +95,10 @@ def can_stage(store: Store, path: str) -> bool:
     )
 
 
-def _directory(store: LocalStore, path: str) -> str:
+def _directory(node: StorePath) -> str:
     """Return the path of the directory or link that is replaced.
 
     That is the target of a root that is a link, but the link of any other node that is one.
     """
-    root = os.path.realpath(store.root)
-    return os.path.join(root, *path.split("/")).rstrip("/") or root
+    root = os.path.realpath(node.store.directory or "")
+    return os.path.join(root, *node.path.split("/")).rstrip("/") or root

@@ -84,7 +84,7 @@ def update_node(
     def change(store: Store) -> Node:
         before = stored_metadata(node.via(store), zarr_format)
         metadata = update(before)
-        write_node(store, node.path, metadata, before=before, is_member=is_member)
+        write_node(node.via(store), metadata, before=before, is_member=is_member)
         return metadata
 
     with lock_node(node, "documents"):

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from zarrdask.hierarchy.create import create_node
 from zarrdask.hierarchy.lookup import locate_node
 from zarrdask.metadata.create import plan_array
 from zarrdask.metadata.model import ZarrFormat
@@ -133,6 +132,5 @@ def create_array(
             zarr_format=zarr_format,
         )
     )
-    node = locate_node(url, component, storage_options)
-    store = create_node(*node, metadata, overwrite=overwrite)
-    return Array(store, node.path, metadata, "r+")
+    node = locate_node(url, component, storage_options).create(metadata, overwrite=overwrite)
+    return Array(*node, metadata, "r+")

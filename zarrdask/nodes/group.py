@@ -10,8 +10,6 @@ from weakref import ReferenceType, ref
 from zarrdask.compliance import strictness
 from zarrdask.display.tree import Tree
 from zarrdask.errors import MetadataError, NodeNotFoundError, ZarrdaskError, printable
-from zarrdask.hierarchy.change import erase_node
-from zarrdask.hierarchy.create import create_node
 from zarrdask.hierarchy.diagnose import missing_node
 from zarrdask.hierarchy.lookup import Lookup
 from zarrdask.hierarchy.node_path import NodePath
@@ -244,7 +242,7 @@ class Group(Node, Mapping[str, "Array | Group"]):
         self._latest = None
         if name not in self:
             raise self._missing(name)
-        erase_node(*self.node_path.join(name))
+        self.node_path.join(name).erase()
 
     # ---- creating members
 
@@ -393,5 +391,5 @@ def as_group(node: NodePath, metadata: Metadata) -> GroupMetadata:
 
 def new_group(place: Lookup, metadata: GroupMetadata, *, overwrite: bool) -> Group:
     """Write a new group, and return it, opened for writing."""
-    store = create_node(*place.node, metadata, overwrite=overwrite)
-    return Group(store, place.node.path, metadata, "r+", strict=place.strict)
+    node = place.node.create(metadata, overwrite=overwrite)
+    return Group(*node, metadata, "r+", strict=place.strict)

@@ -237,6 +237,6 @@ def consolidate_metadata(
             found=metadata.zarr_format,
             expected="2 or 3",
         )
-    write_consolidated(*node, metadata.zarr_format)
+    write_consolidated(node, metadata.zarr_format)
     node, metadata = node.find(consolidated="required")
     return Group(*node, metadata, "r+")  # type: ignore[arg-type]

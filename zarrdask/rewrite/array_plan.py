@@ -177,7 +177,7 @@ class RechunkPlan(PlanReport):
         """Check that the workers suffice for the plan, and that they can access the stores."""
         if self.scheme.exchange is not None:
             check_workers(on, self.costs.processes)
-        check_reached(on, self.source.store, self.target.store, self.temp[0])
+        check_reached(on, self.source.store, self.target.node.store, self.temp[0])
 
     def check_source(self) -> None:
         """Check that the source is as it was when the plan was made."""

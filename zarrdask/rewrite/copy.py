@@ -7,7 +7,7 @@ from typing import Any, Literal
 from zarrdask.errors import MetadataError
 from zarrdask.execution.executor import check_reached, workers
 from zarrdask.hierarchy.create import check_members, write_consolidated
-from zarrdask.hierarchy.path import join_path
+from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.metadata import detect
 from zarrdask.metadata.consolidated import CONSOLIDATED_FORMATS
 from zarrdask.metadata.convert import Changes, convert
@@ -29,7 +29,6 @@ from zarrdask.rewrite.node_plan import (
 )
 from zarrdask.rewrite.report import CopyReport
 from zarrdask.runtime.progress import Show
-from zarrdask.storage.base import Store
 from zarrdask.storage.resolve import options_of_each
 
 
@@ -133,7 +132,7 @@ def copy(
     origin = find_origin(source, of_source)
     if target is None:
         raise MetadataError("pass a target, the place of the copy", key="target", found=None)
-    place = store, path = locate_target(target, component, of_target)
+    place = locate_target(target, component, of_target)
     if zarr_format is None and isinstance(target, Group):
         zarr_format = target.zarr_format
     check_apart(origin.node, place, replaces=overwrite)
@@ -143,39 +142,37 @@ def copy(
 
     nodes, skipped = plan_nodes(origin, convert_array, zarr_format, select)
     root = nodes[0].after
-    begun, view = check_begun(store, path, root, overwrite=overwrite)
+    begun, view = check_begun(place, root, overwrite=overwrite)
     jobs = [
         ArrayJob(
             node,
             origin.node.join(node.path).chunks(node.before),  # type: ignore[arg-type]
-            Destination.new(store, view, join_path(path, node.path), node.after),  # type: ignore[arg-type]
+            Destination.new(place.join(node.path), view.join(node.path), node.after),  # type: ignore[arg-type]
         )
         for node in nodes
         if node.is_array
     ]
     arrays, notes = [job.report() for job in jobs], list[str]()
     with workers(scheduler) as on:
-        check_reached(on, origin.node.store, store)
+        check_reached(on, origin.node.store, place.store)
         if dry_run and not (begun or overwrite):
             members = {job.node.path: job.target.metadata for job in jobs if job.node.path}
-            check_members(view, path, members)
+            check_members(view, members)
         if not dry_run:
             tasks = plan_tasks(jobs)
             plan = _fingerprint(origin, nodes, tasks)
             after = {node.path: node.after for node in nodes}
-            with rewriting(
-                store, path, after, plan, overwrite=overwrite, restart=restart
-            ) as rewrite:
+            with rewriting(place, after, plan, overwrite=overwrite, restart=restart) as rewrite:
                 arrays, notes = copy_arrays(jobs, tasks, rewrite, on, progress)
                 if origin.consolidated and not isinstance(root, ArrayMetadata):
-                    notes += _consolidate(rewrite.view, path, root.zarr_format)
+                    notes += _consolidate(rewrite.view, root.zarr_format)
     places = origin.node.location, place.location
     return CopyReport.of_nodes(*places, nodes, skipped, arrays, notes)
 
 
 def _fingerprint(origin: Origin, nodes: list[NodeCopy], tasks: list[list[Part]]) -> str:
     """Return a hash of what is copied, and of what becomes of it."""
-    digest = sha256(place_of_node(*origin.node).encode(errors="surrogateescape"))
+    digest = sha256(place_of_node(origin.node).encode(errors="surrogateescape"))
     for node in nodes:
         documents = node.path, documents_of(node.before), detect.render(node.after)
         digest.update(repr(documents).encode(errors="surrogateescape"))
@@ -184,12 +181,12 @@ def _fingerprint(origin: Origin, nodes: list[NodeCopy], tasks: list[list[Part]])
     return digest.hexdigest()
 
 
-def _consolidate(store: Store, path: str, zarr_format: ZarrFormat) -> list[str]:
+def _consolidate(group: NodePath, zarr_format: ZarrFormat) -> list[str]:
     """Write consolidated metadata, as the source has them; return notes on what went wrong."""
-    if zarr_format not in CONSOLIDATED_FORMATS or not store.capabilities.listable:
+    if zarr_format not in CONSOLIDATED_FORMATS or not group.store.capabilities.listable:
         return ["no consolidated metadata: the format has none, or the store can't be listed"]
     try:
-        write_consolidated(store, path, zarr_format)
+        write_consolidated(group, zarr_format)
     except MetadataError as error:
         return [f"consolidated metadata could not be written: {error}"]
     return []

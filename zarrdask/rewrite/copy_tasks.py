@@ -107,7 +107,7 @@ def copy_arrays(
             lost.add(number)
 
     if rewrite.resumed:
-        at_once(rewrite.view, look, range(len(jobs)))
+        at_once(rewrite.view.store, look, range(len(jobs)))
     done -= {n for n in done if any(part.job in lost for part in tasks[n])}
     journal.nodes.update({jobs[number].node.path: "array" for number in lost})
     numbers = [n for n in range(len(tasks)) if n not in done]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from zarrdask.chunks.inventory import erase_leftovers, stored_units
 from zarrdask.chunks.stored import StoredChunks
@@ -11,19 +11,16 @@ from zarrdask.errors import NodeNotFoundError, StoreError, ZarrdaskError
 from zarrdask.execution.locks import shape_lock
 from zarrdask.grids.base import Shape
 from zarrdask.hierarchy.append import AppendGuard
-from zarrdask.hierarchy.change import changing, erase_node, remove_keys
+from zarrdask.hierarchy.change import changing, remove_keys
 from zarrdask.hierarchy.create import (
     at_once,
-    check_creation,
     clear_members,
     create_members,
-    create_node,
     is_draft_node,
-    prefetched,
 )
 from zarrdask.hierarchy.journal import Journal, is_begun
 from zarrdask.hierarchy.node_path import NodePath
-from zarrdask.hierarchy.path import exists_error, join_path, key_prefix
+from zarrdask.hierarchy.path import exists_error
 from zarrdask.hierarchy.resize import check_shape, grow
 from zarrdask.metadata import detect
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata
@@ -46,10 +43,9 @@ def clear_prefix(place: KeyPrefix) -> None:
 class Destination:
     """The array that is written: a new one, or one that grows."""
 
-    store: Store
-    #: The store, as the hierarchy of the node sees it.
-    view: Store
-    path: str
+    node: NodePath
+    #: The node in the store as its hierarchy sees it.
+    view: NodePath
     metadata: ArrayMetadata
     #: The position of the first new element: not the origin if the array grows.
     start: Shape
@@ -59,14 +55,9 @@ class Destination:
     guard: AppendGuard | None = None
 
     @classmethod
-    def new(cls, store: Store, view: Store, path: str, metadata: ArrayMetadata) -> "Destination":
+    def new(cls, node: NodePath, view: NodePath, metadata: ArrayMetadata) -> "Destination":
         """Return a new array."""
-        return cls(store, view, path, metadata, (0,) * len(metadata.shape))
-
-    @property
-    def node(self) -> NodePath:
-        """The node in the store."""
-        return NodePath(self.store, self.path)
+        return cls(node, view, metadata, (0,) * len(metadata.shape))
 
     @property
     def location(self) -> str:
@@ -76,7 +67,7 @@ class Destination:
     @property
     def chunks(self) -> StoredChunks:
         """The stored chunks of the array."""
-        return StoredChunks(self.view, key_prefix(self.path), self.metadata, self.guard)
+        return replace(self.view.chunks(self.metadata), guard=self.guard)
 
     @property
     def old_shape(self) -> Shape:
@@ -91,26 +82,25 @@ class Destination:
         if self.along is not None:
             return _growing(self, plan, overwrite=overwrite, restart=restart)
         nodes: dict[str, Metadata] = {"": self.metadata}
-        return rewriting(self.store, self.path, nodes, plan, overwrite=overwrite, restart=restart)
+        return rewriting(self.node, nodes, plan, overwrite=overwrite, restart=restart)
 
     def commit(self) -> Array:
         """Write the document of the new array, or the new shape of the array that grows."""
-        store, metadata = self.store, self.metadata
+        node, metadata = self.node, self.metadata
         if self.along is None:
-            store = create_node(store, self.path, metadata, overwrite=False)
+            node = node.create(metadata, overwrite=False)
         else:
             zarr_format, shape = metadata.zarr_format, metadata.shape
             lease = None if self.guard is None else self.guard.lease
-            metadata = grow(self.node, zarr_format, self.old_shape, shape, lease=lease)
-        return Array(store, self.path, metadata, "r+")
+            metadata = grow(node, zarr_format, self.old_shape, shape, lease=lease)
+        return Array(*node, metadata, "r+")
 
 
 @dataclass
 class Rewrite:
     """A rewrite that has begun: its target, as its hierarchy sees it, and its record."""
 
-    view: Store
-    path: str
+    view: NodePath
     journal: Journal
     #: Whether an earlier run was interrupted, and goes on now.
     resumed: bool
@@ -124,18 +114,18 @@ class Rewrite:
 
         It is an error if another program has created a node there.
         """
-        if not NodePath(target.view, target.path).has_document():
+        if not target.view.has_document():
             return False
         metadata = target.metadata
-        stored = NodePath(target.view, target.path).stored_metadata(metadata.zarr_format)
+        stored = target.view.stored_metadata(metadata.zarr_format)
         is_ours = self.journal.nodes[below] == "written"
         if not is_ours or stored is None or detect.render(stored) != detect.render(metadata):
-            raise exists_error(NodePath(target.view, target.path))
+            raise exists_error(target.view)
         return True
 
     def has_lost(self, target: Destination) -> bool:
         """Return whether nothing is stored of an array: it may have been removed meanwhile."""
-        is_listed = self.resumed and target.view.capabilities.listable
+        is_listed = self.resumed and target.view.store.capabilities.listable
         return is_listed and next(stored_units(target.chunks), None) is None
 
     def finish(self, stage: int, task: int) -> None:
@@ -172,14 +162,14 @@ class Rewrite:
                 return root.commit()
             except StoreError:
                 with suppress(ZarrdaskError):  # the first error is the one to report
-                    if not NodePath(root.view, root.path).has_document():
+                    if not root.view.has_document():
                         self.journal.store()  # the chunks are stored: only the document is missing
                 raise
         if arrays:
             self.journal.nodes.update(dict.fromkeys(arrays, "written"))
             self.journal.store()
             members = {below: target.metadata for below, target in arrays.items()}
-            create_members(self.view, self.path, members, has_chunks=True)
+            create_members(self.view, members, has_chunks=True)
         return None
 
     @contextmanager
@@ -197,8 +187,7 @@ class Rewrite:
 
 @contextmanager
 def rewriting(
-    store: Store,
-    path: str,
+    node: NodePath,
     nodes: Mapping[str, Metadata],
     plan: str,
     *,
@@ -210,34 +199,34 @@ def rewriting(
     It is an error if there is an array already. The groups are written first, the arrays in the
     block; then the record of the rewrite is erased.
     """
-    with NodePath(store, path).lock("rewrite"), store.batch():
+    with node.lock("rewrite"), node.store.batch():
         arrays = {below: m for below, m in nodes.items() if isinstance(m, ArrayMetadata)}
-        journal, root = Journal(NodePath(store, path), plan, nodes), arrays.pop("", None)
-        begun, view = check_begun(store, path, nodes[""], overwrite=overwrite)
-        is_taken = begun and root is not None and NodePath(view, path).has_document()
+        journal, root = Journal(node, plan, nodes), arrays.pop("", None)
+        begun, view = check_begun(node, nodes[""], overwrite=overwrite)
+        is_taken = begun and root is not None and view.has_document()
         restart |= overwrite and is_taken
         resumed = begun and journal.resume(overwrite=overwrite, restart=restart)
         if resumed and is_taken:
-            raise exists_error(NodePath(view, path))  # see `Rewrite.commit`
+            raise exists_error(view)  # see `Rewrite.commit`
         if begun:
-            view.tidy(key_prefix(path), recursive=True)
+            view.store.tidy(view.prefix, recursive=True)
         if not resumed:
             if overwrite:
-                _remove(store, path)
+                _remove(node)
             if begun:
-                _remove_begun(view, path, journal)
-            clear_members(view, path, arrays)
+                _remove_begun(view, journal)
+            clear_members(view, arrays)
             if root is not None:
-                erase_leftovers(StoredChunks(view, key_prefix(path), root))
+                erase_leftovers(view.chunks(root))
             if begun:
                 journal.erase()
             journal.store()
         for below, metadata in nodes.items():
-            node = join_path(path, below)
             is_group = isinstance(metadata, GroupMetadata)
-            if is_group and not (resumed and NodePath(view, node).has_document()):
-                view = create_node(store, node, metadata, overwrite=False, is_recorded=True)
-        with Rewrite(view, path, journal, resumed).running() as rewrite:
+            if is_group and not (resumed and view.join(below).has_document()):
+                group = node.join(below).create(metadata, overwrite=False, is_recorded=True)
+                view = view.via(group.store)
+        with Rewrite(view, journal, resumed).running() as rewrite:
             yield rewrite
 
 
@@ -258,63 +247,63 @@ def _growing(
             journal.erase()
             journal.store()
         guard = AppendGuard(node, metadata.zarr_format, metadata.shape, lease)
-        with Rewrite(*node, journal, resumed, guard).running() as rewrite:
+        with Rewrite(node, journal, resumed, guard).running() as rewrite:
             yield rewrite
 
 
-def check_begun(
-    store: Store, path: str, metadata: Metadata, *, overwrite: bool
-) -> tuple[bool, Store]:
-    """Return whether a rewrite of a node was interrupted, and the store as its hierarchy sees it.
+def check_begun(node: NodePath, metadata: Metadata, *, overwrite: bool) -> tuple[bool, NodePath]:
+    """Return whether a rewrite of a node was interrupted, and the node as its hierarchy sees it.
 
     Otherwise the node must not exist, except with `overwrite`.
     """
-    known = store if is_draft_node(store, metadata) else prefetched(store, path)
-    begun = is_begun(NodePath(known, path))
-    view = check_creation(known, path, metadata, overwrite=overwrite or begun)
-    return begun, store if view is known else view
+    known = node if is_draft_node(node.store, metadata) else node.prefetched()
+    begun = is_begun(known)
+    view = known.check_creation(metadata, overwrite=overwrite or begun)
+    return begun, node if view is known else view
 
 
-def _remove_begun(store: Store, path: str, journal: Journal) -> None:
+def _remove_begun(node: NodePath, journal: Journal) -> None:
     """Remove the documents and the chunks that an interrupted run has stored of its nodes.
 
     Nothing else is removed: neither other files, nor arrays whose documents the run has not
     written. That is an error: another program has created them, or the run appended to them.
     """
-    node, nodes = NodePath(store, path), journal.recorded
-    arrays = [join_path(path, below) for below, kind in nodes.items() if kind == "array"]
-    exist = at_once(store, lambda array: node.at(array).has_document(), arrays)
+    nodes = journal.recorded
+    arrays = [node.join(below) for below, kind in nodes.items() if kind == "array"]
+    exist = at_once(node.store, NodePath.has_document, arrays)
     taken = [array for array, exists in zip(arrays, exist, strict=True) if exists]
     if node.has_document() and isinstance(node.find()[1], ArrayMetadata):
-        taken.append(path)
+        taken.append(node)
     if taken:
-        raise exists_error(NodePath(store, taken[0]))
+        raise exists_error(taken[0])
     with strictness(strict=False, quiet=True):
         recorded = {
-            below: detect.parse(documents, store)
+            below: detect.parse(documents, node.store)
             for below, documents in journal.recorded_arrays().items()
         }
-    with changing(store, path, whole=True) as real:
+    with changing(node, whole=True) as real:
+        store = real.store
         for below in nodes:
-            prefix = key_prefix(join_path(path, below))
-            real.erase_values([prefix + name for name in detect.names(store)])
+            member = real.join(below)
+            prefix = member.prefix
+            store.erase_values([prefix + name for name in detect.names(store)])
             metadata = recorded.get(below)
             if not isinstance(metadata, ArrayMetadata):
                 continue
-            erase_leftovers(StoredChunks(real, prefix, metadata))
-            if real.capabilities.listable and next(real.list_prefix(prefix), None) is None:
-                real.erase_prefix(prefix)  # the directories of the chunks
+            erase_leftovers(member.chunks(metadata))
+            if store.capabilities.listable and next(store.list_prefix(prefix), None) is None:
+                store.erase_prefix(prefix)  # the directories of the chunks
 
 
-def _remove(store: Store, path: str) -> None:
-    """Remove the node at a path, if there is one, with all below it."""
+def _remove(node: NodePath) -> None:
+    """Remove a node, if there is one, with all below it."""
     try:
-        store = NodePath(store, path).find()[0].store
+        node, _ = node.find()
     except NodeNotFoundError:
         return
     except ZarrdaskError:
         pass  # a node that can't be read is removed as well
-    if isinstance(store, DraftStore) and store.base == key_prefix(path):
-        remove_keys(store.inner, path)
+    if isinstance(node.store, DraftStore) and node.store.base == node.prefix:
+        remove_keys(node.via(node.store.inner))
     else:
-        erase_node(store, path)
+        node.erase()

@@ -12,7 +12,6 @@ from zarrdask.display.words import counted
 from zarrdask.execution.executor import workers
 from zarrdask.hierarchy.create import at_once, check_members, write_consolidated
 from zarrdask.hierarchy.node_path import NodePath
-from zarrdask.hierarchy.path import join_path, node_location
 from zarrdask.indexing.selection import whole_region
 from zarrdask.metadata.consolidated import CONSOLIDATED_FORMATS
 from zarrdask.metadata.convert import convert_group
@@ -90,7 +89,7 @@ class GroupPlan(Report):
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as values that JSON can represent: sizes are numbers of bytes."""
         return {
-            "target": node_location(self.store, self.path),
+            "target": NodePath(self.store, self.path).location,
             "groups": list(self.groups),
             "tasks": self.tasks,
             "peak_memory": self.peak,
@@ -115,14 +114,14 @@ class GroupPlan(Report):
             The new group.
         """
         arrays = {path: plan.target.metadata for path, plan in self.arrays.items()}
+        node = NodePath(self.store, self.path)
         with workers(scheduler) as on:
             for plan in self.arrays.values():
                 plan.check(on)
             if plans := list(self.arrays.values()):
                 at_once(plans[0].source.store, RechunkPlan.check_source, plans)
             with rewriting(
-                self.store,
-                self.path,
+                node,
                 {**self.groups, **arrays},
                 self.fingerprint,
                 overwrite=self.overwrite,
@@ -137,8 +136,8 @@ class GroupPlan(Report):
                     first += plan.stages
                 rewrite.commit()
                 if self.consolidated:
-                    write_consolidated(self.store, self.path, self.groups[""].zarr_format)
-        return open_group(self.store, self.path, mode="r+", consolidated=False)
+                    write_consolidated(node, self.groups[""].zarr_format)
+        return open_group(*node, mode="r+", consolidated=False)
 
     def _text(self) -> str:
         counts = f"{counted(len(self.groups), 'group')}, {counted(len(self), 'array')}"
@@ -156,11 +155,11 @@ class GroupPlan(Report):
         )
 
 
-def plan_group(group: Group, store: Store, path: str, options: RechunkOptions) -> GroupPlan:
+def plan_group(group: Group, place: NodePath, options: RechunkOptions) -> GroupPlan:
     """Return the plan to write all arrays of a group to a new group."""
-    check_apart(group.node_path, NodePath(store, path), replaces=True)
+    check_apart(group.node_path, place, replaces=True)
     root = convert_group(group.metadata, options.changes.get("zarr_format"))
-    begun, view = check_begun(store, path, root, overwrite=options.overwrite)
+    begun, view = check_begun(place, root, overwrite=options.overwrite)
 
     def convert_array(below: str, before: ArrayMetadata) -> ArrayMetadata:
         return options.of_member(below).converted(before)
@@ -172,14 +171,14 @@ def plan_group(group: Group, store: Store, path: str, options: RechunkOptions) -
     options.check_members({node.path: node.before for node in nodes if node.is_array})  # type: ignore[misc]
     if not (options.overwrite or begun):
         # Otherwise everything below the target is removed, or checked when the plan is executed.
-        check_members(view, path, {node.path: node.after for node in nodes if node.is_array})
+        check_members(view, {node.path: node.after for node in nodes if node.is_array})
     groups, plans = dict[str, GroupMetadata](), dict[str, RechunkPlan]()
     for node in nodes:
         if not isinstance(node.after, ArrayMetadata):
             groups[node.path] = node.after
             continue
-        array = Array(group.store, join_path(group.path, node.path), node.before)  # type: ignore[arg-type]
-        target = Destination.new(store, view, join_path(path, node.path), node.after)
+        array = Array(*group.node_path.join(node.path), node.before)  # type: ignore[arg-type]
+        target = Destination.new(place.join(node.path), view.join(node.path), node.after)
         plans[node.path] = plan_target(array, whole_region(array.shape), target, options)
     consolidated = has_consolidated and root.zarr_format in CONSOLIDATED_FORMATS
-    return GroupPlan(groups, plans, store, path, options.overwrite, consolidated)
+    return GroupPlan(groups, plans, *place, options.overwrite, consolidated)

@@ -11,7 +11,6 @@ from zarrdask.hierarchy import draft
 from zarrdask.hierarchy.lookup import locate_node, look_up
 from zarrdask.hierarchy.members import check_new_path
 from zarrdask.hierarchy.node_path import NodePath
-from zarrdask.hierarchy.path import key_prefix
 from zarrdask.metadata import detect
 from zarrdask.metadata.convert import convert_group
 from zarrdask.metadata.losses import group_losses, losses
@@ -19,7 +18,6 @@ from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata, Zarr
 from zarrdask.nodes.array import Array
 from zarrdask.nodes.group import Group
 from zarrdask.runtime.locks import location_of
-from zarrdask.storage.base import Store
 from zarrdask.storage.consolidated import ConsolidatedStore
 
 #: Returns the metadata of a new array, from the path and the metadata of the old one.
@@ -193,7 +191,7 @@ def locate_target(
 
 def check_apart(source: NodePath, target: NodePath, *, replaces: bool) -> None:
     """Check that the target does not lie in the source, nor (if it `replaces`) around it."""
-    read, written = place_of_node(*source), place_of_node(*target)
+    read, written = place_of_node(source), place_of_node(target)
     if written.startswith(read) or (replaces and read.startswith(written)):
         raise NodeExistsError(
             "the target can't be the source itself, nor lie in it or around it; write to another "
@@ -203,6 +201,6 @@ def check_apart(source: NodePath, target: NodePath, *, replaces: bool) -> None:
         )
 
 
-def place_of_node(store: Store, path: str) -> str:
+def place_of_node(node: NodePath) -> str:
     """Return a text that begins with the same characters for all nodes that lie in a node."""
-    return location_of(store, key_prefix(path))
+    return location_of(node.store, node.prefix)

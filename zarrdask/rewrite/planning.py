@@ -17,7 +17,6 @@ from zarrdask.grids.axis import Axis
 from zarrdask.hierarchy.append import appended
 from zarrdask.hierarchy.journal import beside
 from zarrdask.hierarchy.node_path import NodePath
-from zarrdask.hierarchy.path import key_prefix, node_location
 from zarrdask.indexing.selection import (
     Region,
     axis_number,
@@ -38,7 +37,6 @@ from zarrdask.rewrite.array_plan import RechunkPlan
 from zarrdask.rewrite.destination import Destination, KeyPrefix, check_begun
 from zarrdask.rewrite.move import encoded_transfer
 from zarrdask.rewrite.node_plan import check_apart, place_of_node
-from zarrdask.storage.base import Store
 
 
 @dataclass(frozen=True)
@@ -51,7 +49,7 @@ class RechunkOptions:
     chunks: Any
     shards: Any
     memory: int
-    temp: tuple[Store, str] | None
+    temp: NodePath | None
     overwrite: bool
     on: Workers
     changes: Mapping[str, Any]
@@ -93,16 +91,15 @@ class RechunkOptions:
             shards = False  # the old shards need not fit the new chunks
         return convert(metadata, chunks=self.chunks, shards=shards, **self.changes)
 
-    def temp_of(self, store: Store, path: str) -> KeyPrefix:
+    def temp_of(self, node: NodePath) -> KeyPrefix:
         """Return the store and the key prefix for the temporary objects of an array."""
         if self.temp is None:
-            parent, prefix = beside(NodePath(store, path))
+            parent, prefix = beside(node)
             return parent.beside(f"{prefix}packed/")
-        temp_store, temp_path = self.temp
         # Several plans may use the same place at a time.
-        place = place_of_node(store, path).encode(errors="surrogateescape")
+        place = place_of_node(node).encode(errors="surrogateescape")
         name = sha256(place).hexdigest()[:16]
-        return temp_store, f"{key_prefix(temp_path)}.zarrdask-rewrite-{name}/"
+        return self.temp.store, f"{self.temp.prefix}.zarrdask-rewrite-{name}/"
 
 
 def _of_member(value: Any, path: str) -> Any:
@@ -113,31 +110,31 @@ def _of_member(value: Any, path: str) -> Any:
 
 
 def plan_new_array(
-    array: Array, source_region: Any, store: Store, path: str, options: RechunkOptions
+    array: Array, source_region: Any, node: NodePath, options: RechunkOptions
 ) -> RechunkPlan:
     """Return the plan to write a region of a stored array to a new array."""
     region = find_region(source_region, array.shape, array.dimension_names)
     metadata = options.converted(array.metadata.resized(region_shape(region)))
-    check_apart(array.node_path, NodePath(store, path), replaces=True)
-    _, view = check_begun(store, path, metadata, overwrite=options.overwrite)
-    target = Destination.new(store, view, path, metadata)
+    check_apart(array.node_path, node, replaces=True)
+    _, view = check_begun(node, metadata, overwrite=options.overwrite)
+    target = Destination.new(node, view, metadata)
     return plan_target(array, region, target, options)
 
 
-def plan_from_dask(x: da.Array, store: Store, path: str, options: RechunkOptions) -> RechunkPlan:
+def plan_from_dask(x: da.Array, node: NodePath, options: RechunkOptions) -> RechunkPlan:
     """Return the plan to write a Dask array to a new array."""
     names = {**options.changes, "shards": options.shards, "chunks": options.chunks}
     changes = {name: value for name, value in names.items() if value is not None}
     changes = {**chunk_options(x.chunks, "regular", changes), "dtype": data_type_of(x)} | changes
     metadata = plan_array(ArrayOptions(shape=x.shape, **changes))
-    if Inputs([x]).are_below(place_of_node(store, path)):
+    if Inputs([x]).are_below(place_of_node(node)):
         raise NodeExistsError(
             "the source reads the array that would be overwritten; write to another place",
-            key=node_location(store, path),
+            key=node.location,
         )
-    _, view = check_begun(store, path, metadata, overwrite=options.overwrite)
-    target = Destination.new(store, view, path, metadata)
-    temp_store, prefix = options.temp_of(target.view, path)
+    _, view = check_begun(node, metadata, overwrite=options.overwrite)
+    target = Destination.new(node, view, metadata)
+    temp_store, prefix = options.temp_of(target.view)
     blocks = plan_array(
         ArrayOptions(
             shape=x.shape,
@@ -164,13 +161,12 @@ def _block_lengths(lengths: tuple[int, ...]) -> int | tuple[int, ...]:
 def plan_append(
     array: Array,
     source_region: Any,
-    store: Store,
-    path: str,
+    node: NodePath,
     axis: int | str,
     options: RechunkOptions,
 ) -> RechunkPlan:
     """Return the plan to append elements of a stored array to an existing array."""
-    target = open_array(store, path, mode="r+", consolidated=False)
+    target = open_array(*node, mode="r+", consolidated=False)
     if options.chunks is not None or options.shards is not None or options.changes:
         raise MetadataError(
             "append= extends an existing array, whose chunks, codecs and type can't change; leave "
@@ -178,7 +174,7 @@ def plan_append(
             key="append",
             found=sorted(options.changes) or ["chunks" if options.shards is None else "shards"],
         )
-    check_apart(array.node_path, NodePath(store, path), replaces=True)
+    check_apart(array.node_path, node, replaces=True)
     along = axis_number(axis, target.ndim, target.dimension_names, "append")
     if source_region is None:
         length = array.shape[along] if along < array.ndim else 0
@@ -187,7 +183,7 @@ def plan_append(
     region = find_region(source_region, array.shape, array.dimension_names)
     grown, added = appended(target.stored, region_shape(region), along)
     start = tuple(pick.start for pick in added)
-    longer = Destination(target.store, target.store, path, grown.metadata, start, along)
+    longer = Destination(target.node_path, target.node_path, grown.metadata, start, along)
     return plan_target(array, region, longer, options)
 
 
@@ -207,7 +203,8 @@ def plan_target(
         transfer,
         array.metadata.grid.axes if unpacks_shards else None,
     )
-    near = not array.store.capabilities.has_latency and not target.store.capabilities.has_latency
+    stores = array.store, target.node.store
+    near = not any(store.capabilities.has_latency for store in stores)
     costs = Costs(
         options.memory,
         options.on.threads,
@@ -225,7 +222,7 @@ def plan_target(
         source=array,
         region=region,
         target=target,
-        temp=options.temp_of(target.view, target.path),
+        temp=options.temp_of(target.view),
         overwrite=options.overwrite,
     )
 

@@ -168,25 +168,25 @@ def rechunk(
         storage_options, (source, source_options), (target, target_options), (temp, temp_options)
     )
     memory = config.parse_size(max_mem, "max_mem")
-    place = None if temp is None else locate_node(temp, None, of_temp)
-    store, path = locate_target(target, None, of_target)
+    workspace = None if temp is None else locate_node(temp, None, of_temp)
+    place = locate_target(target, None, of_target)
     selects = {"source_region": source_region, "append": append}
     with workers(scheduler) as on:
-        options = RechunkOptions(chunks, shards, memory, place, overwrite, on, changes)
+        options = RechunkOptions(chunks, shards, memory, workspace, overwrite, on, changes)
         if isinstance(source, da.Array):
             _check_whole(
                 selects,
                 "index the Dask array instead of passing source_region; zarrdask.append appends a "
                 "Dask array to a stored array",
             )
-            return plan_from_dask(as_dask_array(source), store, path, options)
+            return plan_from_dask(as_dask_array(source), place, options)
         node = open_node(source, storage_options=of_source, consolidated=False)
         if isinstance(node, Group):
             _check_whole(selects, "a group is rewritten as a whole; pass one of its arrays instead")
-            return plan_group(node, store, path, options)
+            return plan_group(node, place, options)
         if append is not None:
-            return plan_append(node, source_region, store, path, append, options)
-        return plan_new_array(node, source_region, store, path, options)
+            return plan_append(node, source_region, place, append, options)
+        return plan_new_array(node, source_region, place, options)
 
 
 def _check_whole(selects: dict[str, Any], message: str) -> None:

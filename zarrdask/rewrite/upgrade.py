@@ -106,7 +106,7 @@ def _upgrade_nodes(root: NodePath, nodes: list[NodeCopy], *, remove_v2: bool) ->
         base.set_many(documents[:-1])
         base.set_many(documents[-1:])
         if isinstance(root.store, ConsolidatedStore) and not nodes[0].is_array:
-            write_consolidated(base, root.path, 3)
+            write_consolidated(root.via(base), 3)
         if remove_v2:
             names = (*v2.NAMES, consolidated.KEY)
             prefixes = [root.join(node.path).prefix for node in nodes]

@@ -5,17 +5,10 @@ from dataclasses import dataclass
 from typing import Self
 
 from zarrdask.errors import NodeExistsError
-from zarrdask.hierarchy.create import (
-    Replace,
-    clear_members,
-    create_members,
-    create_node,
-    prefetched,
-)
+from zarrdask.hierarchy.create import Replace, clear_members, create_members
 from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.hierarchy.path import join_path
 from zarrdask.metadata.model import Metadata
-from zarrdask.storage.base import Store
 from zarrdask.storage.v3_draft import DraftStore
 from zarrdask.xarray.plan import GroupWrite
 
@@ -28,8 +21,8 @@ class NewNodes:
     are written, and `create_late` afterwards.
     """
 
-    #: The store of the first group, without views of it.
-    store: Store
+    #: The location of the first group, in the store without views of it.
+    node: NodePath
     #: The first group, which may exist, without values.
     first: GroupWrite
     #: The others by their paths from the first group.
@@ -38,16 +31,16 @@ class NewNodes:
     root: str | None
 
     @classmethod
-    def of(cls, writes: Sequence[GroupWrite], store: Store, root: str | None) -> Self:
+    def of(cls, writes: Sequence[GroupWrite], node: NodePath, root: str | None) -> Self:
         """Return the new nodes of the groups that are written, the first of which is above all."""
         first, members = writes[0], dict[str, Metadata]()
         for group in writes:
-            path = group.path.removeprefix(first.path).lstrip("/")
+            path = group.node.path.removeprefix(first.node.path).lstrip("/")
             if group is not first and group.before is None:
                 members[path] = group.metadata
             for name, metadata in group.new_arrays.items():
                 members[join_path(path, name) if path else name] = metadata
-        return cls(store, first.without_values(), members, root)
+        return cls(node, first.without_values(), members, root)
 
     @property
     def includes_first(self) -> bool:
@@ -58,38 +51,36 @@ class NewNodes:
         """Whether anything is created."""
         return bool(self.members) or self.includes_first
 
-    def _view(self, store: Store) -> Store:
-        """Return the store of the members: `store`, unless the hierarchy has its own view of it."""
-        return self.first.store if isinstance(self.first.store, DraftStore) else store
+    def _view(self, seen: NodePath) -> NodePath:
+        """Return the first group: `seen`, unless the hierarchy has its own view of the store."""
+        return self.first.node if isinstance(self.first.node.store, DraftStore) else seen
 
-    def create(self, seen: Store, *, overwrite: bool) -> None:
+    def create(self, seen: NodePath, *, overwrite: bool) -> None:
         """Write the documents, before the values.
 
-        `seen` is the store, which may know what is there already. With `overwrite`, the first group
-        is replaced, with all that it holds.
+        `seen` is the first group in a store that may know what is there already. With `overwrite`,
+        the group is replaced, with all that it holds.
         """
-        path = self.first.path
         if self.includes_first:
-            create_node(seen, path, self.first.metadata, overwrite=overwrite)
-        create_members(self._view(seen), path, self.members, keep=self.root)
+            seen.create(self.first.metadata, overwrite=overwrite)
+        create_members(self._view(seen), self.members, keep=self.root)
 
-    def clear(self, seen: Store, replace: Replace) -> None:
+    def clear(self, seen: NodePath, replace: Replace) -> None:
         """Erase what former nodes left at the paths of the new ones; see `clear_members`."""
-        clear_members(self._view(seen), self.first.path, self.members, replace)
+        clear_members(self._view(seen), self.members, replace)
 
     def create_late(self) -> None:
         """Write the documents after the values, that of the first group last.
 
         It may be done again.
         """
-        path, metadata = self.first.path, self.first.metadata
-        seen = prefetched(self.store, path) if self.includes_first else self.store
-        members = self._view(seen), path, self.members
-        create_members(*members, has_chunks=True, keep=self.root)
+        metadata = self.first.metadata
+        seen = self.node.prefetched() if self.includes_first else self.node
+        create_members(self._view(seen), self.members, has_chunks=True, keep=self.root)
         if not self.includes_first:
             return
         try:
-            create_node(seen, path, metadata, overwrite=False)
+            seen.create(metadata, overwrite=False)
         except NodeExistsError:
-            if NodePath(self.store, path).stored_metadata(metadata.zarr_format) != metadata:
+            if self.node.stored_metadata(metadata.zarr_format) != metadata:
                 raise

@@ -12,16 +12,13 @@ from zarrdask.execution.client import check_visible
 from zarrdask.execution.locks import shape_lock
 from zarrdask.graph.dependencies import reads
 from zarrdask.grids.base import Shape
-from zarrdask.hierarchy.create import check_creation, prefetched
 from zarrdask.hierarchy.draft import is_draft
 from zarrdask.hierarchy.node_path import NodePath
-from zarrdask.hierarchy.path import join_path, key_prefix, node_location
 from zarrdask.hierarchy.replace import Stage, can_stage
 from zarrdask.hierarchy.resize import check_shape
 from zarrdask.metadata import detect
 from zarrdask.metadata.model import GroupMetadata
 from zarrdask.runtime.locks import location_of
-from zarrdask.storage.base import Store
 from zarrdask.xarray.datastore import Hierarchy, OpenOptions
 from zarrdask.xarray.existing import StoredDataset
 from zarrdask.xarray.plan import VariableWrite
@@ -35,9 +32,8 @@ _MAX_LOCKS = 256
 class Destination:
     """The group that is written."""
 
-    #: The store, without a view of consolidated metadata.
-    store: Store
-    path: str
+    #: Its location, in the store without a view of consolidated metadata.
+    node: NodePath
     #: The path of the group that gets consolidated metadata: this one, or one above it.
     root: str
     options: WriteSettings
@@ -45,14 +41,14 @@ class Destination:
     @property
     def location(self) -> str:
         """Where the group is, for people."""
-        return node_location(self.store, self.path)
+        return self.node.location
 
     @cached_property
-    def seen(self) -> Store:
-        """The store with all that is looked at before a new group is written, read at once."""
+    def seen(self) -> NodePath:
+        """The group, with all that is looked at before a new one is written, read at once."""
         if is_draft(self.options.zarr_format):
-            return self.store
-        return prefetched(self.store, self.path, listed=True)
+            return self.node
+        return self.node.prefetched(listed=True)
 
     @contextmanager
     def alone(self, dataset: xarray.Dataset) -> Iterator[None]:
@@ -60,7 +56,7 @@ class Destination:
         if not self.options.may_create:
             yield
             return
-        node, dim = NodePath(self.store, self.path), self.options.append_dim
+        node, dim = self.node, self.options.append_dim
         names = sorted(str(name) for name, v in dataset.variables.items() if dim in v.dims)
         with ExitStack() as stack:
             if self.options.mode == "w":
@@ -74,8 +70,8 @@ class Destination:
 
     def check(self) -> None:
         """Check that the workers see the store, and can write to it when they do."""
-        check_visible(self.store)
-        if not self.options.compute and not self.store.deferrable:
+        check_visible(self.node.store)
+        if not self.options.compute and not self.node.store.deferrable:
             raise UnsupportedError(
                 "a write to a zip archive cannot be computed later; leave out compute=False",
                 key=self.location,
@@ -94,8 +90,9 @@ class Destination:
             return None
 
     def _open(self, path: str, consolidated: bool | None) -> StoredDataset:  # noqa: FBT001
-        place = join_path(self.path, path) if path else self.path
-        return StoredDataset(Hierarchy(self.store, OpenOptions(place or None, consolidated)).root())
+        node = self.node.join(path)
+        options = OpenOptions(node.path or None, consolidated)
+        return StoredDataset(Hierarchy(node.store, options).root())
 
     def recovered(
         self, stored: StoredDataset | None, dataset: xarray.Dataset
@@ -118,7 +115,7 @@ class Destination:
 
     def is_replaced(self, stored: StoredDataset | None) -> bool:
         """Whether there is a node that the new dataset replaces, as the user has to allow."""
-        if stored is not None or not NodePath(self.seen, self.path).exists():
+        if stored is not None or not self.seen.exists():
             return False
         if self.options.mode != "w":
             raise NodeExistsError(
@@ -144,15 +141,15 @@ class Destination:
             )
         return replace(self.options, zarr_format=stored.zarr_format)
 
-    def view(self, stored: StoredDataset | None) -> Store:
-        """Return the store as the hierarchy sees it: the drafts of v3 have keys of their own."""
+    def view(self, stored: StoredDataset | None) -> NodePath:
+        """Return the group as the hierarchy sees it: the drafts of v3 have keys of their own."""
         if stored is None:
             group = GroupMetadata(self.options.format)
             replaces = self.options.mode == "w"
-            view = check_creation(self.seen, self.path, group, overwrite=replaces)
-            return self.store if view is self.seen else view
+            view = self.seen.check_creation(group, overwrite=replaces)
+            return self.node if view is self.seen else view
         views = [array.stored.store for array in stored.arrays.values()]
-        return views[0] if views else self.store
+        return self.node.via(views[0]) if views else self.node
 
     def stage(self) -> Stage | None:
         """Return a directory beside the group, in which the new one is written completely.
@@ -163,13 +160,13 @@ class Destination:
         options = self.options
         if not options.compute and options.commit != "last":
             return None
-        if is_draft(options.zarr_format) or not can_stage(self.store, self.path):
+        if is_draft(options.zarr_format) or not can_stage(self.node):
             return None
-        return Stage(self.store, self.path)  # type: ignore[arg-type]
+        return Stage(self.node)
 
     def check_not_read(self, variables: Iterable[VariableWrite]) -> None:
         """Check that the new dataset is not computed from the one that it replaces."""
-        place = location_of(self.store, key_prefix(self.path))
+        place = location_of(self.node.store, self.node.prefix)
         arrays = [variable.data for variable in variables if variable.is_dask]
         if any(read.is_below(place) for read in reads(arrays)):
             raise NodeExistsError(

@@ -17,8 +17,9 @@ from zarrdask.graph.dependencies import Inputs
 from zarrdask.graph.target import ExistingRegion, WriteOptions, WriteTarget, find_target
 from zarrdask.graph.write_job import WriteJob, begin
 from zarrdask.hierarchy.append import roll_back_append
-from zarrdask.hierarchy.change import changing, write_node
+from zarrdask.hierarchy.change import changing
 from zarrdask.hierarchy.create import at_once, write_consolidated
+from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.hierarchy.resize import grow
 from zarrdask.metadata.model import GroupMetadata, ZarrFormat
 from zarrdask.storage.base import Store
@@ -66,28 +67,27 @@ def complete(write: GroupWrite, root: str | None, nodes: Sequence[str] = ()) -> 
     nodes : sequence of str
         The paths of nodes that these will probably have, to read all of them at once.
     """
-    store, path, metadata = write.store, write.path, write.metadata
+    node, metadata = write.node, write.metadata
     grow_arrays(write, root)
     changed = metadata if write.before not in (None, metadata) else None
-    if changed is not None and root != path:
-        write_node(store, path, changed, before=write.before)
+    if changed is not None and root != node.path:
+        node.write(changed, before=write.before)
     if root is not None:
-        consolidate(store, path, root, metadata.zarr_format, changed, nodes)
+        consolidate(node, root, metadata.zarr_format, changed, nodes)
 
 
 def grow_arrays(write: GroupWrite, root: str | None) -> None:
     """Write the new shapes of arrays, those of index coordinates last."""
     if not write.appends:
         return
-    with changing(write.store, write.path, whole=False, keep=root) as real:
+    with changing(write.node, whole=False, keep=root) as real:
         for is_index in (False, True):
             variables = [each for each in write.appends if each.is_index is is_index]
-            at_once(real, partial(_grow, real), variables)
+            at_once(real.store, partial(_grow, real.store), variables)
 
 
 def consolidate(
-    store: Store,
-    path: str,
+    node: NodePath,
     root: str,
     zarr_format: ZarrFormat,
     changed: GroupMetadata | None = None,
@@ -100,13 +100,13 @@ def consolidate(
     are paths that are probably below the root.
     """
     try:
-        own = changed if path == root else None
-        write_consolidated(store, root, zarr_format, group=own, nodes=nodes)
+        own = changed if node.path == root else None
+        write_consolidated(node.at(root), zarr_format, group=own, nodes=nodes)
     except MetadataError:
-        if path == root:
+        if node.path == root:
             raise
-        with changing(store, path, whole=False) as real:  # what groups above tell is not true
-            write_consolidated(real, path, zarr_format, group=changed, nodes=())
+        with changing(node, whole=False) as real:  # what groups above tell is not true
+            write_consolidated(real, zarr_format, group=changed, nodes=())
 
 
 def _grow(store: Store, variable: VariableWrite) -> None:

@@ -14,11 +14,10 @@ from zarrdask.errors import MetadataError
 from zarrdask.graph.write_job import as_dask_array
 from zarrdask.grids.base import Shape
 from zarrdask.hierarchy.append import appended
-from zarrdask.hierarchy.path import join_path
+from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.indexing.selection import Region, whole_region
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata
 from zarrdask.nodes.array import Array
-from zarrdask.storage.base import Store
 from zarrdask.xarray.conventions import dimensions
 from zarrdask.xarray.encoding import (
     encode_attributes,
@@ -70,8 +69,7 @@ class VariableWrite:
 class GroupWrite:
     """A group, and what is written to it."""
 
-    store: Store
-    path: str
+    node: NodePath
     #: The group as it is when the write is complete.
     metadata: GroupMetadata
     #: The group as it was; None if it is created.
@@ -100,7 +98,7 @@ class GroupWrite:
 
 def plan_group(
     dataset: xarray.Dataset,
-    place: tuple[Store, str],
+    node: NodePath,
     stored: StoredDataset | None,
     settings: WriteSettings,
     encoding: Mapping[Any, Any],
@@ -111,8 +109,8 @@ def plan_group(
     ----------
     dataset : xarray.Dataset
         What is written.
-    place : tuple of Store and str
-        The store and the path of the group.
+    node : NodePath
+        The location of the group.
     stored : StoredDataset, optional
         What is there already; None if the group is created or replaced.
     settings : WriteSettings
@@ -134,7 +132,7 @@ def plan_group(
         dataset = dataset.drop_vars(list(dataset.xindexes))
     _check_encoding(dataset, encoding, stored)
     variables, attributes = xarray.conventions.encode_dataset_coordinates(dataset)
-    planner = _Planner(*place, stored, settings, region)
+    planner = _Planner(node, stored, settings, region)
     planner.check({_array_name(name): variable for name, variable in variables.items()})
     writes = []
     for name, variable in variables.items():
@@ -147,7 +145,7 @@ def plan_group(
     metadata = before or GroupMetadata(settings.format)
     if before is None or settings.mode != "r+":  # that mode changes values only
         metadata = replace(metadata, attributes=encode_attributes(attributes))
-    return GroupWrite(*place, metadata, before, tuple(writes))
+    return GroupWrite(node, metadata, before, tuple(writes))
 
 
 def _check_names(dataset: xarray.Dataset) -> None:
@@ -198,8 +196,7 @@ class UnknownVariableError(MetadataError, KeyError):
 class _Planner:
     """Plans the variables of one dataset, one by one."""
 
-    store: Store
-    path: str
+    node: NodePath
     stored: StoredDataset | None
     settings: WriteSettings
     region: Mapping[Hashable, slice]
@@ -267,7 +264,7 @@ class _Planner:
         return VariableWrite(_values(encoded), array, region, write_empty=empty)
 
     def _array(self, name: str, metadata: ArrayMetadata) -> Array:
-        return Array(self.store, join_path(self.path, name), metadata, "r+")
+        return Array(*self.node.join(name), metadata, "r+")
 
 
 def _check_complete(

@@ -12,10 +12,9 @@ from zarrdask.execution.client import scheduler_in_task
 from zarrdask.graph.write_job import compute as compute_jobs
 from zarrdask.graph.write_job import deferred
 from zarrdask.grids.base import Shape
-from zarrdask.hierarchy.change import erase_node
 from zarrdask.hierarchy.create import create_members
 from zarrdask.hierarchy.draft import is_draft
-from zarrdask.hierarchy.path import join_path
+from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.hierarchy.replace import Stage
 from zarrdask.metadata import detect
 from zarrdask.metadata.consolidated import CONSOLIDATED_FORMATS
@@ -54,11 +53,11 @@ def write(
     replaces = to.is_replaced(stored[""])
     settings = to.settings(stored[""])
     stage = to.stage() if replaces else None
-    store, root = (stage.inner, "") if stage else (to.view(stored[""]), to.path)
+    root = NodePath(stage.inner, "") if stage else to.view(stored[""])
     writes = [
         plan_group(
             content.dataset,
-            (store, join_path(root, path) if path else root),
+            root.join(path),
             stored[path],
             settings,
             content.encoding,
@@ -88,16 +87,16 @@ def _write(
     late = _commits_last(to, writes)
     root = to.root if _consolidates(to, writes) else None
     completions = _completions(writes, root=root)
-    new = NewNodes.of(writes, to.store, root)
+    new = NewNodes.of(writes, to.node, root)
     try:
         if new and late:
             if replaces:
-                erase_node(to.store, to.path)
-            new.clear(to.store if replaces else to.seen, "always" if overwrites else "same")
+                to.node.erase()
+            new.clear(to.node if replaces else to.seen, "always" if overwrites else "same")
             completions.insert(0, new.create_late)
         elif new:
             new.create(to.seen, overwrite=overwrites)
-        if writes[0].store.capabilities.bounded:
+        if writes[0].node.store.capabilities.bounded:
             execution.grow_arrays(writes[0], root)
         jobs = execution.write_in_memory(targets)
         if not options.compute:
@@ -118,7 +117,7 @@ def _commits_last(to: Destination, writes: Sequence[GroupWrite]) -> bool:
         return to.options.commit == "last"
     first = writes[0]
     return to.options.compute and not (
-        first.store.capabilities.bounded or is_draft(first.metadata.zarr_format)
+        first.node.store.capabilities.bounded or is_draft(first.metadata.zarr_format)
     )
 
 
@@ -126,18 +125,17 @@ def _replace(
     to: Destination, stage: Stage, writes: Sequence[GroupWrite], targets: execution.Targets
 ) -> Any:
     """Write all of it beside the group that it replaces, which stays until then."""
-    first = writes[0].metadata
-    is_root, consolidates = to.path == to.root, _consolidates(to, writes)
+    new, first = NewNodes.of(writes, writes[0].node, None), writes[0].metadata
+    is_root, consolidates = to.node.path == to.root, _consolidates(to, writes)
     stage.begin(detect.render(first))
     try:
-        create_members(stage.inner, "", NewNodes.of(writes, stage.inner, None).members)
+        create_members(new.node, new.members)
         jobs = execution.write_in_memory(targets)
         _call(_completions(writes, root="" if is_root and consolidates else None))
         stage.seal()
         finish: list[Callable[[], object]] = [stage.finish]
         if consolidates and not is_root:
-            place = to.store, to.path, to.root
-            finish.append(partial(execution.consolidate, *place, first.zarr_format))
+            finish.append(partial(execution.consolidate, to.node, to.root, first.zarr_format))
         if not to.options.compute:
             return deferred(jobs, finish)
         compute_jobs(jobs, show=to.options.progress)
@@ -156,7 +154,7 @@ def _completions(writes: Sequence[GroupWrite], *, root: str | None) -> list[Call
     """
     # The values are in the graph: they need not be sent a second time.
     first, *others = (write.without_values() for write in writes)
-    nodes = [each.path for each in others]
+    nodes = [each.node.path for each in others]
     nodes += [variable.array.path for each in writes for variable in each.variables]
     return [
         *(partial(execution.complete, each, None) for each in others[::-1]),

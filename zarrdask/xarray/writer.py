@@ -147,8 +147,8 @@ def to_zarr(
     if isinstance(obj, xarray.DataTree) and append_dim is not None:
         raise UnsupportedError("an append to a whole tree is not supported; append to its nodes")
     groups = contents(obj, encoding or {}, inherit=write_inherited_coords)
-    location, path = locate_node(store, group, storage_options)
-    root = path.removesuffix(normalise_path(group)).rstrip("/")
-    destination = Destination(location.current, path, root, options)
-    with destination.alone(groups[""].dataset), location.batch():
+    node = locate_node(store, group, storage_options)
+    root = node.path.removesuffix(normalise_path(group)).rstrip("/")
+    destination = Destination(node.current, root, options)
+    with destination.alone(groups[""].dataset), node.store.batch():
         return write(destination, groups)
