@@ -36,13 +36,13 @@ def bundled(writes: Sequence[BlockWrites]) -> list[da.Array]:
     """
     remaining = {write.receipts.name: write for write in writes}
     arrays, limits = list[da.Array](), FuseLimits.current()
-    large = [name for name, write in remaining.items() if write.bundle_length(limits) > 1]
-    if large and not EXPRESSIONS and is_optimized():
+    fusible = [name for name, write in remaining.items() if write.bundle_length(limits) > 1]
+    if fusible and not EXPRESSIONS and is_optimized():
         graphs = [write.receipts.__dask_graph__() for write in writes]
         keys = [(name, *(0 for _ in write.blocks)) for name, write in remaining.items()]
         # As Dask is going to optimise it: tasks that one layer needs become part of that layer.
         graph = optimize_blockwise(HighLevelGraph.merge(*graphs), keys)
-        for name in large:
+        for name in fusible:
             chain = find_chain(graph, name)
             if chain is not None:
                 arrays.append(_chain_bundles(graph, chain, remaining.pop(name), limits))
