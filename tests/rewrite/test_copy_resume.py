@@ -18,6 +18,7 @@ from zarrdask.cli.app import run
 from zarrdask.errors import NodeExistsError, StoreError
 from zarrdask.grids.keys import KEY_ENCODINGS, ChunkKeys
 from zarrdask.hierarchy import journal
+from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.rewrite import copy_tasks, destination
 
 VALUES = np.arange(1, 97, dtype="i4").reshape(8, 12)
@@ -361,7 +362,7 @@ def test_an_equal_array_that_another_program_created_meanwhile_is_left_alone(cop
 @pytest.mark.parametrize("written", [True, False])
 def test_a_process_that_is_killed_beside_a_document_goes_on(copied, monkeypatch, written):
     root, target = hierarchy({}), {}
-    create = destination.create_members
+    create = NodePath.create_members
 
     def killed(*arguments, **options):
         if arguments[1] and written:
@@ -370,7 +371,7 @@ def test_a_process_that_is_killed_beside_a_document_goes_on(copied, monkeypatch,
             raise Stop
 
     with monkeypatch.context() as patch:
-        patch.setattr(destination, "create_members", killed)
+        patch.setattr(NodePath, "create_members", killed)
         patch.setattr(journal.Journal, "kept", nullcontext)
         with pytest.raises(Stop):
             zarrdask.copy(root, target, scheduler="sync")

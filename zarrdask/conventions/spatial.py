@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from zarrdask.errors import MetadataError, instance_of
-from zarrdask.hierarchy.path import node_location
 from zarrdask.nodes.array import Array
 from zarrdask.nodes.group import Group
 
@@ -68,7 +67,7 @@ def spatial(node: Array | Group) -> Spatial | None:
     >>> spatial(z).transform
     (1.0, 0.0, -180.0, 0.0, -1.0, 90.0)
     """
-    return parse_spatial(node.attrs, f"{node_location(node.store, node.path)}: ")
+    return parse_spatial(node.attrs, f"{node.node_path.location}: ")
 
 
 def parse_spatial(attributes: Mapping[str, Any], key: str) -> Spatial | None:

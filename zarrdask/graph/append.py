@@ -16,7 +16,7 @@ from zarrdask.graph.write_job import as_dask_array, batches, begin, check_deferr
 from zarrdask.grids.base import Shape
 from zarrdask.hierarchy.append import appended, guarded, roll_back_append
 from zarrdask.hierarchy.lookup import locate_node
-from zarrdask.hierarchy.resize import check_shape, grow
+from zarrdask.hierarchy.resize import check_shape
 from zarrdask.nodes.array import Array
 from zarrdask.nodes.open import open_array
 from zarrdask.nodes.options import suggests_arguments
@@ -128,7 +128,7 @@ class AppendedRegion(WriteTarget):
         """Write the new shape, unless that was done already."""
         array = self.array
         shapes = self.old_shape, array.shape
-        grow(array.node_path, array.zarr_format, *shapes, lease=self.lease)
+        array.node_path.grow(array.zarr_format, *shapes, lease=self.lease)
 
     def abort(self) -> str:
         """Erase the appended chunks, and describe what the array holds now."""

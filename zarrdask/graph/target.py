@@ -16,7 +16,7 @@ from zarrdask.graph.conflicts import WrittenRegion
 from zarrdask.graph.dependencies import Inputs
 from zarrdask.graph.placement import chunk_options, find_place
 from zarrdask.graph.read import data_type_of
-from zarrdask.hierarchy.create import create_parents, is_draft_node, put_documents
+from zarrdask.hierarchy.create import create_parents, put_documents
 from zarrdask.hierarchy.lookup import locate_node
 from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.hierarchy.replace import Stage, can_stage
@@ -114,8 +114,8 @@ class NewArray(WriteTarget):
     @property
     def is_blank(self) -> bool:
         """Whether chunks that were left here can be found, and are erased."""
-        store = self.node.store
-        return store.capabilities.listable and not is_draft_node(store, self.array.metadata)
+        is_listable = self.node.store.capabilities.listable
+        return is_listable and not self.node.is_in_draft(self.array.metadata)
 
     def begin(self) -> None:
         """Erase the old node, if there is one, and write the metadata."""
@@ -125,7 +125,7 @@ class NewArray(WriteTarget):
             # Of two writers that create the array, the other may be writing chunks by now.
             self.array.node_path.check_creation(metadata, overwrite=False)
 
-        if not self.overwrite and not is_draft_node(node.store, metadata):
+        if not self.overwrite and not node.is_in_draft(metadata):
             erase_leftovers(node.chunks(metadata), unless=check)
         node.create(metadata, overwrite=self.overwrite)
 
@@ -261,7 +261,7 @@ def find_target(
 def _new_array(
     node: NodePath, metadata: ArrayMetadata, how: WriteOptions, inputs: Inputs
 ) -> WriteTarget:
-    known = node if is_draft_node(node.store, metadata) else node.prefetched(listed=True)
+    known = node if node.is_in_draft(metadata) else node.prefetched(listed=True)
     view = known.check_creation(metadata, overwrite=how.replaces)
     existed = how.replaces and view.has_document()
     array = Array(*(node if view is known else view), metadata, "r+")

@@ -31,15 +31,15 @@ T = TypeVar("T")
 Replace = Literal["never", "same", "always"]
 
 
-def is_draft_node(store: Store, metadata: Metadata) -> bool:
+def is_in_draft(node: StorePath, metadata: Metadata) -> bool:
     """Whether a new node belongs to a hierarchy of the v3 draft."""
-    return isinstance(store, DraftStore) or draft.is_draft(metadata.zarr_format)
+    return isinstance(node.store, DraftStore) or draft.is_draft(metadata.zarr_format)
 
 
 def check_creation(node: AnyPath, metadata: Metadata, *, overwrite: bool) -> AnyPath:
     """Check that `create_node` can create a node, without writing anything; return its result."""
     detect.render(metadata)
-    if is_draft_node(node.store, metadata):
+    if is_in_draft(node, metadata):
         return node.via(draft.prepare(node, metadata, overwrite=overwrite)[0])
     _check(node, metadata, overwrite=overwrite)
     return node
@@ -58,7 +58,7 @@ def create_node(
     documents = detect.render(metadata)  # before anything is erased: rendering may fail
     exists, missing_groups = overwrite, list[AnyPath]()
     with node.store.batch():
-        if is_draft_node(node.store, metadata):
+        if is_in_draft(node, metadata):
             node = view = node.via(draft.begin(node, metadata, overwrite=overwrite))
         else:
             view = prefetched(node)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Container, Iterator
 
 from zarrdask.compliance import strictness
 from zarrdask.errors import MetadataError, ZarrdaskError
+from zarrdask.hierarchy import draft
 from zarrdask.hierarchy.find import documents_of, implied_group, node_of, read_documents
 from zarrdask.hierarchy.journal import BESIDE
 from zarrdask.hierarchy.path import StorePath, check_ascii, join_path
@@ -18,6 +19,9 @@ from zarrdask.storage.v3_draft import DraftStore
 
 def check_new_path(path: str, zarr_format: ZarrFormat) -> None:
     """Check that a node may be created at a path."""
+    if draft.is_draft(zarr_format):
+        draft.check_path(path)
+        return
     rules = detect.rules(zarr_format)
     if rules.ascii_paths:
         check_ascii(path)

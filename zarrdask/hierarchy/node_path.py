@@ -1,7 +1,16 @@
 """`NodePath`: the location of a node, and what can be done with the node there."""
 
-from zarrdask.hierarchy.change import erase_node, write_node
-from zarrdask.hierarchy.create import check_creation, create_node, prefetched
+from zarrdask.hierarchy.change import changing, erase_node, write_node
+from zarrdask.hierarchy.create import (
+    check_creation,
+    check_members,
+    clear_members,
+    create_members,
+    create_node,
+    is_in_draft,
+    prefetched,
+    write_consolidated,
+)
 from zarrdask.hierarchy.find import (
     find_node,
     has_document,
@@ -11,13 +20,18 @@ from zarrdask.hierarchy.find import (
     read_node,
     version_stamp,
 )
+from zarrdask.hierarchy.journal import is_begun
 from zarrdask.hierarchy.members import child_nodes, member_names, walk_nodes
-from zarrdask.hierarchy.path import StorePath
-from zarrdask.hierarchy.resize import lock_node, stored_metadata, update_node
+from zarrdask.hierarchy.path import StorePath, exists_error
+from zarrdask.hierarchy.resize import grow, lock_node, stored_metadata, update_node
 
 
 class NodePath(StorePath):
-    """The location of a node, with the functions of this folder on a node as its methods."""
+    """The location of a node: a store, and the node's path in it; the node need not exist.
+
+    It is immutable, and pickles. Its methods are functions of the other modules of this folder,
+    whose first argument is the node.
+    """
 
     __slots__ = ()
 
@@ -29,7 +43,6 @@ class NodePath(StorePath):
     implied_group = implied_group
     not_found = not_found
     version_stamp = version_stamp
-
     stored_metadata = stored_metadata
 
     # Members of a group
@@ -37,11 +50,22 @@ class NodePath(StorePath):
     children = child_nodes
     walk = walk_nodes
 
-    # Changes
+    # Creation
+    is_in_draft = is_in_draft
     prefetched = prefetched
     check_creation = check_creation
     create = create_node
+    create_members = create_members
+    check_members = check_members
+    clear_members = clear_members
+    exists_error = exists_error
+    is_begun = is_begun
+
+    # Changes
+    changing = changing
     write = write_node
     erase = erase_node
+    consolidate = write_consolidated
+    grow = grow
     lock = lock_node
     update = update_node

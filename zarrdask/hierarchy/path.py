@@ -11,9 +11,7 @@ from zarrdask.storage.base import Store
 
 
 class StorePath(NamedTuple):
-    """A store and a path in it: where a node is; the node need not exist.
-
-    Functions that work on a node at such a place are methods of `NodePath`.
+    """A store and the path of a node in it, for the functions that `NodePath` has as methods.
 
     Attributes
     ----------
@@ -105,11 +103,6 @@ def ancestors(path: str) -> list[str]:
     """
     names = path.split("/")[:-1]
     return ["", *accumulate(names, lambda above, name: f"{above}/{name}")] if path else []
-
-
-def node_location(store: Store, path: str) -> str:
-    """Return where a node is, for messages: the URL of its store and its path."""
-    return f"{store.url}/{path}".rstrip("/")
 
 
 def join_path(path: str, name: str) -> str:

@@ -18,7 +18,7 @@ from zarrdask.grids.base import Shape
 from zarrdask.hierarchy import resize
 from zarrdask.hierarchy.append import append_values
 from zarrdask.hierarchy.erase import erase_elements
-from zarrdask.hierarchy.path import key_prefix
+from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.indexing.projection import Request
 from zarrdask.indexing.selection import basic, find_region, is_basic
 from zarrdask.metadata.model import ArrayMetadata, Metadata
@@ -52,7 +52,7 @@ class Array(Node):
         self.store = store
         self.path = path
         self.mode = mode
-        self.stored = StoredChunks(store, key_prefix(path), metadata)
+        self.stored = NodePath(store, path).chunks(metadata)
 
     # ---- properties
 

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from zarrdask.errors import NodeNotFoundError, UnsupportedError
-from zarrdask.hierarchy.create import write_consolidated
 from zarrdask.hierarchy.lookup import locate_node, look_up
 from zarrdask.metadata.consolidated import CONSOLIDATED_FORMATS
 from zarrdask.metadata.create import new_attributes
@@ -237,6 +236,6 @@ def consolidate_metadata(
             found=metadata.zarr_format,
             expected="2 or 3",
         )
-    write_consolidated(node, metadata.zarr_format)
+    node.consolidate(metadata.zarr_format)
     node, metadata = node.find(consolidated="required")
     return Group(*node, metadata, "r+")  # type: ignore[arg-type]

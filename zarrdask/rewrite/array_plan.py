@@ -19,7 +19,6 @@ from zarrdask.execution.executor import Workers, check_reached, run, workers
 from zarrdask.graph.bundles import bundled
 from zarrdask.graph.tasks import write_blocks
 from zarrdask.hierarchy.journal import Journal
-from zarrdask.hierarchy.path import node_location
 from zarrdask.indexing.selection import Region, region_shape, whole_region
 from zarrdask.metadata import detect
 from zarrdask.metadata.losses import cast_loss
@@ -89,7 +88,7 @@ class RechunkPlan(PlanReport):
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as values that JSON can represent: sizes are numbers of bytes."""
         return {
-            "source": node_location(self.source.store, self.source.path),
+            "source": self.source.node_path.location,
             "target": self.target.location,
             "shape": list(self.grids.shape),
             "strategy": self.scheme.name,

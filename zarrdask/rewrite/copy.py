@@ -6,7 +6,6 @@ from typing import Any, Literal
 
 from zarrdask.errors import MetadataError
 from zarrdask.execution.executor import check_reached, workers
-from zarrdask.hierarchy.create import check_members, write_consolidated
 from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.metadata import detect
 from zarrdask.metadata.consolidated import CONSOLIDATED_FORMATS
@@ -157,7 +156,7 @@ def copy(
         check_reached(on, origin.node.store, place.store)
         if dry_run and not (begun or overwrite):
             members = {job.node.path: job.target.metadata for job in jobs if job.node.path}
-            check_members(view, members)
+            view.check_members(members)
         if not dry_run:
             tasks = plan_tasks(jobs)
             plan = _fingerprint(origin, nodes, tasks)
@@ -186,7 +185,7 @@ def _consolidate(group: NodePath, zarr_format: ZarrFormat) -> list[str]:
     if zarr_format not in CONSOLIDATED_FORMATS or not group.store.capabilities.listable:
         return ["no consolidated metadata: the format has none, or the store can't be listed"]
     try:
-        write_consolidated(group, zarr_format)
+        group.consolidate(zarr_format)
     except MetadataError as error:
         return [f"consolidated metadata could not be written: {error}"]
     return []

@@ -11,17 +11,13 @@ from zarrdask.errors import NodeNotFoundError, StoreError, ZarrdaskError
 from zarrdask.execution.locks import shape_lock
 from zarrdask.grids.base import Shape
 from zarrdask.hierarchy.append import AppendGuard
-from zarrdask.hierarchy.change import changing, remove_keys
+from zarrdask.hierarchy.change import remove_keys
 from zarrdask.hierarchy.create import (
     at_once,
-    clear_members,
-    create_members,
-    is_draft_node,
 )
-from zarrdask.hierarchy.journal import Journal, is_begun
+from zarrdask.hierarchy.journal import Journal
 from zarrdask.hierarchy.node_path import NodePath
-from zarrdask.hierarchy.path import exists_error
-from zarrdask.hierarchy.resize import check_shape, grow
+from zarrdask.hierarchy.resize import check_shape
 from zarrdask.metadata import detect
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata
 from zarrdask.nodes.array import Array
@@ -92,7 +88,7 @@ class Destination:
         else:
             zarr_format, shape = metadata.zarr_format, metadata.shape
             lease = None if self.guard is None else self.guard.lease
-            metadata = grow(node, zarr_format, self.old_shape, shape, lease=lease)
+            metadata = node.grow(zarr_format, self.old_shape, shape, lease=lease)
         return Array(*node, metadata, "r+")
 
 
@@ -120,7 +116,7 @@ class Rewrite:
         stored = target.view.stored_metadata(metadata.zarr_format)
         is_ours = self.journal.nodes[below] == "written"
         if not is_ours or stored is None or detect.render(stored) != detect.render(metadata):
-            raise exists_error(target.view)
+            raise target.view.exists_error()
         return True
 
     def has_lost(self, target: Destination) -> bool:
@@ -169,7 +165,7 @@ class Rewrite:
             self.journal.nodes.update(dict.fromkeys(arrays, "written"))
             self.journal.store()
             members = {below: target.metadata for below, target in arrays.items()}
-            create_members(self.view, members, has_chunks=True)
+            self.view.create_members(members, has_chunks=True)
         return None
 
     @contextmanager
@@ -207,7 +203,7 @@ def rewriting(
         restart |= overwrite and is_taken
         resumed = begun and journal.resume(overwrite=overwrite, restart=restart)
         if resumed and is_taken:
-            raise exists_error(view)  # see `Rewrite.commit`
+            raise view.exists_error()  # see `Rewrite.commit`
         if begun:
             view.store.tidy(view.prefix, recursive=True)
         if not resumed:
@@ -215,7 +211,7 @@ def rewriting(
                 _remove(node)
             if begun:
                 _remove_begun(view, journal)
-            clear_members(view, arrays)
+            view.clear_members(arrays)
             if root is not None:
                 erase_leftovers(view.chunks(root))
             if begun:
@@ -256,8 +252,8 @@ def check_begun(node: NodePath, metadata: Metadata, *, overwrite: bool) -> tuple
 
     Otherwise the node must not exist, except with `overwrite`.
     """
-    known = node if is_draft_node(node.store, metadata) else node.prefetched()
-    begun = is_begun(known)
+    known = node if node.is_in_draft(metadata) else node.prefetched()
+    begun = known.is_begun()
     view = known.check_creation(metadata, overwrite=overwrite or begun)
     return begun, node if view is known else view
 
@@ -275,13 +271,13 @@ def _remove_begun(node: NodePath, journal: Journal) -> None:
     if node.has_document() and isinstance(node.find()[1], ArrayMetadata):
         taken.append(node)
     if taken:
-        raise exists_error(taken[0])
+        raise taken[0].exists_error()
     with strictness(strict=False, quiet=True):
         recorded = {
             below: detect.parse(documents, node.store)
             for below, documents in journal.recorded_arrays().items()
         }
-    with changing(node, whole=True) as real:
+    with node.changing(whole=True) as real:
         store = real.store
         for below in nodes:
             member = real.join(below)

@@ -10,7 +10,7 @@ from zarrdask.display.html import as_html, fold
 from zarrdask.display.report import Report
 from zarrdask.display.words import counted
 from zarrdask.execution.executor import workers
-from zarrdask.hierarchy.create import at_once, check_members, write_consolidated
+from zarrdask.hierarchy.create import at_once
 from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.indexing.selection import whole_region
 from zarrdask.metadata.consolidated import CONSOLIDATED_FORMATS
@@ -136,7 +136,7 @@ class GroupPlan(Report):
                     first += plan.stages
                 rewrite.commit()
                 if self.consolidated:
-                    write_consolidated(node, self.groups[""].zarr_format)
+                    node.consolidate(self.groups[""].zarr_format)
         return open_group(*node, mode="r+", consolidated=False)
 
     def _text(self) -> str:
@@ -171,7 +171,7 @@ def plan_group(group: Group, place: NodePath, options: RechunkOptions) -> GroupP
     options.check_members({node.path: node.before for node in nodes if node.is_array})  # type: ignore[misc]
     if not (options.overwrite or begun):
         # Otherwise everything below the target is removed, or checked when the plan is executed.
-        check_members(view, {node.path: node.after for node in nodes if node.is_array})
+        view.check_members({node.path: node.after for node in nodes if node.is_array})
     groups, plans = dict[str, GroupMetadata](), dict[str, RechunkPlan]()
     for node in nodes:
         if not isinstance(node.after, ArrayMetadata):

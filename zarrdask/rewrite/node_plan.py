@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from zarrdask.errors import MetadataError, NodeExistsError, ZarrdaskError, one_of
-from zarrdask.hierarchy import draft
 from zarrdask.hierarchy.lookup import locate_node, look_up
 from zarrdask.hierarchy.members import check_new_path
 from zarrdask.hierarchy.node_path import NodePath
@@ -137,9 +136,7 @@ def _node(
         group = convert_group(before, zarr_format)
         node = NodeCopy(path, before, group, group_losses(before, group))
     after = node.after
-    if path and draft.is_draft(after.zarr_format):
-        draft.check_path(path)
-    elif path:
+    if path:
         check_new_path(path, after.zarr_format)
     detect.render(after)  # metadata that can't be written must fail before anything is erased
     return node

@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from typing import Any, Literal
 
 from zarrdask.errors import MetadataError, UnsupportedError
-from zarrdask.hierarchy.create import write_consolidated
 from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.metadata import consolidated, detect, v2
 from zarrdask.metadata.convert import convert
@@ -106,7 +105,7 @@ def _upgrade_nodes(root: NodePath, nodes: list[NodeCopy], *, remove_v2: bool) ->
         base.set_many(documents[:-1])
         base.set_many(documents[-1:])
         if isinstance(root.store, ConsolidatedStore) and not nodes[0].is_array:
-            write_consolidated(root.via(base), 3)
+            root.via(base).consolidate(3)
         if remove_v2:
             names = (*v2.NAMES, consolidated.KEY)
             prefixes = [root.join(node.path).prefix for node in nodes]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from zarrdask.errors import NodeExistsError
-from zarrdask.hierarchy.create import Replace, clear_members, create_members
+from zarrdask.hierarchy.create import Replace
 from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.hierarchy.path import join_path
 from zarrdask.metadata.model import Metadata
@@ -63,11 +63,11 @@ class NewNodes:
         """
         if self.includes_first:
             seen.create(self.first.metadata, overwrite=overwrite)
-        create_members(self._view(seen), self.members, keep=self.root)
+        self._view(seen).create_members(self.members, keep=self.root)
 
     def clear(self, seen: NodePath, replace: Replace) -> None:
         """Erase what former nodes left at the paths of the new ones; see `clear_members`."""
-        clear_members(self._view(seen), self.members, replace)
+        self._view(seen).clear_members(self.members, replace)
 
     def create_late(self) -> None:
         """Write the documents after the values, that of the first group last.
@@ -76,7 +76,7 @@ class NewNodes:
         """
         metadata = self.first.metadata
         seen = self.node.prefetched() if self.includes_first else self.node
-        create_members(self._view(seen), self.members, has_chunks=True, keep=self.root)
+        self._view(seen).create_members(self.members, has_chunks=True, keep=self.root)
         if not self.includes_first:
             return
         try:

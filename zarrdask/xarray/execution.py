@@ -17,10 +17,8 @@ from zarrdask.graph.dependencies import Inputs
 from zarrdask.graph.target import ExistingRegion, WriteOptions, WriteTarget, find_target
 from zarrdask.graph.write_job import WriteJob, begin
 from zarrdask.hierarchy.append import roll_back_append
-from zarrdask.hierarchy.change import changing
-from zarrdask.hierarchy.create import at_once, write_consolidated
+from zarrdask.hierarchy.create import at_once
 from zarrdask.hierarchy.node_path import NodePath
-from zarrdask.hierarchy.resize import grow
 from zarrdask.metadata.model import GroupMetadata, ZarrFormat
 from zarrdask.storage.base import Store
 from zarrdask.xarray.creation import NewNodes
@@ -80,7 +78,7 @@ def grow_arrays(write: GroupWrite, root: str | None) -> None:
     """Write the new shapes of arrays, those of index coordinates last."""
     if not write.appends:
         return
-    with changing(write.node, whole=False, keep=root) as real:
+    with write.node.changing(whole=False, keep=root) as real:
         for is_index in (False, True):
             variables = [each for each in write.appends if each.is_index is is_index]
             at_once(real.store, partial(_grow, real.store), variables)
@@ -101,17 +99,17 @@ def consolidate(
     """
     try:
         own = changed if node.path == root else None
-        write_consolidated(node.at(root), zarr_format, group=own, nodes=nodes)
+        node.at(root).consolidate(zarr_format, group=own, nodes=nodes)
     except MetadataError:
         if node.path == root:
             raise
-        with changing(node, whole=False) as real:  # what groups above tell is not true
-            write_consolidated(real, zarr_format, group=changed, nodes=())
+        with node.changing(whole=False) as real:  # what groups above tell is not true
+            real.consolidate(zarr_format, group=changed, nodes=())
 
 
 def _grow(store: Store, variable: VariableWrite) -> None:
     array, old = variable.array, variable.old_shape or ()
-    grow(array.node_path.via(store), array.zarr_format, old, array.shape, is_member=True)
+    array.node_path.via(store).grow(array.zarr_format, old, array.shape, is_member=True)
 
 
 # --------------------------------------------------------------------------------------------

@@ -11,7 +11,6 @@ from xarray import Variable, conventions
 from zarrdask.chunks.inventory import trim
 from zarrdask.compliance import warn_compliance
 from zarrdask.errors import MetadataError
-from zarrdask.hierarchy.resize import grow
 from zarrdask.metadata.model import ZarrFormat
 from zarrdask.nodes.array import Array
 from zarrdask.xarray.conventions import FILL_VALUE
@@ -117,7 +116,7 @@ class StoredDataset:
             shape = (*array.shape[:axis], length, *array.shape[axis + 1 :])
             trim(array.stored, shape)
             # Consolidated metadata, if there are any, still have the shapes before the append.
-            grow(array.node_path, array.zarr_format, array.shape, shape, is_member=True)
+            array.node_path.grow(array.zarr_format, array.shape, shape, is_member=True)
         warn_compliance(
             f"{self.group.location}: an append along {dim!r} was interrupted; {len(longer)} "
             f"variables that were longer than the dataset have its length {length} again"

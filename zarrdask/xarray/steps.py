@@ -12,7 +12,6 @@ from zarrdask.execution.client import scheduler_in_task
 from zarrdask.graph.write_job import compute as compute_jobs
 from zarrdask.graph.write_job import deferred
 from zarrdask.grids.base import Shape
-from zarrdask.hierarchy.create import create_members
 from zarrdask.hierarchy.draft import is_draft
 from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.hierarchy.replace import Stage
@@ -129,7 +128,7 @@ def _replace(
     is_root, consolidates = to.node.path == to.root, _consolidates(to, writes)
     stage.begin(detect.render(first))
     try:
-        create_members(new.node, new.members)
+        new.node.create_members(new.members)
         jobs = execution.write_in_memory(targets)
         _call(_completions(writes, root="" if is_root and consolidates else None))
         stage.seal()

@@ -2,8 +2,7 @@
 
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.errors import StoreError
-from zarrdask.hierarchy.path import StorePath
-from zarrdask.hierarchy.resize import stored_metadata
+from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.metadata import detect
 from zarrdask.metadata.model import ArrayMetadata
 
@@ -26,8 +25,8 @@ def check_version(chunks: StoredChunks, version: str) -> None:
     """
     if not version or opened_version(chunks) == version:
         return
-    opened, node = chunks.metadata, StorePath(chunks.store, chunks.prefix.rstrip("/"))
-    stored = stored_metadata(node, opened.zarr_format)
+    opened, node = chunks.metadata, NodePath(chunks.store, chunks.prefix.rstrip("/"))
+    stored = node.stored_metadata(opened.zarr_format)
     if not _is_same(stored, opened):
         raise StoreError(
             "this array was replaced or removed after the dataset was opened, so its chunks can't "
