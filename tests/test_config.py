@@ -24,6 +24,7 @@ BAD = [
     ("threads", "many"),
     ("threads", 0),
     ("lock-directory", 7),
+    ("shard-order", 7),
 ]
 
 

@@ -56,6 +56,8 @@ DEFAULTS: dict[str, Any] = {
     # Bytes: the target size of a chunk, and of a shard, for "auto".
     "chunk-size": 2**20,
     "shard-size": 64 * 2**20,
+    # The order of the chunks in a written shard: "c", "f" or "morton".
+    "shard-order": "c",
     # Bytes: ranges of a value with a smaller gap are read by one request (stores with latency).
     "coalesce-gap": 64 * 2**10,
     # Bytes: chunks, and shards that are read whole, of more than four times this size are read by

@@ -3,9 +3,11 @@
 import pickle
 import zlib
 
+import dask
 import pytest
 
 import zarrdask
+from tests.covering import for_each
 from zarrdask.execution import handle as module
 from zarrdask.execution.handle import Handle
 
@@ -26,9 +28,22 @@ def pickled_by(release, layout, handle):
 
 
 def test_a_handle_needs_nothing_but_its_bytes(handle):
-    store, prefix, documents, guard = pickle.loads(zlib.decompress(handle.packed))
-    assert (store, prefix, guard) == (handle.chunks.store, "", None)
+    store, prefix, documents, guard, order = pickle.loads(zlib.decompress(handle.packed))
+    assert (store, prefix, guard, order) == (handle.chunks.store, "", None, None)
     assert documents.keys() == {"zarr.json"}
+
+
+@for_each("lengths", [6, [4, 2]])
+def test_a_handle_keeps_the_order_of_shards_of_the_process_that_made_it(tmp_path, lengths):
+    with dask.config.set({"zarrdask.shard-order": "f"}):
+        z = zarrdask.create_array(
+            tmp_path, shape=(6, 6), dtype="u1", chunks=1, shards=[lengths, [6]], overwrite=True
+        )
+    data = pickle.dumps(Handle(z.stored))
+    module.unpack.cache_clear()
+    metadata = pickle.loads(data).chunks.metadata
+    assert metadata.shard.codec.order == "f"
+    assert metadata.pipeline_of((2, 2)).serializer.codec.order == "f"
 
 
 def test_another_release_with_the_same_layout_is_read(handle):

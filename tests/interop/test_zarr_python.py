@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any, ClassVar
 
+import dask
 import numcodecs
 import numpy as np
 import pytest
@@ -159,6 +160,24 @@ class TestV3Options:
         same(read(tmp_path), values)
         assert zarr.open_array(tmp_path).chunks == zarrdask.open_array(tmp_path).chunks
         assert zarr.open_array(tmp_path).shards == zarrdask.open_array(tmp_path).shards
+
+
+#: zarrdask's names for the orders of chunks in shards, and those of zarr-python.
+ORDERS = {"c": "lexicographic", "f": "colexicographic", "morton": "morton"}
+
+
+@pytest.mark.parametrize(("order", "peers"), ORDERS.items(), ids=ORDERS)
+@pytest.mark.parametrize("chunks", [(2, 2), (4, 1)])
+def test_shards_in_the_same_order_are_the_same_bytes(tmp_path, order, peers, chunks):
+    values = np.arange(1, 241, dtype="u2").reshape(12, 20)
+    codec = zarr.codecs.ShardingCodec(chunk_shape=chunks, subchunk_write_order=peers)
+    write(values, tmp_path / "peers", chunks=(12, 20), serializer=codec, compressors=None)
+    with dask.config.set({"zarrdask.shard-order": order}):
+        options = {"shape": (12, 20), "dtype": "u2", "shards": (12, 20), "compressors": ()}
+        zarrdask.create_array(tmp_path / "ours", chunks=chunks, **options)[...] = values
+    ours, theirs = (tmp_path / name / "c/0/0" for name in ("ours", "peers"))
+    assert ours.read_bytes() == theirs.read_bytes()
+    same(read(tmp_path / "ours"), values)
 
 
 # --------------------------------------------------------------------------------------------

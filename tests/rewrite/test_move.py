@@ -1,5 +1,6 @@
 """Encoded bytes that are moved as they are: whole units, and the inner chunks of shards."""
 
+import dask
 import numpy as np
 import pytest
 from hypothesis import given
@@ -322,6 +323,18 @@ class TestValues:
         assert copy_values(one, other, [("s/c", "0")]) == [1]
         assert copy_values(other, one, [("0", "t/c")]) == [1]
         assert (other.get("k"), other.get("0"), one.get("t/c")) == (b"1", b"2", b"2")
+
+
+@for_each("order", ["c", "f", "morton"])
+@for_each("is_local", [True, False])
+def test_chunks_that_become_a_shard_are_in_the_order_of_the_setting(tmp_path, order, is_local):
+    source = make({}, holes=[np.s_[2:4, 3:6]], order="F")
+    with dask.config.set({"zarrdask.shard-order": order}):
+        store = LocalStore(tmp_path / order) if is_local else MemoryStore()
+        target = beside(source, store, shards=(10, 12))
+        expected = make({}, shards=(10, 12), holes=[np.s_[2:4, 3:6]], order="F")
+    move(source, target)
+    assert target.units.get("c/0/0") == expected.units.get("c/0/0")
 
 
 GRIDS = st.tuples(st.integers(1, 4), st.integers(1, 4))

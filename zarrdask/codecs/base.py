@@ -240,6 +240,7 @@ class Configured:
     """A codec whose parameters are the members of its v3 configuration.
 
     A parameter without a default is a required member. None stands for a member that is left out.
+    Fields that are not compared are no members.
     """
 
     name: ClassVar[str]
@@ -249,7 +250,7 @@ class Configured:
         return cls(**parse_configuration(configuration, cls.name, _defaults(cls)))  # type: ignore[arg-type]
 
     def to_json(self) -> Json:
-        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        values = {each.name: getattr(self, each.name) for each in fields(self) if each.compare}
         members = {member: _rendered(value) for member, value in values.items()}
         members = {member: value for member, value in members.items() if value is not None}
         return {"name": self.name, "configuration": members} if members else {"name": self.name}

@@ -16,6 +16,7 @@ from zarrdask import __version__
 from zarrdask.chunks.read import read_region, read_regions
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.chunks.write import Beyond, write_region
+from zarrdask.codecs.shard_order import shard_order
 from zarrdask.compliance import strictness
 from zarrdask.errors import UnsupportedError
 from zarrdask.execution import serialize
@@ -39,7 +40,7 @@ _AHEAD = threading.local()
 _MAX_OPEN_ARRAYS = 256
 #: The version of the content of `Handle.packed`. Increase it whenever that changes, so that a
 #: worker with another release of zarrdask reports the difference instead of a decoding error.
-LAYOUT = 2
+LAYOUT = 3
 
 
 class Handle:
@@ -64,14 +65,16 @@ class Handle:
 
     @cached_property
     def packed(self) -> bytes:
-        """The pickled store, prefix, documents and guard, compressed, when a task is pickled.
+        """The pickled store, prefix, documents, guard and order of shards, compressed, for a task.
 
         The documents are without attributes, dimension names and the like.
         """
         chunks = self.chunks
         documents = detect.render(chunks.metadata.without_labels())
+        shard = chunks.metadata.shard
+        order = None if shard is None else shard.codec.order
         # By cloudpickle, as in Dask: the class of a store may be defined in the user's script.
-        content = chunks.store, chunks.prefix, documents, chunks.guard
+        content = chunks.store, chunks.prefix, documents, chunks.guard, order
         return compress(cloudpickle.dumps(content, 5), 9)
 
     @property
@@ -93,13 +96,13 @@ def unpack(layout: int, release: str, packed: bytes) -> Handle:
     if layout != LAYOUT:
         raise _other_release(release)
     try:
-        store, prefix, documents, guard = pickle.loads(decompress(packed))
+        store, prefix, documents, guard, order = pickle.loads(decompress(packed))
     except Exception as error:
         if release == __version__:
             raise
         raise _other_release(release) from error
     # Warnings about the metadata were given where the array was opened.
-    with strictness(strict=False, quiet=True):
+    with strictness(strict=False, quiet=True), shard_order(order):
         metadata = detect.parse(documents, store)
         handle = Handle(StoredChunks(store, prefix, metadata, guard))  # type: ignore[arg-type]
     handle.packed = packed

@@ -19,6 +19,7 @@ from zarrdask.chunks.write import write_region
 from zarrdask.codecs.array_to_bytes.sharding import Shard, ShardingCodec, shard_of
 from zarrdask.codecs.base import Buffer, ChunkSpec, Codec
 from zarrdask.codecs.byte_source import HeldValue, exact
+from zarrdask.codecs.shard_order import ordered
 from zarrdask.codecs.translate import marks
 from zarrdask.dtypes.fill_values import only_fill
 from zarrdask.errors import ZarrdaskError
@@ -180,12 +181,13 @@ def _unpack_shard(source: StoredChunks, target: StoredChunks, unit: Index) -> Tr
 def _pack_shard(source: StoredChunks, target: StoredChunks, unit: Index) -> TransferResult:
     """Assemble a shard of encoded chunks."""
     shard, inner = shard_of(target.metadata.pipeline_at(unit)), InnerGrid(target.metadata)
-    chunks = (
-        (inner.place(unit, index), data)
-        for index, data in _encoded_chunks(source, list(product(*inner.range_of(unit))))
-    )
+    if shard is None:
+        return TransferResult()
+    by_place = {inner.place(unit, index): index for index in product(*inner.range_of(unit))}
+    indices = [by_place[place] for place in ordered(by_place, shard.codec.order)]
+    chunks = ((inner.place(unit, index), data) for index, data in _encoded_chunks(source, indices))
     first, key = next(chunks, None), target.key(unit)
-    if first is None or shard is None:
+    if first is None:
         return TransferResult()
     file = local_value(target.units, key)
     if file is not None:
@@ -203,7 +205,10 @@ def _pack_shard(source: StoredChunks, target: StoredChunks, unit: Index) -> Tran
 def _write_shard(
     shard: Shard, chunks: Iterable[tuple[Index, Buffer]], sizes: list[int], fd: int
 ) -> None:
-    """Write a shard to a file chunk by chunk, so that only one chunk is in memory."""
+    """Write a shard to a file chunk by chunk, so that only one chunk is in memory.
+
+    The order in the file is that in which the chunks come.
+    """
     lengths = dict[Index, int]()
     index_first = shard.codec.index_location == "start"
     offset = shard.index_size if index_first else 0
@@ -222,7 +227,10 @@ def _write_at(fd: int, data: Buffer, offset: int) -> int:
 
 
 def _encoded_chunks(source: StoredChunks, indices: list[Index]) -> Iterator[tuple[Index, Buffer]]:
-    """Yield those encoded chunks of an array that are stored, inside shards or not."""
+    """Yield those encoded chunks of an array that are stored, inside shards or not.
+
+    Chunks of shards come shard by shard, in the order of their bytes, as each shard is read once.
+    """
     if source.metadata.shard is None:
         keys = [source.key(index) for index in indices]
         for index, data in zip(indices, source.units.get_many(keys, Scratch()), strict=True):

@@ -1,7 +1,9 @@
 """``sharding_indexed``: shards written by hand, and what may be wrong with them."""
 
+import pickle
 import struct
 
+import dask
 import numpy as np
 import pytest
 
@@ -57,6 +59,51 @@ def test_a_shard_is_its_chunks_in_c_order_and_the_index_at_the_end():
     expected = b"".join(INNER) + shard_index((0, 8), (8, 8), (16, 8), (24, 8))
     assert bytes(bind().encode(VALUES)) == expected
     assert len(expected) == 100  # S-26
+
+
+ORDERS = {
+    "c": [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2), (2, 0), (2, 1), (2, 2)],
+    "f": [(0, 0), (1, 0), (2, 0), (0, 1), (1, 1), (2, 1), (0, 2), (1, 2), (2, 2)],
+    "morton": [(0, 0), (1, 0), (0, 1), (1, 1), (2, 0), (2, 1), (0, 2), (1, 2), (2, 2)],
+}
+
+
+@for_each("location", ["end", "start"])
+@for_each(("order", "indices"), ORDERS.items())
+def test_the_chunks_of_a_shard_are_written_in_the_order_of_the_setting(order, indices, location):
+    values = np.arange(1, 10, dtype="u1").reshape(3, 3)
+    with dask.config.set({"zarrdask.shard-order": order}):
+        shard = bind((3, 3), "u1", chunk_shape=(1, 1), index_location=location)
+    chunks = bytes(values[index] for index in indices)
+    start = 9 * 16 + 4 if location == "start" else 0
+    entries = [(start + indices.index(index), 1) for index in np.ndindex(3, 3)]
+    parts = [chunks, shard_index(*entries)]
+    expected = b"".join(reversed(parts) if location == "start" else parts)
+    assert bytes(shard.encode(values)) == expected
+    assert shard.update(expected, (slice(0, 1, 1), slice(0, 1, 1)), values[:1, :1]) == expected
+    reader = bind((3, 3), "u1", chunk_shape=(1, 1), index_location=location)
+    assert np.array_equal(reader.decode(expected), values)
+
+
+def test_the_order_of_chunks_is_no_part_of_the_codec_s_value_and_metadata():
+    with dask.config.set({"zarrdask.shard-order": "morton"}):
+        codec = parse_codec(sharding((2, 2)))
+        assert pickle.loads(pickle.dumps(codec)).order == "morton"
+    other = parse_codec(sharding((2, 2)))
+    assert (codec.order, other.order) == ("morton", "c")
+    assert codec == other
+    assert codec.to_json() == other.to_json()
+    check_value(codec)
+
+
+def test_an_order_that_does_not_exist_is_an_error_before_anything_is_written():
+    store = {}
+    with (
+        dask.config.set({"zarrdask.shard-order": "hilbert"}),
+        pytest.raises(MetadataError, match=r"zarrdask\.shard-order: .*'hilbert'.*'morton'"),
+    ):
+        zarrdask.create_array(store, shape=(4, 4), dtype="u1", chunks=1, shards=4)
+    assert not store
 
 
 def test_an_index_at_the_start_is_counted_in_the_offsets():

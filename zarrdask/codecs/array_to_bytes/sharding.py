@@ -1,7 +1,7 @@
 """``sharding_indexed``: many chunks in one stored value, with an index (S-15 to S-27)."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, NamedTuple, Self, cast
 
 import numpy as np
@@ -23,6 +23,7 @@ from zarrdask.codecs.decode import merge, put_fill, scatter
 from zarrdask.codecs.pipeline import Pipeline
 from zarrdask.codecs.registry import parse_codecs
 from zarrdask.codecs.shard_index import MISSING, ShardIndex
+from zarrdask.codecs.shard_order import ShardOrder, current_order, ordered
 from zarrdask.compliance import report_deviation
 from zarrdask.dtypes.fill_values import only_fill
 from zarrdask.errors import (
@@ -58,12 +59,16 @@ class ShardingCodec(Configured):
         2023, in which it is little-endian, with a checksum of crc32c or without (conformance S-27).
     index_location : {"end", "start"}
         The position of the index in the shard.
+    order : {"c", "f", "morton"}
+        The order of the inner chunks in a shard that is written. Metadata don't have it, and codecs
+        that differ only in it are equal. The setting ``zarrdask.shard-order`` is the default.
     """
 
     chunk_shape: Shape
     codecs: tuple[Codec, ...] = (BytesCodec(),)
     index_codecs: tuple[Codec, ...] | None = (BytesCodec(), Crc32cCodec())
     index_location: Literal["end", "start"] = "end"
+    order: ShardOrder = field(default_factory=current_order, compare=False, repr=False)
 
     name: ClassVar[str] = "sharding_indexed"
     kind: ClassVar[Kind] = Kind.ARRAY_BYTES
@@ -245,8 +250,8 @@ class Shard(Serializer):
         return bytes(self.chunks.encode(part))
 
     def assemble(self, encoded: dict[Shape, Buffer]) -> bytes:
-        """Return the shard of encoded inner chunks, in C order."""
-        lengths = {index: len(encoded[index]) for index in sorted(encoded)}
+        """Return the shard of encoded inner chunks."""
+        lengths = {index: len(encoded[index]) for index in ordered(encoded, self.codec.order)}
         chunks = [encoded[index] for index in lengths]
         head = self.encode_index(lengths)
         is_first = self.codec.index_location == "start"
