@@ -114,8 +114,8 @@ def check(case, source, plan, scheduler):
     array = quietly(plan, scheduler)
     assert array.dtype.newbyteorder("=") == source.dtype.newbyteorder("=")
     same(array[...], expected.astype(array.dtype))
-    same(zarrdask.open_array(plan.target.store)[...], array[...])
-    assert not [key for key in keys(plan.target.store) if "rewrite" in key], case
+    same(zarrdask.open_array(plan.target.node.store)[...], array[...])
+    assert not [key for key in keys(plan.target.node.store) if "rewrite" in key], case
 
 
 @for_each("seeds", [range(n, n + 4) for n in range(0, 16, 4)])
@@ -247,7 +247,7 @@ def test_chunks_that_are_missing_stay_away(way):
     source = stored(values=values, fill_value=-1)
     plan = columns(source, way=way)
     same(quietly(plan)[...], values)
-    assert len(keys(plan.target.store)) == 1 + 10
+    assert len(keys(plan.target.node.store)) == 1 + 10
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -632,10 +632,10 @@ def test_what_is_there_is_not_replaced_unless_one_asks():
 
 def test_a_node_made_meanwhile_is_not_replaced():
     plan = columns(stored())
-    stored(plan.target.store, values=-VALUES)
+    stored(plan.target.node.store, values=-VALUES)
     with pytest.raises(zarrdask.errors.NodeExistsError):
         quietly(plan)
-    same(zarrdask.open_array(plan.target.store)[...], -VALUES)
+    same(zarrdask.open_array(plan.target.node.store)[...], -VALUES)
 
 
 @pytest.mark.parametrize(
@@ -837,7 +837,7 @@ def test_a_chunk_that_is_damaged_is_named():
             quietly(plan)
         assert caught.value.key.startswith("c/2/0")
         with pytest.raises(zarrdask.errors.NodeNotFoundError):
-            zarrdask.open_array(plan.target.store)
+            zarrdask.open_array(plan.target.node.store)
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -874,8 +874,8 @@ def test_urls(way, places, tmp_path):
     plan = columns(str(a), str(b), way)
     same(quietly(plan, "threads")[...], VALUES)
     same(zarrdask.open_array(b)[...], VALUES)
-    assert len(keys(plan.target.store)) == 1 + 15
-    if isinstance(plan.target.store, LocalStore):
+    assert len(keys(plan.target.node.store)) == 1 + 15
+    if isinstance(plan.target.node.store, LocalStore):
         assert sorted(file.name for file in (tmp_path / "b").iterdir()) == ["c", "zarr.json"]
 
 
@@ -883,7 +883,7 @@ def test_far_away_requests_cost_more_and_values_are_in_memory_twice():
     url = f"memory://{uuid.uuid4().hex}"
     stored(f"{url}/a")
     plan = columns(f"{url}/a", f"{url}/b")
-    assert plan.target.store.capabilities.has_latency
+    assert plan.target.node.store.capabilities.has_latency
     near = columns(stored())
     assert plan.costs.request > near.costs.request
     assert (plan.costs.copies, near.costs.copies) == (2, 1)
