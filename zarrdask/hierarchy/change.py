@@ -15,10 +15,11 @@ from typing import Any, NamedTuple
 
 from zarrdask import config
 from zarrdask.compliance import strictness, warn_compliance
-from zarrdask.errors import LinkError, MetadataError, one_of
+from zarrdask.errors import MetadataError, one_of
 from zarrdask.hierarchy import draft
 from zarrdask.hierarchy.find import AnyPath, read_documents
 from zarrdask.hierarchy.path import StorePath, ancestors, key_prefix
+from zarrdask.hierarchy.removal import remove_keys
 from zarrdask.metadata import consolidated, detect, v2, v3
 from zarrdask.metadata.json import Documents, dump_json
 from zarrdask.metadata.model import ArrayMetadata, Metadata, ZarrFormat
@@ -73,17 +74,6 @@ def erase_node(node: StorePath) -> None:
         remove_keys(real)
         if isinstance(real.store, DraftStore):
             draft.keep_parent(real.store, node.path)
-
-
-def remove_keys(node: StorePath) -> None:
-    """Erase the keys of a node and of everything below it; consolidated metadata stay."""
-    store, prefix = node.store, node.prefix
-    if store.capabilities.listable:
-        # Documents are erased first: if this is cut short, the rest is not a node. A node that is a
-        # symbolic link is erased below; its target stays.
-        with suppress(LinkError):
-            store.erase_values([prefix + name for name in detect.names(store)])
-    store.erase_prefix(prefix)
 
 
 # --------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from zarrdask.compliance import report_deviation
 from zarrdask.errors import MetadataError, NodeExistsError
 from zarrdask.hierarchy.diagnose import below_array_error, check_around
 from zarrdask.hierarchy.path import StorePath, exists_error
+from zarrdask.hierarchy.removal import remove_keys
 from zarrdask.metadata import detect
 from zarrdask.metadata.draft.entry import KEY, is_entry, parse_entry, render_entry
 from zarrdask.metadata.model import ArrayMetadata, Metadata, ZarrFormat
@@ -108,7 +109,7 @@ def begin(node: StorePath, metadata: Metadata, *, overwrite: bool) -> DraftStore
     if is_new:
         store = view.inner
         if _is_taken(store):
-            store.erase_prefix("")
+            remove_keys(StorePath(store, ""))
         entry = render_entry(view.zarr_format)
         if not store.create(KEY, entry) and store.get(KEY) != entry:
             raise exists_error(node.via(view))

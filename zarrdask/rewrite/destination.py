@@ -11,12 +11,12 @@ from zarrdask.errors import NodeNotFoundError, StoreError, ZarrdaskError
 from zarrdask.execution.locks import shape_lock
 from zarrdask.grids.base import Shape
 from zarrdask.hierarchy.append import AppendGuard
-from zarrdask.hierarchy.change import remove_keys
 from zarrdask.hierarchy.create import (
     at_once,
 )
 from zarrdask.hierarchy.journal import Journal
 from zarrdask.hierarchy.node_path import NodePath
+from zarrdask.hierarchy.removal import remove_keys
 from zarrdask.hierarchy.resize import check_shape
 from zarrdask.metadata import detect
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata
