@@ -1,4 +1,4 @@
-"""Paths, and what stands at them in a store."""
+"""What stands at a path in a store."""
 
 import json
 
@@ -16,61 +16,12 @@ from zarrdask.errors import (
     UnsupportedError,
 )
 from zarrdask.hierarchy.node_path import NodePath
-from zarrdask.hierarchy.path import join_path, key_prefix, normalise_path
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata
 from zarrdask.storage.consolidated import ConsolidatedStore
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.storage.obstore_errors import RequestError
 
 GROUP = b'{"zarr_format": 3, "node_type": "group"}'
-
-
-@for_each(
-    ("path", "expected"),
-    [
-        ("\\foo//bar/", "foo/bar"),
-        ("//foo//bar/", "foo/bar"),
-        ("/", ""),
-        ("", ""),
-        (None, ""),
-        ("a", "a"),
-        ("a\\b", "a/b"),
-        (".hidden/a..b", ".hidden/a..b"),
-        ("  a ", "  a "),
-        ("A/a", "A/a"),
-    ],
-)
-def test_paths_are_normalised(path, expected):
-    assert normalise_path(path) == expected
-    assert normalise_path(expected) == expected
-
-
-@for_each("path", [".", "..", "a/../b", "a/./b", "...", "..\\x", "/a/.."])
-def test_a_name_of_periods_only_is_an_error(path):
-    with pytest.raises(MetadataError) as caught:
-        normalise_path(path)
-    assert caught.value.found == path
-
-
-@pytest.mark.parametrize("path", ["..", "a/../../etc", "a/..\\..\\etc"])
-@pytest.mark.parametrize("act", [zarrdask.open, zarrdask.create_group, zarrdask.open_array])
-def test_no_path_leaves_the_store(tmp_path, path, act):
-    with pytest.raises(MetadataError):
-        act(tmp_path / "store", path)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_prefixes():
-    assert key_prefix("") == ""
-    assert key_prefix("a/b") == "a/b/"
-
-
-def test_joined_paths_are_normal():
-    assert join_path("", "a") == "a"
-    assert join_path("a", "/b//c") == "a/b/c"
-
-
-# ---- reading
 
 
 @for_each(

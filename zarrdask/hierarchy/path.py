@@ -11,14 +11,7 @@ from zarrdask.storage.base import Store
 
 
 class StorePath(NamedTuple):
-    """A store and the path of a node in it, for the functions that `NodePath` has as methods.
-
-    Attributes
-    ----------
-    store : Store
-    path : str
-        The path of the node in the store, in normal form: see `normalise_path`.
-    """
+    """A store and the path of a node in it, in normal form; `NodePath` adds what is done to it."""
 
     store: Store
     path: str

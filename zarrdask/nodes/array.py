@@ -133,7 +133,7 @@ class Array(Node):
     @property
     def info(self) -> Info:
         """The properties of the array as a table, which prints."""
-        return array_info(self._location, self.metadata)
+        return array_info(self.node_path.location, self.metadata)
 
     def nchunks_stored(self) -> int:
         """Count the chunks that are stored, by listing the store.
@@ -351,7 +351,7 @@ class Array(Node):
         if hasattr(values, "__dask_graph__"):
             raise UnsupportedError(
                 "append a Dask array in parallel, by zarrdask.append(x, array)",
-                key=self._location,
+                key=self.node_path.location,
                 found=type(values).__name__,
                 expected="an array-like",
             )
@@ -363,7 +363,7 @@ class Array(Node):
         self.check_writable()
 
         def update(stored: Metadata | None) -> ArrayMetadata:
-            metadata = resize.existing_array(stored, self._location)
+            metadata = resize.existing_array(stored, self.node_path.location)
             return replace(metadata, attributes=change(metadata.attributes))
 
         metadata = self.node_path.update(self.zarr_format, update)
@@ -378,9 +378,9 @@ class Array(Node):
     def _repr_html_(self) -> str:
         from zarrdask.nodes.html import array_html
 
-        return array_html(self._location, self.stored)
+        return array_html(self.node_path.location, self.stored)
 
     def __repr__(self) -> str:
         shards = f", shards={brief_lengths(self.shards)}" if self.shards else ""
         kind = f"{self.shape} {self.dtype}, chunks={brief_lengths(self.chunks)}{shards}"
-        return printable(f"<zarrdask.Array {self._location} {kind}>")
+        return printable(f"<zarrdask.Array {self.node_path.location} {kind}>")

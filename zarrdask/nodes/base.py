@@ -87,16 +87,12 @@ class Node:
         """The store and the path as one value, with what can be done to the node there."""
         return NodePath(self.store, self.path)
 
-    @property
-    def _location(self) -> str:
-        return self.node_path.location
-
     def check_writable(self) -> None:
         """Check that the node was opened for writing; a `ReadOnlyError` otherwise."""
         if self.mode == "r":
             raise ReadOnlyError(
                 f"the {self._kind} was opened for reading only",
-                key=self._location,
+                key=self.node_path.location,
                 expected='mode="r+"',
             )
 

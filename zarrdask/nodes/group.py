@@ -132,7 +132,7 @@ class Group(Node, Mapping[str, "Array | Group"]):
     def _missing(self, name: str) -> NodeNotFoundError:
         node = self._below(name)
         text = "no member can have this name" if node is None else missing_node(node)
-        return NodeNotFoundError(text, key=f"{self._location}/{name}")
+        return NodeNotFoundError(text, key=f"{self.node_path.location}/{name}")
 
     def __contains__(self, name: object) -> bool:
         node = self._below(name)
@@ -203,7 +203,7 @@ class Group(Node, Mapping[str, "Array | Group"]):
     @property
     def info(self) -> Info:
         """The properties of the group as a table, which prints. It lists the members."""
-        return group_info(self._location, self.metadata, self)
+        return group_info(self.node_path.location, self.metadata, self)
 
     def tree(self, depth: int | None = None) -> Tree:
         """Return a drawing of all nodes below the group, which prints and shows in notebooks.
@@ -356,10 +356,10 @@ class Group(Node, Mapping[str, "Array | Group"]):
     def _repr_html_(self) -> str:
         from zarrdask.nodes.html import group_html
 
-        return group_html(self._location, self.tree(_SHOWN_LEVELS))
+        return group_html(self.node_path.location, self.tree(_SHOWN_LEVELS))
 
     def __repr__(self) -> str:
-        return printable(f"<zarrdask.Group {self._location}>")
+        return printable(f"<zarrdask.Group {self.node_path.location}>")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Group) and (self.store, self.path) == (other.store, other.path)

@@ -89,7 +89,7 @@ class RechunkPlan(PlanReport):
         """Return the plan as values that JSON can represent: sizes are numbers of bytes."""
         return {
             "source": self.source.node_path.location,
-            "target": self.target.location,
+            "target": self.target.node.location,
             "shape": list(self.grids.shape),
             "strategy": self.scheme.name,
             "bytes": self.scheme.moved,

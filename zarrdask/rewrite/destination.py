@@ -56,11 +56,6 @@ class Destination:
         return cls(node, view, metadata, (0,) * len(metadata.shape))
 
     @property
-    def location(self) -> str:
-        """The location of the node, for messages."""
-        return self.node.location
-
-    @property
     def chunks(self) -> StoredChunks:
         """The stored chunks of the array."""
         return replace(self.view.chunks(self.metadata), guard=self.guard)
@@ -236,7 +231,7 @@ def _growing(
         journal = Journal(node, plan)
         resumed = journal.resume(overwrite=overwrite, restart=restart)
         stored = node.stored_metadata(target.metadata.zarr_format)
-        metadata = check_shape(stored, (target.old_shape,), target.location)
+        metadata = check_shape(stored, (target.old_shape,), node.location)
         if resumed:
             node.store.tidy(node.prefix, recursive=True)
         else:

@@ -54,11 +54,6 @@ class Scan:
     own_files: set[str] = field(default_factory=set)
 
     @property
-    def path(self) -> str:
-        """The path of the node that is scanned."""
-        return self.root.path
-
-    @property
     def base(self) -> Store:
         """The store as it is listed, without the view of consolidated metadata."""
         return self.root.store.current
@@ -285,7 +280,7 @@ def _local_entries(scan: Scan, store: LocalStore, prefix: str) -> Iterator[tuple
         try:
             keys, prefixes, loops = store.list_entries(folder)
         except StoreError as error:
-            scan.problems.append(Problem("unreadable", scan.path, folder, str(error)))
+            scan.problems.append(Problem("unreadable", scan.root.path, folder, str(error)))
             continue
         yield from ((folder + name, False) for name in keys)
         yield from ((folder + name, True) for name in loops)
@@ -330,7 +325,7 @@ def _find_keys_outside_draft(scan: Scan) -> None:
     for key in view.inner.list_prefix(view.base):
         is_known = key in documents or key.endswith(consolidated.KEY) or _OWN_FILES in f"/{key}"
         if not is_known and not key.startswith(data):
-            scan.problems.append(Problem("extra", scan.path, key, _NO_OWNER))
+            scan.problems.append(Problem("extra", scan.root.path, key, _NO_OWNER))
 
 
 # --------------------------------------------------------------------------------------------
@@ -340,14 +335,14 @@ def _find_keys_outside_draft(scan: Scan) -> None:
 def _find_partial_writes(scan: Scan) -> None:
     """Report files and directories that a writer left, or is still writing."""
     for key in sorted(scan.own_files):
-        scan.add_problem("partial", scan.path, key, _LEFT_BY_WRITER)
+        scan.add_problem("partial", scan.root.path, key, _LEFT_BY_WRITER)
     store = local_store(scan.root.store)
     if store is None:
         return
-    root = store.path("" if isinstance(scan.base, DraftStore) else scan.path)
+    root = store.path("" if isinstance(scan.base, DraftStore) else scan.root.path)
     for path in sorted(_temporary_paths(root.rstrip("/"))):
         key = os.path.relpath(path, store.root).replace(os.sep, "/")
-        scan.problems.append(Problem("partial", scan.path, key, _LEFT_BY_WRITER))
+        scan.problems.append(Problem("partial", scan.root.path, key, _LEFT_BY_WRITER))
 
 
 def _temporary_paths(root: str) -> Iterator[str]:

@@ -38,11 +38,6 @@ class Destination:
     root: str
     options: WriteSettings
 
-    @property
-    def location(self) -> str:
-        """Where the group is, for people."""
-        return self.node.location
-
     @cached_property
     def seen(self) -> NodePath:
         """The group, with all that is looked at before a new one is written, read at once."""
@@ -74,7 +69,7 @@ class Destination:
         if not self.options.compute and not self.node.store.deferrable:
             raise UnsupportedError(
                 "a write to a zip archive cannot be computed later; leave out compute=False",
-                key=self.location,
+                key=self.node.location,
             )
 
     def stored(self, path: str) -> StoredDataset | None:
@@ -111,7 +106,7 @@ class Destination:
         for name, shape in expected.items():
             array = None if stored is None else stored.arrays.get(name)
             metadata = None if array is None else array.metadata
-            check_shape(metadata, (shape,), f"{self.location}/{name}")
+            check_shape(metadata, (shape,), f"{self.node.location}/{name}")
 
     def is_replaced(self, stored: StoredDataset | None) -> bool:
         """Whether there is a node that the new dataset replaces, as the user has to allow."""
@@ -121,7 +116,7 @@ class Destination:
             raise NodeExistsError(
                 "there is an array or group here already; mode='w' replaces it, mode='a' writes "
                 "to it",
-                key=self.location,
+                key=self.node.location,
             )
         return True
 
@@ -172,5 +167,5 @@ class Destination:
             raise NodeExistsError(
                 "the new dataset is computed from the one that it would replace; write it "
                 "elsewhere",
-                key=self.location,
+                key=self.node.location,
             )

@@ -105,7 +105,7 @@ def _write(
         compute_jobs(jobs, show=options.progress, **compute_options)
         _call(completions)
     except BaseException as error:
-        error.add_note(f"{to.location}: {execution.roll_back(writes, new, late=late)}")
+        error.add_note(f"{to.node.location}: {execution.roll_back(writes, new, late=late)}")
         raise
     return None
 
@@ -141,7 +141,7 @@ def _replace(
         _call(finish)
     except BaseException as error:
         stage.give_up()
-        error.add_note(f"{to.location}: what was here before is unchanged")
+        error.add_note(f"{to.node.location}: what was here before is unchanged")
         raise
     return None
 
