@@ -95,4 +95,4 @@ def test_values_are_read_whole_if_the_setting_or_the_size_says_so(setting, monke
         setting({"zarrdask.range-size": size})
         store.clear()
         assert z[...].sum() == 50
-        assert store.calls == ["get"]
+        assert store.calls == ["get_range"]  # of the whole value
