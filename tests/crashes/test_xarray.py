@@ -42,6 +42,12 @@ def is_mixed(seen):
     )
 
 
+def is_smaller(seen):
+    """Whether the variables are some of those of the old dataset, as they were."""
+    old = OLD.to_dict()
+    return all(seen[kind].items() <= old[kind].items() for kind in ("coords", "data_vars"))
+
+
 def verbs(zarr_format):
     """Return the rows of the matrix for a format."""
 
@@ -62,7 +68,7 @@ def verbs(zarr_format):
             write(NEW, mode="w", zarr_format=zarr_format),
             dataset,
             before,
-            allows=lambda seen: seen is None,
+            allows=lambda seen: seen is None or is_smaller(seen),
         ),
         "a new variable": Verb(
             write(NEW[["t"]].drop_vars("time").rename(t="m"), mode="a"), dataset, before
