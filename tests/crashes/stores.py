@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, ClassVar
 
 from zarrdask.storage.capabilities import Capabilities
 from zarrdask.storage.memory import MemoryStore
@@ -25,14 +25,8 @@ class Mishap(Enum):
     REFUSAL = "refusal"
 
 
-#: The operations that can go wrong in each way.
+#: The operations that change a value.
 WRITES = ("set", "create", "swap", "erase")
-AFFECTED = {
-    Mishap.DEATH: WRITES,
-    Mishap.ERROR: ("get", "list", *WRITES),
-    Mishap.LATE_ERROR: WRITES,
-    Mishap.REFUSAL: ("create", "swap"),
-}
 
 
 @dataclass
@@ -53,6 +47,14 @@ class ScriptedStore(MemoryStore):
     An operation on many keys is one operation for each key, so the process can be gone in the
     middle of it. A single value is stored and erased as a whole, as each store guarantees.
     """
+
+    #: The operations that can go wrong in each way.
+    affected: ClassVar = {
+        Mishap.DEATH: WRITES,
+        Mishap.ERROR: ("get", "list", *WRITES),
+        Mishap.LATE_ERROR: WRITES,
+        Mishap.REFUSAL: (),
+    }
 
     def __init__(self, values: dict[str, bytes] | None = None) -> None:
         super().__init__()
@@ -104,6 +106,7 @@ class RemoteStore(ScriptedStore):
     """The same as an object store: it has latency, and values can be replaced conditionally."""
 
     capabilities = Capabilities(create_exclusive=True, compare_and_swap=True)
+    affected: ClassVar = {**ScriptedStore.affected, Mishap.REFUSAL: ("create", "swap")}
 
     def get_tagged(self, key):
         value = self.get(key)
