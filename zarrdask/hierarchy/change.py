@@ -17,8 +17,8 @@ from zarrdask import config
 from zarrdask.compliance import strictness, warn_compliance
 from zarrdask.errors import MetadataError, one_of
 from zarrdask.hierarchy import draft
-from zarrdask.hierarchy.find import AnyPath, read_documents
-from zarrdask.hierarchy.path import StorePath, ancestors, key_prefix
+from zarrdask.hierarchy.find import read_documents
+from zarrdask.hierarchy.path import AnyPath, StorePath, ancestors, key_prefix
 from zarrdask.hierarchy.removal import remove_keys
 from zarrdask.metadata import consolidated, detect, v2, v3
 from zarrdask.metadata.json import Documents, dump_json

@@ -10,10 +10,10 @@ from zarrdask.errors import NodeExistsError, ZarrdaskError
 from zarrdask.hierarchy import draft
 from zarrdask.hierarchy.change import changing
 from zarrdask.hierarchy.diagnose import array_around, below_array_error, check_around
-from zarrdask.hierarchy.find import AnyPath, node_exists, node_of, read_documents
+from zarrdask.hierarchy.find import node_exists, node_of, read_documents
 from zarrdask.hierarchy.journal import erase_beside, is_begun, record_key
 from zarrdask.hierarchy.members import check_new_path, documents_below
-from zarrdask.hierarchy.path import StorePath, ancestors, exists_error, key_prefix
+from zarrdask.hierarchy.path import AnyPath, StorePath, ancestors, exists_error, key_prefix
 from zarrdask.hierarchy.removal import remove_keys
 from zarrdask.hierarchy.resize import lock_node
 from zarrdask.metadata import consolidated, detect

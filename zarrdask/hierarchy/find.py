@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import islice
-from typing import Literal, TypeVar
+from typing import Literal
 
 from zarrdask import config
 from zarrdask.compliance import report_deviation, warn_compliance
@@ -16,7 +16,7 @@ from zarrdask.errors import (
 )
 from zarrdask.grids.keys import ChunkKeys
 from zarrdask.hierarchy import diagnose, draft
-from zarrdask.hierarchy.path import StorePath, ancestors, check_ascii, key_prefix
+from zarrdask.hierarchy.path import AnyPath, StorePath, ancestors, check_ascii, key_prefix
 from zarrdask.metadata import consolidated as forms
 from zarrdask.metadata import detect, v2, v3
 from zarrdask.metadata.detect import ANY, Search
@@ -29,7 +29,6 @@ from zarrdask.storage.in_flight import in_flight
 from zarrdask.storage.retry import is_forbidden
 from zarrdask.storage.v3_draft import DraftStore
 
-AnyPath = TypeVar("AnyPath", bound=StorePath)
 #: The keys of nested chunks, such as "0/1".
 _NESTED = ChunkKeys("v2", "/")
 #: Which consolidated metadata are used to find a node. "never": none, the node's own documents are

@@ -1,7 +1,7 @@
 """Paths of nodes, and the stores that the nodes are in; the error for a path that is taken."""
 
 from itertools import accumulate
-from typing import NamedTuple, Self
+from typing import NamedTuple, Self, TypeVar
 
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.compliance import report_deviation
@@ -51,6 +51,10 @@ class StorePath(NamedTuple):
     def via(self, store: Store) -> Self:
         """Return the same node seen through a view of the store."""
         return self if store is self.store else type(self)(store, self.path)
+
+
+#: What is called with a `NodePath` returns one.
+AnyPath = TypeVar("AnyPath", bound=StorePath)
 
 
 def normalise_path(path: str | None) -> str:

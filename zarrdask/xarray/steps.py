@@ -54,13 +54,7 @@ def write(
     stage = to.stage() if replaces else None
     root = NodePath(stage.inner, "") if stage else to.view(stored[""])
     writes = [
-        plan_group(
-            content.dataset,
-            root.join(path),
-            stored[path],
-            settings,
-            content.encoding,
-        )
+        plan_group(content.dataset, root.join(path), stored[path], settings, content.encoding)
         for path, content in contents.items()
     ]
     if to.options.append_dim is not None and not to.options.compute:
