@@ -1,6 +1,7 @@
 """Replace a node: the new one is written beside the old one, which stays until it is complete."""
 
 import os
+from typing import cast
 
 from zarrdask.errors import StoreError
 from zarrdask.hierarchy.change import changing
@@ -100,5 +101,5 @@ def _directory(node: StorePath) -> str:
 
     That is the target of a root that is a link, but the link of any other node that is one.
     """
-    root = os.path.realpath(node.store.directory or "")
+    root = os.path.realpath(cast(LocalStore, node.store).root)
     return os.path.join(root, *node.path.split("/")).rstrip("/") or root
