@@ -146,7 +146,7 @@ def _append(
     """Append to an array, given its current chunks, while holding the lock of its shape."""
     grown, region = appended(chunks, x.shape, axis)
     node, old = array.node_path, chunks.metadata.shape
-    written = guarded(chunks, node, grown.metadata.shape, lease)
+    written = guarded(grown, node, old, lease)
     target = AppendedRegion(Array(*node, grown.metadata, "r+"), region, written, old, lease)
     with batches([target]):
         compute(begin([(x, target)]), **compute_options)

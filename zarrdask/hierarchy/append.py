@@ -163,16 +163,17 @@ class AppendingStore(WrappedStore):
 
 
 def guarded(
-    chunks: StoredChunks, node: StorePath, grown: Shape, lease: Lease | None
+    grown: StoredChunks, node: StorePath, shape: Shape, lease: Lease | None
 ) -> StoredChunks:
-    """Return the chunks of an array that an append stores, which gives it the shape `grown`.
+    """Return the chunks of a longer array, as an append stores them.
 
-    `chunks` are those of the array as it was read just now.
+    `shape` is that of the array as it was read just now.
     """
-    shape = grown if node.store.capabilities.bounded else chunks.metadata.shape
+    if node.store.capabilities.bounded:
+        shape = grown.metadata.shape
     checked = clock() if lease is None else lease.checked
-    guard = AppendGuard(node, chunks.metadata.zarr_format, shape, lease, checked)
-    return replace(chunks, metadata=chunks.metadata.resized(grown), guard=guard)
+    guard = AppendGuard(node, grown.metadata.zarr_format, shape, lease, checked)
+    return replace(grown, guard=guard)
 
 
 def append_values(
@@ -185,7 +186,7 @@ def append_values(
         shape = old.metadata.shape
         grown, region = appended(old, values.shape, axis)
         values = values.astype(old.metadata.dtype, copy=False)
-        target = guarded(old, node, grown.metadata.shape, lease)
+        target = guarded(grown, node, shape, lease)
         growth = node, old.metadata.zarr_format, shape, grown.metadata.shape
         try:
             if node.store.capabilities.bounded:

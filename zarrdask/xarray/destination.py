@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Self
 
 import xarray
 
@@ -19,6 +20,7 @@ from zarrdask.hierarchy.resize import check_shape
 from zarrdask.metadata import detect
 from zarrdask.metadata.model import GroupMetadata
 from zarrdask.runtime.locks import location_of
+from zarrdask.storage.unchanged import Lease
 from zarrdask.xarray.datastore import Hierarchy, OpenOptions
 from zarrdask.xarray.existing import StoredDataset
 from zarrdask.xarray.plan import VariableWrite
@@ -37,6 +39,8 @@ class Destination:
     #: The path of the group that gets consolidated metadata: this one, or one above it.
     root: str
     options: WriteSettings
+    #: The lease that excludes other machines, while this is the only writer that appends.
+    lease: Lease | None = None
 
     @cached_property
     def seen(self) -> NodePath:
@@ -46,22 +50,26 @@ class Destination:
         return self.node.prefetched(listed=True)
 
     @contextmanager
-    def alone(self, dataset: xarray.Dataset) -> Iterator[None]:
-        """Be the only one who appends to the dataset, or creates it, if that is done now."""
+    def alone(self, dataset: xarray.Dataset) -> Iterator[Self]:
+        """Exclude other writers that append to the dataset, or create it, if that is done now.
+
+        The result is this destination with the lease.
+        """
         if not self.options.may_create:
-            yield
+            yield self
             return
         node, dim = self.node, self.options.append_dim
         names = sorted(str(name) for name, v in dataset.variables.items() if dim in v.dims)
+        lease = None
         with ExitStack() as stack:
             if self.options.mode == "w":
                 # What is replaced is erased, with a lease that it would have.
                 stack.enter_context(node.lock("shape"))
             else:
-                stack.enter_context(shape_lock(node))
+                lease = stack.enter_context(shape_lock(node))
             for name in names if len(names) <= _MAX_LOCKS else ():
                 stack.enter_context(node.join(name).lock("shape"))
-            yield
+            yield replace(self, lease=lease)
 
     def check(self) -> None:
         """Check that the workers see the store, and can write to it when they do."""
@@ -98,7 +106,7 @@ class Destination:
         dim, names = self.options.append_dim, [str(name) for name in dataset.variables]
         is_own = self.options.consolidated is False
         visible = {} if is_own else self._open("", None).lengths(dim)
-        changed = stored.roll_back_surplus(dim, names, visible)
+        changed = stored.roll_back_surplus(dim, names, visible, self.lease)
         return self.stored("") if changed else stored
 
     def check_shapes(self, stored: StoredDataset | None, expected: Mapping[str, Shape]) -> None:

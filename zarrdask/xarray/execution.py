@@ -16,11 +16,12 @@ from zarrdask.errors import MetadataError, ZarrdaskError
 from zarrdask.graph.dependencies import Inputs
 from zarrdask.graph.target import ExistingRegion, WriteOptions, WriteTarget, find_target
 from zarrdask.graph.write_job import WriteJob, begin
-from zarrdask.hierarchy.append import roll_back_append
+from zarrdask.hierarchy.append import guarded, roll_back_append
 from zarrdask.hierarchy.create import at_once
 from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.metadata.model import GroupMetadata, ZarrFormat
 from zarrdask.storage.base import Store
+from zarrdask.storage.unchanged import Lease
 from zarrdask.xarray.creation import NewNodes
 from zarrdask.xarray.plan import GroupWrite, VariableWrite
 
@@ -53,7 +54,12 @@ class UnseenRegion(ExistingRegion):
         return ""
 
 
-def complete(write: GroupWrite, root: str | None, nodes: Sequence[str] = ()) -> None:
+def complete(
+    write: GroupWrite,
+    root: str | None,
+    nodes: Sequence[str] = (),
+    lease: Lease | None = None,
+) -> None:
     """Make what was written part of the dataset, when all values are there. It may be done again.
 
     Parameters
@@ -64,9 +70,11 @@ def complete(write: GroupWrite, root: str | None, nodes: Sequence[str] = ()) -> 
         The path of the group that gets consolidated metadata: this one, or one above it.
     nodes : sequence of str
         The paths of nodes that these will probably have, to read all of them at once.
+    lease : Lease, optional
+        The lease of an append.
     """
     node, metadata = write.node, write.metadata
-    grow_arrays(write, root)
+    grow_arrays(write, root, lease)
     changed = metadata if write.before not in (None, metadata) else None
     if changed is not None and root != node.path:
         node.write(changed, before=write.before)
@@ -74,14 +82,14 @@ def complete(write: GroupWrite, root: str | None, nodes: Sequence[str] = ()) -> 
         consolidate(node, root, metadata.zarr_format, changed, nodes)
 
 
-def grow_arrays(write: GroupWrite, root: str | None) -> None:
+def grow_arrays(write: GroupWrite, root: str | None, lease: Lease | None) -> None:
     """Write the new shapes of arrays, those of index coordinates last."""
     if not write.appends:
         return
     with write.node.changing(whole=False, keep=root) as real:
         for is_index in (False, True):
             variables = [each for each in write.appends if each.is_index is is_index]
-            at_once(real.store, partial(_grow, real.store), variables)
+            at_once(real.store, partial(_grow, real.store, lease), variables)
 
 
 def consolidate(
@@ -107,26 +115,33 @@ def consolidate(
             real.consolidate(zarr_format, group=changed, nodes=())
 
 
-def _grow(store: Store, variable: VariableWrite) -> None:
+def _grow(store: Store, lease: Lease | None, variable: VariableWrite) -> None:
     array, old = variable.array, variable.old_shape or ()
-    array.node_path.via(store).grow(array.zarr_format, old, array.shape, is_member=True)
+    node = array.node_path.via(store)
+    node.grow(array.zarr_format, old, array.shape, is_member=True, lease=lease)
 
 
 # --------------------------------------------------------------------------------------------
 # Values
 
 
-def write_targets(writes: Iterable[GroupWrite]) -> Targets:
-    """Return where the values of all variables go; they must not be computed from what is there."""
+def write_targets(writes: Iterable[GroupWrite], lease: Lease | None) -> Targets:
+    """Return where the values of all variables go; they must not be computed from what is there.
+
+    `lease` is that of an append, if it has one.
+    """
     variables = [variable for write in writes for variable in write.variables]
     inputs = Inputs([variable.data for variable in variables if variable.is_dask])
-    return [(variable, _target(variable, inputs)) for variable in variables]
+    return [(variable, _target(variable, inputs, lease)) for variable in variables]
 
 
-def _target(variable: VariableWrite, inputs: Inputs) -> WriteTarget:
-    array = variable.array
-    if variable.is_new or variable.old_shape is not None:
+def _target(variable: VariableWrite, inputs: Inputs, lease: Lease | None) -> WriteTarget:
+    array, old = variable.array, variable.old_shape
+    if variable.is_new:
         return UnseenRegion(array, variable.region, array.stored)
+    if old is not None:
+        chunks = guarded(array.stored, array.node_path, old, lease)
+        return UnseenRegion(array, variable.region, chunks)
     if variable.is_dask:
         how = WriteOptions(variable.region)
         return find_target(variable.data, array, None, None, how, {}, inputs)
@@ -167,19 +182,20 @@ def _write(write: tuple[VariableWrite, WriteTarget], *, threads: int | None) -> 
 # Failures
 
 
-def roll_back(writes: Sequence[GroupWrite], new: NewNodes, *, late: bool) -> str:
+def roll_back(targets: Targets, new: NewNodes, *, late: bool) -> str:
     """Erase what an append that failed wrote beyond the end of arrays, and describe the result.
 
     `late` says whether new groups and arrays get their documents when all values are there.
     """
     states = set()
-    for write in writes:
-        for variable in write.appends:
-            array, old = variable.array, variable.old_shape or ()
-            try:
-                states.add(roll_back_append(array.node_path, array.stored, old))
-            except (ZarrdaskError, OSError) as error:
-                states.add(f"cleaning up failed, too: {error}")
+    for variable, to in targets:
+        if variable.old_shape is None:
+            continue
+        try:
+            node = variable.array.node_path
+            states.add(roll_back_append(node, to.chunks, variable.old_shape))
+        except (ZarrdaskError, OSError) as error:
+            states.add(f"cleaning up failed, too: {error}")
     if new.includes_first:
         states.add(_LATE_DATASET if late else _EARLY_DATASET)
     elif new.members:

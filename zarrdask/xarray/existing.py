@@ -11,8 +11,10 @@ from xarray import Variable, conventions
 from zarrdask.chunks.inventory import trim
 from zarrdask.compliance import warn_compliance
 from zarrdask.errors import MetadataError
+from zarrdask.hierarchy.append import guarded
 from zarrdask.metadata.model import ZarrFormat
 from zarrdask.nodes.array import Array
+from zarrdask.storage.unchanged import Lease
 from zarrdask.xarray.conventions import FILL_VALUE
 from zarrdask.xarray.coordinates import read_coordinates
 from zarrdask.xarray.datastore import StoredGroup, ZarrdaskDataStore
@@ -70,7 +72,11 @@ class StoredDataset:
         }
 
     def roll_back_surplus(
-        self, dim: Hashable, names: Container[str], visible: Mapping[str, int]
+        self,
+        dim: Hashable,
+        names: Container[str],
+        visible: Mapping[str, int],
+        lease: Lease | None,
     ) -> bool:
         """Give the variables with one of the names one length along a dimension again.
 
@@ -85,6 +91,8 @@ class StoredDataset:
         names : container of str
         visible : mapping of str to int
             The lengths that readers see: those in the consolidated metadata, if there are any.
+        lease : Lease, optional
+            The lease that keeps other machines from appending.
 
         Returns
         -------
@@ -114,9 +122,9 @@ class StoredDataset:
         for array in longer:
             axis = self.dims(array.name).index(dim)
             shape = (*array.shape[:axis], length, *array.shape[axis + 1 :])
-            trim(array.stored, shape)
+            trim(guarded(array.stored, array.node_path, array.shape, lease), shape)
             # Consolidated metadata, if there are any, still have the shapes before the append.
-            array.node_path.grow(array.zarr_format, array.shape, shape, is_member=True)
+            array.node_path.grow(array.zarr_format, array.shape, shape, is_member=True, lease=lease)
         warn_compliance(
             f"{self.group.location}: an append along {dim!r} was interrupted; {len(longer)} "
             f"variables that were longer than the dataset have its length {length} again"

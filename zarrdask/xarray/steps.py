@@ -17,6 +17,7 @@ from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.hierarchy.replace import Stage
 from zarrdask.metadata import detect
 from zarrdask.metadata.consolidated import CONSOLIDATED_FORMATS
+from zarrdask.storage.unchanged import Lease
 from zarrdask.xarray import execution
 from zarrdask.xarray.creation import NewNodes
 from zarrdask.xarray.destination import Destination
@@ -59,7 +60,7 @@ def write(
     ]
     if to.options.append_dim is not None and not to.options.compute:
         return _append_later(to, contents, writes[0])
-    targets = execution.write_targets(writes)
+    targets = execution.write_targets(writes, to.lease)
     if stage is not None:
         return _replace(to, stage, writes, targets)
     if replaces:
@@ -79,7 +80,7 @@ def _write(
     options, overwrites = to.options, to.options.mode == "w"
     late = _commits_last(to, writes)
     root = to.root if _consolidates(to, writes) else None
-    completions = _completions(writes, root=root)
+    completions = _completions(writes, root=root, lease=to.lease)
     new = NewNodes.of(writes, to.node, root)
     try:
         if new and late:
@@ -90,7 +91,7 @@ def _write(
         elif new:
             new.create(to.seen, overwrite=overwrites)
         if writes[0].node.store.capabilities.bounded:
-            execution.grow_arrays(writes[0], root)
+            execution.grow_arrays(writes[0], root, to.lease)
         jobs = execution.write_in_memory(targets)
         if not options.compute:
             if not late:
@@ -99,7 +100,7 @@ def _write(
         compute_jobs(jobs, show=options.progress, **compute_options)
         _call(completions)
     except BaseException as error:
-        error.add_note(f"{to.node.location}: {execution.roll_back(writes, new, late=late)}")
+        error.add_note(f"{to.node.location}: {execution.roll_back(targets, new, late=late)}")
         raise
     return None
 
@@ -140,10 +141,13 @@ def _replace(
     return None
 
 
-def _completions(writes: Sequence[GroupWrite], *, root: str | None) -> list[Callable[[], None]]:
+def _completions(
+    writes: Sequence[GroupWrite], *, root: str | None, lease: Lease | None = None
+) -> list[Callable[[], None]]:
     """Return what is done when all values are written: the first group comes last.
 
-    `root` is the path of the group that gets consolidated metadata; None if there are none.
+    `root` is the path of the group that gets consolidated metadata; None if there are none. `lease`
+    is that of an append, if it has one.
     """
     # The values are in the graph: they need not be sent a second time.
     first, *others = (write.without_values() for write in writes)
@@ -151,7 +155,7 @@ def _completions(writes: Sequence[GroupWrite], *, root: str | None) -> list[Call
     nodes += [variable.array.path for each in writes for variable in each.variables]
     return [
         *(partial(execution.complete, each, None) for each in others[::-1]),
-        partial(execution.complete, first, root, nodes),
+        partial(execution.complete, first, root, nodes, lease),
     ]
 
 
@@ -193,5 +197,5 @@ def _append(
     The stored arrays must have the shapes that they had when the append was asked for: so it is
     done once, and no other append is lost.
     """
-    with to.alone(contents[""].dataset), scheduler_in_task() as options:
-        write(to, contents, expected=expected, compute_options=options)
+    with to.alone(contents[""].dataset) as own, scheduler_in_task() as options:
+        write(own, contents, expected=expected, compute_options=options)

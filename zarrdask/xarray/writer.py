@@ -150,5 +150,5 @@ def to_zarr(
     node = locate_node(store, group, storage_options)
     root = node.path.removesuffix(normalise_path(group)).rstrip("/")
     destination = Destination(node.current, root, options)
-    with destination.alone(groups[""].dataset), node.store.batch():
-        return write(destination, groups)
+    with destination.alone(groups[""].dataset) as own, node.store.batch():
+        return write(own, groups)
