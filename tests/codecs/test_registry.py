@@ -32,8 +32,8 @@ def test_a_codec_may_say_that_it_must_be_understood():
 
 def test_the_package_that_has_an_unknown_codec_is_named():
     with pytest.raises(UnsupportedError, match="imagecodecs-zarr") as caught:
-        parse_codec({"name": "imagecodecs_jpegxl"})
-    assert caught.value.found == "imagecodecs_jpegxl"
+        parse_codec({"name": "imagecodecs_jetraw"})
+    assert caught.value.found == "imagecodecs_jetraw"
 
 
 def test_an_unknown_codec_is_named_and_known_ones_are_listed():

@@ -8,6 +8,7 @@ import numpy as np
 from zarrdask.codecs.aliases import OLD_NAMES, renamed, with_axes
 from zarrdask.codecs.array_to_bytes.bytes import BytesCodec
 from zarrdask.codecs.base import Buffer, ChunkSpec, Codec, Configurable, Json, Kind, check_count
+from zarrdask.codecs.imagecodecs.names import KINDS
 from zarrdask.codecs.providers import of_zarr_python
 from zarrdask.compliance import report_deviation
 from zarrdask.errors import UnsupportedError, instance_of
@@ -32,6 +33,7 @@ CODECS: Registry[type[Configurable]] = Registry(
         "conditional": f"{_HERE}.bytes_to_bytes.conditional:ConditionalCodec",
         "crc32c": f"{_HERE}.bytes_to_bytes.crc32c:Crc32cCodec",
         "gzip": f"{_HERE}.bytes_to_bytes.gzip:GzipCodec",
+        **dict.fromkeys(KINDS, f"{_HERE}.imagecodecs.adapter:TABLE"),
         "n5_default": f"{_HERE}.array_to_bytes.n5:N5DefaultCodec",
         "numcodecs.bitround": f"{_HERE}.array_to_array.bitround:NumcodecsBitroundCodec",
         "numcodecs.blosc": f"{_HERE}.numcodecs.table:NumcodecsBloscCodec",

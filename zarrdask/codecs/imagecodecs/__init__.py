@@ -1,0 +1,1 @@
+"""The codecs of the package imagecodecs in v3, with names such as ``imagecodecs_jpegxl``."""
