@@ -35,11 +35,11 @@ def test_a_handle_needs_nothing_but_its_bytes(handle):
 
 @for_each("lengths", [6, [4, 2]])
 def test_a_handle_keeps_the_order_of_shards_of_the_process_that_made_it(tmp_path, lengths):
+    z = zarrdask.create_array(
+        tmp_path, shape=(6, 6), dtype="u1", chunks=1, shards=[lengths, [6]], overwrite=True
+    )
     with dask.config.set({"zarrdask.shard-order": "f"}):
-        z = zarrdask.create_array(
-            tmp_path, shape=(6, 6), dtype="u1", chunks=1, shards=[lengths, [6]], overwrite=True
-        )
-    data = pickle.dumps(Handle(z.stored))
+        data = pickle.dumps(Handle(z.stored))
     module.unpack.cache_clear()
     metadata = pickle.loads(data).chunks.metadata
     assert metadata.shard.codec.order == "f"

@@ -193,7 +193,7 @@ class TestErrors:
         write(bucket, "x", chunks=(2, 4))
         place = f"{bucket.url}/x", f"{bucket.url}/copy"
         zarrdask.copy(*place, storage_options=bucket.options)
-        assert zarrdask.verify(*place, storage_options=bucket.options).ok
+        assert zarrdask.compare(*place, storage_options=bucket.options).ok
 
     def test_writing_to_a_missing_bucket(self, bucket):
         options = {"shape": (1,), "dtype": "i4", "storage_options": bucket.options}

@@ -333,7 +333,7 @@ def test_chunks_that_become_a_shard_are_in_the_order_of_the_setting(tmp_path, or
         store = LocalStore(tmp_path / order) if is_local else MemoryStore()
         target = beside(source, store, shards=(10, 12))
         expected = make({}, shards=(10, 12), holes=[np.s_[2:4, 3:6]], order="F")
-    move(source, target)
+        move(source, target)
     assert target.units.get("c/0/0") == expected.units.get("c/0/0")
 
 

@@ -15,11 +15,13 @@ from zarrdask.grids.base import Index
 ShardOrder = Literal["c", "f", "morton"]
 
 _order: ContextVar[ShardOrder | None] = ContextVar("shard_order", default=None)
+#: Returns the order for codecs that are created now: that of `shard_order`, or None.
+fixed_order = _order.get
 
 
-def current_order() -> ShardOrder:
-    """Return the order for codecs that are created now: by `shard_order`, else by the setting."""
-    order: ShardOrder = _order.get() or one_of(
+def default_order() -> ShardOrder:
+    """Return the setting ``zarrdask.shard-order``."""
+    order: ShardOrder = one_of(
         config.get("shard-order"), "zarrdask.shard-order", get_args(ShardOrder)
     )
     return order

@@ -72,7 +72,7 @@ class Handle:
         chunks = self.chunks
         documents = detect.render(chunks.metadata.without_labels())
         shard = chunks.metadata.shard
-        order = None if shard is None else shard.codec.order
+        order = None if shard is None else shard.codec.written_order
         # By cloudpickle, as in Dask: the class of a store may be defined in the user's script.
         content = chunks.store, chunks.prefix, documents, chunks.guard, order
         return compress(cloudpickle.dumps(content, 5), 9)

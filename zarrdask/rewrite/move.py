@@ -184,7 +184,7 @@ def _pack_shard(source: StoredChunks, target: StoredChunks, unit: Index) -> Tran
     if shard is None:
         return TransferResult()
     by_place = {inner.place(unit, index): index for index in product(*inner.range_of(unit))}
-    indices = [by_place[place] for place in ordered(by_place, shard.codec.order)]
+    indices = [by_place[place] for place in ordered(by_place, shard.codec.written_order)]
     chunks = ((inner.place(unit, index), data) for index, data in _encoded_chunks(source, indices))
     first, key = next(chunks, None), target.key(unit)
     if first is None:

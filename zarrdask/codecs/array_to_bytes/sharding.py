@@ -23,7 +23,7 @@ from zarrdask.codecs.decode import merge, put_fill, scatter
 from zarrdask.codecs.pipeline import Pipeline
 from zarrdask.codecs.registry import parse_codecs
 from zarrdask.codecs.shard_index import MISSING, ShardIndex
-from zarrdask.codecs.shard_order import ShardOrder, current_order, ordered
+from zarrdask.codecs.shard_order import ShardOrder, default_order, fixed_order, ordered
 from zarrdask.compliance import report_deviation
 from zarrdask.dtypes.fill_values import only_fill
 from zarrdask.errors import (
@@ -59,19 +59,25 @@ class ShardingCodec(Configured):
         2023, in which it is little-endian, with a checksum of crc32c or without (conformance S-27).
     index_location : {"end", "start"}
         The position of the index in the shard.
-    order : {"c", "f", "morton"}
+    order : {"c", "f", "morton"}, optional
         The order of the inner chunks in a shard that is written. Metadata don't have it, and codecs
-        that differ only in it are equal. The setting ``zarrdask.shard-order`` is the default.
+        that differ only in it are equal. By default, it is the setting ``zarrdask.shard-order`` at
+        the time of the write.
     """
 
     chunk_shape: Shape
     codecs: tuple[Codec, ...] = (BytesCodec(),)
     index_codecs: tuple[Codec, ...] | None = (BytesCodec(), Crc32cCodec())
     index_location: Literal["end", "start"] = "end"
-    order: ShardOrder = field(default_factory=current_order, compare=False, repr=False)
+    order: ShardOrder | None = field(default_factory=fixed_order, compare=False, repr=False)
 
     name: ClassVar[str] = "sharding_indexed"
     kind: ClassVar[Kind] = Kind.ARRAY_BYTES
+
+    @property
+    def written_order(self) -> ShardOrder:
+        """The order of the inner chunks in a shard that is written now."""
+        return self.order or default_order()
 
     @classmethod
     def from_configuration(cls, configuration: Any) -> Self:
@@ -251,7 +257,9 @@ class Shard(Serializer):
 
     def assemble(self, encoded: dict[Shape, Buffer]) -> bytes:
         """Return the shard of encoded inner chunks."""
-        lengths = {index: len(encoded[index]) for index in ordered(encoded, self.codec.order)}
+        lengths = {
+            index: len(encoded[index]) for index in ordered(encoded, self.codec.written_order)
+        }
         chunks = [encoded[index] for index in lengths]
         head = self.encode_index(lengths)
         is_first = self.codec.index_location == "start"
