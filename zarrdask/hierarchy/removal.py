@@ -1,13 +1,13 @@
-"""Erase a node and everything below it, in an order that can be cut short.
+"""Remove a node and everything below it, in an order that makes an interruption harmless.
 
-What is left then is sound: an array that still has its document has all its chunks, and a group
-keeps its document until it is empty, so that removing it once more erases the rest.
+The document of an array is erased before its chunks, so that no reader sees an array that lacks
+some of them. The document of a group is erased last, so that the same call can remove the rest.
 """
 
 from contextlib import suppress
 
 from zarrdask.compliance import strictness
-from zarrdask.errors import LinkError, MetadataError
+from zarrdask.errors import LinkError, ZarrdaskError
 from zarrdask.hierarchy.path import StorePath
 from zarrdask.metadata import consolidated, detect
 from zarrdask.metadata.model import GroupMetadata
@@ -23,11 +23,11 @@ def remove_keys(node: StorePath) -> None:
     store, prefix = node.store, node.prefix
     if store.capabilities.listable:
         documents = [prefix + name for name in detect.names(store)]
-        if _is_group(node):
-            _remove_members(node)
-            documents.reverse()  # The document that makes it a group comes after its attributes.
-        # A node that is a symbolic link is erased below; its target stays.
+        # A node that is a symbolic link is removed below; its target stays.
         with suppress(LinkError):
+            if _is_group(node):
+                _remove_members(node)
+                documents.reverse()  # The document that makes it a group follows its attributes.
             store.erase_values(documents)
     store.erase_prefix(prefix)
 
@@ -40,16 +40,17 @@ def _is_group(node: StorePath) -> bool:
         name: None if value is None else bytes(value)
         for name, value in zip(names, values, strict=True)
     }
-    with strictness(strict=False, quiet=True), suppress(MetadataError):
+    with strictness(strict=False, quiet=True), suppress(ZarrdaskError):
         return isinstance(detect.parse(documents, node.store), GroupMetadata)
     return False
 
 
 def _remove_members(group: StorePath) -> None:
-    """Erase everything below a group but its own documents: those of members before chunks."""
+    """Erase everything below a group but its own documents: first the documents of members."""
     store, prefix = group.store, group.prefix
     names = {*detect.names(store), consolidated.KEY}
-    with suppress(LinkError):  # A member that is a symbolic link is erased below.
+    # A member that is a symbolic link is removed below.
+    with suppress(LinkError):
         documents = [
             key
             for key in store.list_prefix(prefix)

@@ -39,7 +39,7 @@ class Destination:
     #: The path of the group that gets consolidated metadata: this one, or one above it.
     root: str
     options: WriteSettings
-    #: The lease that excludes other machines, while this is the only writer that appends.
+    #: The lease that excludes appends from other machines, if there is one; see `alone`.
     lease: Lease | None = None
 
     @cached_property
