@@ -95,14 +95,13 @@ def test_an_installed_package_extends_everything_by_name(tmp_path):
     install(site)
     (tmp_path / "use.py").write_text(USE)
     paths = os.pathsep.join([str(site), str(ROOT), os.environ.get("PYTHONPATH", "")])
-    variables = {"PYTHONPATH": paths, "TMPDIR": str(tmp_path)}
-    printed = run(sys.executable, "use.py", folder=tmp_path, **variables).splitlines()
+    printed = run(sys.executable, "use.py", folder=tmp_path, PYTHONPATH=paths).splitlines()
     assert printed == [
         "((2, 4, 8, 6),) True",
         "4 https://example.com/zarr/uuid example.invert",
         "[1. 1. 1.]",
     ]
-    assert (tmp_path / "y.zarr" / "zarr.json").exists()
+    assert (tmp_path / "scratch" / "y.zarr" / "zarr.json").exists()
     keys = sorted(path.name for path in (tmp_path / "x.zarr").iterdir())
     assert keys == ["chunk-000", "chunk-001", "chunk-002", "chunk-003", "zarr.json"]
 

@@ -146,7 +146,8 @@ def _append(
     """Append to an array, given its current chunks, while holding the lock of its shape."""
     grown, region = appended(chunks, x.shape, axis)
     node, old = array.node_path, chunks.metadata.shape
-    written = guarded(grown, node, old, lease)
+    # Without a lease, a writer on another machine may append while the first block is computed.
+    written = guarded(grown, node, old, lease, float("-inf") if lease is None else None)
     target = AppendedRegion(Array(*node, grown.metadata, "r+"), region, written, old, lease)
     with batches([target]):
         compute(begin([(x, target)]), **compute_options)

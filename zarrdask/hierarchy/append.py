@@ -163,15 +163,21 @@ class AppendingStore(WrappedStore):
 
 
 def guarded(
-    grown: StoredChunks, node: StorePath, shape: Shape, lease: Lease | None
+    grown: StoredChunks,
+    node: StorePath,
+    shape: Shape,
+    lease: Lease | None,
+    checked: float | None = None,
 ) -> StoredChunks:
     """Return the chunks of a longer array, as an append stores them.
 
-    `shape` is that of the array as it was read just now.
+    `shape` is that of the array as it was read just now, or when the clock of this process was
+    `checked`.
     """
     if node.store.capabilities.bounded:
         shape = grown.metadata.shape
-    checked = clock() if lease is None else lease.checked
+    if checked is None:
+        checked = clock() if lease is None else lease.checked
     guard = AppendGuard(node, grown.metadata.zarr_format, shape, lease, checked)
     return replace(grown, guard=guard)
 
