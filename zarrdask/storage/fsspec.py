@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from fsspec import get_filesystem_class
-from fsspec.asyn import sync
+from fsspec.asyn import reset_lock, sync
 from fsspec.core import url_to_fs
 from fsspec.implementations.local import LocalFileSystem
 
@@ -30,6 +30,7 @@ from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import elsewhere
 from zarrdask.storage.refusals import no_bucket, not_listable, not_supported
 from zarrdask.storage.retry import http_status
+from zarrdask.storage.system import after_fork
 
 #: What file systems raise: errors of any class; and what they raise for a missing value.
 _ERRORS = (Exception,)
@@ -49,6 +50,10 @@ _Answer = tuple[bytes, str | None, str | None]
 _EXTRAS = {"s3": "s3", "s3a": "s3", "http": "http", "https": "http"}
 #: Codes of servers for a range that begins behind the end of a value, which may be empty.
 _BEHIND = {"416", "InvalidRange"}
+
+
+# Older releases of fsspec use the event loop of the parent, whose thread is not forked.
+after_fork(reset_lock)
 
 
 class FsspecStore(Store):
