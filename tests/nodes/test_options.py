@@ -49,6 +49,9 @@ def test_an_unknown_option_is_told_at_the_call(verb, number):
 def test_options_of_other_software_name_the_function_that_is_meant():
     with pytest.raises(TypeError, match=r"'append_dim'; zarrdask\.append makes an array longer"):
         zarrdask.to_zarr(da.ones(4), {}, append_dim="x")
+    for arguments, options in ((({}, {}), {}), (({},), {"other": {}})):
+        with pytest.raises(TypeError, match=r"zarrdask\.compare\(a, b\) compares"):
+            zarrdask.verify(*arguments, **options)
     with pytest.raises(AttributeError, match=r"'open_zarr'; zarrdask\.xarray\.open_zarr opens"):
         _ = zarrdask.open_zarr
     with pytest.raises(TypeError, match=r"'data'; zarrdask\.to_zarr\(data, url\) creates"):

@@ -37,14 +37,19 @@ _ELSEWHERE = {
     "remove_v2": "zarrdask.upgrade(url, remove_v2=True) removes the documents of v2",
     "group": "zarrdask.xarray takes one; here, component is the path of a node",
 }
+#: What does the same as further positional arguments of a function did in earlier releases.
+_POSITIONAL = {"verify": "zarrdask.compare(a, b) compares two nodes"}
 
 
 def suggests_arguments(function: Callable[P, R]) -> Callable[P, R]:
     """Decorate a function so that its error for an unknown argument suggests a known one."""
     names = set(signature(function).parameters)
+    hint = _POSITIONAL.get(function.__name__)
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        if hint is not None and len(args) > 1:
+            raise TypeError(f"{function.__name__}() takes 1 positional argument; {hint}")
         if not kwargs.keys() <= names:
             check_options([name for name in kwargs if name not in names], function)
         return function(*args, **kwargs)
