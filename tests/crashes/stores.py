@@ -17,6 +17,8 @@ class Mishap(Enum):
 
     #: The process is gone before the operation, and so after the one before it.
     DEATH = "death"
+    #: A value can't be read, or keys can't be listed.
+    READ_ERROR = "read error"
     #: The operation fails, and has done nothing.
     ERROR = "error"
     #: The operation fails, but the value was stored or erased.
@@ -51,7 +53,8 @@ class ScriptedStore(MemoryStore):
     #: The operations that can go wrong in each way.
     affected: ClassVar = {
         Mishap.DEATH: WRITES,
-        Mishap.ERROR: ("get", "list", *WRITES),
+        Mishap.READ_ERROR: ("get", "list"),
+        Mishap.ERROR: WRITES,
         Mishap.LATE_ERROR: WRITES,
         Mishap.REFUSAL: (),
     }
@@ -70,7 +73,7 @@ class ScriptedStore(MemoryStore):
             script.is_dead = True
         if script.is_dead:
             raise Killed(f"before {name} {key}")
-        if mishap is Mishap.ERROR:
+        if mishap in (Mishap.READ_ERROR, Mishap.ERROR):
             raise OSError(f"the connection was reset before {name} {key}")
         result = operation(*arguments)
         if mishap is Mishap.LATE_ERROR:

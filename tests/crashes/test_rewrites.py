@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import zarrdask
-from tests.crashes.matrix import Verb, check
+from tests.crashes.matrix import IN_TWO_SUITES, Verb, check
 from tests.crashes.stores import RemoteStore, ScriptedStore
 from zarrdask.errors import NodeNotFoundError
 from zarrdask.hierarchy import journal
@@ -75,9 +75,10 @@ def verbs(zarr_format):
     ("zarr_format", "kind", "interval"), [(2, RemoteStore, 0), (3, ScriptedStore, 1000)]
 )
 @pytest.mark.parametrize("verb", verbs(3))
+@pytest.mark.parametrize("mishaps", IN_TWO_SUITES)
 def test_an_interrupted_rewrite_ends_as_if_nothing_had_happened(
-    verb, zarr_format, kind, interval, monkeypatch
+    mishaps, verb, zarr_format, kind, interval, monkeypatch
 ):
     monkeypatch.setattr(copy_tasks, "_TASK_UNITS", 1)
     monkeypatch.setattr(journal, "_WRITE_INTERVAL", interval)
-    check(verbs(zarr_format)[verb], kind)
+    check(verbs(zarr_format)[verb], kind, mishaps)

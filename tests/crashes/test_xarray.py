@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from tests.crashes.matrix import Verb, check
+from tests.crashes.matrix import IN_TWO_SUITES, Verb, check
 from tests.crashes.stores import RemoteStore, ScriptedStore
 from zarrdask.xarray import open_zarr, to_zarr
 
@@ -94,5 +94,8 @@ def verbs(zarr_format):
 
 @pytest.mark.parametrize(("zarr_format", "kind"), [(2, RemoteStore), (3, ScriptedStore)])
 @pytest.mark.parametrize("mode", verbs(3))
-def test_an_interrupted_write_leaves_the_old_dataset_or_the_new_one(mode, zarr_format, kind):
-    check(verbs(zarr_format)[mode], kind)
+@pytest.mark.parametrize("mishaps", IN_TWO_SUITES)
+def test_an_interrupted_write_leaves_the_old_dataset_or_the_new_one(
+    mishaps, mode, zarr_format, kind
+):
+    check(verbs(zarr_format)[mode], kind, mishaps)

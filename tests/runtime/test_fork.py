@@ -10,7 +10,8 @@ import pytest
 
 import zarrdask
 
-READERS = 100
+#: Of each test: 100 in all.
+READERS = 25
 
 #: Reads in the parent, so that its pools, caches and event loops exist; then forks readers while
 #: threads of the parent read on. Each must return the sum. A reader that hangs is ended by the
@@ -39,9 +40,9 @@ threads = [threading.Thread(target=read_on, daemon=True) for _ in range(2)]
 for thread in threads:
     thread.start()
 ended = []
-for _ in range({READERS // 10}):
+for _ in range({READERS // 5}):
     children = []
-    for _ in range(10):
+    for _ in range(5):
         child = os.fork()
         if not child:
             try:
