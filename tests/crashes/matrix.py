@@ -79,7 +79,7 @@ def undisturbed(verb: Verb, kind: type[ScriptedStore]) -> Undisturbed:
     values, old = dict(store.values), verb.read(store)
     store.script = Script()
     verb.run(store)
-    log, once = store.script.log, dict(store.values)
+    log, once = store.script.log[:], dict(store.values)
     assert FOREIGN.items() <= once.items()
     states = old, verb.read(store)
     ended = outcome(verb.run, store)
