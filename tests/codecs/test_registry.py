@@ -30,12 +30,6 @@ def test_a_codec_may_say_that_it_must_be_understood():
     assert parse_codec({"name": "crc32c", "must_understand": True}) == parse_codec("crc32c")
 
 
-def test_the_package_that_has_an_unknown_codec_is_named():
-    with pytest.raises(UnsupportedError, match="imagecodecs-zarr") as caught:
-        parse_codec({"name": "imagecodecs_jetraw"})
-    assert caught.value.found == "imagecodecs_jetraw"
-
-
 def test_an_unknown_codec_is_named_and_known_ones_are_listed():
     with pytest.raises(UnsupportedError) as caught:
         parse_codec({"name": "nosuch"})

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import zarrdask
+from tests.codecs.array_to_bytes.zfp_streams import WAVE, WIDE, bind, expert, zfp
 from tests.contracts.codec import check_array_bytes, check_json, check_value
 from tests.covering import for_each
 from tests.documents import named, same
@@ -20,20 +21,6 @@ from zarrdask.codecs.registry import parse_codec
 from zarrdask.errors import CodecError, MetadataError, UnsupportedError
 
 NARROW = ["i1", "u1", "i2", "u2", "f2", ml_dtypes.bfloat16, ml_dtypes.int4, ml_dtypes.uint2]
-WIDE = ["i4", "i8", "f4", "f8"]
-WAVE = np.cumsum(np.random.default_rng(0).normal(size=(20, 30)), 0).astype("f4")
-
-
-def zfp(mode, **members):
-    return parse_codec({"name": "zfp", "configuration": {"mode": mode, **members}})
-
-
-def expert(minbits=1, maxbits=16658, maxprec=64, minexp=-1074):
-    return zfp("expert", minbits=minbits, maxbits=maxbits, maxprec=maxprec, minexp=minexp)
-
-
-def bind(codec, chunk):
-    return codec.bind(ChunkSpec(chunk.shape, chunk.dtype, chunk.dtype.type(0)))
 
 
 @for_each("dtype", [*WIDE, *NARROW, "u4", "u8"])
@@ -47,12 +34,6 @@ def test_reversible_chunks_survive(dtype):
 def test_all_narrow_integers_survive(dtype):
     limits = np.iinfo(dtype)
     check_array_bytes(zfp("reversible"), np.arange(limits.min, limits.max + 1).astype(dtype))
-
-
-@for_each("dtype", WIDE)
-def test_zfpy_with_a_header_survives(dtype):
-    check_array_bytes(ZfpyCodec(), np.arange(24).reshape(2, 3, 4).astype(dtype))
-    check_array_bytes(ZfpyCodec(), np.array(7, dtype))
 
 
 MODES = [
@@ -78,13 +59,6 @@ def test_modes(codec, same_as, error):
         same(bind(same_as, WAVE).decode(data), found)
 
 
-def test_there_is_no_header():
-    data = bytes(bind(zfp("reversible"), WAVE).encode(WAVE))
-    with_header = numcodecs.ZFPY(mode=4).encode(WAVE)
-    assert with_header[:3] == b"zfp"
-    assert with_header[12 : 12 + len(data)] == data[: len(with_header) - 12]
-
-
 def test_zfpy_is_what_numcodecs_writes():
     codec = parse_codec({"name": "numcodecs.zfpy", "configuration": {"tolerance": 0.05}})
     check_json(codec, parse_codec)
@@ -99,13 +73,6 @@ def test_zfpy_modes(mode):
     data = numcodecs.ZFPY(**mode).encode(WAVE)
     assert bytes(bind(codec, WAVE).encode(WAVE)) == data
     assert codec.to_json()["configuration"] == mode
-
-
-def test_parameters_that_zfpy_can_only_decode_with():
-    codec = expert(1, 13, 19, -2)
-    with pytest.raises(UnsupportedError, match="expert"):
-        bind(codec, WAVE).encode(WAVE)
-    same(bind(codec, WAVE).decode(bytes(100)), np.zeros_like(WAVE))
 
 
 @for_each(
@@ -142,22 +109,6 @@ def test_rubbish_is_read_within_bounds_or_an_error(data):
             assert bind(codec, WAVE).decode(data).shape == WAVE.shape
         except CodecError:
             assert len(data) < 8
-
-
-@for_each(
-    "data",
-    [
-        b"",
-        b"zfp\5",
-        b"\0" * 40,
-        numcodecs.ZFPY().encode(WAVE[:, :-1].copy()),
-        numcodecs.ZFPY().encode(WAVE.astype("f8")),
-        numcodecs.ZFPY().encode(WAVE.astype("i4")),
-    ],
-)
-def test_a_header_of_something_else_is_an_error(data):
-    with pytest.raises(CodecError, match="zfp"):
-        bind(ZfpyCodec(), WAVE).decode(data)
 
 
 @pytest.mark.parametrize("dtype", ["u4", "u8"])
@@ -233,28 +184,6 @@ def test_importing_the_module_does_not_import_the_package(monkeypatch):
         monkeypatch.delitem(sys.modules, name)
     original("zarrdask.codecs.array_to_bytes.zfp")
     assert "zfpy" not in imported
-
-
-@for_each("rate", [0, 0.5, 1e6, 1e308, float("inf")])
-def test_a_rate_with_which_the_library_would_write_outside_its_memory_is_an_error(rate):
-    spec = ChunkSpec((4, 4), np.dtype("f4"), np.float32(0))
-    zfpy = {"name": "numcodecs.zfpy", "configuration": {"mode": 2, "rate": rate}}
-    for codec in (zfp("fixed_rate", rate=rate), parse_codec(zfpy)):
-        with pytest.raises(MetadataError, match="rate"):
-            codec.bind(spec)
-    with pytest.raises(MetadataError, match="rate"):
-        expert(minbits=8, maxbits=8).bind(spec)
-
-
-def test_zfp_of_v2_checks_rates_and_the_shape_in_the_header():
-    with pytest.raises(MetadataError, match="rate"):
-        BufferCodec('{"id": "zfpy", "mode": 2, "rate": 0.1}', "<f4").encode(WAVE.tobytes())
-    codec = BufferCodec('{"id": "zfpy", "mode": 2, "rate": 16}', "<f4")
-    data = bytearray(codec.encode(WAVE.tobytes()))
-    assert len(codec.decode(bytes(data), WAVE.nbytes)) == WAVE.nbytes
-    data[4:10] = b"\xf2" + b"\xff" * 5
-    with pytest.raises(CodecError, match="too many bytes"):
-        codec.decode(bytes(data), WAVE.nbytes)
 
 
 @for_each("dtype", ["int32", "uint32", "int64", "uint64", "float32", "float64"])

@@ -1,0 +1,33 @@
+"""Gzip and zlib: members, limits and damage."""
+
+import gzip
+import zlib
+
+import pytest
+
+from zarrdask.codecs.bytes_to_bytes.gzip import GzipCodec, ZlibCodec
+from zarrdask.errors import CodecError
+
+
+def test_gzip_reads_what_gzip_wrote():
+    assert GzipCodec().decode(gzip.compress(b"hello"), 5) == b"hello"
+
+
+def test_gzip_writes_what_gzip_reads():
+    assert gzip.decompress(GzipCodec().encode(b"hello" * 99)) == b"hello" * 99
+
+
+def test_gzip_members_are_joined():
+    data = gzip.compress(b"hel") + gzip.compress(b"") + gzip.compress(b"lo")
+    assert GzipCodec().decode(data, 5) == b"hello"
+    assert GzipCodec().decode(data + bytes(8), 5) == b"hello"
+
+
+def test_gzip_members_together_keep_the_limit():
+    with pytest.raises(CodecError):
+        GzipCodec().decode(gzip.compress(b"hel") + gzip.compress(b"lo"), 4)
+
+
+def test_zlib_is_python_zlib():
+    assert ZlibCodec().decode(zlib.compress(b"hello"), 5) == b"hello"
+    assert zlib.decompress(ZlibCodec().encode(b"hello")) == b"hello"

@@ -1,0 +1,39 @@
+"""Arrays, and what damages them."""
+
+import numpy as np
+
+import zarrdask
+
+FORMATS = (2, 3, "v3-draft", "v3-draft-protocol")
+
+
+def make(place, zarr_format=3, **options):
+    """Store an array of ten chunks at ``g/a``, of which the last is not stored."""
+    options = {"compressors": "gzip"} | options
+    root = zarrdask.create_group(place, zarr_format=zarr_format)
+    z = root.create_array("g/a", shape=40, dtype="i4", chunks=4, **options)
+    z[:36] = np.arange(1, 37)
+    return z
+
+
+def key_of(z, *index):
+    key = z.stored.key(index)
+    return z.store.real(key) if hasattr(z.store, "real") else key
+
+
+def kinds(report):
+    return [problem.kind for problem in report.problems]
+
+
+def told(report):
+    return [(problem.kind, problem.path, problem.key) for problem in report.problems]
+
+
+def flip(data):
+    """Change a byte of the checksum at the end of a gzip member."""
+    return data[:-6] + bytes([data[-6] ^ 255]) + data[-5:]
+
+
+def change(store, key, action):
+    """Change a value in a dict."""
+    store[key] = action(store[key])
