@@ -26,8 +26,8 @@ DISTRIBUTED = {
     "execution.counter",
     "execution.executor",
     "execution.locks",
-    "execution.serialize",
     "rewrite.cluster",
+    "runtime.serialize",
 }
 
 

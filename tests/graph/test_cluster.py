@@ -7,7 +7,7 @@ import pytest
 from distributed import Client, LocalCluster, futures_of
 
 import zarrdask
-from zarrdask.execution.handle import unpack
+from zarrdask.chunks.stored import unpack
 
 VALUES = np.arange(90 * 70, dtype="f8").reshape(90, 70)
 

@@ -15,7 +15,7 @@ from tests.covering import for_each
 from tests.documents import same
 from zarrdask.dtypes.ml import BITS
 from zarrdask.dtypes.registry import find_data_type
-from zarrdask.execution.serialize import prepare
+from zarrdask.runtime.serialize import prepare
 
 SHAPE, CHUNKS = (13, 11), (5, 4)
 NAMES = [

@@ -3,19 +3,40 @@
 A *unit* is what is stored as one object: a chunk, or a shard of an array that has shards.
 """
 
+import pickle
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
+from typing import Any
+from zlib import compress, decompress
 
+from zarrdask import __version__
+from zarrdask.codecs.shard_order import shard_order
+from zarrdask.compliance import strictness
+from zarrdask.errors import UnsupportedError
 from zarrdask.grids.base import Index
+from zarrdask.metadata import detect
 from zarrdask.metadata.model import ArrayMetadata
+from zarrdask.runtime import serialize
 from zarrdask.runtime.locks import location_of
 from zarrdask.storage.base import Store
+
+#: The largest size of metadata that each task may hold, in bytes.
+_MAX_INLINE_BYTES = 2**16
+#: The number of unpickled arrays that a process keeps.
+_MAX_OPEN_ARRAYS = 256
+#: The version of the content of a pickled array. Increase it whenever that changes, so that a
+#: worker with another release of zarrdask reports the difference instead of a decoding error. The
+#: name `unpack` and its first two parameters never change.
+LAYOUT = 3
 
 
 @dataclass(frozen=True)
 class StoredChunks:
     """The units of one array in a store.
+
+    It pickles to a few hundred bytes, without attributes, dimension names and the like, and is
+    opened once per process.
 
     Attributes
     ----------
@@ -35,6 +56,8 @@ class StoredChunks:
     metadata: ArrayMetadata
     guard: Callable[[Store], Store] | None = field(default=None, compare=False, repr=False)
     units: Store = field(init=False, compare=False, repr=False)
+    #: The pickled content by the order of chunks in shards, which is a setting of this process.
+    _packed: dict[Any, bytes] = field(init=False, compare=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         # Consolidated metadata hold no chunks: these are listed and read in the store itself.
@@ -64,3 +87,64 @@ class StoredChunks:
     def lock_name(self, index: Index) -> str:
         """Return the name of the lock of a unit."""
         return self.place + self.metadata.keys.key(index)
+
+    @cached_property
+    def documents(self) -> dict[str, bytes]:
+        """The documents of the array: as they were read, if they were."""
+        metadata = self.metadata
+        documents = detect.render(metadata) if metadata.documents is None else metadata.documents
+        return {name: data for name, data in documents.items() if data is not None}
+
+    @property
+    def is_small(self) -> bool:
+        """Whether each task may hold the metadata. Thousands of chunk lengths make them large."""
+        size = sum(map(len, self.documents.values()))
+        return size <= _MAX_INLINE_BYTES or len(self._pack()) <= _MAX_INLINE_BYTES
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return unpack, (LAYOUT, __version__, self._pack())
+
+    def _pack(self) -> bytes:
+        """Return the pickled store, prefix, documents, guard and order of shards, compressed."""
+        import cloudpickle
+
+        shard = self.metadata.shard
+        order = None if shard is None else shard.codec.written_order
+        if order not in self._packed:
+            serialize.prepare(self.metadata.dtype)
+            documents = detect.render(self.metadata.without_labels())
+            # As Dask does: the class of a store may be defined in the user's script.
+            content = self.store, self.prefix, documents, self.guard, order
+            self._packed[order] = compress(cloudpickle.dumps(content, 5), 9)
+        return self._packed[order]
+
+
+@lru_cache(maxsize=_MAX_OPEN_ARRAYS)
+def unpack(layout: int, release: str, packed: bytes) -> StoredChunks:
+    """Return an unpickled array, with its codecs bound. A process caches the result.
+
+    `layout` is the `LAYOUT` of the `release` that pickled it.
+    """
+    if layout != LAYOUT:
+        raise _other_release(release)
+    try:
+        store, prefix, documents, guard, order = pickle.loads(decompress(packed))
+    except Exception as error:
+        if release == __version__:
+            raise
+        raise _other_release(release) from error
+    # Warnings about the metadata were given where the array was opened.
+    with strictness(strict=False, quiet=True), shard_order(order):
+        metadata = detect.parse(documents, store)
+        chunks = StoredChunks(store, prefix, metadata, guard)  # type: ignore[arg-type]
+    serialize.prepare(chunks.metadata.dtype)
+    chunks._packed[order] = packed
+    return chunks
+
+
+def _other_release(release: str) -> UnsupportedError:
+    return UnsupportedError(
+        f"this task was created by zarrdask {release} and cannot be read by zarrdask "
+        f"{__version__}, which runs here; install the same release for the client, the scheduler "
+        "and all workers"
+    )

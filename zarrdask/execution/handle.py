@@ -1,120 +1,30 @@
-"""The objects that tasks hold for stored arrays: small to pickle, opened once per process."""
+"""The regions of stored arrays that tasks read and write."""
 
-import pickle
 import threading
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
-from functools import cached_property, lru_cache, partial
+from functools import partial
 from typing import Any
-from zlib import compress, decompress
 
-import cloudpickle
 import numpy as np
 
-from zarrdask import __version__
 from zarrdask.chunks.read import read_region, read_regions
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.chunks.write import Beyond, write_region
-from zarrdask.codecs.shard_order import shard_order
-from zarrdask.compliance import strictness
-from zarrdask.errors import UnsupportedError
-from zarrdask.execution import serialize
 from zarrdask.execution.locks import among_workers
 from zarrdask.indexing.projection import project
 from zarrdask.indexing.regions import moved
 from zarrdask.indexing.selection import Region, Selection, basic, pick_size, region_shape
-from zarrdask.metadata import detect
 from zarrdask.runtime.cancellation import write_named
 from zarrdask.runtime.locks import ChunkLocks
 from zarrdask.runtime.turns import Pace
 from zarrdask.storage.in_flight import Requests
 
-#: The largest size of metadata that each task may hold, in bytes.
-_MAX_INLINE_BYTES = 2**16
 #: Of each thread that writes a bundle, the functions that write regions, by the names of writes.
 _JOINED = threading.local()
 #: Of each thread, the attribute `sources`: what it requests of them before it reads it.
 _AHEAD = threading.local()
-#: The number of unpickled arrays that a process keeps.
-_MAX_OPEN_ARRAYS = 256
-#: The version of the content of `Handle.packed`. Increase it whenever that changes, so that a
-#: worker with another release of zarrdask reports the difference instead of a decoding error.
-LAYOUT = 3
-
-
-class Handle:
-    """A stored array that pickles to a few hundred bytes.
-
-    Parameters
-    ----------
-    chunks : StoredChunks
-        The stored array.
-    """
-
-    def __init__(self, chunks: StoredChunks) -> None:
-        self.chunks = chunks
-        serialize.prepare(chunks.metadata.dtype)
-
-    @cached_property
-    def documents(self) -> dict[str, bytes]:
-        """The documents of the array: as they were read, if they were."""
-        metadata = self.chunks.metadata
-        documents = detect.render(metadata) if metadata.documents is None else metadata.documents
-        return {name: data for name, data in documents.items() if data is not None}
-
-    @cached_property
-    def packed(self) -> bytes:
-        """The pickled store, prefix, documents, guard and order of shards, compressed, for a task.
-
-        The documents are without attributes, dimension names and the like.
-        """
-        chunks = self.chunks
-        documents = detect.render(chunks.metadata.without_labels())
-        shard = chunks.metadata.shard
-        order = None if shard is None else shard.codec.written_order
-        # By cloudpickle, as in Dask: the class of a store may be defined in the user's script.
-        content = chunks.store, chunks.prefix, documents, chunks.guard, order
-        return compress(cloudpickle.dumps(content, 5), 9)
-
-    @property
-    def is_small(self) -> bool:
-        """Whether each task may hold the metadata. Thousands of chunk lengths make them large."""
-        size = sum(map(len, self.documents.values()))
-        return size <= _MAX_INLINE_BYTES or len(self.packed) <= _MAX_INLINE_BYTES
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return unpack, (LAYOUT, __version__, self.packed)
-
-
-@lru_cache(maxsize=_MAX_OPEN_ARRAYS)
-def unpack(layout: int, release: str, packed: bytes) -> Handle:
-    """Return an unpickled handle, with its codecs bound. A process caches the result.
-
-    `layout` is the `LAYOUT` of the `release` that pickled it, and `packed` as in `Handle.packed`.
-    """
-    if layout != LAYOUT:
-        raise _other_release(release)
-    try:
-        store, prefix, documents, guard, order = pickle.loads(decompress(packed))
-    except Exception as error:
-        if release == __version__:
-            raise
-        raise _other_release(release) from error
-    # Warnings about the metadata were given where the array was opened.
-    with strictness(strict=False, quiet=True), shard_order(order):
-        metadata = detect.parse(documents, store)
-        handle = Handle(StoredChunks(store, prefix, metadata, guard))  # type: ignore[arg-type]
-    handle.packed = packed
-    return handle
-
-
-def _other_release(release: str) -> UnsupportedError:
-    return UnsupportedError(
-        f"this task was created by zarrdask {release} and cannot be read by zarrdask "
-        f"{__version__}, which runs here; install the same release for the client, the scheduler "
-        "and all workers"
-    )
 
 
 class Source:
@@ -122,7 +32,7 @@ class Source:
 
     Parameters
     ----------
-    handle : Handle
+    stored : StoredChunks
         The stored array.
     region : tuple of slice
         The region, with positive steps and within the shape.
@@ -137,30 +47,30 @@ class Source:
         "__weakref__",
         "axes",
         "dtype",
-        "handle",
         "metadata",
         "ndim",
         "region",
         "shape",
+        "stored",
         "token",
     )
 
     def __init__(
-        self, handle: Handle, region: Region, token: str, axes: tuple[int, ...] | None = None
+        self, stored: StoredChunks, region: Region, token: str, axes: tuple[int, ...] | None = None
     ) -> None:
-        self.handle = handle
+        self.stored = stored
         self.region = region
         self.token = token
         self.axes = tuple(range(len(region))) if axes is None else axes
         self.shape = region_shape(tuple(region[axis] for axis in self.axes))
         self.ndim = len(self.shape)
-        self.metadata = handle.chunks.metadata
+        self.metadata = stored.metadata
         self.dtype = self.metadata.dtype
 
     @property
     def is_far(self) -> bool:
         """Whether the store has latency."""
-        return self.handle.chunks.units.capabilities.has_latency
+        return self.stored.units.capabilities.has_latency
 
     def place(self, region: Region) -> Region:
         """Return the region of the stored array that is a region of this array."""
@@ -171,12 +81,12 @@ class Source:
 
     def keys(self, region: Region) -> list[str]:
         """Return the keys of the units that hold a region of this array."""
-        return _keys(self.handle.chunks, self.place(basic(region, self.shape).slices))
+        return _keys(self.stored, self.place(basic(region, self.shape).slices))
 
     def view(self, selection: Selection) -> "Source":
         """Return the selected part of this array, before new axes and reversals."""
         axes = tuple(self.axes[axis] for axis in selection.kept)
-        return Source(self.handle, self.place(selection.slices), self.token, axes)
+        return Source(self.stored, self.place(selection.slices), self.token, axes)
 
     def __getitem__(self, index: Any) -> np.ndarray:
         selection = basic(index, self.shape)
@@ -188,13 +98,13 @@ class Source:
         """Return a region of the stored array, which this thread may have requested before."""
         ahead = vars(_AHEAD).get("sources", {}).get(self)
         values = None if ahead is None else ahead.read(region)
-        return read_region(self.handle.chunks, region) if values is None else values
+        return read_region(self.stored, region) if values is None else values
 
     def __dask_tokenize__(self) -> tuple[Any, ...]:
         return "zarrdask", self.token, _bounds(self.region), self.axes
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _source, (self.handle, _bounds(self.region), self.axes)
+        return _source, (self.stored, _bounds(self.region), self.axes)
 
 
 def source_of(item: Any) -> Source | None:
@@ -231,7 +141,7 @@ def reading_ahead(reads: Iterable[tuple[Source, Region]]) -> Iterator[None]:
     for source, region in reads:
         regions[source].append(source.place(basic(region, source.shape).slices))
     outer = vars(_AHEAD).get("sources", {})
-    own = {source: _Ahead(source.handle.chunks, each) for source, each in regions.items()}
+    own = {source: _Ahead(source.stored, each) for source, each in regions.items()}
     _AHEAD.sources = {**outer, **own}
     try:
         yield
@@ -249,10 +159,10 @@ def _bounds(region: Region) -> tuple[tuple[int, int, int], ...]:
 
 
 def _source(
-    handle: Handle, bounds: tuple[tuple[int, int, int], ...], axes: tuple[int, ...]
+    stored: StoredChunks, bounds: tuple[tuple[int, int, int], ...], axes: tuple[int, ...]
 ) -> Source:
     # The token names graphs, which are not built in tasks.
-    return Source(handle, tuple(slice(*b) for b in bounds), "", axes)
+    return Source(stored, tuple(slice(*b) for b in bounds), "", axes)
 
 
 def compose(outer: Region, inner: Region) -> Region:
@@ -277,7 +187,7 @@ class Target:
 
     Parameters
     ----------
-    handle : Handle
+    stored : StoredChunks
         The stored array.
     start : tuple of int
         The position of the written array in the stored array.
@@ -290,13 +200,19 @@ class Target:
         value; see `write_region`.
     """
 
-    __slots__ = ("_write", "beyond", "empty", "handle", "name", "start")
+    __slots__ = ("_write", "beyond", "empty", "name", "start", "stored")
 
     def __init__(
-        self, handle: Handle, start: tuple[int, ...], *, empty: bool, name: str, beyond: Beyond
+        self,
+        stored: StoredChunks,
+        start: tuple[int, ...],
+        *,
+        empty: bool,
+        name: str,
+        beyond: Beyond,
     ) -> None:
         self._write = write_named(name)
-        self.handle = handle
+        self.stored = stored
         self.start = start
         self.empty = empty
         self.name = name
@@ -308,18 +224,18 @@ class Target:
 
     def keys(self, block: tuple[slice, ...]) -> list[str]:
         """Return the keys of the units that hold a block of the written array."""
-        return _keys(self.handle.chunks, self.place(block))
+        return _keys(self.stored, self.place(block))
 
     def write(self, values: np.ndarray, block: tuple[slice, ...]) -> int:
         """Write a block, and return the number of units that were stored."""
         write = vars(_JOINED).get(self.name) or self._writer()
-        values = np.asarray(values).astype(self.handle.chunks.metadata.dtype, copy=False)
+        values = np.asarray(values).astype(self.stored.metadata.dtype, copy=False)
         with self._write.block():
             return write(self.place(block), values)
 
     def _writer(self, requests: Requests | None = None) -> Callable[[Region, np.ndarray], int]:
         """Return the function that writes a region of the stored array."""
-        chunks = self.handle.chunks
+        chunks = self.stored
         locks = ChunkLocks(chunks.store, among_workers())
         return partial(
             write_region,
@@ -337,7 +253,7 @@ class Target:
         In a store with latency, their requests join `requests`: the blocks are stored when the
         context of these is left, which must come first.
         """
-        joined, is_far = vars(_JOINED), self.handle.chunks.units.capabilities.has_latency
+        joined, is_far = vars(_JOINED), self.stored.units.capabilities.has_latency
         with self._write.block() if is_far else nullcontext():
             joined[self.name] = self._writer(requests if is_far else None)
             try:
@@ -356,19 +272,19 @@ class Target:
 
     def read(self, block: tuple[slice, ...]) -> np.ndarray:
         """Return a written block as it is stored."""
-        return read_region(self.handle.chunks, self.place(block))
+        return read_region(self.stored, self.place(block))
 
     def __dask_tokenize__(self) -> tuple[Any, ...]:
-        chunks = self.handle.chunks
-        documents = self.handle.documents
+        chunks = self.stored
+        documents = self.stored.documents
         where = chunks.store.token, chunks.prefix, documents, self.start
         return "zarrdask", *where, self.empty, self.name, self.beyond
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _target, (self.handle, self.start, self.empty, self.name, self.beyond)
+        return _target, (self.stored, self.start, self.empty, self.name, self.beyond)
 
 
 def _target(
-    handle: Handle, start: tuple[int, ...], empty: Any, name: str, beyond: Beyond
+    stored: StoredChunks, start: tuple[int, ...], empty: Any, name: str, beyond: Beyond
 ) -> Target:
-    return Target(handle, start, empty=empty, name=name, beyond=beyond)
+    return Target(stored, start, empty=empty, name=name, beyond=beyond)

@@ -9,7 +9,6 @@ from dask.delayed import delayed
 
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.execution.client import check_visible, scheduler_in_task
-from zarrdask.execution.handle import Handle
 from zarrdask.execution.locks import shape_lock
 from zarrdask.graph.target import WriteTarget
 from zarrdask.graph.write_job import as_dask_array, batches, begin, check_deferrable, compute
@@ -99,7 +98,7 @@ def append(
         check_deferrable([array])
         chunks = array.refreshed()
         appended(chunks, x.shape, axis)  # An array that does not fit is an error now, not later.
-        deferred = DeferredAppend(Handle(chunks), node.path, x, axis)
+        deferred = DeferredAppend(chunks, node.path, x, axis)
         return delayed(deferred, pure=False, traverse=False)(
             dask_key_name=f"append-zarr-{uuid4().hex}"
         )
@@ -163,17 +162,17 @@ class DeferredAppend:
     """
 
     # Not a dataclass: Dask would search one for tasks, and compute `x` as a single block.
-    __slots__ = ("axis", "handle", "path", "x")
+    __slots__ = ("axis", "chunks", "path", "x")
 
-    def __init__(self, handle: Handle, path: str, x: da.Array, axis: int | str) -> None:
-        self.handle = handle
+    def __init__(self, chunks: StoredChunks, path: str, x: da.Array, axis: int | str) -> None:
+        self.chunks = chunks
         self.path = path
         self.x = x
         self.axis = axis
 
     def __call__(self) -> None:
         """Run the task: append the array."""
-        chunks = self.handle.chunks
+        chunks = self.chunks
         array = Array(chunks.store, self.path, chunks.metadata, "r+")
         shape = chunks.metadata.shape
         with shape_lock(array.node_path) as lease, scheduler_in_task() as options:

@@ -33,14 +33,14 @@ class Place(NamedTuple):
 
     def nbytes(self, block: Block) -> int:
         """Return the size of a block in bytes."""
-        itemsize: int = self.target.handle.chunks.metadata.dtype.itemsize
+        itemsize: int = self.target.stored.metadata.dtype.itemsize
         return itemsize * prod(int(part.stop - part.start) for part in self.slices[block])
 
     def note(self, block: Block) -> str:
         """Return the note of an error that was raised while a block was computed or written."""
         first, *others = self.target.keys(self.slices[block]) or ["nothing"]
         more = f" and {len(others)} others" if others else ""
-        store = self.target.handle.chunks.store
+        store = self.target.stored.store
         return f"raised for block {block}, stored as {first}{more} in {store.url}"
 
 
@@ -77,7 +77,7 @@ def write_in_one_task(
         for target in targets:
             stack.enter_context(target.joining(requests))
         stack.enter_context(requests)
-        if all(not target.handle.chunks.units.capabilities.has_latency for target in targets):
+        if all(not target.stored.units.capabilities.has_latency for target in targets):
             in_turns(run, items, count=count, nbytes=nbytes, slow=slow, pace=targets[0].pace)
         else:
             run(items)
@@ -111,7 +111,7 @@ class BlockWrites(NamedTuple):
 
         `reads_far` is whether blocks are read from a store with latency.
         """
-        chunks = self.target.handle.chunks
+        chunks = self.target.stored
         block_bytes = prod(map(max, self.blocks)) * chunks.metadata.dtype.itemsize
         is_far = reads_far or chunks.units.capabilities.has_latency
         return limits.length(self.block_count, block_bytes, is_far=is_far)

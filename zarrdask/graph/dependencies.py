@@ -129,9 +129,9 @@ def _read_of(item: Any, index: Any) -> ReadRegion | None:
         region = basic(index, source.shape).slices
         if isinstance(source, Array):
             return ReadRegion(source.stored, region)
-        return ReadRegion(source.handle.chunks, source.place(region))
+        return ReadRegion(source.stored, source.place(region))
     if isinstance(item, Target):
-        return ReadRegion(item.handle.chunks, whole_region(item.handle.chunks.metadata.shape))
+        return ReadRegion(item.stored, whole_region(item.stored.metadata.shape))
     return None
 
 

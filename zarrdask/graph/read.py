@@ -15,7 +15,7 @@ from zarrdask.dtypes.base import DataType
 from zarrdask.errors import MetadataError, SelectionError
 from zarrdask.execution.client import check_visible
 from zarrdask.execution.expressions import EXPRESSIONS
-from zarrdask.execution.handle import Handle, Source, compose_axis
+from zarrdask.execution.handle import Source, compose_axis
 from zarrdask.graph.missing import read_layer
 from zarrdask.graph.optimization import register
 from zarrdask.grids.axis import Axis, edges_of
@@ -181,10 +181,10 @@ def region_source(array: Array, region: Region, axes: tuple[int, ...] | None = N
     """Return a region of a stored array as what tasks read; `axes` as in `Source`."""
     check_visible(array.store)
     register()
-    node, handle = array.node_path, Handle(array.stored)
+    node, stored = array.node_path, array.stored
     stamp = node.version_stamp(detect.FORMATS[array.zarr_format].NAMES)
     return Source(
-        handle, region, tokenize(node.store.token, node.path, stamp, handle.documents), axes
+        stored, region, tokenize(node.store.token, node.path, stamp, stored.documents), axes
     )
 
 
@@ -272,7 +272,7 @@ def _lazy(
         layer = read_layer(name, source, chunks, is_stored)
         graph = HighLevelGraph.from_collections(name, layer)
         return StoredArray.wrap(da.Array(graph, name, chunks, meta=meta), source, is_stored)
-    inline = source.handle.is_small
+    inline = source.stored.is_small
     if EXPRESSIONS:  # They have names of their own.
         return da.from_array(source, chunks=chunks, inline_array=inline, meta=meta)
     x = da.from_array(source, name=name, chunks=chunks, inline_array=inline, meta=meta)

@@ -16,7 +16,7 @@ from zarrdask import config
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.chunks.write import Beyond
 from zarrdask.execution.expressions import EXPRESSIONS
-from zarrdask.execution.handle import Handle, Target
+from zarrdask.execution.handle import Target
 from zarrdask.graph.block_writes import BlockWrites
 from zarrdask.graph.missing import equal_blocks
 from zarrdask.graph.optimization import optimized
@@ -56,7 +56,7 @@ def write_blocks(
     # A unique name, not one by content: a write that is requested again has to be done again.
     name = f"write-zarr-{uuid4().hex}"
     empty = config.get("write-empty-chunks") if empty is None else empty
-    target = Target(Handle(stored), start, empty=empty, name=name, beyond=beyond)
+    target = Target(stored, start, empty=empty, name=name, beyond=beyond)
     receipts = _map_blocks(
         write_block,
         x,
@@ -142,7 +142,7 @@ def read_blocks(writes: BlockWrites, target: Target, commit: Action | None) -> d
     If there is a commit, all blocks are written before any block is read.
     """
     receipts, blocks = writes.receipts, writes.blocks
-    metadata = target.handle.chunks.metadata
+    metadata = target.stored.metadata
     if commit is not None:
         committed = da.from_delayed(gather([receipts], [commit]), (), meta=np.empty((), object))
         receipts = receipts.map_blocks(_after, committed, dtype=receipts.dtype, meta=receipts._meta)

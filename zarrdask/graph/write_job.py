@@ -11,7 +11,7 @@ from dask.delayed import Delayed
 
 from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.execution.compute import compute_blocks
-from zarrdask.execution.handle import Handle, Target
+from zarrdask.execution.handle import Target
 from zarrdask.graph.block_writes import BlockWrites
 from zarrdask.graph.bundles import bundled
 from zarrdask.graph.conflicts import check_disjoint
@@ -43,7 +43,7 @@ class WriteJob(NamedTuple):
         """Return the stored array as a Dask array, which is written when it is computed."""
         written = self.tasks.target
         final = Target(
-            Handle(self.target.array.stored),
+            self.target.array.stored,
             written.start,
             empty=written.empty,
             name=written.name,

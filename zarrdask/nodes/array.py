@@ -54,6 +54,10 @@ class Array(Node):
         self.mode = mode
         self.stored = NodePath(store, path).chunks(metadata)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # With all metadata, unlike the chunks.
+        return Array, (self.store, self.path, self.metadata, self.mode)
+
     # ---- properties
 
     @property

@@ -16,7 +16,6 @@ from zarrdask.chunks.inventory import chunks_with_data, stored_units
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.display.words import counted
 from zarrdask.execution.executor import Workers, run
-from zarrdask.execution.handle import Handle
 from zarrdask.grids.base import Index
 from zarrdask.hierarchy.create import at_once
 from zarrdask.metadata.model import ArrayMetadata
@@ -72,8 +71,8 @@ class Part(NamedTuple):
 
     job: int
     transfer: Transfer
-    source: Handle
-    target: Handle
+    source: StoredChunks
+    target: StoredChunks
     indices: Sequence[Index]
     nbytes: int
     empty: bool
@@ -81,7 +80,7 @@ class Part(NamedTuple):
     @property
     def far_store(self) -> Store:
         """The store with latency, if one of the two has any."""
-        source, target = self.source.chunks.units, self.target.chunks.units
+        source, target = self.source.units, self.target.units
         return source if not target.capabilities.has_latency else target
 
 
@@ -148,7 +147,7 @@ def copy_chunks(parts: Sequence[Part]) -> list[TransferResult]:
 
 
 def _copy_part(part: Part) -> TransferResult:
-    source, target = part.source.chunks, part.target.chunks
+    source, target = part.source, part.target
     if part.transfer == "units":
         return move_units(source, target, part.indices)
     if part.transfer == "inner":
@@ -190,7 +189,7 @@ def _tasks(parts: Iterable[Part]) -> Iterator[list[Part]]:
 
 def _parts(number: int, job: ArrayJob) -> Iterator[Part]:
     transfer, empty = job.transfer, bool(config.get("write-empty-chunks"))
-    source, target = Handle(job.source), Handle(job.target.chunks)
+    source, target = job.source, job.target.chunks
     before, after = job.source.metadata, job.target.metadata
     if transfer is None:
         grid = recode_grid(before, after)

@@ -21,7 +21,6 @@ from zarrdask.chunks.read import read_region
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.chunks.write import Beyond, write_region
 from zarrdask.errors import StoreError
-from zarrdask.execution.handle import Handle
 from zarrdask.grids.base import Shape
 from zarrdask.indexing.regions import moved, slabs, tiles, view, within
 from zarrdask.indexing.selection import Region, region_shape
@@ -136,9 +135,6 @@ class StoredRegion:
     empty: bool = False
     beyond: Beyond = "keep"
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _stored_region, (Handle(self.chunks), self.start, self.empty, self.beyond)
-
     def read(self, region: Region, buffer: RegionBuffer, context: TaskContext) -> None:
         """Read a region into a buffer."""
 
@@ -171,10 +167,6 @@ class StoredRegion:
 
         axes = self.chunks.metadata.grid.axes
         return sum(context.slot.each(write_unit, tiles(region, axes, self.start, 1)))
-
-
-def _stored_region(handle: Handle, *options: Any) -> StoredRegion:
-    return StoredRegion(handle.chunks, *options)
 
 
 @dataclass(frozen=True, eq=False)

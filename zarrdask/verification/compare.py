@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from zarrdask.chunks.read import read_region
+from zarrdask.chunks.stored import StoredChunks
 from zarrdask.display.report import Displayed, Report
 from zarrdask.display.words import counted, first_of
 from zarrdask.errors import StoreError, ZarrdaskError
 from zarrdask.execution.executor import run_shown
-from zarrdask.execution.handle import Handle
 from zarrdask.grids.base import Index
 from zarrdask.hierarchy.lookup import locate_node
 from zarrdask.indexing.selection import Region
@@ -206,7 +206,7 @@ _TASK_BYTES = 2**25
 
 
 #: A region of two arrays, with their path: what one task compares.
-ComparedRegion = tuple[Handle, Handle, str, Region]
+ComparedRegion = tuple[StoredChunks, StoredChunks, str, Region]
 
 
 @suggests_arguments
@@ -289,8 +289,8 @@ def compare(
                 scan.root.join(path).chunks(metadata)
                 for scan, metadata in ((scan_a, one), (scan_b, other))
             )
-            handles, regions = (Handle(first), Handle(second)), blocks(first, second, _TASK_BYTES)
-            tasks += [(*handles, path, region) for region in regions]
+            regions = blocks(first, second, _TASK_BYTES)
+            tasks += [(first, second, path, region) for region in regions]
             arrays[path] = ArrayComparison(path, prod(one.shape))
     # What explains other differences comes first: nodes that are missing, or of another kind.
     unequal.sort(key=lambda difference: (difference.what != "node", difference.path))
@@ -305,15 +305,15 @@ def compare_regions(task: ComparedRegion) -> ArrayComparison:
 
     Errors of codecs are part of the result.
     """
-    *handles, path, region = task
-    values, errors, size = [], [], prod(task[0].chunks.metadata.shape)
-    for handle in handles:
+    *arrays, path, region = task
+    values, errors, size = [], [], prod(task[0].metadata.shape)
+    for chunks in arrays:
         try:
-            values.append(read_region(handle.chunks, region))
+            values.append(read_region(chunks, region))
         except ZarrdaskError as error:
             if isinstance(error, StoreError) and is_transient(error):
                 raise
-            errors.append(f"{handle.chunks.store.url}: {error}")
+            errors.append(f"{chunks.store.url}: {error}")
     if errors:
         return ArrayComparison(path, size, errors=tuple(errors))
     mask = differing(*values)

@@ -11,7 +11,6 @@ from zarrdask.codecs.decode import fill_chunk
 from zarrdask.compliance import strictness
 from zarrdask.errors import MetadataError, NodeTypeError, ZarrdaskError
 from zarrdask.execution.executor import run_shown
-from zarrdask.execution.handle import Handle
 from zarrdask.grids.base import Index
 from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.indexing.projection import project
@@ -48,8 +47,8 @@ class RepairTask(NamedTuple):
     are copied, and bad units that are missing there are erased.
     """
 
-    handle: Handle
-    other: Handle
+    chunks: StoredChunks
+    other: StoredChunks
     path: str
     indices: list[Index]
     missing: bool
@@ -73,9 +72,8 @@ def plan_repair(
         other = find_array(intact.join(below))
         check_same(chunks, other)
         indices = [*bad.get(path, ()), *(_missing(chunks, other) if missing else ())]
-        handles = Handle(chunks), Handle(other)
         tasks += [
-            RepairTask(*handles, path, indices[start : start + _TASK_UNITS], missing)
+            RepairTask(chunks, other, path, indices[start : start + _TASK_UNITS], missing)
             for start in range(0, len(indices), _TASK_UNITS)
         ]
     return tasks
@@ -93,7 +91,7 @@ def run_repair(
     tasks: Sequence[RepairTask], *, scheduler: Any, progress: Show
 ) -> list[tuple[Tally, Tally]]:
     """Run the tasks of a repair; return the counts and problems of each, before and after it."""
-    stores = [h.chunks.store for task in tasks[:1] for h in (task.handle, task.other)]
+    stores = [each.store for task in tasks[:1] for each in (task.chunks, task.other)]
     options = {"scheduler": scheduler, "show": progress, "sizes": [len(t.indices) for t in tasks]}
     with stores[0].batch() if stores else nullcontext():
         return run_shown(repair_chunks, tasks, "repair", *stores, **options)
@@ -114,7 +112,7 @@ def check_same(chunks: StoredChunks, other: StoredChunks) -> None:
 
 def repair_chunks(task: RepairTask) -> tuple[Tally, Tally]:
     """Repair some units, and check them again: the task, whose name dashboards of clusters show."""
-    chunks, other, indices = task.handle.chunks, task.other.chunks, task.indices
+    chunks, other, indices = task.chunks, task.other, task.indices
     before, locks = check_units(chunks, indices), ChunkLocks(chunks.store)
     # A storage transformer may change the bytes of units.
     transformers = chunks.metadata.transformers or other.metadata.transformers

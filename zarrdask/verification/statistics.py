@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from zarrdask.chunks.read import read_region
+from zarrdask.chunks.stored import StoredChunks
 from zarrdask.display.report import Report
 from zarrdask.display.words import counted
 from zarrdask.errors import UnsupportedError
 from zarrdask.execution.executor import run_shown
-from zarrdask.execution.handle import Handle
 from zarrdask.indexing.selection import Region
 from zarrdask.nodes.array import Array
 from zarrdask.runtime.progress import Show
@@ -113,8 +113,8 @@ def statistics(array: Array, *, scheduler: Any = None, show: Show = False) -> St
             found=str(array.dtype),
             expected="bool, int, uint or float",
         )
-    handle = Handle(array.stored)
-    tasks = [(handle, region) for region in blocks(array.stored, array.stored, _TASK_BYTES)]
+    chunks = array.stored
+    tasks = [(chunks, region) for region in blocks(chunks, chunks, _TASK_BYTES)]
     options = {"scheduler": scheduler, "show": show, "unit": "region", "nbytes": array.nbytes}
     total = Statistics(location)
     for part in run_shown(block_statistics, tasks, "stats", array.store, **options):
@@ -124,11 +124,11 @@ def statistics(array: Array, *, scheduler: Any = None, show: Show = False) -> St
     return total + _repeated(_of_values(omitted, fill), array.size - total.count)
 
 
-def block_statistics(task: tuple[Handle, Region]) -> Statistics:
+def block_statistics(task: tuple[StoredChunks, Region]) -> Statistics:
     """Return the statistics of a block. This is the task: dashboards of clusters show its name."""
-    chunks = task[0].chunks
+    chunks, region = task
     fill = np.asarray(chunks.metadata.fill, chunks.metadata.dtype)
-    return _of_values(read_region(chunks, task[1]), fill)
+    return _of_values(read_region(chunks, region), fill)
 
 
 def _of_values(values: np.ndarray, fill: np.ndarray) -> Statistics:

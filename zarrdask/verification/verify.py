@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from zarrdask.chunks.stored import StoredChunks
 from zarrdask.execution.executor import run_shown
-from zarrdask.execution.handle import Handle
 from zarrdask.hierarchy.lookup import locate_node
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.nodes.options import suggests_arguments
@@ -86,7 +86,7 @@ def verify(
     scan = scan_hierarchy(locate_node(url, component, storage_options))
     tasks = _plan(scan, every=every)
     sizes = [len(task.units) for task in tasks]
-    nbytes = sum(len(t.units) * t.handle.chunks.metadata.pipeline.spec.nbytes for t in tasks)
+    nbytes = sum(len(t.units) * t.chunks.metadata.pipeline.spec.nbytes for t in tasks)
     options = {"scheduler": scheduler, "show": progress, "sizes": sizes, "nbytes": nbytes}
     tallies = run_shown(verify_chunks, tasks, "verify", scan.base, **options)
     return _report(scan, tasks, tallies, strict=strict)
@@ -95,7 +95,7 @@ def verify(
 class VerifyTask(NamedTuple):
     """Some units of an array that one task checks."""
 
-    handle: Handle
+    chunks: StoredChunks
     path: str
     #: The indices of the units, a row each; or their numbers in C order.
     units: np.ndarray | range
@@ -106,18 +106,18 @@ def _plan(scan: Scan, *, every: bool) -> list[VerifyTask]:
     """Return the tasks of a check: with every unit of the grids, or with the stored ones only."""
     tasks = []
     for path, chunks in scan.arrays():
-        stored, handle = scan.units[path], Handle(chunks)
+        stored = scan.units[path]
         units = range(chunks.metadata.grid.size) if every or stored is None else stored
         nbytes = chunks.metadata.pipeline.spec.nbytes
         step = max(1, min(_TASK_UNITS, _TASK_BYTES // max(nbytes, 1)))
         parts = (units[start : start + step] for start in range(0, len(units), step))
-        tasks += [VerifyTask(handle, path, part, every) for part in parts]
+        tasks += [VerifyTask(chunks, path, part, every) for part in parts]
     return tasks
 
 
 def verify_chunks(task: VerifyTask) -> Tally:
     """Check some units. This is the task: dashboards of clusters show its name."""
-    chunks, rows = task.handle.chunks, task.units
+    chunks, rows = task.chunks, task.units
     if isinstance(rows, range):
         counts = chunks.metadata.grid.counts
         rows = np.stack(np.unravel_index(rows, counts), axis=1) if counts else np.empty((1, 0))

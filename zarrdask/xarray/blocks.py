@@ -118,7 +118,7 @@ def stored_array(region: DecodedRegion, chunks: Any) -> Any:
     options: dict[str, Any] = {
         "chunks": blocks,
         "meta": np.empty((0,) * decoded.ndim, decoded.dtype),
-        "inline_array": source.handle.is_small,
+        "inline_array": source.stored.is_small,
     }
     if da.ARRAY_EXPR_ENABLED:
         return da.from_array(decoded, **options)  # it names arrays itself
@@ -164,7 +164,7 @@ class DecodedSource:
 
     def __getitem__(self, index: Any) -> Any:
         selection = basic(index, self.shape)
-        check_version(self.source.handle.chunks, self.version)
+        check_version(self.source.stored, self.version)
         values = decode(self.source[selection.slices], self.functions)
         return values if selection.plain else values[selection.finish]
 

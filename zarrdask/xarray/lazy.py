@@ -90,14 +90,10 @@ class LazyArray(BackendArray):
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Imported here: reading does not need Dask.
-        from zarrdask.execution.handle import Handle
-
-        return _from_handle, (Handle(self._array.stored), self.skip_missing, self.version)
+        return _from_chunks, (self._array.stored, self.skip_missing, self.version)
 
 
-def _from_handle(handle: Any, skip_missing: Any, version: str) -> LazyArray:
-    chunks: StoredChunks = handle.chunks
+def _from_chunks(chunks: StoredChunks, skip_missing: Any, version: str) -> LazyArray:
     array = Array(chunks.store, chunks.prefix.rstrip("/"), chunks.metadata)
     return LazyArray(array, skip_missing=skip_missing, version=version)
 
