@@ -11,7 +11,16 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from zarrdask import config
+from zarrdask.codecs.registry import CODECS
+from zarrdask.dtypes.registry import DATA_TYPES
+from zarrdask.grids.base import GRIDS
+from zarrdask.grids.keys import KEY_ENCODINGS
+from zarrdask.metadata.rules import EXTENSIONS
 from zarrdask.storage.resolve import resolve
+from zarrdask.storage.schemes import STORES
+from zarrdask.storage.transformers import TRANSFORMERS
+
+REGISTRIES = (CODECS, DATA_TYPES, EXTENSIONS, GRIDS, KEY_ENCODINGS, STORES, TRANSFORMERS)
 
 pytest.register_assert_rewrite("tests.contracts.codec")
 
@@ -95,6 +104,13 @@ def setting():
     yield set_
     for change in reversed(entered):
         change.__exit__(None, None, None)
+
+
+@pytest.fixture
+def own_registries(monkeypatch):
+    """Forget after the test what it registers."""
+    for registry in REGISTRIES:
+        monkeypatch.setattr(registry, "_registered", dict(registry._registered))
 
 
 @pytest.fixture(scope="session")

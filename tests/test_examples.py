@@ -20,14 +20,7 @@ import pytest
 
 from tests.covering import for_each
 from zarrdask import config, errors
-from zarrdask.codecs.registry import CODECS
-from zarrdask.dtypes.registry import DATA_TYPES
-from zarrdask.grids.base import GRIDS
-from zarrdask.grids.keys import KEY_ENCODINGS
-from zarrdask.metadata.rules import EXTENSIONS
-from zarrdask.storage.transformers import TRANSFORMERS
 
-REGISTRIES = [CODECS, DATA_TYPES, EXTENSIONS, GRIDS, KEY_ENCODINGS, TRANSFORMERS]
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 _BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -63,10 +56,8 @@ def test_comments_after_a_print_are_its_output():
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_page(page, tmp_path, monkeypatch, capsys):
+def test_page(page, own_registries, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    for registry in REGISTRIES:
-        monkeypatch.setattr(registry, "_registered", dict(registry._registered))
     module = ModuleType("page")  # classes of a page pickle by the name of their module
     monkeypatch.setitem(sys.modules, "page", module)
     with dask.config.set({"zarrdask": dict(config.DEFAULTS)}):  # a page may leave other settings

@@ -52,8 +52,7 @@ def test_names_without_a_meaning_here_are_an_error_that_shows_them(name):
     assert caught.value.found == name
 
 
-def test_a_codec_that_is_registered_under_an_old_name_goes_before(monkeypatch):
-    monkeypatch.setattr(CODECS, "_registered", {})
+def test_a_codec_that_is_registered_under_an_old_name_goes_before(own_registries):
     CODECS.register("bz2", CODECS.find("crc32c"))
     assert parse_codec("bz2").name == "crc32c"
 

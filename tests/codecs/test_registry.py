@@ -87,8 +87,7 @@ class Invert:
 
 
 @pytest.fixture
-def invert(monkeypatch):
-    monkeypatch.setattr(CODECS, "_registered", {})
+def invert(own_registries):
     zarrdask.register.codec(Invert)
 
 

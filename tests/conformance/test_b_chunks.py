@@ -164,8 +164,8 @@ class Recorder:
 
 
 @pytest.mark.parametrize(("layout", "shape"), [("C", (2, 3, 4)), ("F", (4, 3, 2))])
-def test_b53_codecs_see_the_chunk_shape_or_its_reverse(monkeypatch, layout, shape):
-    monkeypatch.setattr(CODECS, "_registered", {NOBODY: Recorder})
+def test_b53_codecs_see_the_chunk_shape_or_its_reverse(own_registries, layout, shape):
+    CODECS.register(NOBODY, Recorder)
     Recorder.shapes.clear()
     document = array((2, 3, 4), (2, 3, 4), chunk_memory_layout=layout, codecs=[{"type": NOBODY}])
     opened(document)
@@ -185,8 +185,8 @@ def test_b54_codecs_encode_in_their_order_and_decode_backwards():
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_b55_an_array_at_the_end_becomes_little_endian_bytes(monkeypatch, order):
-    monkeypatch.setattr(CODECS, "_registered", {NOBODY: Recorder})
+def test_b55_an_array_at_the_end_becomes_little_endian_bytes(own_registries, order):
+    CODECS.register(NOBODY, Recorder)
     document = array(
         (4, 6), (4, 6), chunk_memory_layout=order, codecs=[{"type": NOBODY}], data_type="float64"
     )
@@ -202,12 +202,12 @@ def test_b56_a_byte_codec_is_given_those_bytes(order):
     assert found[...].tolist() == VALUES.tolist()
 
 
-def test_b57_a_codec_that_can_not_take_its_input_fails_at_open(monkeypatch):
+def test_b57_a_codec_that_can_not_take_its_input_fails_at_open(own_registries):
     class Picky(Recorder):
         def resolve(self, spec):
             raise UnsupportedError("three axes, please", key=self.name)
 
-    monkeypatch.setattr(CODECS, "_registered", {NOBODY: Picky})
+    CODECS.register(NOBODY, Picky)
     with pytest.raises(UnsupportedError, match="three axes"):
         opened(array(codecs=[{"type": NOBODY}]))
 
@@ -345,8 +345,7 @@ def test_b62_codecs_that_the_draft_lacks_are_not_written():
         assert store == {}
 
 
-def test_b62_one_that_was_registered_is_known(monkeypatch):
-    monkeypatch.setattr(CODECS, "_registered", {})
+def test_b62_one_that_was_registered_is_known(own_registries):
     zarrdask.register.codec(Recorder)
     found = opened(array(codecs=[{"type": NOBODY}]), {"c0": b"\1\0\2\0"})
     assert found[:2].tolist() == [1, 2]

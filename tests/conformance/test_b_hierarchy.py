@@ -12,7 +12,6 @@ from tests.covering import for_each
 from tests.documents import dump, without
 from tests.drafts import CORE, ENTRY, JSON, NOBODY, array, hierarchy, stored
 from zarrdask.errors import MetadataError, NodeExistsError, NodeNotFoundError, UnsupportedError
-from zarrdask.metadata.rules import EXTENSIONS
 
 DRAFT = {"zarr_format": "v3-draft"}
 SMALL = {"shape": (4,), "dtype": "<u2", "chunks": 2, "compressors": [], **DRAFT}
@@ -325,9 +324,8 @@ def test_b16_the_examples_of_the_text_open():
         assert list(zarrdask.open_group(store)) == ["a"]
 
 
-def test_b17_a_known_extension_is_given_its_configuration(monkeypatch):
+def test_b17_a_known_extension_is_given_its_configuration(own_registries):
     seen = []
-    monkeypatch.setattr(EXTENSIONS, "_registered", {})
     zarrdask.register.extension(NOBODY, seen.append)
     item = {"extension": NOBODY, "must_understand": True, "configuration": {"foo": "bar"}}
     for make in PLACES.values():

@@ -16,7 +16,6 @@ from zarrdask.dtypes.registry import parse_data_type
 from zarrdask.errors import ComplianceWarning, MetadataError, UnsupportedError
 from zarrdask.extension import parse_definition
 from zarrdask.grids.keys import parse_keys
-from zarrdask.metadata.rules import EXTENSIONS
 
 GROUP = {"zarr_format": 3, "node_type": "group"}
 OFFSET = {"name": "https://example.com/zarr/offset", "configuration": {"offset": [12]}}
@@ -30,14 +29,10 @@ CONSOLIDATED = {
     "configuration": {},
     "must_understand": False,
 }
+pytestmark = pytest.mark.usefixtures("own_registries")
+
 NO_NEED = {"must_understand": False}
 NO_VALUES = {"name": "acme.nothing", **NO_NEED}
-
-
-@pytest.fixture(autouse=True)
-def own_registries(monkeypatch):
-    for registry in (CODECS, EXTENSIONS):
-        monkeypatch.setattr(registry, "_registered", {})
 
 
 # ---- C.2

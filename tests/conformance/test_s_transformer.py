@@ -30,7 +30,6 @@ from zarrdask.errors import CodecError, MetadataError, UnsupportedError
 from zarrdask.grids.keys import ChunkKeys
 from zarrdask.metadata.draft.transformers import TITLE
 from zarrdask.storage.memory import MemoryStore
-from zarrdask.storage.transformers import TRANSFORMERS
 
 DRAFT = {"zarr_format": "v3-draft"}
 VALUES = np.arange(36, dtype="<i2").reshape(6, 6)
@@ -371,8 +370,7 @@ XOR = {"extension": NOBODY, "type": "xor", "configuration": {"mask": 255}}
 
 
 @pytest.fixture
-def inverting(monkeypatch):
-    monkeypatch.setattr(TRANSFORMERS, "_registered", {})
+def inverting(own_registries):
     zarrdask.register.storage_transformer(NOBODY, Inverting)
 
 

@@ -151,8 +151,8 @@ class Growing(ChunkGrid):
         return Growing(shape)
 
 
-def test_a_grid_of_ones_own(monkeypatch):
-    monkeypatch.setattr(GRIDS, "_registered", {"example.growing": Growing})
+def test_a_grid_of_ones_own(own_registries):
+    GRIDS.register("example.growing", Growing)
     document = v3((8,), data_type="uint8", chunk_grid="example.growing")
     store = stored(document, {"c/0": b"\1", "c/2": b"\4\5\6", "c/3": b"\7\x08\0\0"})
     z = zarrdask.open_array(store, mode="r+")

@@ -16,7 +16,7 @@ from tests.storage.test_atomic import name_of
 from tests.storage.unlisted import UnlistedStore
 from zarrdask.cli.app import run
 from zarrdask.errors import NodeExistsError, StoreError
-from zarrdask.grids.keys import KEY_ENCODINGS, ChunkKeys
+from zarrdask.grids.keys import ChunkKeys
 from zarrdask.hierarchy import journal
 from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.rewrite import copy_tasks, destination
@@ -243,7 +243,7 @@ def test_a_restart_leaves_files_whose_names_look_like_chunks(copied, zarr_format
     check(target)
 
 
-def test_a_restart_removes_chunks_of_a_registered_key_encoding(copied, monkeypatch):
+def test_a_restart_removes_chunks_of_a_registered_key_encoding(copied, own_registries):
     class Reversed(ChunkKeys):
         def key(self, index):
             return "-".join(map(str, reversed(index)))
@@ -259,7 +259,6 @@ def test_a_restart_removes_chunks_of_a_registered_key_encoding(copied, monkeypat
         def to_json(self):
             return {"name": "reversed"}
 
-    monkeypatch.setattr(KEY_ENCODINGS, "_registered", dict(KEY_ENCODINGS._registered))
     zarrdask.register.chunk_key_encoding("reversed", lambda _: Reversed())
     root, target = hierarchy({}), {}
     changes = {"zarr_format": 3, "chunk_key_encoding": {"name": "reversed"}}

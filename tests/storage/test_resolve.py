@@ -12,7 +12,6 @@ from zarrdask.storage.fsspec import FsspecStore
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import MappingStore, MemoryStore
 from zarrdask.storage.resolve import resolve
-from zarrdask.storage.schemes import STORES
 
 
 def test_a_store_is_itself():
@@ -71,7 +70,7 @@ def test_a_file_url_keeps_all_of_its_path(tmp_path, name):
 
 
 @pytest.fixture
-def opened(monkeypatch):
+def opened(own_registries):
     """Register openers for a scheme and a suffix; return what they are called with."""
     calls, store = [], MemoryStore()
 
@@ -79,7 +78,6 @@ def opened(monkeypatch):
         calls.append((url, storage_options))
         return store
 
-    monkeypatch.setattr(STORES, "_registered", {})
     register.store("sqlite", open_url)
     register.store(".db", open_url)
     return calls

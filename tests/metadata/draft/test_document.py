@@ -23,9 +23,7 @@ from tests.drafts import (
     stored,
 )
 from zarrdask.codecs.base import Kind
-from zarrdask.codecs.registry import CODECS
 from zarrdask.dtypes.base import DataType
-from zarrdask.dtypes.registry import DATA_TYPES
 from zarrdask.errors import (
     MetadataError,
     NodeExistsError,
@@ -163,7 +161,7 @@ def test_sharding_may_be_given_as_the_document_has_it(zarr_format):
     assert document["storage_transformers"] == layers
 
 
-def test_a_registered_grid_is_known_by_its_uri(monkeypatch):
+def test_a_registered_grid_is_known_by_its_uri(own_registries):
     class Halves(RegularGrid):
         @classmethod
         def from_configuration(cls, configuration, shape):
@@ -173,7 +171,7 @@ def test_a_registered_grid_is_known_by_its_uri(monkeypatch):
         def to_json(self):
             return {"name": NOBODY, "configuration": {"type": "halves", "of": 2}}
 
-    monkeypatch.setattr(GRIDS, "_registered", {NOBODY: Halves})
+    GRIDS.register(NOBODY, Halves)
     grid = {"extension": NOBODY, "type": "halves", "of": 2}
     store = stored(array((5,), chunk_grid=grid))
     result = zarrdask.open_array(store, "a", mode="r+")
@@ -184,7 +182,7 @@ def test_a_registered_grid_is_known_by_its_uri(monkeypatch):
         zarrdask.open_array(stored(array((5,), chunk_grid=grid | {"extension": "regular"})), "a")
 
 
-def test_a_registered_data_type_is_known_by_its_uri(monkeypatch):
+def test_a_registered_data_type_is_known_by_its_uri(own_registries):
     @dataclass(frozen=True)
     class Colour(DataType):
         @classmethod
@@ -205,7 +203,6 @@ def test_a_registered_data_type_is_known_by_its_uri(monkeypatch):
         def render_fill(self, value):
             return f"#{value.tobytes().hex()}"
 
-    monkeypatch.setattr(DATA_TYPES, "_registered", {})
     zarrdask.register.data_type(NOBODY, Colour)
     kind = {"extension": NOBODY, "type": "rgb", "fallback": ["r24"]}
     store = stored(array(data_type=kind, fill_value="#0a0b0c"))
@@ -243,8 +240,7 @@ class Reverse:
         return isinstance(other, Reverse)
 
 
-def test_a_registered_codec_is_known_by_its_uri(monkeypatch, zarr_format):
-    monkeypatch.setattr(CODECS, "_registered", {})
+def test_a_registered_codec_is_known_by_its_uri(own_registries, zarr_format):
     zarrdask.register.codec(Reverse)
     store = {}
     if zarr_format == "v3-draft":
