@@ -15,7 +15,7 @@ from zarrdask.codecs.registry import CODECS
 from zarrdask.dtypes.registry import DATA_TYPES
 from zarrdask.grids.base import GRIDS
 from zarrdask.grids.keys import KEY_ENCODINGS
-from zarrdask.metadata.rules import EXTENSIONS
+from zarrdask.metadata.extensions import EXTENSIONS
 from zarrdask.storage.resolve import resolve
 from zarrdask.storage.schemes import STORES
 from zarrdask.storage.transformers import TRANSFORMERS

@@ -17,7 +17,7 @@ from zarrdask.dtypes.base import DataType
 from zarrdask.dtypes.registry import DATA_TYPES
 from zarrdask.grids.base import GRIDS, ChunkGrid
 from zarrdask.grids.keys import KEY_ENCODINGS, ChunkKeyEncoding
-from zarrdask.metadata.rules import EXTENSIONS
+from zarrdask.metadata.extensions import EXTENSIONS
 from zarrdask.storage.schemes import STORES, Opener
 from zarrdask.storage.transformers import TRANSFORMERS, TransformerClass
 

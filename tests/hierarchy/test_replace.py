@@ -10,7 +10,6 @@ import zarrdask
 from zarrdask.errors import StoreError
 from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.hierarchy.replace import Stage, can_stage
-from zarrdask.metadata import detect
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import MemoryStore
 
@@ -19,7 +18,7 @@ def begun(array):
     """Return what is to replace an array: one of ones, half as long."""
     metadata = array.metadata.resized((array.shape[0] // 2,))
     stage = Stage(array.node_path)
-    stage.begin(detect.render(metadata))
+    stage.begin(metadata.render())
     zarrdask.open_array(stage.inner, mode="r+")[...] = 1
     return stage
 

@@ -1,82 +1,78 @@
-"""A new format is one module, and one word in the table of `zarrdask.metadata.detect`."""
+"""A new format is a class, and one line in the table of `zarrdask.metadata.formats`."""
 
-import inspect
 import json
-from types import ModuleType
 
 import dask.array as da
 import numpy as np
 import pytest
 
 import zarrdask
-from zarrdask.errors import MetadataError, NodeExistsError
-from zarrdask.metadata import detect
-
-#: The module of a format whose nodes have one document, ``node.json``.
-TOY = """
 from zarrdask.codecs.registry import parse_codecs
 from zarrdask.dtypes.registry import parse_data_type
+from zarrdask.errors import MetadataError, NodeExistsError
+from zarrdask.grids.base import parse_lengths
 from zarrdask.grids.keys import ChunkKeys
 from zarrdask.grids.regular import RegularGrid
-from zarrdask.grids.base import parse_lengths
+from zarrdask.metadata import detect
+from zarrdask.metadata.format import Format
+from zarrdask.metadata.formats import FORMATS, SIDE_BY_SIDE
 from zarrdask.metadata.json import parse_json, render_json
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata
 
-VERSION = "toy"
-NAMES = ("node.json",)
-CHILD_NAMES = ("node.json",)
+
+class Toy(Format):
+    """A format whose nodes have one document, ``node.json``."""
+
+    version = "toy"
+    title = "the toy format"
+    documents = node_documents = ("node.json",)
+
+    def parse(self, documents):
+        data = documents.get("node.json")
+        if data is None:
+            return None
+        document = parse_json(data, "node.json")
+        if "shape" not in document:
+            return GroupMetadata(self.version, document["attributes"])
+        shape = parse_lengths(document["shape"], "shape", 0)
+        data_type = parse_data_type(document["type"])
+        return ArrayMetadata(
+            zarr_format=self.version,
+            grid=RegularGrid(shape, parse_lengths(document["chunks"], "chunks", 1)),
+            data_type=data_type,
+            keys=ChunkKeys(),
+            fill_value=data_type.parse_fill(document["fill"]),
+            codecs=parse_codecs(document["codecs"], len(shape)),
+            attributes=document["attributes"],
+        )
+
+    def render(self, metadata):
+        document = {"attributes": dict(metadata.attributes)}
+        if isinstance(metadata, ArrayMetadata):
+            document |= {
+                "shape": metadata.shape,
+                "chunks": metadata.chunk_shape,
+                "type": metadata.data_type.to_json(),
+                "fill": metadata.data_type.render_fill(metadata.fill),
+                "codecs": [codec.to_json() for codec in metadata.codecs],
+            }
+        return {"node.json": render_json(document, "node.json")}
 
 
-def parse(documents):
-    data = documents.get("node.json")
-    if data is None:
-        return None
-    document = parse_json(data, "node.json")
-    if "shape" not in document:
-        return GroupMetadata(VERSION, document["attributes"])
-    shape = parse_lengths(document["shape"], "shape", 0)
-    data_type = parse_data_type(document["type"])
-    return ArrayMetadata(
-        zarr_format=VERSION,
-        grid=RegularGrid(shape, parse_lengths(document["chunks"], "chunks", 1)),
-        data_type=data_type,
-        keys=ChunkKeys(),
-        fill_value=data_type.parse_fill(document["fill"]),
-        codecs=parse_codecs(document["codecs"], len(shape)),
-        attributes=document["attributes"],
-    )
-
-
-def render(metadata):
-    document = {"attributes": dict(metadata.attributes)}
-    if isinstance(metadata, ArrayMetadata):
-        document |= {
-            "shape": metadata.shape,
-            "chunks": metadata.chunk_shape,
-            "type": metadata.data_type.to_json(),
-            "fill": metadata.data_type.render_fill(metadata.fill),
-            "codecs": [codec.to_json() for codec in metadata.codecs],
-        }
-    return {"node.json": render_json(document, "node.json")}
-"""
 VALUES = np.arange(24, dtype="i4").reshape(4, 6)
 
 
 @pytest.fixture(autouse=True)
-def _toy_format():
-    """Add the format: run the source of `detect` again, with one more word in its table."""
-    source, names = inspect.getsource(detect), vars(detect)
-    assert source.count("(v3, v2)") == 1
-    toy = ModuleType("zarrdask.metadata.toy")
-    exec(TOY, vars(toy))
-    before = dict(names)
-    try:
-        names["toy"] = toy
-        exec(compile(source.replace("(v3, v2)", "(v3, v2, toy)"), detect.__file__, "exec"), names)
-        yield
-    finally:
-        names.clear()
-        names.update(before)
+def _toy_format(monkeypatch):
+    def forget():
+        for cached in (detect.formats, detect.all_names, detect.node_names):
+            cached.cache_clear()
+
+    monkeypatch.setitem(FORMATS, "toy", Toy())
+    monkeypatch.setattr(detect, "SIDE_BY_SIDE", (*SIDE_BY_SIDE, "toy"))
+    forget()
+    yield
+    forget()
 
 
 def test_an_array_is_created_written_opened_and_read():

@@ -7,11 +7,12 @@ from tests.documents import dump, v2, v3
 from zarrdask.errors import MetadataError
 from zarrdask.grids.base import parse_lengths
 from zarrdask.metadata import detect
+from zarrdask.metadata.formats import find_format
 from zarrdask.metadata.json import parse_json, render_json
 
 
 def test_all_formats_documents_are_asked_for_at_once():
-    assert set(detect.NAMES) == {"zarr.json", ".zarray", ".zgroup", ".zattrs"}
+    assert set(detect.all_names()) == {"zarr.json", ".zarray", ".zgroup", ".zattrs"}
 
 
 @for_each(
@@ -28,21 +29,21 @@ def test_the_format_is_found_by_the_document(documents, version):
 
 
 def test_nothing_is_found_where_nothing_is():
-    assert detect.parse(dict.fromkeys(detect.NAMES)) is None
+    assert detect.parse(dict.fromkeys(detect.all_names())) is None
 
 
 @for_each("number", [1, 4, "3", None])
 def test_an_unknown_format_is_an_error_that_lists_the_known(number):
     with pytest.raises(MetadataError, match="2 or 3 or 'v3-draft'") as caught:
-        detect.find(number)
+        find_format(number)
     assert caught.value.found == number
 
 
 @pytest.mark.parametrize("document", [{"zarr.json": dump(v3())}, {".zarray": dump(v2())}])
 def test_metadata_are_written_in_their_own_format(document):
     metadata = detect.parse(document)
-    assert set(document) <= set(detect.render(metadata))
-    assert detect.parse(detect.render(metadata)) == metadata
+    assert set(document) <= set(metadata.render())
+    assert detect.parse(metadata.render()) == metadata
 
 
 def test_documents_are_utf8_and_may_begin_with_a_mark():

@@ -14,8 +14,10 @@ from tests.documents import dump, v2
 from tests.metadata.test_v3 import JSON
 from zarrdask.errors import MetadataError, UnsupportedError, ZarrdaskError
 from zarrdask.grids.keys import ChunkKeys
-from zarrdask.metadata import v2 as form
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata
+from zarrdask.metadata.v2 import V2
+
+FORMAT = V2()
 
 BLOSC = {"id": "blosc", "cname": "lz4", "clevel": 5, "shuffle": 1, "blocksize": 0}
 
@@ -24,13 +26,13 @@ def parse(document, attributes=None, name=".zarray"):
     result = {name: document if isinstance(document, bytes) else dump(document)}
     if attributes is not None:
         result[".zattrs"] = attributes if isinstance(attributes, bytes) else dump(attributes)
-    return form.parse(result)
+    return FORMAT.parse(result)
 
 
 def render(metadata):
     return {
         name: None if data is None else json.loads(data)
-        for name, data in form.render(metadata).items()
+        for name, data in FORMAT.render(metadata).items()
     }
 
 
@@ -53,8 +55,8 @@ def test_a_group_becomes_metadata():
 
 
 def test_attributes_alone_are_no_node():
-    assert form.parse({".zattrs": b"{}"}) is None
-    assert form.parse({}) is None
+    assert FORMAT.parse({".zattrs": b"{}"}) is None
+    assert FORMAT.parse({}) is None
 
 
 MANDATORY = [
@@ -88,7 +90,7 @@ def test_another_zarr_format_is_an_error_that_shows_it(document, name, version):
 def test_what_is_no_json_object_is_an_error_that_names_the_document(data, name):
     documents = {".zarray": dump(v2())} if name == ".zattrs" else {}
     with pytest.raises(MetadataError) as caught:
-        form.parse({**documents, name: data})
+        FORMAT.parse({**documents, name: data})
     assert caught.value.key == name
 
 
@@ -270,4 +272,4 @@ def test_a_type_that_v2_lacks_cannot_be_written():
 
     padded = np.dtype([("a", "i1"), ("b", "i4")], align=True)
     with pytest.raises(UnsupportedError, match="packed"):
-        form.render(plan_array(ArrayOptions(shape=3, dtype=padded, zarr_format=2)))
+        FORMAT.render(plan_array(ArrayOptions(shape=3, dtype=padded, zarr_format=2)))

@@ -14,18 +14,20 @@ from tests.covering import for_each
 from tests.documents import CRC32C, LITTLE, dump, sharding, v3
 from zarrdask.errors import MetadataError, UnsupportedError, ZarrdaskError
 from zarrdask.grids.keys import ChunkKeys
-from zarrdask.metadata import v3 as form
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata
+from zarrdask.metadata.v3 import V3
+
+FORMAT = V3()
 
 GROUP = {"zarr_format": 3, "node_type": "group"}
 
 
 def parse(document):
-    return form.parse({"zarr.json": document if isinstance(document, bytes) else dump(document)})
+    return FORMAT.parse({"zarr.json": document if isinstance(document, bytes) else dump(document)})
 
 
 def render(metadata):
-    [(name, data)] = form.render(metadata).items()
+    [(name, data)] = FORMAT.render(metadata).items()
     assert name == "zarr.json"
     return json.loads(data)
 
@@ -57,8 +59,8 @@ def test_a_group_becomes_metadata():
 
 
 def test_no_document_is_no_node():
-    assert form.parse({}) is None
-    assert form.parse({"zarr.json": None}) is None
+    assert FORMAT.parse({}) is None
+    assert FORMAT.parse({"zarr.json": None}) is None
 
 
 MANDATORY = [
@@ -286,9 +288,9 @@ def test_attributes_that_are_no_json_are_an_error_that_names_them(value):
     with pytest.raises(
         MetadataError, match=r"attributes\.a\.b\[1\].*a value of NumPy has"
     ) as caught:
-        form.render(GroupMetadata(3, {"a": {"b": [1, value]}}))
+        FORMAT.render(GroupMetadata(3, {"a": {"b": [1, value]}}))
     assert caught.value.found is value
 
 
 def test_text_is_kept_as_it_is():
-    assert "た" in form.render(GroupMetadata(3, {"foo": "た"}))["zarr.json"].decode()
+    assert "た" in FORMAT.render(GroupMetadata(3, {"foo": "た"}))["zarr.json"].decode()

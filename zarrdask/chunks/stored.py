@@ -92,7 +92,7 @@ class StoredChunks:
     def documents(self) -> dict[str, bytes]:
         """The documents of the array: as they were read, if they were."""
         metadata = self.metadata
-        documents = detect.render(metadata) if metadata.documents is None else metadata.documents
+        documents = metadata.render() if metadata.documents is None else metadata.documents
         return {name: data for name, data in documents.items() if data is not None}
 
     @property
@@ -112,7 +112,7 @@ class StoredChunks:
         order = None if shard is None else shard.codec.written_order
         if order not in self._packed:
             serialize.prepare(self.metadata.dtype)
-            documents = detect.render(self.metadata.without_labels())
+            documents = self.metadata.without_labels().render()
             # As Dask does: the class of a store may be defined in the user's script.
             content = self.store, self.prefix, documents, self.guard, order
             self._packed[order] = compress(cloudpickle.dumps(content, 5), 9)

@@ -6,7 +6,6 @@ from zarrdask.cli import options
 from zarrdask.cli.nodes import Place, suggestions, walk
 from zarrdask.cli.output import print_json
 from zarrdask.display.words import counted
-from zarrdask.metadata.consolidated import CONSOLIDATED_FORMATS
 from zarrdask.nodes.array import Array
 from zarrdask.nodes.open_group import consolidate_metadata
 
@@ -27,7 +26,7 @@ def command(place: Place, *, as_json: bool, dry_run: bool) -> None:
         group = place.open()
         if isinstance(group, Array):
             raise click.ClickException(f"{place.url}: expected a group but found an array")
-        if group.zarr_format not in CONSOLIDATED_FORMATS:
+        if group.metadata.format.consolidated_key is None:
             raise click.ClickException(
                 f"{place.url}: the format {group.zarr_format} has no consolidated metadata"
             )

@@ -31,7 +31,6 @@ from zarrdask.indexing.selection import (
     pick_size,
     region_shape,
 )
-from zarrdask.metadata import detect
 from zarrdask.metadata.model import ArrayMetadata, ZarrFormat
 from zarrdask.nodes.array import Array
 from zarrdask.nodes.open import open_array
@@ -182,7 +181,7 @@ def region_source(array: Array, region: Region, axes: tuple[int, ...] | None = N
     check_visible(array.store)
     register()
     node, stored = array.node_path, array.stored
-    stamp = node.version_stamp(detect.FORMATS[array.zarr_format].NAMES)
+    stamp = node.version_stamp(array.metadata.format.documents)
     return Source(
         stored, region, tokenize(node.store.token, node.path, stamp, stored.documents), axes
     )

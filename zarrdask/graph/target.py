@@ -21,7 +21,6 @@ from zarrdask.hierarchy.lookup import locate_node
 from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.hierarchy.replace import Stage, can_stage
 from zarrdask.indexing.selection import Region, whole_region
-from zarrdask.metadata import detect
 from zarrdask.metadata.create import plan_array
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.metadata.options import ArrayOptions, GridLike
@@ -154,7 +153,7 @@ class LateArray(WriteTarget):
     def commit(self) -> None:
         """Write the metadata, or only those documents that an interrupted commit left out."""
         node = self.array.node_path
-        documents = detect.render(self.array.metadata)
+        documents = self.array.metadata.render()
         stored = {name: node.store.get(node.prefix + name) for name in documents}
         if any(stored.values()) and all(
             stored[name] in (None, value) for name, value in documents.items()
@@ -189,7 +188,7 @@ class ReplacedArray(WriteTarget):
 
     def begin(self) -> None:
         """Create the hidden directory."""
-        self.stage.begin(detect.render(self.array.metadata))
+        self.stage.begin(self.array.metadata.render())
 
     def commit(self) -> None:
         """Put the new array in the place of the old node."""

@@ -20,7 +20,7 @@ from zarrdask.hierarchy import draft
 from zarrdask.hierarchy.find import read_documents
 from zarrdask.hierarchy.path import AnyPath, StorePath, ancestors, key_prefix
 from zarrdask.hierarchy.removal import remove_keys
-from zarrdask.metadata import consolidated, detect, v2, v3
+from zarrdask.metadata import consolidated, detect
 from zarrdask.metadata.json import Documents, dump_json
 from zarrdask.metadata.model import ArrayMetadata, Metadata, ZarrFormat
 from zarrdask.storage.base import Store
@@ -29,8 +29,9 @@ from zarrdask.storage.prefetched import PrefetchedStore
 from zarrdask.storage.unchanged import ChangedError, change_if_unchanged
 from zarrdask.storage.v3_draft import DraftStore
 
+_V3 = "zarr.json"
 #: The documents that a group may have.
-_GROUP_DOCUMENTS = (v2.CHILD_NAMES[1], *v3.NAMES)
+_GROUP_DOCUMENTS = (".zgroup", _V3)
 
 
 def write_node(
@@ -46,9 +47,9 @@ def write_node(
     another writer may have added members to them that are not known here. With `is_member`,
     consolidated metadata are left to the caller, who changes many nodes.
     """
-    documents = detect.render(metadata)
+    documents = metadata.render()
     if before is not None:
-        old = detect.render(before)
+        old = before.render()
         documents = {name: value for name, value in documents.items() if old.get(name) != value}
     if is_member:
         _put(node, documents)
@@ -160,7 +161,7 @@ def _widened(node: StorePath) -> StorePath:
 
 def _consolidates(documents: Documents) -> bool:
     """Whether the documents of a group may have consolidated metadata."""
-    own = documents[v3.NAMES[0]]
+    own = documents[_V3]
     has_member = own is not None and consolidated.MEMBER.encode() in own
     return has_member or documents[consolidated.KEY] is not None
 
@@ -175,13 +176,13 @@ def _drop(groups: list[str], store: Store) -> list[_Dropped]:
         prefix = key_prefix(group)
         flat, document = documents[consolidated.KEY], None
         with suppress(MetadataError):  # nobody can read such a document, so it misleads nobody
-            document = consolidated.group_with_member(documents[v3.NAMES[0]])
+            document = consolidated.group_with_member(documents[_V3])
         if flat is not None:
             store.erase(prefix + consolidated.KEY)
             dropped.append(_Dropped(group, 2, flat))
         if document is not None:
             member = document.pop(consolidated.MEMBER)
-            store.set(f"{prefix}{v3.NAMES[0]}", dump_json(document))
+            store.set(f"{prefix}{_V3}", dump_json(document))
             dropped.append(_Dropped(group, 3, member))
     return dropped
 
@@ -196,7 +197,7 @@ def _update(dropped: _Dropped, node: StorePath, store: Store, *, whole: bool) ->
         if whole:
             erased = key_prefix(path)
             entries = {p: d for p, d in entries.items() if not f"{start}{p}/".startswith(erased)}
-        read = read_documents(store, paths, (detect.NAMES,))
+        read = read_documents(store, paths, (detect.all_names(),))
         for each, documents in zip(paths, read, strict=True):
             below = each[len(start) :]
             entries[below] = consolidated.parse_documents(each, documents)

@@ -18,6 +18,7 @@ from zarrdask.hierarchy.removal import remove_keys
 from zarrdask.hierarchy.resize import lock_node
 from zarrdask.metadata import consolidated, detect
 from zarrdask.metadata.detect import ANY, Search
+from zarrdask.metadata.formats import find_format
 from zarrdask.metadata.json import Documents
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
 from zarrdask.runtime.threads import on_each
@@ -39,7 +40,7 @@ def is_in_draft(node: StorePath, metadata: Metadata) -> bool:
 
 def check_creation(node: AnyPath, metadata: Metadata, *, overwrite: bool) -> AnyPath:
     """Check that `create_node` can create a node, without writing anything; return its result."""
-    detect.render(metadata)
+    metadata.render()
     if is_in_draft(node, metadata):
         return node.via(draft.prepare(node, metadata, overwrite=overwrite)[0])
     _check(node, metadata, overwrite=overwrite)
@@ -56,7 +57,7 @@ def create_node(
     the caller, who removes it when the nodes below are complete. The result is the node in the
     store as its hierarchy sees it.
     """
-    documents = detect.render(metadata)  # before anything is erased: rendering may fail
+    documents = metadata.render()  # before anything is erased: rendering may fail
     exists, missing_groups = overwrite, list[AnyPath]()
     with node.store.batch():
         if is_in_draft(node, metadata):
@@ -90,7 +91,7 @@ def prefetched(node: AnyPath, *, listed: bool = False) -> AnyPath:
     store = node.store
     if not store.capabilities.has_latency or isinstance(store, ConsolidatedStore | PrefetchedStore):
         return node
-    names = (*detect.NAMES, consolidated.KEY)
+    names = (*detect.all_names(), consolidated.KEY)
     keys = [each.prefix + name for each in (*node.parents, node) for name in names]
     keys.append(record_key(node))
     listing = node.prefix if listed and store.capabilities.listable else None
@@ -145,7 +146,7 @@ def create_parents(node: StorePath, metadata: Metadata) -> None:
 def _put_group(group: StorePath, below: Metadata) -> None:
     """Write a group above a new node, unless another writer has done so meanwhile."""
     try:
-        put_new_documents(group, detect.render(GroupMetadata(below.zarr_format)))
+        put_new_documents(group, GroupMetadata(below.zarr_format).render())
     except NodeExistsError:
         _missing_groups(group.join("member"))  # an error if that node is an array
 
@@ -162,7 +163,7 @@ def put_new_documents(node: StorePath, documents: Documents) -> None:
     for name, value in _in_order(documents):
         if store.create(prefix + name, value):
             continue
-        if name in detect.NODE_NAMES:
+        if name in detect.node_names():
             raise exists_error(node)
         # It is left from an erased node, or from another writer that may still be the first.
         late.append((name, value))
@@ -171,7 +172,7 @@ def put_new_documents(node: StorePath, documents: Documents) -> None:
 
 
 def _in_order(documents: Documents) -> list[tuple[str, bytes]]:
-    names = sorted(documents, key=detect.NODE_NAMES.__contains__)
+    names = sorted(documents, key=detect.node_names().__contains__)
     return [(name, value) for name in names if (value := documents[name]) is not None]
 
 
@@ -194,7 +195,7 @@ def create_members(
     """
     if not members:
         return
-    documents = [(name, detect.render(metadata)) for name, metadata in members.items()]
+    documents = [(name, metadata.render()) for name, metadata in members.items()]
     if not has_chunks:
         clear_members(group, members)
     with changing(group, whole=False, keep=keep) as real:
@@ -233,7 +234,7 @@ def _check_free(node: StorePath, metadata: Metadata, *, replace: Replace) -> Non
     if isinstance(node.store, DraftStore):
         draft.prepare(node, metadata, overwrite=False)
     elif replace != "always" and node_exists(node):
-        is_same = replace == "same" and _is_stored(node, detect.render(metadata))
+        is_same = replace == "same" and _is_stored(node, metadata.render())
         if not is_same:
             raise exists_error(node)
 
@@ -287,12 +288,13 @@ def write_consolidated(
     paths that are probably below the group, to read all of them at once; then members whose names
     v3 reserves are included.
     """
-    prefix, own = node.prefix, {} if group is None else detect.render(group)
+    key = find_format(zarr_format).consolidated_key
+    prefix, own = node.prefix, {} if group is None else group.render()
     search = Search(zarr_format)
 
     def write(target: Store) -> None:
         if target is not node.store:
-            target.get(prefix + consolidated.DOCUMENTS[zarr_format])  # for the condition of `set`
+            target.get(f"{prefix}{key}")  # for the condition of `set`
         source = node if nodes is None else _prefetched_below(node, search, nodes)
         try:
             entries = dict(documents_below(source, search, reserved=nodes is not None))

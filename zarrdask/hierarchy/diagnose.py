@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from zarrdask.display.words import nearest
 from zarrdask.errors import MetadataError, NodeExistsError, StoreError, ZarrdaskError
 from zarrdask.hierarchy.path import StorePath
-from zarrdask.metadata import v2
 from zarrdask.metadata.draft.entry import KEY, is_entry
 from zarrdask.metadata.json import parse_json
 from zarrdask.storage.base import Scratch, Store
@@ -119,7 +118,7 @@ def nearest_name(node: StorePath) -> str | None:
 
 def _documents_above(store: Store, levels: int) -> Iterator[tuple[str, bytes | None, bytes | None]]:
     """Yield the location of each directory above a store, its ``zarr.json`` and its ``.zarray``."""
-    above, keys = store.above(), (KEY, v2.NAMES[0])
+    above, keys = store.above(), (KEY, ".zarray")
     for _ in range(levels):
         if above is None:
             return

@@ -118,7 +118,9 @@ def begin(node: StorePath, metadata: Metadata, *, overwrite: bool) -> DraftStore
 
 def _is_taken(store: Store) -> bool:
     """Whether the root of a store is a node of another format."""
-    documents = store.get_many(detect.CHILD_NAMES, Scratch())
+    documents = store.get_many(
+        [name for form in detect.formats() for name in form.node_documents], Scratch()
+    )
     return any(document is not None for document in documents)
 
 

@@ -18,11 +18,12 @@ from zarrdask.grids.keys import ChunkKeys
 from zarrdask.hierarchy import diagnose, draft
 from zarrdask.hierarchy.path import AnyPath, StorePath, ancestors, check_ascii, key_prefix
 from zarrdask.metadata import consolidated as forms
-from zarrdask.metadata import detect, v2, v3
+from zarrdask.metadata import detect
 from zarrdask.metadata.detect import ANY, Search
 from zarrdask.metadata.draft.entry import KEY, is_entry
 from zarrdask.metadata.json import Documents
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata
+from zarrdask.metadata.v2 import V2
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.consolidated import ConsolidatedMetadata, ConsolidatedStore
 from zarrdask.storage.in_flight import in_flight
@@ -55,7 +56,7 @@ def find_node(
     else:
         documents = documents_of(node, search)
     metadata, hierarchy = None, None
-    may_be_draft = not search.only or draft.is_draft(search.zarr_format)
+    may_be_draft = search.enters_hierarchies
     entry_point = documents.get(KEY)
     if may_be_draft and entry_point and is_entry(entry_point):
         hierarchy = draft.enter(base, entry_point)
@@ -169,8 +170,7 @@ def node_of(node: StorePath, documents: Documents, search: Search | None) -> Met
         ) from error
     if metadata is None:
         return implied_group(node) if search and search.accepts(3) else None
-    own_names = detect.FORMATS[metadata.zarr_format].NAMES
-    others = [n for n in detect.CHILD_NAMES if n not in own_names and documents.get(n) is not None]
+    others = detect.other_nodes(documents, metadata)
     if others:
         warn_compliance(
             f"{node.location}: there are metadata of two formats; the node is read "
@@ -187,7 +187,7 @@ def read_node(node: StorePath, search: Search = ANY) -> Metadata | None:
 def node_exists(node: StorePath, search: Search = ANY) -> bool:
     """Whether there is a node with a document at a path, be it valid or not."""
     store, path = node
-    rounds = tuple(tuple(filter(detect.NODE_NAMES.__contains__, r)) for r in search.rounds(store))
+    rounds = tuple(tuple(filter(detect.node_names().__contains__, r)) for r in search.rounds(store))
     return detect.is_node(read_documents(store, [path], rounds)[0])
 
 
@@ -205,7 +205,7 @@ def implied_group(node: StorePath) -> GroupMetadata | None:
     """
     if not config.get("implicit-groups"):
         return None
-    name = v3.NAMES[0]
+    name = "zarr.json"
     try:
         keys = node.store.list_prefix(node.prefix)
         has_nodes = any(key.rpartition("/")[2] == name for key in keys)
@@ -242,13 +242,14 @@ def _with_stored_separator(node: StorePath, documents: Documents, metadata: Meta
     return replace(metadata, keys=_NESTED)
 
 
-def version_stamp(node: StorePath, names: Iterable[str] = detect.NAMES) -> str:
-    """Return a text that changes when the node's documents with some names are written again.
+def version_stamp(node: StorePath, names: Iterable[str] | None = None) -> str:
+    """Return a text that changes when the node's documents are written again.
 
-    It is "" for stores that would need a request for it.
+    `names` are those to look at, by default all. The text is "" for stores that would need a
+    request for it.
     """
     prefix, stamp = node.prefix, node.store.stamp
-    return "".join(stamp(prefix + name) for name in names)
+    return "".join(stamp(prefix + name) for name in names or detect.all_names())
 
 
 # --------------------------------------------------------------------------------------------
@@ -269,7 +270,7 @@ def _read_consolidated(
     store, path = node
     groups = [path, *reversed(ancestors(path))] if above else [path]
     rounds = tuple(
-        (*names, forms.KEY) if set(v2.NAMES) <= set(names) else names
+        (*names, forms.KEY) if set(V2.documents) <= set(names) else names
         for names in search.rounds(store)
     )
     all_documents = read_documents(store, groups, rounds)
@@ -292,7 +293,7 @@ def _read_consolidated(
         "there are no consolidated metadata here; write them with zarrdask.consolidate_metadata, "
         "or open the node without consolidated=True",
         key=node.location,
-        expected=f"{forms.KEY}, or {forms.MEMBER} in {v3.NAMES[0]}",
+        expected=f"{forms.KEY}, or {forms.MEMBER} in zarr.json",
     )
 
 

@@ -11,7 +11,6 @@ from typing import Any
 
 from zarrdask.errors import StoreError, ZarrdaskError
 from zarrdask.hierarchy.path import StorePath, normalise_path
-from zarrdask.metadata import detect
 from zarrdask.metadata.json import Documents
 from zarrdask.metadata.model import ArrayMetadata, Metadata
 from zarrdask.storage.base import Store
@@ -200,7 +199,7 @@ class Journal:
 
 def _described(metadata: ArrayMetadata) -> dict[str, str]:
     """Return the documents of an array without its attributes, which may be large."""
-    documents = detect.render(replace(metadata, attributes={}))
+    documents = replace(metadata, attributes={}).render()
     return {name: value.decode() for name, value in documents.items() if value is not None}
 
 

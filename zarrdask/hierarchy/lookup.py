@@ -9,8 +9,8 @@ from zarrdask.compliance import strictness
 from zarrdask.hierarchy.find import UseConsolidated
 from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.hierarchy.path import normalise_path
-from zarrdask.metadata import detect
 from zarrdask.metadata.detect import ANY, Search
+from zarrdask.metadata.formats import find_format
 from zarrdask.metadata.model import Metadata, ZarrFormat
 from zarrdask.storage.base import Store
 from zarrdask.storage.resolve import resolve
@@ -78,7 +78,7 @@ def look_up(
     The arguments are those of `zarrdask.open`. The members of an opened group are read as the
     group was, unless `zarr_format` and `strict` say otherwise.
     """
-    search = ANY if zarr_format is None else Search(detect.find(zarr_format).VERSION, only=True)
+    search = ANY if zarr_format is None else Search(find_format(zarr_format).version, only=True)
     if not isinstance(url, str):
         inherited = getattr(url, "search", None), getattr(url, "strict", None)
         if zarr_format is None and isinstance(inherited[0], Search):

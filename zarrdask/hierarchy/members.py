@@ -9,10 +9,13 @@ from zarrdask.hierarchy.find import documents_of, implied_group, node_of, read_d
 from zarrdask.hierarchy.journal import BESIDE
 from zarrdask.hierarchy.path import StorePath, check_ascii, join_path
 from zarrdask.metadata import consolidated as forms
-from zarrdask.metadata import detect, v2, v3
+from zarrdask.metadata import detect
 from zarrdask.metadata.detect import ANY, Search
+from zarrdask.metadata.formats import find_format
 from zarrdask.metadata.json import Documents
 from zarrdask.metadata.model import GroupMetadata, Metadata, ZarrFormat
+from zarrdask.metadata.v2 import V2
+from zarrdask.metadata.v3 import V3
 from zarrdask.storage.consolidated import ConsolidatedStore
 from zarrdask.storage.v3_draft import DraftStore
 
@@ -22,12 +25,12 @@ def check_new_path(path: str, zarr_format: ZarrFormat) -> None:
     if draft.is_draft(zarr_format):
         draft.check_path(path)
         return
-    rules = detect.rules(zarr_format)
-    if rules.ascii_paths:
+    form = find_format(zarr_format)
+    if form.ascii_paths:
         check_ascii(path)
-    reserved = (*detect.NAMES, forms.KEY)
+    reserved = (*detect.all_names(), forms.KEY)
     for name in path.split("/"):
-        if name in reserved or (rules.reserves_names and is_reserved_name(name)):
+        if name in reserved or (form.reserves_names and is_reserved_name(name)):
             raise MetadataError(
                 f"the name {name!r} is reserved in Zarr; choose another name",
                 key="path",
@@ -37,7 +40,7 @@ def check_new_path(path: str, zarr_format: ZarrFormat) -> None:
 
 def is_reserved_name(name: str) -> bool:
     """Whether v3 reserves a name for other purposes than nodes (conformance C-29, C-83)."""
-    return name.startswith("__") or name in v3.NAMES
+    return name.startswith("__") or name in V3.documents
 
 
 def member_documents(
@@ -63,7 +66,7 @@ def member_documents(
     in_draft = isinstance(store, DraftStore)
     for name, member in zip(names, read_documents(store, paths, search.rounds(store)), strict=True):
         if is_reserved_name(name) and not in_draft:
-            own = detect.CHILD_NAMES if reserved else v2.CHILD_NAMES
+            own = detect.node_names() if reserved else V2.node_documents
             is_node = any(member.get(key) is not None for key in own)
         else:
             is_node = detect.is_node(member) or (

@@ -24,7 +24,6 @@ from zarrdask.hierarchy.change import write_node
 from zarrdask.hierarchy.find import read_node
 from zarrdask.hierarchy.journal import erase_record, lease_key
 from zarrdask.hierarchy.path import StorePath
-from zarrdask.metadata import detect
 from zarrdask.metadata.detect import Search
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
 from zarrdask.metadata.options import parse_shape
@@ -162,8 +161,8 @@ def resized(chunks: StoredChunks, shape: Shape) -> StoredChunks:
     The documents are rendered, since that may fail and must do so before any chunk is changed.
     """
     metadata = chunks.metadata.resized(shape)
-    detect.render(chunks.metadata)
-    detect.render(metadata)
+    chunks.metadata.render()
+    metadata.render()
     return replace(chunks, metadata=metadata)
 
 

@@ -10,7 +10,8 @@ from typing import Any
 from zarrdask.codecs.base import Json
 from zarrdask.compliance import report_deviation
 from zarrdask.errors import MetadataError
-from zarrdask.metadata import detect, v2, v3
+from zarrdask.metadata import detect
+from zarrdask.metadata.formats import find_format
 from zarrdask.metadata.json import (
     CONSOLIDATED_LEVELS,
     MAX_DEPTH,
@@ -20,23 +21,20 @@ from zarrdask.metadata.json import (
     render_json,
 )
 from zarrdask.metadata.model import ZarrFormat
+from zarrdask.metadata.v2 import V2
 from zarrdask.storage.consolidated import ConsolidatedMetadata
 
-#: The formats that have consolidated metadata.
-CONSOLIDATED_FORMATS: tuple[ZarrFormat, ...] = (v2.VERSION, v3.VERSION)
+_V3 = "zarr.json"
 #: The name of the document in v2.
 KEY = ".zmetadata"
 #: The member of a group's document in v3.
 MEMBER = "consolidated_metadata"
 #: The names of the documents to request, to find consolidated metadata of either format.
-NAMES = (KEY, *v3.NAMES)
-#: By format, the name of the document that has the consolidated metadata.
-DOCUMENTS: dict[ZarrFormat, str] = {v2.VERSION: KEY, v3.VERSION: v3.NAMES[0]}
+NAMES = (KEY, _V3)
 #: The parsed documents of each node, by the path from the group ("" is the group) and by name.
 Entries = Mapping[str, Mapping[str, Json]]
 _FORMAT = "zarr_consolidated_format"
 _BYPASS = "with consolidated=False each node's own documents are read"
-_V3 = v3.NAMES[0]
 
 
 # --------------------------------------------------------------------------------------------
@@ -117,7 +115,7 @@ def _parse_v2(data: bytes) -> Entries:
     entries: dict[str, dict[str, Json]] = {}
     for key, value in _items(metadata, KEY):
         path, _, name = key.rpartition("/")
-        if name in v2.NAMES:
+        if name in V2.documents:
             _check_path(path, f"{KEY} {key}", slash="/" in key)
             entries.setdefault(path, {})[name] = _as_v2(value, key, name)
     return entries
@@ -181,10 +179,10 @@ def index_entries(entries: Entries) -> ConsolidatedMetadata:
     members: dict[str, set[str]] = {path: set() for path in groups}
     for path, documents in entries.items():
         above, _, name = path.rpartition("/")
-        if path and above in groups and not documents.keys().isdisjoint(detect.CHILD_NAMES):
+        if path and above in groups and not documents.keys().isdisjoint(detect.node_names()):
             members[above].add(name)
     ordered = {path: sorted(names) for path, names in members.items()}
-    return ConsolidatedMetadata(entries, ordered, frozenset((*detect.NAMES, KEY)), dump_json)
+    return ConsolidatedMetadata(entries, ordered, frozenset((*detect.all_names(), KEY)), dump_json)
 
 
 def is_group(documents: Mapping[str, Json]) -> bool:
@@ -201,7 +199,7 @@ def render(zarr_format: ZarrFormat, entries: Entries) -> dict[str, bytes]:
 
     `entries` has all nodes below the group and, with the path "", the group itself.
     """
-    names = v2.NAMES if zarr_format == 2 else v3.NAMES
+    names = find_format(zarr_format).documents
     for path, documents in entries.items():
         if not set(documents) & set(names):
             raise MetadataError(
@@ -217,7 +215,7 @@ def render(zarr_format: ZarrFormat, entries: Entries) -> dict[str, bytes]:
         metadata = {
             f"{path}/{name}" if path else name: documents[name]
             for path, documents in entries.items()
-            for name in v2.NAMES
+            for name in V2.documents
             if name in documents
         }
         return {KEY: _render({"metadata": metadata, _FORMAT: 1}, KEY)}

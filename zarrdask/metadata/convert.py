@@ -22,8 +22,9 @@ from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.extension import Definition
 from zarrdask.grids.base import ChunkGrid, Shape
 from zarrdask.grids.keys import ChunkKeyEncoding, parse_keys
-from zarrdask.metadata import detect
 from zarrdask.metadata.create import check_optional_fill, new_attributes, plan_array
+from zarrdask.metadata.format import Format
+from zarrdask.metadata.formats import find_format
 from zarrdask.metadata.model import DIMENSIONS, ArrayMetadata, GroupMetadata, ZarrFormat
 from zarrdask.metadata.options import (
     ArrayOptions,
@@ -33,7 +34,6 @@ from zarrdask.metadata.options import (
     Sizes,
     plan_grid,
 )
-from zarrdask.metadata.rules import FormatRules
 
 M = TypeVar("M", ArrayMetadata, GroupMetadata)
 
@@ -69,26 +69,24 @@ def convert(metadata: ArrayMetadata, **changes: Any) -> ArrayMetadata:
     A-71), and an undefined fill value of v2 becomes the zero that it reads as (X-A2).
     """
     asked = Changes(**changes)
-    form = detect.find(metadata.zarr_format if asked.zarr_format is None else asked.zarr_format)
-    if metadata.zarr_format == form.VERSION and replace(asked, zarr_format=None) == Changes():
+    target = metadata.format if asked.zarr_format is None else find_format(asked.zarr_format)
+    if target is metadata.format and replace(asked, zarr_format=None) == Changes():
         return _as_read(metadata)
-    return _as_read(_Conversion(metadata, asked, form.VERSION).converted())
+    return _as_read(_Conversion(metadata, asked, target).converted())
 
 
 def convert_group(metadata: GroupMetadata, zarr_format: ZarrFormat | None) -> GroupMetadata:
     """Return the metadata of the same group in another format."""
     if zarr_format in (None, metadata.zarr_format):
         return _as_read(metadata)
-    detect.find(zarr_format)
     _drop_extensions(metadata.extensions)
-    return GroupMetadata(zarr_format, metadata.attributes)
+    return GroupMetadata(find_format(zarr_format).version, metadata.attributes)
 
 
 def _as_read(metadata: M) -> M:
     """Return metadata as readers of its documents get it; what can't be written is an error."""
-    form = detect.find(metadata.zarr_format)
     with strictness(strict=False, quiet=True):
-        parsed = form.parse(form.render(metadata))
+        parsed = metadata.format.parse(metadata.render())
     return parsed if isinstance(parsed, type(metadata)) else metadata
 
 
@@ -155,28 +153,23 @@ class _Conversion:
 
     before: ArrayMetadata
     changes: Changes
-    zarr_format: ZarrFormat
+    target: Format
 
-    @cached_property
-    def rules(self) -> FormatRules:
-        """The rules of the format."""
-        return detect.rules(self.zarr_format)
-
-    @cached_property
+    @property
     def is_same(self) -> bool:
         """Whether the array has the format already."""
-        return self.before.zarr_format == self.zarr_format
+        return self.before.format is self.target
 
     def converted(self) -> ArrayMetadata:
         """Return the new metadata."""
         before, is_same = self.before, self.is_same
         grid, codecs = self.units()
         transformers = before.transformers if is_same else ()
-        grid, codecs, transformers = self.rules.layout(grid, codecs, transformers)
+        grid, codecs, transformers = self.target.layout(grid, codecs, transformers)
         asked = self.changes.attributes
         attributes = new_attributes(before.attributes if asked is None else asked)
         return ArrayMetadata(
-            zarr_format=self.zarr_format,
+            zarr_format=self.target.version,
             grid=grid,
             data_type=self.data_type,
             keys=self.keys(),
@@ -194,13 +187,13 @@ class _Conversion:
         """The data type in the form that the format has."""
         if self.changes.dtype is not None:
             requested = find_data_type(self.changes.dtype)
-            return self.rules.convert_data_type(requested, requested.dtype)
+            return self.target.convert_data_type(requested, requested.dtype)
         if self.is_same:
             return self.before.data_type
         data_type = self.before.data_type
         if data_type.dtype.hasobject:
             data_type = _of_objects(self.before)
-        return self.rules.convert_data_type(
+        return self.target.convert_data_type(
             data_type, stored_type(data_type.dtype, flat_codecs(self.before))
         )
 
@@ -208,23 +201,23 @@ class _Conversion:
     def fill(self) -> Any:
         """The fill value as a scalar of the data type, or None."""
         if self.changes.fill_value is NO_FILL_VALUE:
-            check_optional_fill(self.rules)
+            check_optional_fill(self.target)
             return None
         if self.changes.fill_value is not None:
             return self.data_type.cast(self.changes.fill_value)
         fill = self.before.fill_value
-        if fill is None and self.rules.optional_fill:
+        if fill is None and self.target.optional_fill:
             return None
         return convert_fill(self.before.fill if fill is None else fill, self.before, self.data_type)
 
     def units(self) -> tuple[ChunkGrid, tuple[Codec, ...]]:
         """Return the grid of the stored objects, and their codecs."""
-        changes, rules = self.changes, self.rules
+        changes, target = self.changes, self.target
         # Shards in shards are replaced by their inner chunks, too, where there can't be any.
-        is_flat = not rules.has_shards or changes.shards is False
+        is_flat = not target.has_shards or changes.shards is False
         outer, sharding, chain = opened(self.before.codecs, deep=is_flat)
         regrids = changes.chunks is not None or changes.shards is not None
-        regrids = regrids or (sharding is not None and not rules.has_shards)
+        regrids = regrids or (sharding is not None and not target.has_shards)
         sizes = self.sizes() if regrids else Sizes(grid=self.before.grid)
         if any(c is not None for c in (changes.codecs, changes.compressors, changes.filters)):
             if not regrids and sharding is not None:
@@ -234,7 +227,7 @@ class _Conversion:
         keeps_shards = sharding is not None and not regrids
         if keeps_shards:
             inner = self.before.read_grid.chunk_shape
-        if sharding is not None and keeps_shards and rules.has_free_shards:
+        if sharding is not None and keeps_shards and target.has_free_shards:
             codecs = self.adapt(chain, sharding.chunk_shape)
             return grid, (*outer, replace(sharding, codecs=codecs))
         codecs = self.adapt((*outer, *chain), inner or grid.chunk_shape)
@@ -246,16 +239,16 @@ class _Conversion:
         self, sharding: ShardingCodec | None, inner: Shape, codecs: tuple[Codec, ...]
     ) -> ShardingCodec:
         """Return the sharding codec in the form that a format has."""
-        if self.rules.index_codecs is not None:
-            return ShardingCodec(inner, codecs, self.rules.index_codecs)
+        if self.target.index_codecs is not None:
+            return ShardingCodec(inner, codecs, self.target.index_codecs)
         return replace(sharding or ShardingCodec(inner, codecs), chunk_shape=inner, codecs=codecs)
 
     def sizes(self) -> Sizes:
         """Return the options with which a user would create the changed chunks and shards."""
-        chunks, shards, rules = self.changes.chunks, self.changes.shards, self.rules
-        if not rules.has_shards and shards not in (None, False):
-            raise UnsupportedError(f"{rules.title} has no shards", key="shards", found=shards)
-        is_flat = not rules.has_shards or shards is False
+        chunks, shards, target = self.changes.chunks, self.changes.shards, self.target
+        if not target.has_shards and shards not in (None, False):
+            raise UnsupportedError(f"{target.title} has no shards", key="shards", found=shards)
+        is_flat = not target.has_shards or shards is False
         outer, sharding, _ = opened(self.before.codecs, deep=is_flat)
         if chunks is None and sharding is not None:
             axes = list(range(len(self.before.shape)))
@@ -265,7 +258,7 @@ class _Conversion:
             chunks = tuple(lengths[axes.index(axis)] for axis in range(len(lengths)))
         elif chunks is None:
             chunks = self.before.grid.chunks
-        if shards is None and sharding is not None and rules.has_shards:
+        if shards is None and sharding is not None and target.has_shards:
             shards = self.before.grid.chunks
         return Sizes(chunks, None if shards is False else shards)
 
@@ -283,7 +276,7 @@ class _Conversion:
                 compressors=self.changes.compressors,
                 filters=self.filters(),
                 order="F" if is_fortran and self.changes.codecs is None else "C",
-                zarr_format=self.zarr_format,
+                zarr_format=self.target.version,
             )
         )
         return planned.grid, planned.codecs
@@ -293,7 +286,7 @@ class _Conversion:
 
         In v3 that is the data type.
         """
-        if not self.changes.filters and self.changes.dtype is None and self.rules.object_filter:
+        if not self.changes.filters and self.changes.dtype is None and self.target.object_filter:
             for codec in flat_codecs(self.before):
                 if isinstance(codec, ObjectCodec):
                     return json.loads(codec.config)  # type: ignore[no-any-return]
@@ -302,20 +295,20 @@ class _Conversion:
     def adapt(self, codecs: tuple[Codec, ...], shape: Shape) -> tuple[Codec, ...]:
         """Return a chain of codecs in the form that a format has, for elements of the data type."""
         *before, last = codecs
-        if isinstance(last, ShardingCodec) and (self.rules.has_free_shards or not before):
+        if isinstance(last, ShardingCodec) and (self.target.has_free_shards or not before):
             # Shards in shards. For formats without shards they were replaced by their inner chunks.
             inner = self.adapt(last.codecs, last.chunk_shape)
             return (*before, self.sharded(last, last.chunk_shape, inner))
         spec = ChunkSpec(shape, self.before.dtype, self.before.fill)
-        from_numcodecs = detect.rules(self.before.zarr_format).uses_numcodecs
-        if from_numcodecs and (not self.rules.uses_numcodecs or self.changes.dtype is not None):
+        from_numcodecs = self.before.format.uses_numcodecs
+        if from_numcodecs and (not self.target.uses_numcodecs or self.changes.dtype is not None):
             codecs = to_v3(codecs, spec)
         if self.changes.dtype is not None:
             kind = find_data_type(self.changes.dtype)
             fill = kind.default if self.fill is None else self.fill
             spec = ChunkSpec(shape, portable(kind).dtype, fill)
             codecs = retyped(codecs, spec, kind.serializer)
-        return to_numcodecs(codecs, spec) if self.rules.uses_numcodecs else codecs
+        return to_numcodecs(codecs, spec) if self.target.uses_numcodecs else codecs
 
     def keys(self) -> ChunkKeyEncoding:
         """Return the chunk key encoding."""
@@ -325,16 +318,16 @@ class _Conversion:
         if change is not None:
             return change
         keys = self.before.keys
-        return keys if self.is_same else self.rules.convert_keys(keys)
+        return keys if self.is_same else self.target.convert_keys(keys)
 
     def names(self, attributes: Mapping[str, Any]) -> tuple[str | None, ...] | None:
         """Return the names of the dimensions."""
         names = self.before.dimension_names
         if self.changes.dimension_names is not None:
             names = tuple(self.changes.dimension_names)
-        if names is None or not self.rules.names_in_attributes:
+        if names is None or not self.target.names_in_attributes:
             return names
-        if not self.rules.partial_names and not any(name is not None for name in names):
+        if not self.target.partial_names and not any(name is not None for name in names):
             return None
         if attributes.get(DIMENSIONS, list(names)) != list(names):
             raise MetadataError(

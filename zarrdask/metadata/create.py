@@ -13,10 +13,10 @@ from zarrdask.dtypes.fill_values import NO_FILL_VALUE
 from zarrdask.dtypes.registry import find_data_type
 from zarrdask.errors import MetadataError, UnsupportedError, one_of
 from zarrdask.grids.keys import ChunkKeyEncoding, ChunkKeys
-from zarrdask.metadata import detect
+from zarrdask.metadata.format import Format
+from zarrdask.metadata.formats import find_format
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.metadata.options import ArrayOptions, Sizes, as_list, parse_shape, plan_grid
-from zarrdask.metadata.rules import FormatRules
 from zarrdask.metadata.v2_codecs import object_fill
 
 
@@ -26,17 +26,17 @@ def plan_array(options: ArrayOptions) -> ArrayMetadata:
     requested = find_data_type(options.dtype)
     if requested.dtype.subdtype is not None:
         return plan_array(_with_axes_of(requested.dtype, options))
-    rules = detect.rules(options.zarr_format)
+    form = find_format(options.zarr_format)
     shape = parse_shape(options.shape)
     sizes = Sizes(options.chunks, options.shards, options.grid)
     grid, inner = plan_grid(shape, requested.dtype.itemsize, sizes)
-    data_type = rules.data_type(requested)
-    chain = tuple(rules.codecs(options, requested, len(shape), inner))
-    fill = _fill(options, rules, data_type, chain)
+    data_type = form.data_type(requested)
+    chain = tuple(form.codecs(options, requested, len(shape), inner))
+    fill = _fill(options, form, data_type, chain)
     chunk_fill = data_type.default if fill is None else fill
     codecs = complete(chain, ChunkSpec(grid.chunk_shape, data_type.dtype, chunk_fill))
-    layers = _transformers(options, rules, len(shape))
-    grid, codecs, transformers = rules.layout(grid, codecs, layers)
+    layers = _transformers(options, form, len(shape))
+    grid, codecs, transformers = form.layout(grid, codecs, layers)
     names = options.dimension_names
     if names is not None and (isinstance(names, str) or not isinstance(names, Iterable)):
         raise MetadataError(
@@ -46,13 +46,13 @@ def plan_array(options: ArrayOptions) -> ArrayMetadata:
         zarr_format=options.zarr_format,
         grid=grid,
         data_type=data_type,
-        keys=_keys(options, rules, codecs),
+        keys=_keys(options, form, codecs),
         fill_value=fill,
         codecs=codecs,
         attributes=new_attributes(options.attributes),
         dimension_names=None if names is None else tuple(names),
         transformers=transformers,
-        extensions=rules.extensions(as_list(options.extensions)),
+        extensions=form.extensions(as_list(options.extensions)),
     )
 
 
@@ -85,11 +85,11 @@ def new_attributes(attributes: Any) -> dict[str, Any]:
 
 
 def _fill(
-    options: ArrayOptions, rules: FormatRules, data_type: DataType, codecs: tuple[Codec, ...]
+    options: ArrayOptions, form: Format, data_type: DataType, codecs: tuple[Codec, ...]
 ) -> Any:
     fill = options.fill_value
     if fill is NO_FILL_VALUE:
-        check_optional_fill(rules)
+        check_optional_fill(form)
         return None
     if fill is not None:
         return data_type.cast(fill)
@@ -97,9 +97,9 @@ def _fill(
     return object_fill(codecs, "") if any_object else data_type.default
 
 
-def check_optional_fill(rules: FormatRules) -> None:
+def check_optional_fill(form: Format) -> None:
     """Check that an array of a format may have no fill value."""
-    if not rules.optional_fill:
+    if not form.optional_fill:
         raise UnsupportedError(
             "every array of this format has a fill value",
             key="fill_value",
@@ -108,20 +108,20 @@ def check_optional_fill(rules: FormatRules) -> None:
         )
 
 
-def _transformers(options: ArrayOptions, rules: FormatRules, ndim: int) -> tuple[Any, ...]:
+def _transformers(options: ArrayOptions, form: Format, ndim: int) -> tuple[Any, ...]:
     items = as_list(options.storage_transformers)
-    if items and not rules.has_transformers:
+    if items and not form.has_transformers:
         raise UnsupportedError(
-            f"{rules.title} has no storage transformers", key="storage_transformers"
+            f"{form.title} has no storage transformers", key="storage_transformers"
         )
     return tuple(
-        item if hasattr(item, "wrap") else rules.transformers([item], ndim)[0] for item in items
+        item if hasattr(item, "wrap") else form.transformers([item], ndim)[0] for item in items
     )
 
 
-def _keys(options: ArrayOptions, rules: FormatRules, codecs: tuple[Codec, ...]) -> ChunkKeyEncoding:
+def _keys(options: ArrayOptions, form: Format, codecs: tuple[Codec, ...]) -> ChunkKeyEncoding:
     if not isinstance(codecs[0], N5DefaultCodec):
-        return rules.keys(options)
+        return form.keys(options)
     encoding = options.chunk_key_encoding or "v2", options.separator or "/"
     if encoding != ("v2", "/"):
         raise MetadataError(

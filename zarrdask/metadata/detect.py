@@ -1,34 +1,41 @@
-"""The table of formats: detect the format of a node, and which documents to request for that."""
+"""Detect the format of a node, and say which documents to request for that."""
 
 from dataclasses import dataclass
-from types import ModuleType
-from typing import cast
+from functools import cache
+from typing import TYPE_CHECKING, cast
 
-from zarrdask.errors import MetadataError
-from zarrdask.metadata import v2, v3
-from zarrdask.metadata.draft import document
-from zarrdask.metadata.json import Documents, Format
+from zarrdask.metadata.format import Format
+from zarrdask.metadata.formats import SIDE_BY_SIDE, find_format
+from zarrdask.metadata.json import Documents
 from zarrdask.metadata.model import ArrayMetadata, Metadata, ZarrFormat
-from zarrdask.metadata.rules import V3_RULES, FormatRules
 from zarrdask.storage.base import Store
-from zarrdask.storage.v3_draft import DraftStore
+from zarrdask.storage.v3_draft import DOCUMENTS, DraftStore
 
-#: The table: the module of each format, the preferred one first where a path holds several.
-_MODULES: tuple[ModuleType, ...] = (v3, v2)
-_PLAIN: tuple[Format, ...] = tuple(cast(Format, module) for module in _MODULES)
-_ALL: tuple[Format, ...] = (*_PLAIN, *document.FORMATS)
-FORMATS: dict[ZarrFormat, Format] = {form.VERSION: form for form in _ALL}
-#: The names of the documents to request, except in a hierarchy of the draft.
-NAMES: tuple[str, ...] = tuple(name for form in _PLAIN for name in form.NAMES)
-#: The names of the documents whose presence makes a node, except in a hierarchy of the draft.
-CHILD_NAMES: tuple[str, ...] = tuple(n for form in _PLAIN for n in form.CHILD_NAMES)
-#: The same, also in a hierarchy of the draft.
-NODE_NAMES = frozenset((*CHILD_NAMES, *document.DraftFormat.CHILD_NAMES))
+if TYPE_CHECKING:
+    from zarrdask.metadata.draft.format import Draft
+
+
+@cache
+def formats() -> tuple[Format, ...]:
+    """Return the formats of nodes that can stand side by side, the preferred one first."""
+    return tuple(map(find_format, SIDE_BY_SIDE))
+
+
+@cache
+def all_names() -> tuple[str, ...]:
+    """Return the names of the documents to request, except in a hierarchy of the draft."""
+    return tuple(name for form in formats() for name in form.documents)
+
+
+@cache
+def node_names() -> frozenset[str]:
+    """Return the names of the documents whose presence makes a node."""
+    return frozenset((*(n for form in formats() for n in form.node_documents), *DOCUMENTS))
 
 
 def names(store: Store) -> tuple[str, ...]:
     """Return the names of the documents to request in a store."""
-    return document.DraftFormat.NAMES if isinstance(store, DraftStore) else NAMES
+    return DOCUMENTS if isinstance(store, DraftStore) else all_names()
 
 
 @dataclass(frozen=True)
@@ -54,21 +61,25 @@ class Search:
         >>> Search(2).rounds(MemoryStore())
         (('zarr.json', '.zarray', '.zgroup', '.zattrs'),)
         """
-        if isinstance(store, DraftStore):
-            return (document.DraftFormat.NAMES,)
-        if self.zarr_format is None:
-            return (NAMES,)
-        # The entry point of a hierarchy of the draft has the name of a v3 node.
-        form = FORMATS[self.zarr_format]
-        own = form.NAMES if form in _PLAIN else v3.NAMES
+        requested = names(store)
+        if self.zarr_format is None or isinstance(store, DraftStore):
+            return (requested,)
+        own = find_format(self.zarr_format).entry_documents
         if self.only:
             return (own,)
-        end = NAMES.index(own[-1]) + 1
-        return tuple(filter(None, (NAMES[:end], NAMES[end:])))
+        end = requested.index(own[-1]) + 1
+        return tuple(filter(None, (requested[:end], requested[end:])))
 
     def accepts(self, zarr_format: ZarrFormat) -> bool:
         """Whether the search may return a node of a format."""
         return not self.only or self.zarr_format == zarr_format
+
+    @property
+    def enters_hierarchies(self) -> bool:
+        """Whether the node may be one that is found from the entry point of its hierarchy."""
+        if not self.only or self.zarr_format is None:
+            return True
+        return find_format(self.zarr_format).has_entry_point
 
 
 #: The search for nodes of any format, with all documents requested at once.
@@ -77,7 +88,7 @@ ANY = Search()
 
 def is_node(documents: Documents) -> bool:
     """Whether one of the documents is one whose presence makes a node."""
-    return any(documents.get(name) is not None for name in NODE_NAMES)
+    return any(documents.get(name) is not None for name in node_names())
 
 
 def other_documents(documents: Documents) -> tuple[str, ...]:
@@ -86,9 +97,21 @@ def other_documents(documents: Documents) -> tuple[str, ...]:
     >>> other_documents({".zarray": b"{}"}), other_documents({"zarr.json": b"{}"})
     (('.zattrs',), ())
     """
-    forms = (form for form in _ALL if any(documents.get(n) is not None for n in form.CHILD_NAMES))
-    form = next(forms, None)
-    return tuple(name for name in form.NAMES if name not in form.CHILD_NAMES) if form else ()
+    for form in formats():
+        if any(documents.get(name) is not None for name in form.node_documents):
+            return tuple(name for name in form.documents if name not in form.node_documents)
+    return ()
+
+
+def other_nodes(documents: Documents, metadata: Metadata) -> list[str]:
+    """Return the names of documents that make nodes of other formats at the same path."""
+    return [
+        name
+        for form in formats()
+        if form is not metadata.format
+        for name in form.node_documents
+        if documents.get(name) is not None
+    ]
 
 
 def parse(documents: Documents, store: Store | None = None) -> Metadata | None:
@@ -97,36 +120,12 @@ def parse(documents: Documents, store: Store | None = None) -> Metadata | None:
     A hierarchy of the draft has nodes of one format only. In any other store, those of all other
     formats are tried, the preferred one first.
     """
-    formats: tuple[Format, ...] = _PLAIN
     if isinstance(store, DraftStore):
-        formats = (document.DraftFormat(store.zarr_format, store.minor),)
-    for form in formats:
-        metadata = form.parse(documents)
-        if metadata is not None:
-            if isinstance(metadata, ArrayMetadata):
-                vars(metadata)["documents"] = documents
-            return metadata
-    return None
-
-
-def find(zarr_format: ZarrFormat) -> Format:
-    """Return the format with a version, such as 3."""
-    if not isinstance(zarr_format, int | str) or zarr_format not in FORMATS:
-        raise MetadataError(
-            "unknown format",
-            key="zarr_format",
-            found=zarr_format,
-            expected=" or ".join(sorted(map(repr, FORMATS), key=lambda name: name.strip("'"))),
-        )
-    return FORMATS[zarr_format]
-
-
-def rules(zarr_format: ZarrFormat) -> FormatRules:
-    """Return the rules of a format: the features of its arrays, and how new ones are made."""
-    own_rules: FormatRules = getattr(find(zarr_format), "RULES", V3_RULES)
-    return own_rules
-
-
-def render(metadata: Metadata) -> dict[str, bytes | None]:
-    """Return the documents that describe a node in its own format."""
-    return find(metadata.zarr_format).render(metadata)
+        dialect = cast("Draft", find_format(store.zarr_format))
+        metadata = dialect.parse(documents, store.minor)
+    else:
+        found = (form.parse(documents) for form in formats())
+        metadata = next((each for each in found if each is not None), None)
+    if isinstance(metadata, ArrayMetadata):
+        vars(metadata)["documents"] = documents
+    return metadata

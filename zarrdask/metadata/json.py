@@ -1,14 +1,13 @@
-"""Shared by the formats: JSON documents, shapes, attributes, and the interface of a format."""
+"""JSON documents and the attributes in them, as all formats have them."""
 
 import json
 from collections.abc import Mapping
 from math import isfinite
-from typing import Any, Protocol
+from typing import Any
 
 from zarrdask import config
 from zarrdask.compliance import is_strict, report_deviation
 from zarrdask.errors import MetadataError, one_of
-from zarrdask.metadata.model import Metadata, ZarrFormat
 
 Documents = Mapping[str, bytes | None]
 
@@ -17,33 +16,6 @@ Documents = Mapping[str, bytes | None]
 MAX_DEPTH = 128
 #: The number of levels that consolidated metadata adds around the documents in it.
 CONSOLIDATED_LEVELS = 4
-
-
-class Format(Protocol):
-    """The interface of a module that parses and renders the documents of one format.
-
-    Attributes
-    ----------
-    VERSION : int or str
-        The `zarr_format` of its nodes, such as 3.
-    NAMES : tuple of str
-        The names of the documents that may describe a node.
-    CHILD_NAMES : tuple of str
-        The names of those documents whose presence makes a node.
-
-    A format whose arrays are made by other rules than those of v3 also has the attribute RULES, a
-    `zarrdask.metadata.rules.FormatRules`.
-    """
-
-    VERSION: ZarrFormat
-    NAMES: tuple[str, ...]
-    CHILD_NAMES: tuple[str, ...]
-
-    def parse(self, documents: Documents) -> Metadata | None:
-        """Return the node that documents (by name) describe, or None if they are absent."""
-
-    def render(self, metadata: Metadata) -> dict[str, bytes | None]:
-        """Return the documents that describe a node; None for those that should be absent."""
 
 
 class BareToken(float):

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,7 +18,11 @@ from zarrdask.extension import Definition
 from zarrdask.grids.base import ChunkGrid, Index, Shape
 from zarrdask.grids.keys import ChunkKeyEncoding
 from zarrdask.grids.regular import RegularGrid
+from zarrdask.metadata.formats import find_format
 from zarrdask.storage.transformers import StorageTransformer
+
+if TYPE_CHECKING:
+    from zarrdask.metadata.format import Format
 
 #: The number of pipelines that are cached, one for each chunk shape of a rectilinear grid.
 _MAX_PIPELINES = 1024
@@ -142,6 +146,15 @@ class ArrayMetadata:
         codec = next(objects, None) if self.data_type.dtype.hasobject else None
         return self.data_type.default if codec is None else codec.empty
 
+    @property
+    def format(self) -> "Format":
+        """The format of the array."""
+        return find_format(self.zarr_format)
+
+    def render(self) -> dict[str, bytes | None]:
+        """Return the documents that describe the array; None for those that should be absent."""
+        return self.format.render(self)
+
     @cached_property
     def shard(self) -> Shard | None:
         """The layout of the shards, or None if the units can't be read in parts."""
@@ -240,6 +253,15 @@ class GroupMetadata:
     attributes: Attributes = field(default_factory=dict)
     extensions: tuple[Definition, ...] = ()
     extra: Attributes = field(default_factory=dict)
+
+    @property
+    def format(self) -> "Format":
+        """The format of the group."""
+        return find_format(self.zarr_format)
+
+    def render(self) -> dict[str, bytes | None]:
+        """Return the documents that describe the group; None for those that should be absent."""
+        return self.format.render(self)
 
 
 Metadata = ArrayMetadata | GroupMetadata

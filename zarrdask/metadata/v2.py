@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,10 +22,10 @@ from zarrdask.extension import Definition
 from zarrdask.grids.base import Shape, parse_lengths
 from zarrdask.grids.keys import ChunkKeyEncoding, ChunkKeys
 from zarrdask.grids.regular import RegularGrid
+from zarrdask.metadata.format import Format
 from zarrdask.metadata.json import Documents, parse_json, render_attributes, render_json, required
 from zarrdask.metadata.model import DIMENSIONS, ArrayMetadata, GroupMetadata, Metadata
 from zarrdask.metadata.options import ArrayOptions, as_list
-from zarrdask.metadata.rules import FormatRules, v3_keys
 from zarrdask.metadata.v2_codecs import (
     chain,
     is_netcdf,
@@ -36,9 +35,7 @@ from zarrdask.metadata.v2_codecs import (
     render_fill,
 )
 
-VERSION = 2
-NAMES = (".zarray", ".zgroup", ".zattrs")
-CHILD_NAMES = (".zarray", ".zgroup")
+_VERSION = 2
 _MEMBERS = (
     "zarr_format",
     "shape",
@@ -51,26 +48,100 @@ _MEMBERS = (
 )
 
 
+class V2(Format):
+    """Zarr v2."""
+
+    version = _VERSION
+    title = "Zarr v2"
+    documents = (".zarray", ".zgroup", ".zattrs")
+    node_documents = (".zarray", ".zgroup")
+    consolidated_key = ".zmetadata"
+    ascii_paths = True
+    reserves_names = False
+    default_keys = "v2"
+    has_shards = False
+    optional_fill = True
+    uses_numcodecs = True
+    object_filter = True
+    names_in_attributes = True
+    partial_names = False
+    has_transformers = False
+
+    def parse(self, documents: Documents) -> Metadata | None:
+        """Return the array or group that documents describe, or None if there is none."""
+        array, group, attributes = (documents.get(name) for name in self.documents)
+        attributes_document = {} if attributes is None else parse_json(attributes, ".zattrs")
+        if array is not None:
+            return _parse_array(parse_json(array, ".zarray"), attributes_document)
+        if group is not None:
+            return _parse_group(parse_json(group, ".zgroup"), attributes_document)
+        return None
+
+    def render(self, metadata: Metadata) -> dict[str, bytes | None]:
+        """Return the documents that describe a node; None for those that should be absent."""
+        attributes = render_attributes(metadata.attributes)
+        if isinstance(metadata, GroupMetadata):
+            document: Json = {"zarr_format": _VERSION}
+            name = ".zgroup"
+        else:
+            document = _render_array(metadata)
+            name = ".zarray"
+            if metadata.dimension_names is not None:
+                names = metadata.dimension_names
+                if None in names:
+                    message = "in v2 either all dimensions have names or none"
+                    raise UnsupportedError(message, key="dimension_names", found=names)
+                attributes.setdefault(DIMENSIONS, list(names))
+        text = render_json(attributes, ".zattrs") if attributes else None
+        return {".zattrs": text, name: render_json(document, name)}
+
+    def data_type(self, requested: DataType) -> DataType:
+        # The byte order is part of the type, and objects are of any type: only their codec knows.
+        return _new_type(requested.dtype)
+
+    def codecs(
+        self, options: ArrayOptions, data_type: DataType, ndim: int, inner: Shape | None
+    ) -> Sequence[Codec]:
+        if inner is not None:
+            raise UnsupportedError("Zarr v2 has no shards", key="shards", found=options.shards)
+        if options.codecs is not None:
+            raise UnsupportedError(
+                "Zarr v2 has no codecs; pass filters and compressors", key="codecs"
+            )
+        filters = [_numcodecs_config(item) for item in as_list(options.filters)]
+        if data_type.dtype.hasobject and not filters:
+            # Objects of no particular type are assumed to be text.
+            name = data_type.serializer
+            filters = [{"id": "vlen-utf8" if name == BytesCodec.name else name}]
+        compressors = as_list("zstd" if options.compressors is None else options.compressors)
+        if len(compressors) > 1:
+            raise MetadataError(
+                "Zarr v2 has at most one compressor", key="compressors", found=compressors
+            )
+        compressor = _numcodecs_config(compressors[0]) if compressors else None
+        return chain(options.order, filters, compressor, data_type.dtype, ndim)
+
+    def extensions(self, items: list[Any]) -> tuple[Definition, ...]:
+        if items:
+            raise UnsupportedError("only Zarr v3 arrays have extensions", key="extensions")
+        return ()
+
+    def convert_data_type(self, data_type: DataType, stored: np.dtype[Any]) -> DataType:
+        return _new_type(stored)
+
+    def convert_keys(self, keys: ChunkKeyEncoding) -> ChunkKeyEncoding:
+        return ChunkKeys("v2", "." if getattr(keys, "separator", "/") == "." else "/")
+
+
 # --------------------------------------------------------------------------------------------
 # Documents -> metadata
-
-
-def parse(documents: Documents) -> Metadata | None:
-    """Return the array or group that documents describe, or None if there is none."""
-    array, group, attributes = (documents.get(name) for name in NAMES)
-    attributes_document = {} if attributes is None else parse_json(attributes, ".zattrs")
-    if array is not None:
-        return _parse_array(parse_json(array, ".zarray"), attributes_document)
-    if group is not None:
-        return _parse_group(parse_json(group, ".zgroup"), attributes_document)
-    return None
 
 
 def _parse_group(document: Json, attributes: Json) -> GroupMetadata:
     required(document, ("zarr_format",), ".zgroup")
     _check_version(document, ".zgroup")
     extra = _unknown_members(document, ("zarr_format",), "A-50", ".zgroup")
-    return GroupMetadata(VERSION, attributes, extra=extra)
+    return GroupMetadata(_VERSION, attributes, extra=extra)
 
 
 def _unknown_members(document: Json, known_members: tuple[str, ...], rule: str, key: str) -> Json:
@@ -89,7 +160,7 @@ def _unknown_members(document: Json, known_members: tuple[str, ...], rule: str, 
 
 def _check_version(document: Json, key: str) -> None:
     version = document["zarr_format"]
-    if type(version) is not int or version != VERSION:
+    if type(version) is not int or version != _VERSION:
         raise MetadataError(
             "this is not v2 metadata", key=f"{key} zarr_format", found=version, expected="2"
         )
@@ -110,7 +181,7 @@ def _parse_array(document: Json, attributes: Json) -> ArrayMetadata:
         # The model has them as dimension_names; they are put back when attributes are written.
         attributes = {key: value for key, value in attributes.items() if key != DIMENSIONS}
     return ArrayMetadata(
-        zarr_format=VERSION,
+        zarr_format=_VERSION,
         grid=RegularGrid(shape, parse_lengths(document["chunks"], "chunks", 0)),
         data_type=of_dtype(dtype),
         keys=ChunkKeys("v2", separator),
@@ -161,25 +232,6 @@ def _parse_codecs(
 # Metadata -> documents
 
 
-def render(metadata: Metadata) -> dict[str, bytes | None]:
-    """Return the documents that describe a node; None for those that should be absent."""
-    attributes = render_attributes(metadata.attributes)
-    if isinstance(metadata, GroupMetadata):
-        document: Json = {"zarr_format": VERSION}
-        name = ".zgroup"
-    else:
-        document = _render_array(metadata)
-        name = ".zarray"
-        if metadata.dimension_names is not None:
-            names = metadata.dimension_names
-            if None in names:
-                message = "in v2 either all dimensions have names or none"
-                raise UnsupportedError(message, key="dimension_names", found=names)
-            attributes.setdefault(DIMENSIONS, list(names))
-    text = render_json(attributes, ".zattrs") if attributes else None
-    return {".zattrs": text, name: render_json(document, name)}
-
-
 def _render_array(metadata: ArrayMetadata) -> Json:
     if not metadata.grid.is_regular:
         raise UnsupportedError(
@@ -193,7 +245,7 @@ def _render_array(metadata: ArrayMetadata) -> Json:
     if is_unitless(stored):
         stored = stored_type(stored, metadata.codecs)  # in memory it has native byte order
     document = {
-        "zarr_format": VERSION,
+        "zarr_format": _VERSION,
         "shape": list(metadata.shape),
         "chunks": list(metadata.chunk_shape),
         "dtype": render_dtype(stored),
@@ -215,28 +267,6 @@ def _render_array(metadata: ArrayMetadata) -> Json:
 # New arrays
 
 
-def v2_codecs(
-    options: ArrayOptions, data_type: DataType, ndim: int, inner: Shape | None
-) -> Sequence[Codec]:
-    """Return the codecs of a new array in v2; the parameters are those of `v3_codecs`."""
-    if inner is not None:
-        raise UnsupportedError("Zarr v2 has no shards", key="shards", found=options.shards)
-    if options.codecs is not None:
-        raise UnsupportedError("Zarr v2 has no codecs; pass filters and compressors", key="codecs")
-    filters = [_numcodecs_config(item) for item in as_list(options.filters)]
-    if data_type.dtype.hasobject and not filters:
-        # Objects of no particular type are assumed to be text.
-        name = data_type.serializer
-        filters = [{"id": "vlen-utf8" if name == BytesCodec.name else name}]
-    compressors = as_list("zstd" if options.compressors is None else options.compressors)
-    if len(compressors) > 1:
-        raise MetadataError(
-            "Zarr v2 has at most one compressor", key="compressors", found=compressors
-        )
-    compressor = _numcodecs_config(compressors[0]) if compressors else None
-    return chain(options.order, filters, compressor, data_type.dtype, ndim)
-
-
 def _new_type(dtype: np.dtype[Any]) -> DataType:
     """Return the data type of a new array; some that are read are not written."""
     check_new(dtype, "dtype")
@@ -255,34 +285,3 @@ def _numcodecs_config(value: Any) -> dict[str, Any]:
     if isinstance(codec, BloscCodec):
         codec = codec.bind(1)
     return render_codec(codec)
-
-
-def _convert_keys(keys: ChunkKeyEncoding) -> ChunkKeyEncoding:
-    return ChunkKeys("v2", "." if getattr(keys, "separator", "/") == "." else "/")
-
-
-def _no_extensions(items: list[Any]) -> tuple[Definition, ...]:
-    if items:
-        raise UnsupportedError("only Zarr v3 arrays have extensions", key="extensions")
-    return ()
-
-
-RULES = FormatRules(
-    title="Zarr v2",
-    ascii_paths=True,
-    reserves_names=False,
-    has_shards=False,
-    optional_fill=True,
-    uses_numcodecs=True,
-    object_filter=True,
-    names_in_attributes=True,
-    partial_names=False,
-    has_transformers=False,
-    # The byte order is part of the type, and objects are of any type: only their codec knows.
-    data_type=lambda requested: _new_type(requested.dtype),
-    convert_data_type=lambda _, stored: _new_type(stored),
-    codecs=v2_codecs,
-    keys=partial(v3_keys, default="v2"),
-    convert_keys=_convert_keys,
-    extensions=_no_extensions,
-)

@@ -15,13 +15,12 @@ from zarrdask.dtypes.struct import Structured
 from zarrdask.errors import MetadataError, UnsupportedError, instance_of, one_of
 from zarrdask.grids.base import parse_grid, parse_lengths
 from zarrdask.grids.keys import parse_keys
+from zarrdask.metadata.extensions import parse_extensions, parse_transformers
+from zarrdask.metadata.format import Format
 from zarrdask.metadata.json import Documents, parse_json, render_attributes, render_json, required
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata
-from zarrdask.metadata.rules import parse_extensions, parse_transformers
 
-VERSION = 3
-NAMES = ("zarr.json",)
-CHILD_NAMES = ("zarr.json",)
+_VERSION = 3
 _KEY = "zarr.json"
 _ARRAY = (
     "zarr_format",
@@ -38,29 +37,48 @@ _GROUP = ("zarr_format", "node_type")
 _Member = tuple[str, Callable[[Any], Any]]
 
 
+class V3(Format):
+    """Zarr v3."""
+
+    version = _VERSION
+    title = "Zarr v3"
+    documents = node_documents = (_KEY,)
+    consolidated_key = _KEY
+
+    def parse(self, documents: Documents) -> Metadata | None:
+        """Return the array or group that ``zarr.json`` describes, or None if there is none."""
+        data = documents.get(_KEY)
+        if data is None:
+            return None
+        document = parse_json(data, _KEY)
+        required(document, _GROUP, _KEY)
+        version, kind = document["zarr_format"], document["node_type"]
+        if type(version) is not int or version != _VERSION:
+            raise MetadataError(
+                "this is not v3 metadata", key="zarr_format", found=version, expected="3"
+            )
+        if one_of(kind, "node_type", ("array", "group")) == "array":
+            return _parse_array(document)
+        # It describes other nodes, and may be outdated when the group is written again.
+        consolidated = document.pop("consolidated_metadata", None)
+        if consolidated is not None:
+            _check_ignorable("consolidated_metadata", consolidated)
+        return GroupMetadata(_VERSION, **_parse_optional(document, _GROUP, _GROUP_OPTIONAL))
+
+    def render(self, metadata: Metadata) -> dict[str, bytes | None]:
+        """Return the document that describes a node."""
+        document: Json = {"zarr_format": _VERSION}
+        if isinstance(metadata, GroupMetadata):
+            document |= {"node_type": "group", "attributes": render_attributes(metadata.attributes)}
+        else:
+            document |= _render_array(metadata)
+        if metadata.extensions:
+            document["extensions"] = [item.to_json() for item in metadata.extensions]
+        return {_KEY: render_json(document | dict(metadata.extra), _KEY)}
+
+
 # --------------------------------------------------------------------------------------------
 # Document -> metadata
-
-
-def parse(documents: Documents) -> Metadata | None:
-    """Return the array or group that ``zarr.json`` describes, or None if there is none."""
-    data = documents.get(_KEY)
-    if data is None:
-        return None
-    document = parse_json(data, _KEY)
-    required(document, _GROUP, _KEY)
-    version, kind = document["zarr_format"], document["node_type"]
-    if type(version) is not int or version != VERSION:
-        raise MetadataError(
-            "this is not v3 metadata", key="zarr_format", found=version, expected="3"
-        )
-    if one_of(kind, "node_type", ("array", "group")) == "array":
-        return _parse_array(document)
-    # It describes other nodes, and may be outdated when the group is written again.
-    consolidated = document.pop("consolidated_metadata", None)
-    if consolidated is not None:
-        _check_ignorable("consolidated_metadata", consolidated)
-    return GroupMetadata(VERSION, **_parse_optional(document, _GROUP, _GROUP_OPTIONAL))
 
 
 def _parse_optional(
@@ -106,7 +124,7 @@ def _parse_array(document: Json) -> ArrayMetadata:
     if isinstance(data_type, Structured) and has_byte_order(data_type.dtype):
         codecs = _little_endian(codecs)
     return ArrayMetadata(
-        zarr_format=VERSION,
+        zarr_format=_VERSION,
         grid=parse_grid(document["chunk_grid"], shape),
         data_type=data_type,
         keys=parse_keys(document["chunk_key_encoding"]),
@@ -159,18 +177,6 @@ _ARRAY_OPTIONAL: Mapping[str, _Member] = {
 
 # --------------------------------------------------------------------------------------------
 # Metadata -> document
-
-
-def render(metadata: Metadata) -> dict[str, bytes | None]:
-    """Return the document that describes a node."""
-    document: Json = {"zarr_format": VERSION}
-    if isinstance(metadata, GroupMetadata):
-        document |= {"node_type": "group", "attributes": render_attributes(metadata.attributes)}
-    else:
-        document |= _render_array(metadata)
-    if metadata.extensions:
-        document["extensions"] = [item.to_json() for item in metadata.extensions]
-    return {_KEY: render_json(document | dict(metadata.extra), _KEY)}
 
 
 def _render_array(metadata: ArrayMetadata) -> Json:

@@ -5,7 +5,6 @@ from typing import Any
 
 from zarrdask.errors import NodeNotFoundError, UnsupportedError
 from zarrdask.hierarchy.lookup import locate_node, look_up
-from zarrdask.metadata.consolidated import CONSOLIDATED_FORMATS
 from zarrdask.metadata.create import new_attributes
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, ZarrFormat
 from zarrdask.nodes.array import Array
@@ -229,7 +228,7 @@ def consolidate_metadata(
     node, metadata = locate_node(url, component, storage_options).find()
     if isinstance(metadata, ArrayMetadata):
         raise is_array_error("an array has no consolidated metadata; pass a group", node.location)
-    if metadata.zarr_format not in CONSOLIDATED_FORMATS:
+    if metadata.format.consolidated_key is None:
         raise UnsupportedError(
             "this format has no consolidated metadata; open the group without them",
             key=node.location,

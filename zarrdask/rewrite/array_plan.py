@@ -20,7 +20,6 @@ from zarrdask.graph.bundles import bundled
 from zarrdask.graph.tasks import write_blocks
 from zarrdask.hierarchy.journal import Journal
 from zarrdask.indexing.selection import Region, region_shape, whole_region
-from zarrdask.metadata import detect
 from zarrdask.metadata.losses import cast_loss
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.nodes.array import Array
@@ -71,7 +70,7 @@ class RechunkPlan(PlanReport):
             self.source.stored.place,
             documents_of(self.source.metadata),
             [(pick.start, pick.stop) for pick in self.region],
-            detect.render(self.target.metadata),
+            self.target.metadata.render(),
             self.target.start,
             self.target.along,
             self.temp[0].token,

@@ -7,9 +7,8 @@ from typing import Any, Literal
 from zarrdask.errors import MetadataError
 from zarrdask.execution.executor import check_reached, workers
 from zarrdask.hierarchy.node_path import NodePath
-from zarrdask.metadata import detect
-from zarrdask.metadata.consolidated import CONSOLIDATED_FORMATS
 from zarrdask.metadata.convert import Changes, convert
+from zarrdask.metadata.format import Format
 from zarrdask.metadata.model import ArrayMetadata, ZarrFormat
 from zarrdask.nodes.group import Group
 from zarrdask.nodes.options import check_options
@@ -164,7 +163,7 @@ def copy(
             with rewriting(place, after, plan, overwrite=overwrite, restart=restart) as rewrite:
                 arrays, notes = copy_arrays(jobs, tasks, rewrite, on, progress)
                 if origin.consolidated and not isinstance(root, ArrayMetadata):
-                    notes += _consolidate(rewrite.view, root.zarr_format)
+                    notes += _consolidate(rewrite.view, root.format)
     places = origin.node.location, place.location
     return CopyReport.of_nodes(*places, nodes, skipped, arrays, notes)
 
@@ -173,19 +172,19 @@ def _fingerprint(origin: Origin, nodes: list[NodeCopy], tasks: list[list[Part]])
     """Return a hash of what is copied, and of what becomes of it."""
     digest = sha256(place_of_node(origin.node).encode(errors="surrogateescape"))
     for node in nodes:
-        documents = node.path, documents_of(node.before), detect.render(node.after)
+        documents = node.path, documents_of(node.before), node.after.render()
         digest.update(repr(documents).encode(errors="surrogateescape"))
     for task in tasks:
         digest.update(repr([(part.job, part.empty, part.indices) for part in task]).encode())
     return digest.hexdigest()
 
 
-def _consolidate(group: NodePath, zarr_format: ZarrFormat) -> list[str]:
+def _consolidate(group: NodePath, form: Format) -> list[str]:
     """Write consolidated metadata, as the source has them; return notes on what went wrong."""
-    if zarr_format not in CONSOLIDATED_FORMATS or not group.store.capabilities.listable:
+    if form.consolidated_key is None or not group.store.capabilities.listable:
         return ["no consolidated metadata: the format has none, or the store can't be listed"]
     try:
-        group.consolidate(zarr_format)
+        group.consolidate(form.version)
     except MetadataError as error:
         return [f"consolidated metadata could not be written: {error}"]
     return []

@@ -110,7 +110,7 @@ class Rewrite:
         metadata = target.metadata
         stored = target.view.stored_metadata(metadata.zarr_format)
         is_ours = self.journal.nodes[below] == "written"
-        if not is_ours or stored is None or detect.render(stored) != detect.render(metadata):
+        if not is_ours or stored is None or stored.render() != metadata.render():
             raise target.view.exists_error()
         return True
 

@@ -13,7 +13,6 @@ from zarrdask.execution.executor import workers
 from zarrdask.hierarchy.create import at_once
 from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.indexing.selection import whole_region
-from zarrdask.metadata.consolidated import CONSOLIDATED_FORMATS
 from zarrdask.metadata.convert import convert_group
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata
 from zarrdask.nodes.array import Array
@@ -180,5 +179,5 @@ def plan_group(group: Group, place: NodePath, options: RechunkOptions) -> GroupP
         array = Array(*group.node_path.join(node.path), node.before)  # type: ignore[arg-type]
         target = Destination.new(place.join(node.path), view.join(node.path), node.after)
         plans[node.path] = plan_target(array, whole_region(array.shape), target, options)
-    consolidated = has_consolidated and root.zarr_format in CONSOLIDATED_FORMATS
+    consolidated = has_consolidated and root.format.consolidated_key is not None
     return GroupPlan(groups, plans, *place, options.overwrite, consolidated)

@@ -10,7 +10,6 @@ from zarrdask.errors import MetadataError, NodeExistsError, ZarrdaskError, one_o
 from zarrdask.hierarchy.lookup import locate_node, look_up
 from zarrdask.hierarchy.members import check_new_path
 from zarrdask.hierarchy.node_path import NodePath
-from zarrdask.metadata import detect
 from zarrdask.metadata.convert import convert_group
 from zarrdask.metadata.losses import group_losses, losses
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
@@ -41,6 +40,11 @@ class NodeCopy:
     def is_array(self) -> bool:
         """Whether the node is an array."""
         return isinstance(self.after, ArrayMetadata)
+
+    @property
+    def changes_format(self) -> bool:
+        """Whether the copy has another format."""
+        return self.before.format is not self.after.format
 
 
 @dataclass(frozen=True)
@@ -138,13 +142,13 @@ def _node(
     after = node.after
     if path:
         check_new_path(path, after.zarr_format)
-    detect.render(after)  # metadata that can't be written must fail before anything is erased
+    after.render()  # metadata that can't be written must fail before anything is erased
     return node
 
 
 def documents_of(metadata: Metadata) -> Mapping[str, bytes | None]:
     """Return the documents of a node as they were read, or else as they are written."""
-    return getattr(metadata, "documents", None) or detect.render(metadata)
+    return getattr(metadata, "documents", None) or metadata.render()
 
 
 def _parse_patterns(value: str | Iterable[str] | None, key: str) -> tuple[str, ...] | None:

@@ -5,9 +5,9 @@ from typing import Any, Literal
 
 from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.hierarchy.node_path import NodePath
-from zarrdask.metadata import consolidated, detect, v2
 from zarrdask.metadata.convert import convert
 from zarrdask.metadata.model import ArrayMetadata
+from zarrdask.metadata.v2 import V2
 from zarrdask.nodes.options import suggests_arguments
 from zarrdask.rewrite.move import encoded_transfer
 from zarrdask.rewrite.node_plan import NodeCopy, NodeFilter, find_origin, plan_nodes
@@ -86,7 +86,7 @@ def upgrade(
         _upgrade_nodes(origin.node, nodes, remove_v2=remove_v2)
     arrays = []
     for node in nodes:
-        notes = ("it is v3 already",) if node.before.zarr_format == 3 else node.notes
+        notes = ("it is v3 already",) if not node.changes_format else node.notes
         if node.is_array:
             arrays.append(CopiedArray(node.path, "metadata only", 0, notes=notes))
     return CopyReport.of_nodes(place, place, nodes, skipped, arrays)
@@ -98,8 +98,8 @@ def _upgrade_nodes(root: NodePath, nodes: list[NodeCopy], *, remove_v2: bool) ->
         documents = [
             (root.join(node.path).prefix + name, value)
             for node in reversed(nodes)
-            if node.before.zarr_format == 2
-            for name, value in detect.render(node.after).items()
+            if node.changes_format
+            for name, value in node.after.render().items()
             if value is not None
         ]
         base.set_many(documents[:-1])
@@ -107,7 +107,7 @@ def _upgrade_nodes(root: NodePath, nodes: list[NodeCopy], *, remove_v2: bool) ->
         if isinstance(root.store, ConsolidatedStore) and not nodes[0].is_array:
             root.via(base).consolidate(3)
         if remove_v2:
-            names = (*v2.NAMES, consolidated.KEY)
+            names = (*V2.documents, str(V2.consolidated_key))
             prefixes = [root.join(node.path).prefix for node in nodes]
             base.erase_values([prefix + name for prefix in prefixes for name in names])
 

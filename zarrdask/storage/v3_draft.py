@@ -19,7 +19,7 @@ from zarrdask.storage.wrapper import WrappedStore
 #: The format of the draft's text, and its older dialect, which existing files use.
 DRAFT, PROTOCOL = "v3-draft", "v3-draft-protocol"
 #: The names of documents in the view.
-ARRAY, GROUP = "array.json", "group.json"
+DOCUMENTS = ARRAY, GROUP = "array.json", "group.json"
 #: The document of an implicit group, which exists because a node is below it (B-66).
 IMPLICIT = b'{"attributes": {}}'
 _KINDS = {ARRAY: "array", GROUP: "group"}

@@ -14,7 +14,7 @@ from zarrdask.compliance import collect_deviations
 from zarrdask.errors import StoreError, UnsupportedError, ZarrdaskError
 from zarrdask.hierarchy.members import documents_below
 from zarrdask.hierarchy.node_path import NodePath
-from zarrdask.metadata import consolidated, detect, v2
+from zarrdask.metadata import consolidated, detect
 from zarrdask.metadata.model import ArrayMetadata, Metadata
 from zarrdask.runtime.threads import on_each
 from zarrdask.storage.atomic import is_temporary
@@ -26,7 +26,7 @@ from zarrdask.verification.check import Problem
 #: The names that may stand in the directory of a node: documents of all formats and of netCDF-C.
 _DOCUMENTS = frozenset(
     (
-        *(*detect.NAMES, ARRAY, GROUP, consolidated.KEY),
+        *(*detect.all_names(), ARRAY, GROUP, consolidated.KEY),
         *(".nczarr", ".nczarray", ".nczattrs", ".nczgroup"),
     )
 )
@@ -184,14 +184,16 @@ def _check_consolidated(scan: Scan) -> None:
 
 def _stale_nodes(group: NodePath) -> list[str]:
     """Return the paths below a group whose consolidated metadata differ from their documents."""
-    names = *detect.NAMES, consolidated.KEY
+    names = *detect.all_names(), consolidated.KEY
     documents = {name: group.store.get(group.prefix + name) for name in names}
     _, held = consolidated.split_documents(documents)
     if held is None:
         return []
     # Consolidated metadata describe one format; documents of another one may stand beside.
     used = {name for members in held.documents.values() for name in members}
-    other_format = set(detect.NAMES) - ({"zarr.json"} if "zarr.json" in used else {*v2.NAMES})
+    other_format = {
+        n for form in detect.formats() if used.isdisjoint(form.documents) for n in form.documents
+    }
     stored = {
         below: {name: text for name, text in members.items() if name not in other_format}
         for below, members in documents_below(group).items()

@@ -13,11 +13,10 @@ from zarrdask.execution.client import check_visible
 from zarrdask.execution.locks import shape_lock
 from zarrdask.graph.dependencies import reads
 from zarrdask.grids.base import Shape
-from zarrdask.hierarchy.draft import is_draft
 from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.hierarchy.replace import Stage, can_stage
 from zarrdask.hierarchy.resize import check_shape
-from zarrdask.metadata import detect
+from zarrdask.metadata.formats import find_format
 from zarrdask.metadata.model import GroupMetadata
 from zarrdask.runtime.locks import location_of
 from zarrdask.storage.unchanged import Lease
@@ -45,7 +44,7 @@ class Destination:
     @cached_property
     def seen(self) -> NodePath:
         """The group, with all that is looked at before a new one is written, read at once."""
-        if is_draft(self.options.zarr_format):
+        if find_format(self.options.format).has_entry_point:
             return self.node
         return self.node.prefetched(listed=True)
 
@@ -131,7 +130,7 @@ class Destination:
     def settings(self, stored: StoredDataset | None) -> WriteSettings:
         """Return what the user said of the write, with the format of the group."""
         asked = self.options.format
-        detect.find(asked)
+        find_format(asked)
         if stored is None:
             return self.options
         if self.options.zarr_format is not None and asked != stored.zarr_format:
@@ -163,7 +162,7 @@ class Destination:
         options = self.options
         if not options.compute and options.commit != "last":
             return None
-        if is_draft(options.zarr_format) or not can_stage(self.node):
+        if find_format(options.format).has_entry_point or not can_stage(self.node):
             return None
         return Stage(self.node)
 

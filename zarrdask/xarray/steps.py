@@ -12,11 +12,8 @@ from zarrdask.execution.client import scheduler_in_task
 from zarrdask.graph.write_job import compute as compute_jobs
 from zarrdask.graph.write_job import deferred
 from zarrdask.grids.base import Shape
-from zarrdask.hierarchy.draft import is_draft
 from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.hierarchy.replace import Stage
-from zarrdask.metadata import detect
-from zarrdask.metadata.consolidated import CONSOLIDATED_FORMATS
 from zarrdask.storage.unchanged import Lease
 from zarrdask.xarray import execution
 from zarrdask.xarray.creation import NewNodes
@@ -111,7 +108,7 @@ def _commits_last(to: Destination, writes: Sequence[GroupWrite]) -> bool:
         return to.options.commit == "last"
     first = writes[0]
     return to.options.compute and not (
-        first.node.store.capabilities.bounded or is_draft(first.metadata.zarr_format)
+        first.node.store.capabilities.bounded or first.metadata.format.has_entry_point
     )
 
 
@@ -121,7 +118,7 @@ def _replace(
     """Write all of it beside the group that it replaces, which stays until then."""
     new, first = NewNodes.of(writes, writes[0].node, None), writes[0].metadata
     is_root, consolidates = to.node.path == to.root, _consolidates(to, writes)
-    stage.begin(detect.render(first))
+    stage.begin(first.render())
     try:
         new.node.create_members(new.members)
         jobs = execution.write_in_memory(targets)
@@ -161,10 +158,8 @@ def _completions(
 
 def _consolidates(to: Destination, writes: Sequence[GroupWrite]) -> bool:
     """Whether consolidated metadata are written."""
-    options, zarr_format = to.options, writes[0].metadata.zarr_format
-    if options.mode == "r+" or options.consolidated is False:
-        return False
-    if zarr_format not in CONSOLIDATED_FORMATS:
+    options, form = to.options, writes[0].metadata.format
+    if options.mode == "r+" or options.consolidated is False or form.consolidated_key is None:
         return False
     if options.region is None or options.consolidated:
         return True

@@ -3,7 +3,6 @@
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.errors import StoreError
 from zarrdask.hierarchy.node_path import NodePath
-from zarrdask.metadata import detect
 from zarrdask.metadata.model import ArrayMetadata
 
 
@@ -12,7 +11,7 @@ def opened_version(chunks: StoredChunks) -> str:
 
     It is "" for stores that would need a request for it.
     """
-    name = detect.FORMATS[chunks.metadata.zarr_format].NAMES[0]
+    name = chunks.metadata.format.documents[0]
     return chunks.store.stamp(chunks.prefix + name)
 
 

@@ -1,7 +1,7 @@
 """The v3 draft's memory layout and codecs, and its older dialect's compressor and filters."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,7 @@ import numpy as np
 from zarrdask.codecs.array_to_array.transpose import TransposeCodec
 from zarrdask.codecs.array_to_bytes.bytes import BytesCodec, endian_of, has_byte_order
 from zarrdask.codecs.base import Codec, Json, Kind, check_count, integer, parse_configuration
+from zarrdask.codecs.coerce import plain_config
 from zarrdask.codecs.registry import CODECS
 from zarrdask.errors import UnsupportedError, instance_of, one_of
 from zarrdask.metadata.draft.entry import parse_uri
@@ -105,6 +106,16 @@ def parse_compressor(
         else:
             last.append(foreign.from_configuration(settings))  # type: ignore[arg-type]
     return [*chain("C", list(filters), config, stored, ndim), *last]
+
+
+def new_codec(value: Any, dtype: np.dtype[Any]) -> Any:
+    """Return the codec of a new array for a name or configuration of numcodecs that v3 lacks."""
+    config = plain_config(value)
+    config = {"id": config} if isinstance(config, str) and CODECS.get(config) is None else config
+    if not isinstance(config, Mapping) or config.get("id") not in COMPRESSORS:
+        return value
+    *_, codec = chain("C", [], dict(config), dtype, 1)
+    return codec
 
 
 def split_layout(codecs: Sequence[Codec], ndim: int) -> tuple[str, list[Codec]]:

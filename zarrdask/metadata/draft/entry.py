@@ -9,8 +9,8 @@ from zarrdask.codecs.base import Json
 from zarrdask.compliance import report_deviation
 from zarrdask.errors import MetadataError, UnsupportedError, instance_of, one_of
 from zarrdask.extension import Definition, is_uri, members_of
+from zarrdask.metadata.extensions import check_understood
 from zarrdask.metadata.json import parse_json, render_json, required
-from zarrdask.metadata.rules import check_understood
 from zarrdask.storage.v3_draft import DRAFT, PROTOCOL
 
 #: The key of the document.

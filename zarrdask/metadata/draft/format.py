@@ -3,19 +3,25 @@
 The names of documents are those in `zarrdask.storage.v3_draft.DraftStore`, a view of the store.
 """
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from zarrdask.codecs.array_to_bytes.bytes import stored_type
+from zarrdask.codecs.array_to_bytes.sharding import ShardingCodec
 from zarrdask.codecs.base import Codec, Json
+from zarrdask.codecs.bytes_to_bytes.blosc import BloscCodec
 from zarrdask.compliance import is_strict, report_deviation
-from zarrdask.errors import MetadataError, UnsupportedError, instance_of, one_of
-from zarrdask.extension import is_uri
-from zarrdask.grids.base import GRIDS, ChunkGrid, Shape, parse_lengths
-from zarrdask.grids.keys import ChunkKeys
-from zarrdask.grids.regular import RegularGrid
+from zarrdask.dtypes.base import DataType
+from zarrdask.dtypes.registry import of_dtype, portable
+from zarrdask.errors import MetadataError, UnsupportedError, instance_of
+from zarrdask.extension import Definition
+from zarrdask.grids.base import ChunkGrid, Shape, parse_lengths
+from zarrdask.grids.keys import ChunkKeyEncoding, ChunkKeys
 from zarrdask.metadata.draft.codecs import (
+    new_codec,
     parse_codecs,
     parse_compressor,
     parse_layout,
@@ -24,10 +30,11 @@ from zarrdask.metadata.draft.codecs import (
     split_layout,
 )
 from zarrdask.metadata.draft.dtypes import parse_type, render_type
-from zarrdask.metadata.draft.entry import check_members, parse_extensions, render_extensions
+from zarrdask.metadata.draft.entry import KEY, check_members, parse_extensions, render_extensions
 from zarrdask.metadata.draft.fill_values import parse_fill, render_fill, with_fill
-from zarrdask.metadata.draft.rules import OLDER_RULES, RULES
+from zarrdask.metadata.draft.grid import parse_grid, render_grid
 from zarrdask.metadata.draft.transformers import (
+    INDEX_CODECS,
     TITLE,
     URI,
     DraftSharding,
@@ -35,11 +42,13 @@ from zarrdask.metadata.draft.transformers import (
     with_shards,
     without_shards,
 )
+from zarrdask.metadata.format import Format, Layout
+from zarrdask.metadata.formats import find_format
 from zarrdask.metadata.json import Documents, parse_json, render_attributes, render_json, required
-from zarrdask.metadata.model import DIMENSIONS, ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
-from zarrdask.metadata.rules import FormatRules
+from zarrdask.metadata.model import DIMENSIONS, ArrayMetadata, GroupMetadata, Metadata
+from zarrdask.metadata.options import ArrayOptions, as_list
 from zarrdask.storage.transformers import StorageTransformer
-from zarrdask.storage.v3_draft import ARRAY, DRAFT, GROUP, PROTOCOL
+from zarrdask.storage.v3_draft import ARRAY, DOCUMENTS, DRAFT, GROUP, PROTOCOL
 
 _REQUIRED = (
     "shape",
@@ -53,30 +62,28 @@ _REQUIRED = (
 _FILTERS = "filters"
 
 
-class DraftFormat:
-    """One dialect of the draft.
+class Draft(Format):
+    """The draft of May 2022."""
 
-    Parameters
-    ----------
-    version : {"v3-draft", "v3-draft-protocol"}
-        The dialect.
-    minor : int, default 0
-        The minor version of the hierarchy. If it is not 0, unknown members are ignored.
-    """
-
-    NAMES: tuple[str, ...] = (ARRAY, GROUP)
-    CHILD_NAMES: tuple[str, ...] = (ARRAY, GROUP)
-
-    def __init__(self, version: str, minor: int = 0) -> None:
-        self.VERSION: ZarrFormat = version
-        self.minor = minor
-        self.older = version == PROTOCOL
-        self.RULES: FormatRules = OLDER_RULES if self.older else RULES
+    version = DRAFT
+    title = "the draft of Zarr v3"
+    documents = node_documents = DOCUMENTS
+    entry_documents = (KEY,)
+    has_entry_point = True
+    reserves_names = False
+    index_codecs = INDEX_CODECS
+    uses_numcodecs = True
+    names_in_attributes = True
+    #: Whether this is the older dialect.
+    older = False
 
     # ---- documents -> metadata
 
-    def parse(self, documents: Documents) -> Metadata | None:
-        """Return the array or group that documents describe, or None if there are none."""
+    def parse(self, documents: Documents, minor: int = 0) -> Metadata | None:
+        """Return the array or group that documents describe, or None if there are none.
+
+        `minor` is the minor version of the hierarchy: if it is not 0, unknown members are ignored.
+        """
         array, group = documents.get(ARRAY), documents.get(GROUP)
         if array is not None:
             if group is not None:
@@ -86,21 +93,21 @@ class DraftFormat:
                     key=ARRAY,
                     warn=True,
                 )
-            return self._parse_array(parse_json(array, ARRAY))
-        return None if group is None else self._parse_group(parse_json(group, GROUP))
+            return self._parse_array(parse_json(array, ARRAY), minor)
+        return None if group is None else self._parse_group(parse_json(group, GROUP), minor)
 
-    def _parse_group(self, document: Json) -> GroupMetadata:
+    def _parse_group(self, document: Json, minor: int) -> GroupMetadata:
         required(document, ("attributes",), GROUP)
         if document.get("extensions") == []:
             report_deviation("B-64", "groups have no extensions", key=GROUP, found="extensions")
             del document["extensions"]
-        check_members(document, ("attributes",), GROUP, self.minor)
+        check_members(document, ("attributes",), GROUP, minor)
         attributes = instance_of(document["attributes"], "attributes", dict)
-        return GroupMetadata(self.VERSION, attributes)
+        return GroupMetadata(self.version, attributes)
 
-    def _parse_array(self, document: Json) -> ArrayMetadata:
+    def _parse_array(self, document: Json, minor: int) -> ArrayMetadata:
         required(document, _REQUIRED, ARRAY)
-        self._check_members(document)
+        self._check_members(document, minor)
         shape = parse_lengths(document["shape"], "shape", 0)
         data_type, stored = parse_type(document["data_type"], older=self.older)
         attributes = dict(instance_of(document["attributes"], "attributes", dict))
@@ -108,13 +115,13 @@ class DraftFormat:
         has_filters = self.older and is_filters(attributes.get(_FILTERS))
         filters = list(attributes.pop(_FILTERS)) if has_filters else []
         names = _take_names(attributes, len(shape))
-        grid, keys = _parse_grid(document, shape)
+        grid, keys = parse_grid(document, shape)
         layers = parse_transformers(document.get("storage_transformers", []), len(shape))
         codecs = self._parse_codecs(document, filters, stored, len(shape))
         grid, codecs, transformers = with_shards(grid, codecs, layers)
         fill = document["fill_value"]
         return ArrayMetadata(
-            zarr_format=self.VERSION,
+            zarr_format=self.version,
             grid=grid,
             data_type=with_fill(data_type, fill),
             keys=keys,
@@ -126,7 +133,7 @@ class DraftFormat:
             extensions=parse_extensions(document["extensions"]),
         )
 
-    def _check_members(self, document: Json) -> None:
+    def _check_members(self, document: Json, minor: int) -> None:
         known_members = (*_REQUIRED, "codecs", "storage_transformers")
         foreign_member = "codecs" if self.older else "compressor"
         if foreign_member in document:
@@ -136,9 +143,7 @@ class DraftFormat:
         if "dimension_separator" in document:
             # zarr-python writes it in addition to the separator in the grid.
             report_deviation("X-B6", "a member is unknown", key=ARRAY, found="dimension_separator")
-        check_members(
-            document, (*known_members, "compressor", "dimension_separator"), ARRAY, self.minor
-        )
+        check_members(document, (*known_members, "compressor", "dimension_separator"), ARRAY, minor)
         if "codecs" in document and "compressor" in document:
             raise MetadataError(
                 "a document can't have both codecs and a compressor",
@@ -181,7 +186,7 @@ class DraftFormat:
         document = {
             "shape": list(metadata.shape),
             "data_type": render_type(data_type, stored, older=self.older),
-            "chunk_grid": _render_grid(grid, metadata.keys),
+            "chunk_grid": render_grid(grid, metadata.keys),
             "chunk_memory_layout": layout,
         }
         if self.older:
@@ -217,6 +222,75 @@ class DraftFormat:
             uri = TITLE
         return {"extension": uri, "type": kind} | ({"configuration": settings} if settings else {})
 
+    # ---- new arrays
+
+    def codecs(
+        self, options: ArrayOptions, data_type: DataType, ndim: int, inner: Shape | None
+    ) -> Sequence[Codec]:
+        data_type = portable(data_type)
+        if options.codecs is None:
+            # The draft has gzip and Blosc, and Zstandard only as a part of Blosc.
+            compressors = options.compressors
+            items = [BloscCodec("zstd", 3)] if compressors is None else as_list(compressors)
+            items = [new_codec(item, data_type.dtype) for item in items]
+            options = replace(options, compressors=items)
+        return _in_shards(super().codecs(options, data_type, ndim, None), inner)
+
+    def keys(self, options: ArrayOptions) -> ChunkKeyEncoding:
+        separator = options.separator or "/"
+        if options.chunk_key_encoding is not None or separator not in ("/", "."):
+            raise MetadataError(
+                "the draft of Zarr v3 has one chunk key encoding",
+                key="chunk_key_encoding",
+                found=options.chunk_key_encoding or separator,
+                expected="the separator '/' or '.'",
+            )
+        return ChunkKeys("draft", separator)
+
+    def transformers(self, items: list[Any], ndim: int) -> Sequence[Any]:
+        return parse_transformers(items, ndim)
+
+    def extensions(self, items: list[Any]) -> tuple[Definition, ...]:
+        return parse_extensions(items)
+
+    def layout(
+        self, grid: ChunkGrid, codecs: tuple[Codec, ...], transformers: Sequence[Any]
+    ) -> Layout:
+        return with_shards(grid, codecs, transformers)
+
+    # ---- arrays that are converted from another format
+
+    def convert_data_type(self, data_type: DataType, stored: np.dtype[Any]) -> DataType:
+        # Each field of a struct may have its own byte order.
+        dtype = data_type.dtype
+        return data_type if dtype.names else of_dtype(dtype.newbyteorder("="))
+
+    def convert_keys(self, keys: ChunkKeyEncoding) -> ChunkKeyEncoding:
+        return ChunkKeys("draft")
+
+
+class OlderDraft(Draft):
+    """The older dialect of the draft, which real files use."""
+
+    version = PROTOCOL
+    title = "the older dialect of the draft of Zarr v3"
+    optional_fill = True
+    object_filter = True
+    older = True
+
+    def data_type(self, requested: DataType) -> DataType:
+        # Objects are of any type, as in v2: only their codec knows.
+        return of_dtype(requested.dtype) if requested.dtype.hasobject else portable(requested)
+
+    def codecs(
+        self, options: ArrayOptions, data_type: DataType, ndim: int, inner: Shape | None
+    ) -> Sequence[Codec]:
+        return _in_shards(find_format(2).codecs(options, data_type, ndim, None), inner)
+
+
+def _in_shards(codecs: Sequence[Codec], inner: Shape | None) -> Sequence[Codec]:
+    return codecs if inner is None else [ShardingCodec(inner, tuple(codecs), INDEX_CODECS)]
+
 
 def is_filters(value: Any) -> bool:
     """Whether an attribute holds filters of zarr-python: configurations of numcodecs."""
@@ -234,54 +308,3 @@ def _take_names(attributes: Json, ndim: int) -> tuple[str | None, ...] | None:
         return None
     is_names = all(isinstance(name, str | None) for name in names)
     return tuple(attributes.pop(DIMENSIONS)) if is_names else None
-
-
-def _parse_grid(document: Json, shape: Shape) -> tuple[ChunkGrid, ChunkKeys]:
-    """Return the chunk grid and the encoding of chunk keys (B-28, B-29)."""
-    member = instance_of(document["chunk_grid"], "chunk_grid", dict)
-    if is_uri(member.get("extension")):
-        members = {name: value for name, value in member.items() if name != "extension"}
-        return GRIDS.find(member["extension"]).from_configuration(members, shape), ChunkKeys(
-            "draft"
-        )
-    required(member, ("type", "chunk_shape"), "chunk_grid")
-    unknown = set(member) - {"type", "chunk_shape", "separator"}
-    if member["type"] != "regular" or unknown:
-        raise UnsupportedError(
-            "unknown chunk grid",
-            key="chunk_grid",
-            found=sorted(unknown) or member["type"],
-            expected='{"type": "regular", "chunk_shape": [...], "separator": "/"}',
-        )
-    if "separator" not in member:
-        report_deviation(
-            "X-B15", "the separator is missing", key="chunk_grid", expected="'/' or '.'"
-        )
-    separator = one_of(member.get("separator", "/"), "chunk_grid.separator", ("/", "."))
-    if document.get("dimension_separator", separator) not in (separator, None):
-        raise MetadataError(
-            "the separator differs from that of the grid",
-            key="dimension_separator",
-            found=document["dimension_separator"],
-            expected=repr(separator),
-        )
-    lengths = parse_lengths(member["chunk_shape"], "chunk_shape", 0)
-    return RegularGrid(shape, lengths), ChunkKeys("draft", separator)
-
-
-def _render_grid(grid: ChunkGrid, keys: Any) -> Json:
-    if not isinstance(keys, ChunkKeys) or keys.name != "draft":
-        raise UnsupportedError("the draft of Zarr v3 has one key encoding only", key="keys")
-    if type(grid) is RegularGrid:
-        shape = list(grid.chunk_shape)
-        return {"type": "regular", "chunk_shape": shape, "separator": keys.separator}
-    member = grid.to_json()
-    if not is_uri(member["name"]):
-        raise UnsupportedError(
-            "the draft of Zarr v3 has no such grid", key="chunk_grid", found=member["name"]
-        )
-    return {"extension": member["name"], **member.get("configuration", {})}
-
-
-#: The two dialects, in the version that new hierarchies get.
-FORMATS = (DraftFormat(DRAFT), DraftFormat(PROTOCOL))

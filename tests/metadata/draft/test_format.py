@@ -82,7 +82,7 @@ def plan(zarr_format, **options):
 def again(metadata):
     """Return the metadata, written and read."""
     store = DraftStore(MemoryStore(), "", metadata.zarr_format)
-    return detect.parse(detect.render(metadata), store)
+    return detect.parse(metadata.render(), store)
 
 
 @for_each("options", OPTIONS.values())
@@ -112,13 +112,13 @@ def test_big_endian_is_stored_as_asked_only_in_the_older_dialect():
     for zarr_format, name in (("v3-draft", "float64"), ("v3-draft-protocol", ">f8")):
         metadata = plan(zarr_format, dtype=">f8")
         assert metadata.dtype == np.dtype("=f8")
-        document = json.loads(detect.render(metadata)["array.json"])
+        document = json.loads(metadata.render()["array.json"])
         assert document["data_type"] == name
 
 
 def test_the_default_compressor_is_one_that_readers_have():
     for zarr_format, member in (("v3-draft", "codecs"), ("v3-draft-protocol", "compressor")):
-        document = json.loads(detect.render(plan(zarr_format))["array.json"])
+        document = json.loads(plan(zarr_format).render()["array.json"])
         text = json.dumps(document[member])
         assert "zstd" in text
         assert ("blosc" in text) == (zarr_format == "v3-draft")
@@ -157,7 +157,7 @@ def test_sharding_may_be_given_as_the_document_has_it(zarr_format):
     metadata = plan(zarr_format, storage_transformers=layers)
     assert metadata.transformers == ()
     assert (metadata.chunk_shape, metadata.read_grid.chunk_shape) == ((8, 6), (4, 6))
-    document = json.loads(detect.render(metadata)["array.json"])
+    document = json.loads(metadata.render()["array.json"])
     assert document["storage_transformers"] == layers
 
 
@@ -267,7 +267,7 @@ def test_a_registered_codec_is_known_by_its_uri(own_registries, zarr_format):
 
 def test_groups_of_zep_9_have_extensions_and_those_of_the_draft_none(zarr_format):
     with pytest.raises(UnsupportedError, match="extensions"):
-        detect.render(GroupMetadata(zarr_format, {}, (Definition(NOBODY),)))
+        GroupMetadata(zarr_format, {}, (Definition(NOBODY),)).render()
 
 
 # ---- hierarchies
@@ -390,14 +390,14 @@ def test_nodes_of_other_formats_are_asked_for_once(document, path):
     prefix = f"{path}/" if path else ""
     store = Recording({prefix + key: value for key, value in document.items()})
     zarrdask.open_array(store, path)
-    assert store.asked == [[prefix + name for name in detect.NAMES]]
+    assert store.asked == [[prefix + name for name in detect.all_names()]]
 
 
 def test_a_node_of_the_draft_is_asked_for_twice():
     store = Recording(stored())
     zarrdask.open_array(store, "a")
     plain, above, within = store.asked
-    assert plain == [f"a/{name}" for name in detect.NAMES]
+    assert plain == [f"a/{name}" for name in detect.all_names()]
     assert above == ["zarr.json"]
     assert within == ["meta/a.array.json", "meta/a.group.json"]
     store.asked.clear()
