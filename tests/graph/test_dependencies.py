@@ -1,7 +1,6 @@
 """What a Dask array is computed from is found in its graph."""
 
 import pickle
-from types import SimpleNamespace
 
 import dask
 import dask.array as da
@@ -10,7 +9,7 @@ import pytest
 
 import zarrdask
 from zarrdask.graph import dependencies
-from zarrdask.graph.dependencies import ReadRegion, needed_reads, reads
+from zarrdask.graph.dependencies import needed_reads, reads
 
 SHAPE = (40, 30)
 WHOLE = ((0, 40, 1), (0, 30, 1))
@@ -189,21 +188,6 @@ def test_several_arrays(place):
     x, y = from_zarr(place), zarrdask.from_zarr(place, "b")
     both = {(f"{place}/a/", WHOLE), (f"{place}/b/", WHOLE)}
     assert found(x, y) == found(x + y) == both
-
-
-def test_places_and_parts():
-    read = ReadRegion(SimpleNamespace(place="/data/g/a/"), (slice(2, 8, 3), slice(0, 4, 1)))
-    assert read.is_below("/data/g/a/")
-    assert read.is_below("/data/g/")
-    assert not read.is_below("/data/g/a/b/")
-    assert not read.is_below("/data/b/")
-    rows = slice(0, 4, 1)
-    assert read.overlaps("/data/g/a/", (slice(7, 9, 1), rows))
-    assert not read.overlaps("/data/g/a/", (slice(8, 9, 1), rows))
-    assert not read.overlaps("/data/g/a/", (slice(0, 2, 1), rows))
-    assert not read.overlaps("/data/g/a/", (slice(2, 2, 1), rows))
-    assert not read.overlaps("/data/g/b/", (slice(0, 9, 1), rows))
-    assert ReadRegion(SimpleNamespace(place="/a/"), ()).overlaps("/a/", ())
 
 
 def test_an_array_that_was_replaced_by_one_with_fewer_axes_counts_as_read(place):

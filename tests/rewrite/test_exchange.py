@@ -9,18 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.rewrite.test_passes import cutting, empty, shapes_and_cuts, stage, stored
+from zarrdask.chunks.region import ArrayRegion
 from zarrdask.errors import CodecError, StoreError
 from zarrdask.plan.regions import Cutting
 from zarrdask.plan.strategies import Exchanged, Scheme
 from zarrdask.rewrite.exchange import Exchange, ExchangeMember
-from zarrdask.rewrite.passes import StoredRegion
+from zarrdask.rewrite.passes import ArrayTiles
 
 VALUES = np.arange(1, 12 * 10 + 1, dtype="i4").reshape(12, 10)
 
 
 def exchange(source, target, boxes, reads, units, processes=2, threads=1, slab=40):
     """Return the exchange of whole arrays."""
-    to, dtype = StoredRegion(target.stored, (0,) * target.ndim), target.dtype
+    to, dtype = ArrayTiles(ArrayRegion(target.stored)), target.dtype
     stages = [stage(regions, threads, slab) for regions in (reads, units)]
     stages = [replace(s, costs=s.costs._replace(processes=processes)) for s in stages]
     scheme = Scheme("in the cluster", tuple(stages), 0, Exchanged(boxes, 0, 0))
@@ -138,7 +139,7 @@ def test_what_a_worker_keeps_is_what_it_read():
 
 def test_an_error_of_a_codec_names_the_chunk():
     source = stored(compressors="gzip")
-    source.chunks.store.set("c/1/0", b"rubbish")
+    source.region.stored.store.set("c/1/0", b"rubbish")
     target = empty(chunks=(12, 2))
     do = exchange(source, target, cutting((12, 12), (10, 10)), *ROWS)
     with pytest.raises(CodecError) as caught:

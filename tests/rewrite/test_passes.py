@@ -15,12 +15,13 @@ import zarrdask
 from tests.axes import axis_of
 from tests.covering import for_each
 from tests.storage.faults import Faults, FaultyStore
+from zarrdask.chunks.region import ArrayRegion
 from zarrdask.errors import CodecError, StoreError
 from zarrdask.indexing.regions import moved, slabs, tiles, within
 from zarrdask.indexing.selection import region_shape
 from zarrdask.plan.regions import Cutting
 from zarrdask.plan.strategies import Costs, Stage
-from zarrdask.rewrite.passes import PackedRegions, Pass, StoredRegion
+from zarrdask.rewrite.passes import ArrayTiles, PackedRegions, Pass
 from zarrdask.runtime.workspace import release
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import MemoryStore
@@ -44,12 +45,18 @@ def work(regions, source, target, dtype, *options):
     return Pass(stage(regions, *options), source, target, dtype)
 
 
+def tiles_from(array, start, **options):
+    """Return the tiles of an array from an element on."""
+    ends = zip(start, array.shape, strict=True)
+    return ArrayTiles(ArrayRegion(array.stored, tuple(slice(a, b, 1) for a, b in ends)), **options)
+
+
 def stored(values=VALUES, store=None, start=(0, 0), **options):
     store = MemoryStore() if store is None else store
     options = {"chunks": (3, 4), "compressors": ()} | options
     array = zarrdask.create_array(store, shape=values.shape, dtype=values.dtype, **options)
     array[...] = values
-    return StoredRegion(array.stored, start, beyond="fill")
+    return tiles_from(array, start, beyond="fill")
 
 
 def empty(shape=VALUES.shape, dtype="i4", **options):
@@ -135,7 +142,7 @@ def test_a_region_as_seen_from_elsewhere():
 def test_a_pass_from_chunks_to_chunks(threads, slab):
     target = empty()
     regions = cutting((8, 12), (6, 10))
-    do = work(regions, stored(), StoredRegion(target.stored, (0, 0)), VALUES.dtype, threads, slab)
+    do = work(regions, stored(), tiles_from(target, (0, 0)), VALUES.dtype, threads, slab)
     assert done(do) == [4, 4, 2, 2]
     np.testing.assert_array_equal(target[...], VALUES)
 
@@ -143,9 +150,7 @@ def test_a_pass_from_chunks_to_chunks(threads, slab):
 def test_a_part_goes_to_another_place():
     target = empty((20, 20))
     source = stored(start=(2, 1))
-    do = work(
-        cutting((4, 8), (3, 6)), source, StoredRegion(target.stored, (4, 9)), VALUES.dtype, 1, 99
-    )
+    do = work(cutting((4, 8), (3, 6)), source, tiles_from(target, (4, 9)), VALUES.dtype, 1, 99)
     done(do)
     expected = np.zeros((20, 20), "i4")
     expected[4:12, 9:15] = VALUES[2:10, 1:7]
@@ -158,7 +163,7 @@ def test_values_become_those_of_the_target():
         work(
             cutting((12, 12), (10, 10)),
             stored(),
-            StoredRegion(target.stored, (0, 0)),
+            tiles_from(target, (0, 0)),
             VALUES.dtype,
             1,
             9,
@@ -171,7 +176,7 @@ def test_values_become_those_of_the_target():
 def test_units_of_the_fill_value_are_stored_if_one_asks(stores):
     target = empty()
     source = stored(np.zeros_like(VALUES))
-    to = StoredRegion(target.stored, (0, 0), empty=stores)
+    to = tiles_from(target, (0, 0), empty=stores)
     count = sum(done(work(cutting((12, 12), (10, 10)), source, to, VALUES.dtype, 1, 9)))
     assert count == target.nchunks_stored() == (12 if stores else 0)
 
@@ -179,7 +184,7 @@ def test_units_of_the_fill_value_are_stored_if_one_asks(stores):
 def test_an_array_without_axes():
     target = empty((), chunks=())
     source = stored(np.array(7, "i4"), start=(), chunks=())
-    done(work(cutting(), source, StoredRegion(target.stored, ()), np.dtype("i4"), 1, 9))
+    done(work(cutting(), source, tiles_from(target, ()), np.dtype("i4"), 1, 9))
     assert target[...] == 7
 
 
@@ -212,7 +217,7 @@ def test_what_one_pass_packs_the_next_one_reads(drawn, slab, threads):
     source = stored(values, start=zeros, chunks=2)
     target = empty(shape, "i2", chunks=tuple(map(_lengths, readers.edges)))
     assert set(done(work(owners, source, between, values.dtype, threads, slab))) == {1}
-    to = StoredRegion(target.stored, zeros)
+    to = tiles_from(target, zeros)
     done(work(readers, between, to, values.dtype, threads, slab))
     np.testing.assert_array_equal(target[...], values)
     sizes = [len(between.store.get(key)) for key in between.store.list_prefix("temp/")]
@@ -247,7 +252,7 @@ def test_an_object_that_is_gone_or_cut_off_is_named(harm, threads):
     key = "temp/1.0"
     data = harm(between.store.get(key))
     between.store.erase(key) if data is None else between.store.set(key, data)
-    target = StoredRegion(empty().stored, (0, 0))
+    target = tiles_from(empty(), (0, 0))
     with pytest.raises(StoreError, match="restart=True") as caught:
         done(work(readers, between, target, VALUES.dtype, threads, 100))
     assert caught.value.key == key
@@ -266,7 +271,7 @@ def test_far_away_one_part_is_asked_for_at_a_time():
     )
     done(work(between.owners, stored(), between, VALUES.dtype, 1, 1000))
     target = empty()
-    done(work(between.readers, between, StoredRegion(target.stored, (0, 0)), VALUES.dtype, 1, 40))
+    done(work(between.readers, between, tiles_from(target, (0, 0)), VALUES.dtype, 1, 40))
     assert len(asked) == 12
     assert all(len(ranges) == 1 and ranges[0][1] <= 40 for ranges in asked)
     np.testing.assert_array_equal(target[...], VALUES)
@@ -292,9 +297,7 @@ def test_encoded_bytes_are_moved(before, after, way, threads):
     regions = (
         cutting((6, 12), (8, 10)) if after.get("shards") != (12, 4) else cutting((12, 12), (4, 10))
     )
-    do = work(
-        regions, source, StoredRegion(target.stored, (0, 0)), VALUES.dtype, threads, 9, 1, way
-    )
+    do = work(regions, source, tiles_from(target, (0, 0)), VALUES.dtype, threads, 9, 1, way)
     count = sum(done(do))
     assert count == len([*target.store.list_prefix("c/")])
     np.testing.assert_array_equal(target[...], VALUES)
@@ -332,11 +335,11 @@ def test_no_more_run_at_a_time_than_may():
 
 def test_an_error_in_a_thread_comes_back():
     source = stored(compressors="gzip")
-    source.chunks.store.set("c/1/1", b"rubbish")
+    source.region.stored.store.set("c/1/1", b"rubbish")
     do = work(
         cutting((12, 12), (10, 10)),
         source,
-        StoredRegion(empty().stored, (0, 0)),
+        tiles_from(empty(), (0, 0)),
         VALUES.dtype,
         3,
         9,
@@ -348,7 +351,7 @@ def test_an_error_in_a_thread_comes_back():
 def test_they_pickle(tmp_path):
     source = stored(store=LocalStore(str(tmp_path)))
     regions = cutting((12, 12), (10, 10))
-    between = packed(regions, regions, source.chunks.store)
+    between = packed(regions, regions, source.region.stored.store)
     do = pickle.loads(pickle.dumps(work(regions, source, between, VALUES.dtype, 1, 100)))
     assert done(do) == [1]
     np.testing.assert_array_equal(
@@ -359,7 +362,7 @@ def test_they_pickle(tmp_path):
 def test_memory_is_given_back():
     owners = cutting((1024, 1024), (1024, 1024))
     array = zarrdask.create_array({}, shape=(1024, 1024), dtype="f8", chunks=(64, 1024))
-    source = StoredRegion(array.stored, (0, 0))
+    source = tiles_from(array, (0, 0))
     do = work(owners, source, packed(owners, owners), array.dtype, 1, 100)
     release()
     tracemalloc.start()

@@ -7,12 +7,13 @@ from typing import Any, cast
 
 from dask._task_spec import DataNode, GraphNode, Task, TaskRef, _execute_subgraph
 
+from zarrdask.chunks.region import ArrayRegion
 from zarrdask.execution.fused import steps
-from zarrdask.execution.handle import Source, source_of
+from zarrdask.graph.sources import source_of
 from zarrdask.indexing.selection import Region
 
 #: A source, and the region of it that is read.
-Read = tuple[Source, Region]
+Read = tuple[ArrayRegion, Region]
 
 
 def slicings(

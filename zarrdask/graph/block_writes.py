@@ -9,7 +9,7 @@ import dask.array as da
 import numpy as np
 from dask.layers import ArraySliceDep
 
-from zarrdask.execution.handle import Target
+from zarrdask.execution.writer import BlockWriter
 from zarrdask.graph.chains import Block
 from zarrdask.graph.limits import FuseLimits
 from zarrdask.plan.align import Chunks
@@ -26,21 +26,21 @@ SLOW_SECONDS = 400e-6
 class Place(NamedTuple):
     """The place where the blocks of a Dask array are stored."""
 
-    #: The region that the array is written to.
-    target: Target
+    #: Writes the blocks to a region of a stored array.
+    writer: BlockWriter
     #: The slices of each block in the array.
     slices: ArraySliceDep
 
     def nbytes(self, block: Block) -> int:
         """Return the size of a block in bytes."""
-        itemsize: int = self.target.stored.metadata.dtype.itemsize
+        itemsize: int = self.writer.region.dtype.itemsize
         return itemsize * prod(int(part.stop - part.start) for part in self.slices[block])
 
     def note(self, block: Block) -> str:
         """Return the note of an error that was raised while a block was computed or written."""
-        first, *others = self.target.keys(self.slices[block]) or ["nothing"]
+        first, *others = self.writer.region.keys(self.slices[block]) or ["nothing"]
         more = f" and {len(others)} others" if others else ""
-        store = self.target.stored.store
+        store = self.writer.region.stored.store
         return f"raised for block {block}, stored as {first}{more} in {store.url}"
 
 
@@ -72,13 +72,13 @@ def write_in_one_task(
         return done
 
     requests = Requests(MAX_WRITTEN_BYTES_IN_FLIGHT)
-    targets = [place.target for place in places]
+    writers = [place.writer for place in places]
     with ExitStack() as stack:
-        for target in targets:
-            stack.enter_context(target.joining(requests))
+        for writer in writers:
+            stack.enter_context(writer.joining(requests))
         stack.enter_context(requests)
-        if all(not target.stored.units.capabilities.has_latency for target in targets):
-            in_turns(run, items, count=count, nbytes=nbytes, slow=slow, pace=targets[0].pace)
+        if not any(writer.region.is_far for writer in writers):
+            in_turns(run, items, count=count, nbytes=nbytes, slow=slow, pace=writers[0].pace)
         else:
             run(items)
     return np.array(counts, np.intp)
@@ -91,8 +91,8 @@ class BlockWrites(NamedTuple):
     receipts: da.Array
     #: The lengths of the blocks along each axis.
     blocks: Chunks
-    #: The target that the tasks hold.
-    target: Target
+    #: What the tasks hold to write them.
+    writer: BlockWriter
     #: A number for each block, the same for equal blocks of a new array; -1 for others.
     repeats: np.ndarray | None = None
 
@@ -104,14 +104,14 @@ class BlockWrites(NamedTuple):
     @property
     def place(self) -> Place:
         """The place where the blocks are stored."""
-        return Place(self.target, ArraySliceDep(self.blocks))
+        return Place(self.writer, ArraySliceDep(self.blocks))
 
     def bundle_length(self, limits: FuseLimits, *, reads_far: bool = False) -> int:
         """Return the number of blocks in a bundle; bundles are of use from two blocks on.
 
         `reads_far` is whether blocks are read from a store with latency.
         """
-        chunks = self.target.stored
-        block_bytes = prod(map(max, self.blocks)) * chunks.metadata.dtype.itemsize
-        is_far = reads_far or chunks.units.capabilities.has_latency
+        region = self.writer.region
+        block_bytes = prod(map(max, self.blocks)) * region.dtype.itemsize
+        is_far = reads_far or region.is_far
         return limits.length(self.block_count, block_bytes, is_far=is_far)

@@ -16,8 +16,8 @@ from dask._task_spec import DataNode, Task, TaskRef
 from dask.blockwise import optimize_blockwise
 from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 
+from zarrdask.chunks.region import reading_ahead
 from zarrdask.execution.expressions import EXPRESSIONS
-from zarrdask.execution.handle import reading_ahead
 from zarrdask.graph.block_writes import BlockWrites, Place, write_in_one_task
 from zarrdask.graph.chains import Block, Chain, far_blocks, find_chain
 from zarrdask.graph.groups import group_bundles

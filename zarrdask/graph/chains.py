@@ -18,11 +18,12 @@ from dask.blockwise import Blockwise, BlockwiseDep, blockwise_token
 from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 from dask.layers import ArrayBlockwiseDep
 
+from zarrdask.chunks.region import ArrayRegion
 from zarrdask.execution.fused import prepared, resolve
-from zarrdask.execution.handle import Source, source_of
 from zarrdask.graph.ahead import Read, sliced, slicings
 from zarrdask.graph.culling import references_of
 from zarrdask.graph.missing import ReadSlices
+from zarrdask.graph.sources import source_of
 
 #: The number of a block along each axis.
 Block = tuple[int, ...]
@@ -85,11 +86,11 @@ class Chain:
         return [part.source for part in self.parts if isinstance(part.source, Chain)]
 
     @property
-    def sources(self) -> list[Source]:
+    def sources(self) -> list[ArrayRegion]:
         """The regions of stored arrays that blocks are read from."""
         return self._sources(self.constants)
 
-    def _sources(self, constants: Mapping[str, Any]) -> list[Source]:
+    def _sources(self, constants: Mapping[str, Any]) -> list[ArrayRegion]:
         parts = (part.source for part in self.parts)
         stored = [each.source for each in parts if isinstance(each, ReadSlices)]
         held = map(source_of, constants.values())

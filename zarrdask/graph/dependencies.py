@@ -10,18 +10,18 @@ from collections import ChainMap, deque
 from collections.abc import Iterable, Iterator, MutableMapping, Sequence
 from functools import cached_property
 from operator import getitem
-from typing import Any, NamedTuple
+from typing import Any
 
 import dask.array as da
 from dask._task_spec import Alias, DataNode, Task, TaskRef, _execute_subgraph
 from dask.array.core import getter, getter_inline, getter_nofancy
 
-from zarrdask.chunks.stored import StoredChunks
+from zarrdask.chunks.region import ArrayRegion
 from zarrdask.execution.expressions import EXPRESSIONS
-from zarrdask.execution.handle import Target, source_of
+from zarrdask.execution.writer import BlockWriter
 from zarrdask.graph.optimization import unfused_tasks
-from zarrdask.indexing.regions import overlap
-from zarrdask.indexing.selection import Region, basic, is_basic, whole_region
+from zarrdask.graph.sources import source_of
+from zarrdask.indexing.selection import basic, is_basic
 from zarrdask.nodes.array import Array
 
 #: The functions of tasks that index an array.
@@ -30,27 +30,7 @@ _GETTERS = (getitem, getter, getter_inline, getter_nofancy)
 _Scope = MutableMapping[Any, Any]
 
 
-class ReadRegion(NamedTuple):
-    """A region of a stored array that tasks may read."""
-
-    chunks: StoredChunks
-    region: Region
-
-    @property
-    def place(self) -> str:
-        """The place of the chunks, as returned by `zarrdask.runtime.locks.location_of`."""
-        return self.chunks.place
-
-    def is_below(self, place: str) -> bool:
-        """Whether the array is at a place, or in the group at that place."""
-        return self.place.startswith(place)
-
-    def overlaps(self, place: str, region: Region) -> bool:
-        """Whether it may have elements in common with a region of the array at a place."""
-        return self.place == place and overlap(self.region, region)
-
-
-def reads(arrays: Iterable[da.Array]) -> Iterator[ReadRegion]:
+def reads(arrays: Iterable[da.Array]) -> Iterator[ArrayRegion]:
     """Yield the regions that the tasks of Dask arrays read.
 
     The result may be too large, as symbolic layers are searched without generating their tasks.
@@ -58,7 +38,7 @@ def reads(arrays: Iterable[da.Array]) -> Iterator[ReadRegion]:
     return reads_of([root for x in arrays for root in _roots(x)])
 
 
-def needed_reads(arrays: Iterable[da.Array]) -> Iterator[ReadRegion]:
+def needed_reads(arrays: Iterable[da.Array]) -> Iterator[ArrayRegion]:
     """Yield the regions that Dask arrays read after their optimisation.
 
     It drops blocks that no result depends on, and moves slices into the reads. This generates all
@@ -74,22 +54,22 @@ class Inputs:
         self._arrays = arrays
 
     @cached_property
-    def _reads(self) -> list[ReadRegion]:
+    def _reads(self) -> list[ArrayRegion]:
         return list(reads(self._arrays))
 
     @cached_property
-    def _needed(self) -> list[ReadRegion]:
+    def _needed(self) -> list[ArrayRegion]:
         return list(needed_reads(self._arrays))
 
     def are_below(self, place: str) -> bool:
         """Whether an array is read that is at a place, or in the group at that place."""
         return any(read.is_below(place) for read in self._reads)
 
-    def overlap(self, place: str, region: Region) -> bool:
-        """Whether elements in a region of the array at a place are read."""
+    def overlap(self, written: ArrayRegion) -> bool:
+        """Whether elements of a region are read."""
         # Both may report more than what is read; the first is faster.
-        return any(read.overlaps(place, region) for read in self._reads) and any(
-            read.overlaps(place, region) for read in self._needed
+        return any(read.overlaps(written) for read in self._reads) and any(
+            read.overlaps(written) for read in self._needed
         )
 
 
@@ -101,7 +81,7 @@ def _roots(x: da.Array) -> Iterable[Any]:
     return [x.dask] if layers is None else [vars(layer) for layer in layers.values()]
 
 
-def reads_of(roots: Iterable[Any], graph: _Scope | None = None) -> Iterator[ReadRegion]:
+def reads_of(roots: Iterable[Any], graph: _Scope | None = None) -> Iterator[ArrayRegion]:
     """Yield the regions that objects read; `graph` has the values that references stand for."""
     graph = {} if graph is None else graph
     pending = deque((root, graph) for root in roots)
@@ -110,9 +90,7 @@ def reads_of(roots: Iterable[Any], graph: _Scope | None = None) -> Iterator[Read
     seen: dict[tuple[int, int], Any] = {}
     while pending:
         item, scope = pending.popleft()
-        if isinstance(item, ReadRegion):
-            yield item
-        elif (read := _read_of(item, ())) is not None:
+        if (read := _read_of(item, ())) is not None:
             yield read
         elif (id(item), id(scope)) not in seen:
             seen[id(item), id(scope)] = item, scope
@@ -122,17 +100,12 @@ def reads_of(roots: Iterable[Any], graph: _Scope | None = None) -> Iterator[Read
                 pending.extend((part, scope) for part in _parts(item))
 
 
-def _read_of(item: Any, index: Any) -> ReadRegion | None:
+def _read_of(item: Any, index: Any) -> ArrayRegion | None:
     """Return what is read if an item is an array of which a region is taken."""
-    source = item if isinstance(item, Array) else source_of(item)
-    if source is not None:
-        region = basic(index, source.shape).slices
-        if isinstance(source, Array):
-            return ReadRegion(source.stored, region)
-        return ReadRegion(source.stored, source.place(region))
-    if isinstance(item, Target):
-        return ReadRegion(item.stored, whole_region(item.stored.metadata.shape))
-    return None
+    if isinstance(item, BlockWriter):
+        return item.region  # what follows in the graph depends on what is written there
+    source = ArrayRegion(item.stored) if isinstance(item, Array) else source_of(item)
+    return None if source is None else source.select(basic(index, source.shape))
 
 
 def _arguments(task: Task, scope: _Scope) -> Iterator[tuple[Any, _Scope]]:

@@ -15,8 +15,8 @@ from dask._task_spec import DataNode, GraphNode, Task, TaskRef
 from dask.core import flatten
 from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 
+from zarrdask.chunks.region import reading_ahead
 from zarrdask.execution.fused import Tasks, steps
-from zarrdask.execution.handle import reading_ahead
 from zarrdask.graph.ahead import far_reads
 from zarrdask.graph.block_writes import SLOW_SECONDS, BlockWrites, Place, write_in_one_task
 from zarrdask.graph.components import components

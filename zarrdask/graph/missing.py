@@ -19,9 +19,9 @@ from dask.core import keys_in_tasks, toposort
 from dask.highlevelgraph import HighLevelGraph
 from dask.layers import ArrayBlockwiseDep
 
+from zarrdask.chunks.region import ArrayRegion
 from zarrdask.codecs.decode import put_fill
 from zarrdask.execution.expressions import EXPRESSIONS
-from zarrdask.execution.handle import Source
 from zarrdask.graph.culling import culled
 from zarrdask.grids.axis import Axis, edges_of
 from zarrdask.grids.base import Index, Shape
@@ -52,7 +52,7 @@ class Fill:
 class ReadArguments(ArrayBlockwiseDep):  # type: ignore[misc]
     """The arguments of the tasks that read blocks, which are equal for all missing blocks."""
 
-    def __init__(self, source: Source, chunks: Chunks, is_stored: np.ndarray) -> None:
+    def __init__(self, source: ArrayRegion, chunks: Chunks, is_stored: np.ndarray) -> None:
         super().__init__(chunks)
         self.source = source
         self.is_stored = is_stored
@@ -115,7 +115,7 @@ def blocks_with_data(
     return counts > 0
 
 
-def read_layer(name: str, source: Source, chunks: Chunks, is_stored: np.ndarray) -> Blockwise:
+def read_layer(name: str, source: ArrayRegion, chunks: Chunks, is_stored: np.ndarray) -> Blockwise:
     """Return the symbolic layer that reads a region, of whose units some are stored."""
     # An axis that the source does not have has one block.
     every: list[Shape] = [(1,)] * len(source.region)

@@ -23,9 +23,9 @@ from dask.highlevelgraph import HighLevelGraph
 
 from zarrdask import config
 from zarrdask.execution.expressions import EXPRESSIONS
-from zarrdask.execution.handle import source_of
 from zarrdask.graph.limits import UNFUSED, FuseLimits
 from zarrdask.graph.missing import missing_parts, shared_tasks
+from zarrdask.graph.sources import source_of
 from zarrdask.graph.trees import find_chains, joined, with_branches
 
 

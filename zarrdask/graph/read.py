@@ -11,16 +11,17 @@ from dask.base import tokenize
 from dask.highlevelgraph import HighLevelGraph
 
 from zarrdask import config
+from zarrdask.chunks.region import ArrayRegion
 from zarrdask.dtypes.base import DataType
 from zarrdask.errors import MetadataError, SelectionError
 from zarrdask.execution.client import check_visible
 from zarrdask.execution.expressions import EXPRESSIONS
-from zarrdask.execution.handle import Source, compose_axis
 from zarrdask.graph.missing import read_layer
 from zarrdask.graph.optimization import register
 from zarrdask.grids.axis import Axis, edges_of
 from zarrdask.grids.base import Shape
 from zarrdask.grids.regular import RegularGrid
+from zarrdask.indexing.regions import compose_axis
 from zarrdask.indexing.selection import (
     Region,
     axis_number,
@@ -176,15 +177,14 @@ def from_zarr(
     return x if selection.turn is None else x[selection.turn]
 
 
-def region_source(array: Array, region: Region, axes: tuple[int, ...] | None = None) -> Source:
-    """Return a region of a stored array as what tasks read; `axes` as in `Source`."""
+def region_source(array: Array, region: Region, axes: tuple[int, ...] | None = None) -> ArrayRegion:
+    """Return a region of a stored array as what tasks read; `axes` as in `ArrayRegion`."""
     check_visible(array.store)
     register()
     node, stored = array.node_path, array.stored
     stamp = node.version_stamp(array.metadata.format.documents)
-    return Source(
-        stored, region, tokenize(node.store.token, node.path, stamp, stored.documents), axes
-    )
+    token = tokenize(node.store.token, node.path, stamp, stored.documents)
+    return ArrayRegion(stored, region, axes, token)
 
 
 def region_blocks(array: Array, region: Region, chunks: Any) -> Chunks:
@@ -260,7 +260,7 @@ def _cut(region: Region, axes: Sequence[Axis]) -> Chunks:
 
 
 def _lazy(
-    source: Source, chunks: Chunks, name: str, is_stored: np.ndarray | None = None
+    source: ArrayRegion, chunks: Chunks, name: str, is_stored: np.ndarray | None = None
 ) -> da.Array:
     """Return the Dask array of a source: one symbolic layer, for any number of blocks.
 
@@ -303,7 +303,7 @@ class StoredArray(da.Array):  # type: ignore[misc]
 
     Attributes
     ----------
-    source : Source
+    source : ArrayRegion
         The region of a stored array that this array reads.
     read_name : str
         The name of the layer that reads. Assignment changes an array, and its name, in place.
@@ -311,13 +311,13 @@ class StoredArray(da.Array):  # type: ignore[misc]
         Which units of the stored array are stored, if blocks without any are constants.
     """
 
-    source: Source
+    source: ArrayRegion
     read_name: str
     is_stored: np.ndarray | None
 
     @classmethod
     def wrap(
-        cls, x: da.Array, source: Source, is_stored: np.ndarray | None = None
+        cls, x: da.Array, source: ArrayRegion, is_stored: np.ndarray | None = None
     ) -> "StoredArray":
         """Return a Dask array with a reference to its source."""
         array = cls(x.dask, x.name, x.chunks, dtype=x.dtype, meta=x._meta)
@@ -337,7 +337,7 @@ class StoredArray(da.Array):  # type: ignore[misc]
         if not self._has_own_read(selection.slices, edges):
             return super().__getitem__(index)
         lengths = tuple(map(_sliced, edges, selection.slices))
-        source = self.source.view(selection)
+        source = self.source.select(selection)
         chunks = tuple(lengths[axis] for axis in selection.kept)
         name = f"from-zarr-{tokenize(source, self.name)}"
         x = _lazy(source, chunks, name, self.is_stored)

@@ -7,12 +7,12 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import dask.array as da
 
 from zarrdask.chunks.inventory import erase_leftovers
+from zarrdask.chunks.region import ArrayRegion
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.chunks.write import Beyond
 from zarrdask.compliance import strictness
 from zarrdask.errors import MetadataError, NodeExistsError, SelectionError
 from zarrdask.execution.client import check_visible
-from zarrdask.graph.conflicts import WrittenRegion
 from zarrdask.graph.dependencies import Inputs
 from zarrdask.graph.placement import chunk_options, find_place
 from zarrdask.graph.read import data_type_of
@@ -73,10 +73,9 @@ class WriteTarget(ABC):
     has_commit: ClassVar[bool] = True
 
     @property
-    def written(self) -> WrittenRegion:
+    def written(self) -> ArrayRegion:
         """The written region, at its final place."""
-        array = self.array
-        return WrittenRegion(array.stored.place, array.node_path.location, self.region)
+        return ArrayRegion(self.array.stored, self.region)
 
     @property
     def is_blank(self) -> bool:
@@ -286,8 +285,7 @@ def _can_stage(array: Array) -> bool:
 
 
 def _existing_region(array: Array, region: Region, inputs: Inputs) -> WriteTarget:
-    place = array.stored.place
-    if inputs.overlap(place, region):
+    if inputs.overlap(ArrayRegion(array.stored, region)):
         current = open_array(*array.node_path, mode="r+", consolidated=False)
         if region == whole_region(current.shape) and _can_stage(current):
             return ReplacedArray.of(current)

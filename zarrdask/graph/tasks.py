@@ -13,10 +13,10 @@ from dask.highlevelgraph import HighLevelGraph
 from dask.layers import ArraySliceDep
 
 from zarrdask import config
-from zarrdask.chunks.stored import StoredChunks
+from zarrdask.chunks.region import ArrayRegion
 from zarrdask.chunks.write import Beyond
 from zarrdask.execution.expressions import EXPRESSIONS
-from zarrdask.execution.handle import Target
+from zarrdask.execution.writer import BlockWriter
 from zarrdask.graph.block_writes import BlockWrites
 from zarrdask.graph.missing import equal_blocks
 from zarrdask.graph.optimization import optimized
@@ -27,8 +27,7 @@ from zarrdask.plan.write import plan_writes
 
 def write_blocks(
     x: da.Array,
-    stored: StoredChunks,
-    place: Region,
+    to: ArrayRegion,
     beyond: Beyond = "keep",
     *,
     empty: bool | None = None,
@@ -43,8 +42,8 @@ def write_blocks(
     plan = plan_writes(
         x.chunks,
         x.dtype,
-        stored.metadata,
-        place,
+        to.metadata,
+        to.region,
         block_size=config.get("block-size"),
         keeps=beyond == "keep",
     )
@@ -52,37 +51,40 @@ def write_blocks(
     if blocks != x.chunks:
         # If rechunking takes several steps, no intermediate block exceeds the written ones.
         x = x.rechunk(blocks, block_size_limit=plan.block_bytes)
-    start = tuple(pick.start for pick in place)
     # A unique name, not one by content: a write that is requested again has to be done again.
     name = f"write-zarr-{uuid4().hex}"
     empty = config.get("write-empty-chunks") if empty is None else empty
-    target = Target(stored, start, empty=empty, name=name, beyond=beyond)
+    writer = BlockWriter(to, empty=empty, name=name, beyond=beyond)
     receipts = _map_blocks(
         write_block,
         x,
-        target,
+        writer,
         blocks,
         dtype=np.intp,
         chunks=tuple((1,) * len(axis) for axis in blocks),
         meta=np.empty((0,) * x.ndim, np.intp),
         name=name,
     )
-    return BlockWrites(receipts, blocks, target, equal_blocks(x) if is_blank else None)
+    return BlockWrites(receipts, blocks, writer, equal_blocks(x) if is_blank else None)
 
 
 def _map_blocks(
-    task: Callable[..., np.ndarray], x: da.Array, target: Target, blocks: Chunks, **options: Any
+    task: Callable[..., np.ndarray],
+    x: da.Array,
+    place: BlockWriter | ArrayRegion,
+    blocks: Chunks,
+    **options: Any,
 ) -> da.Array:
-    """Map a task over blocks; its arguments are the block, the target and the block's region."""
+    """Map a task over blocks; its arguments are the block, where it is stored, and its slices."""
     if not EXPRESSIONS:
-        return x.map_blocks(task, target, ArraySliceDep(blocks), **options)
+        return x.map_blocks(task, place, ArraySliceDep(blocks), **options)
     # Array expressions can pass block numbers to tasks, but no slices yet.
-    return x.map_blocks(_at, _Numbered(task, target, blocks), **options)
+    return x.map_blocks(_at, _Numbered(task, place, blocks), **options)
 
 
 class _Numbered(NamedTuple):
     task: Callable[..., np.ndarray]
-    target: Target
+    place: BlockWriter | ArrayRegion
     blocks: Chunks
 
 
@@ -93,12 +95,12 @@ def _at(values: np.ndarray, numbered: _Numbered, block_id: tuple[int, ...] = ())
         slice(end - axis[i], end)
         for end, axis, i in zip(ends, numbered.blocks, block_id, strict=True)
     )
-    return numbered.task(values, numbered.target, block)
+    return numbered.task(values, numbered.place, block)
 
 
-def write_block(values: np.ndarray, target: Target, block: tuple[slice, ...]) -> np.ndarray:
+def write_block(values: np.ndarray, writer: BlockWriter, block: Region) -> np.ndarray:
     """Write a block, and return its receipt: the task."""
-    return np.full((1,) * len(block), target.write(values, block), np.intp)
+    return np.full((1,) * len(block), writer.write(values, block), np.intp)
 
 
 #: An action that finishes a write, after all its blocks were stored.
@@ -136,24 +138,23 @@ def _delayed(arrays: Sequence[da.Array]) -> list[Delayed]:
     return [Delayed(key, whole, layer=layer) for key in keys]
 
 
-def read_blocks(writes: BlockWrites, target: Target, commit: Action | None) -> da.Array:
-    """Return a stored array as a Dask array that reads each block after it was written.
+def read_blocks(writes: BlockWrites, written: ArrayRegion, commit: Action | None) -> da.Array:
+    """Return a written region as a Dask array that reads each block after it was written.
 
     If there is a commit, all blocks are written before any block is read.
     """
     receipts, blocks = writes.receipts, writes.blocks
-    metadata = target.stored.metadata
     if commit is not None:
         committed = da.from_delayed(gather([receipts], [commit]), (), meta=np.empty((), object))
         receipts = receipts.map_blocks(_after, committed, dtype=receipts.dtype, meta=receipts._meta)
     return _map_blocks(
         read_block,
         receipts,
-        target,
+        written,
         blocks,
-        dtype=metadata.dtype,
+        dtype=written.dtype,
         chunks=blocks,
-        meta=np.empty((0,) * receipts.ndim, metadata.dtype),
+        meta=np.empty((0,) * receipts.ndim, written.dtype),
         name=f"stored-{receipts.name}",
     )
 
@@ -163,6 +164,6 @@ def _after(receipt: np.ndarray, committed: Any) -> np.ndarray:
     return receipt
 
 
-def read_block(receipt: np.ndarray, target: Target, block: tuple[slice, ...]) -> np.ndarray:
+def read_block(receipt: np.ndarray, written: ArrayRegion, block: Region) -> np.ndarray:
     """Read a written block: the task."""
-    return target.read(block)
+    return written.read(block)

@@ -16,8 +16,8 @@ from dask.core import reverse_dict
 from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 from toolz import concat, merge
 
+from zarrdask.chunks.region import reading_ahead
 from zarrdask.execution.fused import Tasks, prepared
-from zarrdask.execution.handle import reading_ahead
 from zarrdask.graph.ahead import far_reads
 from zarrdask.graph.chains import Chain, Computed, far_blocks, find_chain
 from zarrdask.graph.components import components

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import dask.array as da
 from dask.delayed import Delayed
 
+from zarrdask.chunks.region import ArrayRegion
 from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.execution.compute import compute_blocks
-from zarrdask.execution.handle import Target
 from zarrdask.graph.block_writes import BlockWrites
 from zarrdask.graph.bundles import bundled
 from zarrdask.graph.conflicts import check_disjoint
@@ -41,15 +41,7 @@ class WriteJob(NamedTuple):
 
     def stored(self) -> da.Array:
         """Return the stored array as a Dask array, which is written when it is computed."""
-        written = self.tasks.target
-        final = Target(
-            self.target.array.stored,
-            written.start,
-            empty=written.empty,
-            name=written.name,
-            beyond=written.beyond,
-        )
-        return read_blocks(self.tasks, final, self.commit)
+        return read_blocks(self.tasks, self.target.written, self.commit)
 
 
 def as_dask_array(x: Any) -> da.Array:
@@ -94,7 +86,11 @@ def begin(
         WriteJob(
             to,
             write_blocks(
-                x, to.chunks, to.region, to.beyond, empty=stores_empty, is_blank=to.is_blank
+                x,
+                ArrayRegion(to.chunks, to.region),
+                to.beyond,
+                empty=stores_empty,
+                is_blank=to.is_blank,
             ),
         )
         for (x, to), stores_empty in zip(writes, empty or [None] * len(writes), strict=True)
@@ -130,7 +126,7 @@ def _check_distinct(targets: Sequence[WriteTarget]) -> None:
         if target.is_new and counts[target.written.place] > 1:
             raise MetadataError(
                 "two arrays would be stored at the same place; give each its own path",
-                key=target.written.location,
+                key=target.array.node_path.location,
             )
     check_disjoint([target.written for target in targets])
 
@@ -149,7 +145,7 @@ def compute(jobs: Sequence[WriteJob], *, show: Show = False, **options: Any) -> 
             uncommitted.pop(0)
     except BaseException as error:
         for job in jobs:
-            job.tasks.target.abort()
+            job.tasks.writer.abort()
         _report_failure([job.target for job in uncommitted], error)
         raise
 
@@ -166,4 +162,4 @@ def _report_failure(targets: Sequence[WriteTarget], error: BaseException) -> Non
     """Clean up targets, and add notes to an error that describe what they hold now."""
     for target in targets:
         if state := target.abort():
-            error.add_note(f"{target.written.location}: {state}")
+            error.add_note(f"{target.array.node_path.location}: {state}")

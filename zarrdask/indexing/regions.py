@@ -17,6 +17,23 @@ def moved(region: Region, by: Shape) -> Region:
     return tuple(slice(p.start + n, p.stop + n, 1) for p, n in zip(region, by, strict=True))
 
 
+def compose(outer: Region, inner: Region) -> Region:
+    """Return the region of an array that is the region `inner` of its region `outer`.
+
+    >>> compose((slice(10, 20, 2),), (slice(1, 4, 2),))
+    (slice(12, 17, 4),)
+    """
+    return tuple(map(compose_axis, outer, inner))
+
+
+def compose_axis(outer: slice, inner: slice) -> slice:
+    """Return the slice of an axis that is the slice `inner` of its slice `outer`."""
+    step = inner.step or 1
+    count = len(range(inner.start, inner.stop, step))
+    start, step = outer.start + inner.start * outer.step, outer.step * step
+    return slice(start, start + (count - 1) * step + 1 if count else start, step)
+
+
 def within(part: Region, region: Region) -> Region:
     """Return a part of a region, counted from the region's first element."""
     return moved(part, tuple(-pick.start for pick in region))

@@ -13,12 +13,14 @@ import dask
 import dask.array as da
 
 from zarrdask import config
+from zarrdask.chunks.region import ArrayRegion
 from zarrdask.errors import StoreError
 from zarrdask.execution.counter import Counter, Reporter, Tasks, reports
 from zarrdask.execution.executor import Workers, check_reached, run, workers
 from zarrdask.graph.bundles import bundled
 from zarrdask.graph.tasks import write_blocks
 from zarrdask.hierarchy.journal import Journal
+from zarrdask.indexing.regions import moved
 from zarrdask.indexing.selection import Region, region_shape, whole_region
 from zarrdask.metadata.losses import cast_loss
 from zarrdask.metadata.model import ArrayMetadata
@@ -30,7 +32,7 @@ from zarrdask.rewrite.destination import Destination, KeyPrefix, Rewrite, clear_
 from zarrdask.rewrite.exchange import Exchange
 from zarrdask.rewrite.move import with_storable_fill
 from zarrdask.rewrite.node_plan import documents_of
-from zarrdask.rewrite.passes import PackedRegions, Pass, StoredRegion
+from zarrdask.rewrite.passes import ArrayTiles, PackedRegions, Pass
 from zarrdask.runtime.progress import Progress, Show
 from zarrdask.runtime.progress import progress as progress_bar
 from zarrdask.runtime.workspace import release
@@ -209,11 +211,12 @@ class RechunkPlan(PlanReport):
         if self.blocks is None or journal.done(stage):
             return
         place = self.target.chunks if self._is_direct else self.source.stored
-        tasks = write_blocks(self.blocks, place, whole_region(self.blocks.shape), "fill")
+        region = ArrayRegion(place, whole_region(self.blocks.shape))
+        tasks = write_blocks(self.blocks, region, "fill")
         try:
             dask.compute(*bundled([tasks]), scheduler=on.get)
         except BaseException:
-            tasks.target.abort()
+            tasks.writer.abort()
             raise
         journal.done(stage).add(0)
         journal.store()
@@ -222,9 +225,10 @@ class RechunkPlan(PlanReport):
         if self._is_direct:
             return []
         stored = with_storable_fill(self.source.stored, self.target.metadata)
-        source = StoredRegion(stored, tuple(pick.start for pick in self.region))
-        empty = config.get("write-empty-chunks")
-        target = StoredRegion(self.target.chunks, self.target.start, empty=empty, beyond="fill")
+        source = ArrayTiles(ArrayRegion(stored, self.region))
+        place = moved(whole_region(region_shape(self.region)), self.target.start)
+        written = ArrayRegion(self.target.chunks, place)
+        target = ArrayTiles(written, empty=config.get("write-empty-chunks"), beyond="fill")
         return build_passes(self.scheme, source, target, self.temp)
 
 
@@ -255,12 +259,12 @@ def _unpickle(data: bytes) -> SharedPass:
 
 def build_passes(
     scheme: Scheme,
-    source: StoredRegion,
-    target: StoredRegion,
+    source: ArrayTiles,
+    target: ArrayTiles,
     temp: KeyPrefix,
 ) -> list[AnyPass]:
     """Return the passes that a strategy consists of."""
-    stages, dtype = scheme.stages, source.chunks.metadata.dtype
+    stages, dtype = scheme.stages, source.region.dtype
     if scheme.exchange is not None:
         return [Exchange(scheme, source, target, dtype)]
     store, prefix = temp
@@ -268,8 +272,8 @@ def build_passes(
         PackedRegions(store, f"{prefix}{number}/", one.regions, following.regions)
         for number, (one, following) in enumerate(pairwise(stages))
     ]
-    readers: list[StoredRegion | PackedRegions] = [source, *packed]
-    writers: list[StoredRegion | PackedRegions] = [*packed, target]
+    readers: list[ArrayTiles | PackedRegions] = [source, *packed]
+    writers: list[ArrayTiles | PackedRegions] = [*packed, target]
     return [Pass(*places, dtype) for places in zip(stages, readers, writers, strict=True)]
 
 

@@ -16,9 +16,9 @@ from zarrdask.indexing.selection import Region, region_shape
 from zarrdask.plan.regions import Cutting
 from zarrdask.plan.strategies import Scheme
 from zarrdask.rewrite.passes import (
+    ArrayTiles,
     PieceBuffer,
     RegionBuffer,
-    StoredRegion,
     TaskContext,
 )
 from zarrdask.runtime.workspace import Slot
@@ -36,8 +36,8 @@ class Exchange:
 
     #: The strategy, whose stages read and write regions that each lie in one box.
     scheme: Scheme
-    source: StoredRegion
-    target: StoredRegion
+    source: ArrayTiles
+    target: ArrayTiles
     #: The data type of the values between source and target.
     dtype: np.dtype[Any]
 

@@ -17,9 +17,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from zarrdask.chunks.cast import as_stored
-from zarrdask.chunks.read import read_region
-from zarrdask.chunks.stored import StoredChunks
-from zarrdask.chunks.write import Beyond, write_region
+from zarrdask.chunks.region import ArrayRegion
+from zarrdask.chunks.write import Beyond
 from zarrdask.errors import StoreError
 from zarrdask.grids.base import Shape
 from zarrdask.indexing.regions import moved, slabs, tiles, view, within
@@ -123,15 +122,13 @@ class RegionReader(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class StoredRegion:
-    """A region of a stored array: the source of the first pass, or the target of the last.
+class ArrayTiles:
+    """A region of a stored array, read by the first pass or written by the last, tile by tile.
 
-    It begins at `start`. A target stores units of the fill value alone if `empty`; `beyond` is as
-    in `write_region`.
+    `empty` and `beyond` are as in `write_region`.
     """
 
-    chunks: StoredChunks
-    start: Shape
+    region: ArrayRegion
     empty: bool = False
     beyond: Beyond = "keep"
 
@@ -141,16 +138,16 @@ class StoredRegion:
         def read_tile(tile: Region) -> None:
             memory = buffer.view(tile)
             out = context.scratch(region_shape(tile)) if memory is None else memory
-            values = read_region(self.chunks, moved(tile, self.start), out=out)
+            values = self.region.read(tile, out=out)
             if memory is None:
                 buffer.put(tile, values)
             context.add(tile)
 
-        grid, limit = self.chunks.metadata.read_grid, context.slab // max(context.dtype.itemsize, 1)
+        grid, limit = self.region.metadata.read_grid, context.slab // max(context.dtype.itemsize, 1)
         # A remote store returns whole chunks, and several at once: so even a tile that meets only
         # a small part of a chunk costs the memory of all of it.
-        least = 1 if not self.chunks.units.capabilities.has_latency else prod(grid.chunk_shape)
-        context.slot.each(read_tile, tiles(region, grid.axes, self.start, limit, least))
+        least = prod(grid.chunk_shape) if self.region.is_far else 1
+        context.slot.each(read_tile, tiles(region, grid.axes, self.region.start, limit, least))
 
     def write(self, region: Region, source: RegionReader, context: TaskContext) -> int:
         """Write what a source has of a region to chunks or shards; return how many are stored."""
@@ -159,14 +156,13 @@ class StoredRegion:
         source.read(region, buffer, context)
 
         def write_unit(unit: Region) -> int:
-            values = as_stored(buffer.view(unit), self.chunks)
-            place = moved(unit, self.start)
-            stored = write_region(self.chunks, place, values, empty=self.empty, beyond=self.beyond)
+            values = as_stored(buffer.view(unit), self.region.stored)
+            stored = self.region.write(values, unit, empty=self.empty, beyond=self.beyond)
             context.add(unit)
             return stored
 
-        axes = self.chunks.metadata.grid.axes
-        return sum(context.slot.each(write_unit, tiles(region, axes, self.start, 1)))
+        axes = self.region.metadata.grid.axes
+        return sum(context.slot.each(write_unit, tiles(region, axes, self.region.start, 1)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,7 +247,7 @@ class Pass:
 
     stage: Stage
     source: RegionReader
-    target: StoredRegion | PackedRegions
+    target: ArrayTiles | PackedRegions
     #: The data type of the values between source and target.
     dtype: np.dtype[Any]
 
@@ -278,7 +274,7 @@ class Pass:
 
     def _move(self, region: Region, context: TaskContext) -> int:
         """Copy the encoded units of a region: of the target, or of the shards that it unpacks."""
-        source, target = (place.chunks for place in (self.source, self.target))  # type: ignore[attr-defined]
+        source, target = (end.region.stored for end in (self.source, self.target))  # type: ignore[attr-defined]
         move = move_units if self.stage.moves == "units" else move_inner
         unpacks_shards = self.stage.moves == "inner" and target.metadata.shard is None
         owner = source if unpacks_shards else target

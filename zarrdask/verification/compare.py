@@ -7,15 +7,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from zarrdask.chunks.read import read_region
-from zarrdask.chunks.stored import StoredChunks
+from zarrdask.chunks.region import ArrayRegion
 from zarrdask.display.report import Displayed, Report
 from zarrdask.display.words import counted, first_of
 from zarrdask.errors import StoreError, ZarrdaskError
 from zarrdask.execution.executor import run_shown
 from zarrdask.grids.base import Index
 from zarrdask.hierarchy.lookup import locate_node
-from zarrdask.indexing.selection import Region
 from zarrdask.metadata.json import render_json
 from zarrdask.metadata.model import ArrayMetadata, Metadata
 from zarrdask.nodes.options import suggests_arguments
@@ -205,8 +203,8 @@ def element_properties(metadata: ArrayMetadata) -> dict[str, str]:
 _TASK_BYTES = 2**25
 
 
-#: A region of two arrays, with their path: what one task compares.
-ComparedRegion = tuple[StoredChunks, StoredChunks, str, Region]
+#: A region of two arrays, and their path: what one task compares.
+ComparedRegion = tuple[ArrayRegion, ArrayRegion, str]
 
 
 @suggests_arguments
@@ -290,7 +288,7 @@ def compare(
                 for scan, metadata in ((scan_a, one), (scan_b, other))
             )
             regions = blocks(first, second, _TASK_BYTES)
-            tasks += [(first, second, path, region) for region in regions]
+            tasks += [(ArrayRegion(first, r), ArrayRegion(second, r), path) for r in regions]
             arrays[path] = ArrayComparison(path, prod(one.shape))
     # What explains other differences comes first: nodes that are missing, or of another kind.
     unequal.sort(key=lambda difference: (difference.what != "node", difference.path))
@@ -305,15 +303,15 @@ def compare_regions(task: ComparedRegion) -> ArrayComparison:
 
     Errors of codecs are part of the result.
     """
-    *arrays, path, region = task
+    *regions, path = task
     values, errors, size = [], [], prod(task[0].metadata.shape)
-    for chunks in arrays:
+    for each in regions:
         try:
-            values.append(read_region(chunks, region))
+            values.append(each[...])
         except ZarrdaskError as error:
             if isinstance(error, StoreError) and is_transient(error):
                 raise
-            errors.append(f"{chunks.store.url}: {error}")
+            errors.append(f"{each.stored.store.url}: {error}")
     if errors:
         return ArrayComparison(path, size, errors=tuple(errors))
     mask = differing(*values)
@@ -321,5 +319,5 @@ def compare_regions(task: ComparedRegion) -> ArrayComparison:
     if not count:
         return ArrayComparison(path, size)
     index = np.unravel_index(int(np.argmax(mask)), mask.shape) if mask.ndim else ()
-    first = tuple(int(i) + part.start for i, part in zip(index, region, strict=True))
+    first = tuple(int(i) + start for i, start in zip(index, task[0].start, strict=True))
     return ArrayComparison(path, size, count, first, texts_of(values[0][index], values[1][index]))

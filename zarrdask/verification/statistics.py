@@ -7,13 +7,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from zarrdask.chunks.read import read_region
-from zarrdask.chunks.stored import StoredChunks
+from zarrdask.chunks.region import ArrayRegion
 from zarrdask.display.report import Report
 from zarrdask.display.words import counted
 from zarrdask.errors import UnsupportedError
 from zarrdask.execution.executor import run_shown
-from zarrdask.indexing.selection import Region
 from zarrdask.nodes.array import Array
 from zarrdask.runtime.progress import Show
 from zarrdask.verification.elements import blocks
@@ -114,7 +112,7 @@ def statistics(array: Array, *, scheduler: Any = None, show: Show = False) -> St
             expected="bool, int, uint or float",
         )
     chunks = array.stored
-    tasks = [(chunks, region) for region in blocks(chunks, chunks, _TASK_BYTES)]
+    tasks = [ArrayRegion(chunks, region) for region in blocks(chunks, chunks, _TASK_BYTES)]
     options = {"scheduler": scheduler, "show": show, "unit": "region", "nbytes": array.nbytes}
     total = Statistics(location)
     for part in run_shown(block_statistics, tasks, "stats", array.store, **options):
@@ -124,11 +122,9 @@ def statistics(array: Array, *, scheduler: Any = None, show: Show = False) -> St
     return total + _repeated(_of_values(omitted, fill), array.size - total.count)
 
 
-def block_statistics(task: tuple[StoredChunks, Region]) -> Statistics:
+def block_statistics(block: ArrayRegion) -> Statistics:
     """Return the statistics of a block. This is the task: dashboards of clusters show its name."""
-    chunks, region = task
-    fill = np.asarray(chunks.metadata.fill, chunks.metadata.dtype)
-    return _of_values(read_region(chunks, region), fill)
+    return _of_values(block[...], np.asarray(block.metadata.fill, block.dtype))
 
 
 def _of_values(values: np.ndarray, fill: np.ndarray) -> Statistics:

@@ -17,7 +17,7 @@ from dask.array.core import normalize_chunks
 from dask.base import normalize_token, tokenize
 from dask.utils import parse_bytes
 
-from zarrdask.execution.handle import Source
+from zarrdask.chunks.region import ArrayRegion
 from zarrdask.graph.read import block_bytes, from_zarr, region_blocks, region_source
 from zarrdask.grids.axis import Axis, axis_of
 from zarrdask.indexing.selection import basic
@@ -145,7 +145,7 @@ class DecodedSource:
     __slots__ = ("__weakref__", "dtype", "functions", "source", "version")
 
     def __init__(
-        self, source: Source, functions: Functions, dtype: np.dtype[Any], version: str
+        self, source: ArrayRegion, functions: Functions, dtype: np.dtype[Any], version: str
     ) -> None:
         self.source = source
         self.functions = functions

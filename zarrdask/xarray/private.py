@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from zarrdask.errors import SelectionError
+from zarrdask.indexing.regions import compose
 from zarrdask.indexing.selection import Region, basic, is_basic, pick_size
 from zarrdask.packages import load_module
 
@@ -88,9 +89,6 @@ def cast(values: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
 
 def _region_of(keys: list[tuple[Any, ...]], shape: tuple[int, ...]) -> Region | None:
     """Compose the keys of nested lazy arrays, the outermost first, or None if they drop axes."""
-    # Imported here: the engine uses this module without Dask.
-    from zarrdask.execution.handle import compose
-
     region = basic((), shape).slices
     for key in reversed(keys):
         if not is_basic(key):

@@ -1,0 +1,99 @@
+"""Writes of the blocks of a Dask array, in tasks."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from zarrdask.chunks.region import ArrayRegion
+from zarrdask.chunks.write import Beyond
+from zarrdask.execution.locks import among_workers
+from zarrdask.indexing.selection import Region
+from zarrdask.runtime.cancellation import write_named
+from zarrdask.runtime.locks import ChunkLocks
+from zarrdask.runtime.turns import Pace
+from zarrdask.storage.in_flight import Requests
+
+#: Of each thread that writes a bundle, the functions that write regions, by the names of writes.
+_JOINED = threading.local()
+
+
+class BlockWriter:
+    """Writes the blocks of a Dask array to a region of a stored array: what tasks carry.
+
+    Parameters
+    ----------
+    region : ArrayRegion
+        The region that is written.
+    empty : bool
+        Whether units that hold only the fill value are stored.
+    name : str
+        The unique name of the write.
+    beyond : {"keep", "fill"}
+        Whether elements that units hold beyond the end of the array are kept, or become the fill
+        value; see `write_region`.
+    """
+
+    __slots__ = ("_write", "beyond", "empty", "name", "region")
+
+    def __init__(self, region: ArrayRegion, *, empty: bool, name: str, beyond: Beyond) -> None:
+        self._write = write_named(name)
+        self.region = region
+        self.empty = empty
+        self.name = name
+        self.beyond = beyond
+
+    def write(self, values: np.ndarray, block: Region) -> int:
+        """Write a block, and return the number of units that were stored."""
+        write = vars(_JOINED).get(self.name) or self._writer()
+        values = np.asarray(values).astype(self.region.dtype, copy=False)
+        with self._write.block():
+            return write(values, block)
+
+    def _writer(self, requests: Requests | None = None) -> Callable[[np.ndarray, Region], int]:
+        """Return the function that writes a block."""
+        locks = ChunkLocks(self.region.stored.store, among_workers())
+        return partial(
+            self.region.write,
+            empty=self.empty,
+            beyond=self.beyond,
+            locks=locks,
+            requests=requests,
+        )
+
+    @contextmanager
+    def joining(self, requests: Requests) -> Iterator[None]:
+        """Let the blocks that this thread writes have their locks in common.
+
+        In a store with latency, their requests join `requests`: the blocks are stored when the
+        context of these is left, which must come first.
+        """
+        joined, is_far = vars(_JOINED), self.region.is_far
+        with self._write.block() if is_far else nullcontext():
+            joined[self.name] = self._writer(requests if is_far else None)
+            try:
+                yield
+            finally:
+                del joined[self.name]
+
+    @property
+    def pace(self) -> Pace:
+        """The pace of the threads of this process that write small blocks."""
+        return self._write.pace
+
+    def abort(self) -> None:
+        """Stop writing blocks in this process, and wait for those that are being written."""
+        self._write.abort()
+
+    def __dask_tokenize__(self) -> tuple[Any, ...]:
+        return "zarrdask", self.name  # which is unique
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _writer, (self.region, self.empty, self.name, self.beyond)
+
+
+def _writer(region: ArrayRegion, empty: Any, name: str, beyond: Beyond) -> BlockWriter:
+    return BlockWriter(region, empty=empty, name=name, beyond=beyond)
