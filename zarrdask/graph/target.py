@@ -259,10 +259,10 @@ def find_target(
 def _new_array(
     node: NodePath, metadata: ArrayMetadata, how: WriteOptions, inputs: Inputs
 ) -> WriteTarget:
-    known = node if node.is_in_draft(metadata) else node.prefetched(listed=True)
+    known = node.prefetched(metadata, listed=True)
     view = known.check_creation(metadata, overwrite=how.replaces)
     existed = how.replaces and view.has_document()
-    array = Array(*(node if view is known else view), metadata, "r+")
+    array = Array(*view.fresh, metadata, "r+")
     # Whatever the blocks read, through this package or not: the old array stays until the end.
     if existed and _can_stage(array):
         return ReplacedArray.of(array)

@@ -63,7 +63,7 @@ def create_node(
         if is_in_draft(node, metadata):
             node = view = node.via(draft.begin(node, metadata, overwrite=overwrite))
         else:
-            view = prefetched(node)
+            view = prefetched(node, metadata)
             missing_groups, exists = _check(view, metadata, overwrite=overwrite)
         with changing(view, whole=True) as real:
             for group in missing_groups:
@@ -82,14 +82,16 @@ def create_node(
     return node
 
 
-def prefetched(node: AnyPath, *, listed: bool = False) -> AnyPath:
-    """Return a node in a store with all that its creation looks at, read by one round of requests.
+def prefetched(node: AnyPath, metadata: Metadata, *, listed: bool = False) -> AnyPath:
+    """Read the documents that creating a node needs, in one round trip; `fresh` undoes it.
 
-    It is the node itself if requests take no time, or if that has been done. With `listed`, the
-    node's directory is listed, too, as for the creation of its members.
+    The result is the node in a store that serves them from memory. It is the node itself if
+    requests take no time, if this has been done, or in the draft. With `listed`, the node's
+    directory is listed, too, as for the creation of its members.
     """
     store = node.store
-    if not store.capabilities.has_latency or isinstance(store, ConsolidatedStore | PrefetchedStore):
+    is_known = isinstance(store, ConsolidatedStore | PrefetchedStore)
+    if is_known or not store.capabilities.has_latency or is_in_draft(node, metadata):
         return node
     names = (*detect.all_names(), consolidated.KEY)
     keys = [each.prefix + name for each in (*node.parents, node) for name in names]

@@ -8,6 +8,7 @@ from zarrdask.compliance import report_deviation
 from zarrdask.errors import MetadataError, NodeExistsError
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.storage.base import Store
+from zarrdask.storage.prefetched import PrefetchedStore
 
 
 class StorePath(NamedTuple):
@@ -35,6 +36,11 @@ class StorePath(NamedTuple):
     def current(self) -> Self:
         """The node in the store without consolidated metadata."""
         return self.via(self.store.current)
+
+    @property
+    def fresh(self) -> Self:
+        """The node in the store without values that were read beforehand."""
+        return self.via(self.store.inner) if isinstance(self.store, PrefetchedStore) else self
 
     def chunks(self, metadata: ArrayMetadata) -> StoredChunks:
         """Return the stored chunks of the array at this place."""

@@ -247,10 +247,10 @@ def check_begun(node: NodePath, metadata: Metadata, *, overwrite: bool) -> tuple
 
     Otherwise the node must not exist, except with `overwrite`.
     """
-    known = node if node.is_in_draft(metadata) else node.prefetched()
+    known = node.prefetched(metadata)
     begun = known.is_begun()
     view = known.check_creation(metadata, overwrite=overwrite or begun)
-    return begun, node if view is known else view
+    return begun, view.fresh
 
 
 def _remove_begun(node: NodePath, journal: Journal) -> None:

@@ -75,7 +75,7 @@ class NewNodes:
         It may be done again.
         """
         metadata = self.first.metadata
-        seen = self.node.prefetched() if self.includes_first else self.node
+        seen = self.node.prefetched(metadata) if self.includes_first else self.node
         self._view(seen).create_members(self.members, has_chunks=True, keep=self.root)
         if not self.includes_first:
             return

@@ -44,9 +44,7 @@ class Destination:
     @cached_property
     def seen(self) -> NodePath:
         """The group, with all that is looked at before a new one is written, read at once."""
-        if find_format(self.options.format).has_entry_point:
-            return self.node
-        return self.node.prefetched(listed=True)
+        return self.node.prefetched(GroupMetadata(self.options.format), listed=True)
 
     @contextmanager
     def alone(self, dataset: xarray.Dataset) -> Iterator[Self]:
@@ -148,8 +146,7 @@ class Destination:
         if stored is None:
             group = GroupMetadata(self.options.format)
             replaces = self.options.mode == "w"
-            view = self.seen.check_creation(group, overwrite=replaces)
-            return self.node if view is self.seen else view
+            return self.seen.check_creation(group, overwrite=replaces).fresh
         views = [array.stored.store for array in stored.arrays.values()]
         return self.node.via(views[0]) if views else self.node
 
