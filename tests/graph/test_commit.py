@@ -579,7 +579,7 @@ def test_a_hidden_directory_that_cannot_be_removed_is_mentioned(tmp_path, monkey
     monkeypatch.setattr("zarrdask.storage.staged.shutil.rmtree", denied)
     with pytest.raises(Failure) as caught:
         zarrdask.to_zarr(failing(NEW), tmp_path, "g/a", overwrite=True, commit="last")
-    assert "the hidden directory of the new array is left: " in caught.value.__notes__[0]
+    assert "the hidden directory of the new node is left: " in caught.value.__notes__[0]
     assert "denied" in caught.value.__notes__[0]
     np.testing.assert_array_equal(read(tmp_path), OLD)
     assert list(zarrdask.open_group(tmp_path, "g")) == ["a"]

@@ -9,7 +9,7 @@ import pytest
 import zarrdask
 from zarrdask.errors import StoreError
 from zarrdask.hierarchy.node_path import NodePath
-from zarrdask.hierarchy.replace import Stage, can_stage
+from zarrdask.hierarchy.replace import ReplacedNode, can_stage
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import MemoryStore
 
@@ -17,10 +17,10 @@ from zarrdask.storage.memory import MemoryStore
 def begun(array):
     """Return what is to replace an array: one of ones, half as long."""
     metadata = array.metadata.resized((array.shape[0] // 2,))
-    stage = Stage(array.node_path)
-    stage.begin(metadata.render())
-    zarrdask.open_array(stage.inner, mode="r+")[...] = 1
-    return stage
+    change = ReplacedNode(array.node_path, metadata)
+    change.begin()
+    zarrdask.open_array(change.new.store, mode="r+")[...] = 1
+    return change
 
 
 @pytest.fixture(params=["", "g/a"])
@@ -45,10 +45,10 @@ def hidden(array):
 
 
 def test_the_old_one_stays_until_the_new_one_is_done(array):
-    stage = begun(array)
+    change = begun(array)
     assert values(array) == list(range(8))
     assert len(hidden(array)) == 1
-    stage.finish()
+    change.commit()
     assert values(array) == [1] * 4
     assert not hidden(array)
 
@@ -63,55 +63,55 @@ def test_nobody_sees_it_in_a_group(tmp_path):
 
 
 def test_finishing_again_does_nothing(array):
-    stage = begun(array)
-    again = pickle.loads(pickle.dumps(stage))
-    stage.finish()
-    again.finish()
-    stage.finish()
+    change = begun(array)
+    again = pickle.loads(pickle.dumps(change))
+    change.commit()
+    again.commit()
+    change.commit()
     assert values(array) == [1] * 4
     # Who is late writes nowhere.
-    again.inner.set("c/0", b"nonsense")
-    again.finish()
+    again.new.store.set("c/0", b"nonsense")
+    again.commit()
     assert values(array) == [1] * 4
     assert not hidden(array)
 
 
 def test_finishing_that_was_cut_short_is_finished(array, monkeypatch):
-    stage = begun(array)
+    change = begun(array)
     with monkeypatch.context() as patch:
         patch.setattr("zarrdask.storage.staged.remove_directory", None)
         with pytest.raises(TypeError):
-            stage.finish()
+            change.commit()
     assert values(array) == [1] * 4
     assert len(hidden(array)) == 1
-    stage.finish()
+    change.commit()
     assert values(array) == [1] * 4
     assert not hidden(array)
 
 
 def test_giving_up_leaves_the_old_one(array):
-    stage = begun(array)
-    stage.give_up()
-    stage.give_up()
+    change = begun(array)
+    change.abort()
+    change.abort()
     assert values(array) == list(range(8))
     assert not hidden(array)
     with pytest.raises(StoreError, match="no longer exists"):
-        stage.finish()
+        change.commit()
     assert values(array) == list(range(8))
 
 
 def test_an_old_one_that_is_gone_is_no_obstacle(array):
-    stage = begun(array)
+    change = begun(array)
     array.store.erase_prefix(f"{array.path}/" if array.path else "")
-    stage.finish()
+    change.commit()
     assert values(array) == [1] * 4
 
 
 def test_of_two_the_later_one_stays(array):
     first, second = begun(array), begun(array)
-    zarrdask.open_array(second.inner, mode="r+")[...] = 2
-    first.finish()
-    second.finish()
+    zarrdask.open_array(second.new.store, mode="r+")[...] = 2
+    first.commit()
+    second.commit()
     assert values(array) == [2] * 4
     assert not hidden(array)
 
@@ -120,7 +120,7 @@ def test_a_link_stays_a_link(tmp_path):
     zarrdask.create_array(tmp_path / "real", shape=8, dtype="i4", chunks=2)
     (tmp_path / "link").symlink_to("real")
     z = zarrdask.open_array(tmp_path / "link")
-    begun(z).finish()
+    begun(z).commit()
     assert (tmp_path / "link").is_symlink()
     assert zarrdask.open_array(tmp_path / "real")[...].tolist() == [1] * 4
 
@@ -129,7 +129,7 @@ def test_consolidated_metadata_do_not_tell_of_the_old_one(tmp_path):
     root = zarrdask.create_group(tmp_path)
     root.create_array("a", shape=8, dtype="i4", chunks=2)
     z = zarrdask.consolidate_metadata(root)["a"]
-    begun(zarrdask.Array(z.store.current, "a", z.metadata)).finish()
+    begun(zarrdask.Array(z.store.current, "a", z.metadata)).commit()
     assert zarrdask.open_group(tmp_path)["a"].shape == (4,)
 
 
@@ -144,7 +144,7 @@ def test_a_place_that_can_not_be_written_is_an_error_that_says_so(array, monkeyp
 
 
 def test_a_swap_that_fails_leaves_the_old_one(array, monkeypatch):
-    stage = begun(array)
+    change = begun(array)
     with monkeypatch.context() as patch:
         patch.setattr("zarrdask.storage.staged._renameat2", lambda: None)
 
@@ -153,9 +153,9 @@ def test_a_swap_that_fails_leaves_the_old_one(array, monkeypatch):
 
         patch.setattr(os, "replace", busy)
         with pytest.raises(StoreError, match="busy"):
-            stage.finish()
+            change.commit()
     assert values(array) == list(range(8))
-    stage.finish()
+    change.commit()
     assert values(array) == [1] * 4
 
 

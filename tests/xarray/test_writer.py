@@ -251,7 +251,7 @@ def test_a_replacement_that_fails_leaves_the_old_dataset(tmp_path):
     bad["t"] = bad.t.copy(data=bad.t.data.map_blocks(fail, dtype="f8", meta=np.empty((0, 0, 0))))
     with pytest.raises(RuntimeError) as caught:
         to_zarr(bad, tmp_path / "a", mode="w")
-    assert "what was here before is unchanged" in caught.value.__notes__[-1]
+    assert "the previous content is unchanged" in caught.value.__notes__[-1]
     xr.testing.assert_identical(loaded(tmp_path / "a"), days(3))
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
 

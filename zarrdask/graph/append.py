@@ -1,7 +1,6 @@
 """``append``: add Dask arrays at the end of stored arrays."""
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 from uuid import uuid4
 
 import dask.array as da
@@ -11,9 +10,14 @@ from zarrdask.chunks.stored import StoredChunks
 from zarrdask.execution.client import check_visible, scheduler_in_task
 from zarrdask.execution.locks import shape_lock
 from zarrdask.graph.target import WriteTarget
-from zarrdask.graph.write_job import as_dask_array, batches, begin, check_deferrable, compute
-from zarrdask.grids.base import Shape
-from zarrdask.hierarchy.append import appended, guarded, roll_back_append
+from zarrdask.graph.write_job import (
+    as_dask_array,
+    check_deferrable,
+    compute,
+    write_jobs,
+    writing,
+)
+from zarrdask.hierarchy.append import AppendedArray, appended, guarded
 from zarrdask.hierarchy.lookup import locate_node
 from zarrdask.hierarchy.resize import check_shape
 from zarrdask.nodes.array import Array
@@ -107,33 +111,6 @@ def append(
     return None
 
 
-@dataclass(frozen=True)
-class AppendedRegion(WriteTarget):
-    """The region at the end of an array that is appended; `commit` writes the new shape."""
-
-    #: The shape of the array before the append.
-    old_shape: Shape
-    #: The lease of the append, if it has one.
-    lease: Lease | None
-
-    is_new: ClassVar[bool] = False
-
-    def begin(self) -> None:
-        """Write the new shape first where the store needs it."""
-        if self.array.store.capabilities.bounded:
-            self.commit()
-
-    def commit(self) -> None:
-        """Write the new shape, unless that was done already."""
-        array = self.array
-        shapes = self.old_shape, array.shape
-        array.node_path.grow(array.zarr_format, *shapes, lease=self.lease)
-
-    def abort(self) -> str:
-        """Erase the appended chunks, and describe what the array holds now."""
-        return roll_back_append(self.array.node_path, self.chunks, self.old_shape)
-
-
 def _append(
     x: da.Array,
     array: Array,
@@ -147,9 +124,11 @@ def _append(
     node, old = array.node_path, chunks.metadata.shape
     # Without a lease, a writer on another machine may append while the first block is computed.
     written = guarded(grown, node, old, lease, float("-inf") if lease is None else None)
-    target = AppendedRegion(Array(*node, grown.metadata, "r+"), region, written, old, lease)
-    with batches([target]):
-        compute(begin([(x, target)]), **compute_options)
+    change = AppendedArray(node, written, old, lease)
+    longer = Array(*node, grown.metadata, "r+")
+    target = WriteTarget(longer, region, written, change, is_new=False)
+    with writing([target]):
+        compute(write_jobs([(x, target)]), **compute_options)
     return grown
 
 

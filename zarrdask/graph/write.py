@@ -11,11 +11,11 @@ from zarrdask.graph.read import from_zarr
 from zarrdask.graph.target import WriteOptions, WriteTarget, find_target
 from zarrdask.graph.write_job import (
     as_dask_array,
-    batches,
-    begin,
     check_deferrable,
     check_plain,
     deferred,
+    write_jobs,
+    writing,
 )
 from zarrdask.graph.write_job import compute as compute_jobs
 from zarrdask.metadata.options import ArrayOptions, GridLike
@@ -155,10 +155,11 @@ def to_zarr(
     targets = [target for _, target in writes]
     if not compute:
         check_deferrable([target.array for target in targets])
-        jobs = begin(writes)
-        return jobs[0].stored() if return_stored else deferred(jobs)
-    with batches(targets):
-        compute_jobs(begin(writes), show=progress)
+    with writing(targets, commits=compute):
+        jobs = write_jobs(writes)
+        if not compute:
+            return jobs[0].stored() if return_stored else deferred(jobs)
+        compute_jobs(jobs, show=progress)
     if not return_stored:
         return None
     (target,) = targets

@@ -1,4 +1,4 @@
-"""One or more writes that begin, run and finish together."""
+"""One or more writes of Dask arrays that begin, run and finish together."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,6 +18,7 @@ from zarrdask.graph.conflicts import check_disjoint
 from zarrdask.graph.placement import known_blocks
 from zarrdask.graph.target import WriteTarget
 from zarrdask.graph.tasks import Action, gather, read_blocks, write_blocks
+from zarrdask.hierarchy.transaction import transaction
 from zarrdask.nodes.array import Array
 from zarrdask.runtime.progress import Show
 
@@ -37,7 +38,8 @@ class WriteJob(NamedTuple):
     @property
     def commit(self) -> Action | None:
         """The action that finishes the write, if there is one."""
-        return self.target.commit if self.target.has_commit else None
+        change = self.target.change
+        return None if change is None or not change.has_commit else change.commit
 
     def stored(self) -> da.Array:
         """Return the stored array as a Dask array, which is written when it is computed."""
@@ -65,23 +67,30 @@ def check_plain(x: Any) -> None:
         )
 
 
-def begin(
+@contextmanager
+def writing(targets: Sequence[WriteTarget], *, commits: bool = True) -> Iterator[None]:
+    """Begin the changes of targets, write in the block, then commit; see `transaction`.
+
+    In stores that can do that, all changes in the block appear at once. If two writes overlap, an
+    error is raised before anything is written.
+    """
+    _check_distinct(targets)
+    changes = [target.change for target in targets if target.change is not None]
+    with ExitStack() as stack:
+        for target in targets if commits else ():
+            stack.enter_context(target.array.store.batch())
+        stack.enter_context(transaction(changes, commits=commits))
+        yield
+
+
+def write_jobs(
     writes: Sequence[tuple[da.Array, WriteTarget]], empty: Sequence[bool | None] | None = None
 ) -> list[WriteJob]:
-    """Prepare the targets of writes, and create the tasks that write to them.
+    """Create the tasks of writes that have begun.
 
     For each write, `empty` is whether chunks that hold only the fill value are stored; as
-    configured by default. If two writes overlap, an error is raised before anything is written.
+    configured by default.
     """
-    _check_distinct([target for _, target in writes])
-    begun: list[WriteTarget] = []
-    try:
-        for _, target in writes:
-            begun.append(target)
-            target.begin()
-    except BaseException as error:
-        _report_failure(begun, error)
-        raise
     return [
         WriteJob(
             to,
@@ -95,15 +104,6 @@ def begin(
         )
         for (x, to), stores_empty in zip(writes, empty or [None] * len(writes), strict=True)
     ]
-
-
-@contextmanager
-def batches(targets: Iterable[WriteTarget]) -> Iterator[None]:
-    """Make all changes in the block appear at once, in stores that can do that."""
-    with ExitStack() as stack:
-        for target in targets:
-            stack.enter_context(target.array.store.batch())
-        yield
 
 
 def check_deferrable(arrays: Iterable[Array]) -> None:
@@ -132,21 +132,16 @@ def _check_distinct(targets: Sequence[WriteTarget]) -> None:
 
 
 def compute(jobs: Sequence[WriteJob], *, show: Show = False, **options: Any) -> None:
-    """Write all blocks of all jobs, then commit each job."""
+    """Write all blocks of all jobs; after an error, no task stores anything more."""
     if not jobs:
         return
-    uncommitted = list(jobs)
     try:
         nbytes = sum(job.nbytes for job in jobs)
         tasks = bundled([job.tasks for job in jobs])
         compute_blocks(tasks, "write", show, nbytes=nbytes, **options)
-        while uncommitted:
-            uncommitted[0].target.commit()
-            uncommitted.pop(0)
-    except BaseException as error:
+    except BaseException:
         for job in jobs:
             job.tasks.writer.abort()
-        _report_failure([job.target for job in uncommitted], error)
         raise
 
 
@@ -156,10 +151,3 @@ def deferred(jobs: Sequence[WriteJob], completions: Sequence[Action] = ()) -> De
     tasks = [job.tasks._replace(repeats=None) for job in jobs]
     # All blocks come first: a commit may replace what another array is computed from.
     return gather(bundled(tasks), [*(job.commit for job in jobs), *completions])
-
-
-def _report_failure(targets: Sequence[WriteTarget], error: BaseException) -> None:
-    """Clean up targets, and add notes to an error that describe what they hold now."""
-    for target in targets:
-        if state := target.abort():
-            error.add_note(f"{target.array.node_path.location}: {state}")

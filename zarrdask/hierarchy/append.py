@@ -28,6 +28,7 @@ from zarrdask.hierarchy.resize import (
     resized,
     stored_metadata,
 )
+from zarrdask.hierarchy.transaction import Change, transaction
 from zarrdask.indexing.selection import Region, axis_number, whole_region
 from zarrdask.metadata.model import ArrayMetadata, ZarrFormat
 from zarrdask.storage.base import Store, Tag
@@ -182,6 +183,74 @@ def guarded(
     return replace(grown, guard=guard)
 
 
+@dataclass(frozen=True)
+class AppendedArray(Change):
+    """An array that becomes longer: values are stored beyond its end, and the new shape last."""
+
+    node: StorePath
+    #: The array with its new shape, as values are stored in it; see `guarded`.
+    chunks: StoredChunks
+    #: The shape before the append.
+    old_shape: Shape
+    #: The lease of the append, if it has one.
+    lease: Lease | None = None
+    #: Whether consolidated metadata are left to the caller.
+    is_member: bool = False
+
+    @property
+    def location(self) -> str:
+        """The location of the array."""
+        return self.node.location
+
+    @property
+    def _is_bounded(self) -> bool:
+        """Whether the store has no chunks beyond the shape of the array."""
+        return self.node.store.capabilities.bounded
+
+    def begin(self) -> None:
+        """Write the new shape first where the store needs it."""
+        if self._is_bounded:
+            self.commit()
+
+    def commit(self) -> None:
+        """Write the new shape, unless that was done already."""
+        self.grow()
+
+    def grow(self, store: Store | None = None) -> ArrayMetadata:
+        """Write the new shape, to a view of the store if one is given; return the metadata."""
+        metadata = self.chunks.metadata
+        node = self.node if store is None else self.node.via(store)
+        shapes = self.old_shape, metadata.shape
+        return grow(node, metadata.zarr_format, *shapes, is_member=self.is_member, lease=self.lease)
+
+    def abort(self) -> str:
+        """Erase what the append has stored, and describe what the array holds now.
+
+        Nothing is erased if the array has another shape: the values may belong to another append.
+        """
+        node, shape, new = self.node, self.old_shape, self.chunks.metadata.shape
+        # The cause of the failure, such as a lost connection, may make this fail, too.
+        try:
+            metadata = stored_metadata(node, self.chunks.metadata.zarr_format)
+        except ZarrdaskError:
+            return "the state of the array is unknown, as it can't be read"
+        if not isinstance(metadata, ArrayMetadata):
+            return "the array is gone"
+        if metadata.shape == new and not self._is_bounded:
+            return "the array has its new shape; check whether it has the appended values"
+        if metadata.shape not in (shape, new):
+            return "another writer changed the shape; the appended values may be in the array"
+        try:
+            # The record of the unfinished append no longer applies: a repeated one starts anew.
+            erase_record(node)
+            trim(self.chunks, shape)
+            if self._is_bounded:
+                grow(node, metadata.zarr_format, new, shape, is_member=True)
+        except ZarrdaskError:
+            return "the array is as it was, but values remain stored beyond its end"
+        return "the array is as it was"
+
+
 def append_values(
     node: StorePath, chunks: StoredChunks, values: np.ndarray, *, axis: int | str
 ) -> StoredChunks:
@@ -193,43 +262,6 @@ def append_values(
         grown, region = appended(old, values.shape, axis)
         values = values.astype(old.metadata.dtype, copy=False)
         target = guarded(grown, node, shape, lease)
-        growth = node, old.metadata.zarr_format, shape, grown.metadata.shape
-        try:
-            if node.store.capabilities.bounded:
-                grow(*growth)
+        with transaction([AppendedArray(node, target, shape, lease)]):
             write_region(target, region, values, empty=empty, beyond="fill", threads=None)
-        except BaseException:
-            roll_back_append(node, target, shape)
-            raise
-        metadata = grow(*growth, lease=lease)
-    return replace(old, metadata=metadata)
-
-
-def roll_back_append(node: StorePath, grown: StoredChunks, shape: Shape) -> str:
-    """Erase what a failed append has written; return the state of the array, in words.
-
-    `grown` is the array with the shape that it was to get, and `shape` that before the append.
-    Nothing is erased if the array has another shape: the values there may belong to another append.
-    """
-    is_bounded = node.store.capabilities.bounded
-    # The cause of the failure, such as a lost connection, may make this fail, too.
-    try:
-        metadata = stored_metadata(node, grown.metadata.zarr_format)
-    except ZarrdaskError:
-        return "the state of the array is unknown, as it can't be read"
-    if not isinstance(metadata, ArrayMetadata):
-        return "the array is gone"
-    if metadata.shape == grown.metadata.shape and not is_bounded:
-        return "the array has its new shape; check whether it has the appended values"
-    if metadata.shape not in (shape, grown.metadata.shape):
-        return "another writer changed the shape; the appended values may be in the array"
-    try:
-        # The record of the unfinished append no longer applies: a repeated append starts anew.
-        erase_record(node)
-        trim(grown, shape)
-        if is_bounded:
-            zarr_format, new = metadata.zarr_format, grown.metadata.shape
-            grow(node, zarr_format, new, shape, is_member=True)
-    except ZarrdaskError:
-        return "the array is as it was, but values remain stored beyond its end"
-    return "the array is as it was"
+    return grown

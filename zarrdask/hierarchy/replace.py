@@ -5,68 +5,87 @@ from typing import cast
 
 from zarrdask.errors import StoreError
 from zarrdask.hierarchy.change import changing
+from zarrdask.hierarchy.create import create_parents
 from zarrdask.hierarchy.find import version_stamp
+from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.hierarchy.path import StorePath
-from zarrdask.metadata.json import Documents
+from zarrdask.hierarchy.transaction import Change
+from zarrdask.metadata.model import Metadata
 from zarrdask.storage.atomic import beside, tidy
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.staged import StagedStore, remove_directory, replace_directory
 
 
-class Stage:
-    """A new node in a hidden directory beside the node that it will replace.
+class ReplacedNode(Change):
+    """A node that is replaced by a new one, which is written in a hidden directory beside it.
 
     Parameters
     ----------
     node : StorePath
         The node to be replaced, in a `LocalStore`; see `can_stage`.
-
-    Attributes
-    ----------
-    inner : StagedStore
-        The store of the hidden directory. The new node is written at its root.
+    metadata : Metadata
+        The metadata of the new node.
+    new : NodePath, optional
+        The location of the new node, if it has been chosen already; see `staged`.
     """
 
-    def __init__(self, node: StorePath) -> None:
-        self.node = node
+    def __init__(self, node: StorePath, metadata: Metadata, new: NodePath | None = None) -> None:
+        self._node, self._metadata = node, metadata
         self._old = _directory(node)
-        self.inner = StagedStore(beside(self._old))
+        self.new = staged(node) if new is None else new
 
-    def begin(self, documents: Documents) -> None:
+    @property
+    def location(self) -> str:
+        """The location of the node."""
+        return self._node.location
+
+    def begin(self) -> None:
         """Create the directory and write the documents of the new node."""
         tidy(os.path.dirname(self._old))
         try:
-            os.mkdir(self.inner.root)
+            os.mkdir(self._directory)
         except OSError as error:
             raise self._failed(error) from error
-        for name, value in documents.items():
+        for name, value in self._metadata.render().items():
             if value is not None:
-                self.inner.set(name, value)
+                self.new.store.set(name, value)
         self.seal()
 
     def seal(self) -> None:
         """Take the documents as they are now for those of the new node."""
-        self._stamp = version_stamp(StorePath(self.inner, ""))
+        self._stamp = version_stamp(self.new)
 
-    def finish(self) -> None:
+    def commit(self) -> None:
         """Replace the old node by the new one, unless that is done already."""
+        create_parents(self._node, self._metadata)
         try:
             # A rename keeps the times and inode numbers of files, so the stamp identifies the node.
-            if version_stamp(StorePath(self.inner, "")) == self._stamp:
-                with changing(self.node, whole=True):
-                    replace_directory(self.inner.root, self._old)
-            elif version_stamp(self.node) != self._stamp:
+            if version_stamp(self.new) == self._stamp:
+                with changing(self._node, whole=True):
+                    replace_directory(self._directory, self._old)
+            elif version_stamp(self._node) != self._stamp:
                 raise StoreError(
                     "the new node that was to replace this one no longer exists; write it again",
-                    key=self.node.location,
+                    key=self.location,
                 )
-            self.give_up()
+            # It holds the new node, or the rest of the old one.
+            remove_directory(self._directory)
         except OSError as error:
             raise error if isinstance(error, StoreError) else self._failed(error) from error
 
-    def give_up(self) -> None:
-        """Remove the hidden directory, with the new node or the rest of the old one."""
-        remove_directory(self.inner.root)
+    def abort(self) -> str:
+        """Remove the new node, and describe what is left."""
+        unchanged = "the previous content is unchanged"
+        try:
+            remove_directory(self._directory)
+        except OSError as error:
+            return f"{unchanged}, but the hidden directory of the new node is left: {error}"
+        return unchanged
+
+    @property
+    def _directory(self) -> str:
+        """The path of the hidden directory."""
+        return cast(StagedStore, self.new.store).root
 
     def _failed(self, error: OSError) -> StoreError:
         return StoreError(
@@ -74,6 +93,14 @@ class Stage:
             key=self._old,
             found=type(error).__name__,
         )
+
+
+def staged(node: StorePath) -> NodePath:
+    """Return a location for a new node, which replaces another one: a hidden directory beside it.
+
+    It is at the root of a store of its own.
+    """
+    return NodePath(StagedStore(beside(_directory(node))), "")
 
 
 def can_stage(node: StorePath) -> bool:

@@ -14,7 +14,7 @@ from zarrdask.execution.locks import shape_lock
 from zarrdask.graph.dependencies import reads
 from zarrdask.grids.base import Shape
 from zarrdask.hierarchy.node_path import NodePath
-from zarrdask.hierarchy.replace import Stage, can_stage
+from zarrdask.hierarchy.replace import can_stage, staged
 from zarrdask.hierarchy.resize import check_shape
 from zarrdask.metadata.formats import find_format
 from zarrdask.metadata.model import GroupMetadata
@@ -150,8 +150,8 @@ class Destination:
         views = [array.stored.store for array in stored.arrays.values()]
         return self.node.via(views[0]) if views else self.node
 
-    def stage(self) -> Stage | None:
-        """Return a directory beside the group, in which the new one is written completely.
+    def stage(self) -> NodePath | None:
+        """Return a location beside the group, at which the new one is written completely.
 
         Where the metadata are needed at once, as regions are to be written by other processes,
         there is none.
@@ -161,7 +161,7 @@ class Destination:
             return None
         if find_format(options.format).has_entry_point or not can_stage(self.node):
             return None
-        return Stage(self.node)
+        return staged(self.node)
 
     def check_not_read(self, variables: Iterable[VariableWrite]) -> None:
         """Check that the new dataset is not computed from the one that it replaces."""

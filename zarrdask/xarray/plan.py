@@ -12,12 +12,12 @@ from xarray import Variable
 from zarrdask.display.words import did_you_mean
 from zarrdask.errors import MetadataError
 from zarrdask.graph.write_job import as_dask_array
-from zarrdask.grids.base import Shape
-from zarrdask.hierarchy.append import appended
+from zarrdask.hierarchy.append import AppendedArray, appended, guarded
 from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.indexing.selection import Region, whole_region
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata
 from zarrdask.nodes.array import Array
+from zarrdask.storage.unchanged import Lease
 from zarrdask.xarray.conventions import dimensions
 from zarrdask.xarray.encoding import (
     encode_attributes,
@@ -44,8 +44,8 @@ class VariableWrite:
     #: The part of it that the values cover.
     region: Region
     is_new: bool = False
-    #: The shape of the array before an append; None if its shape does not change.
-    old_shape: Shape | None = None
+    #: The append of the values; None if the shape of the array does not change.
+    append: AppendedArray | None = None
     #: Whether chunks that hold only the fill value are stored; by default as configured.
     write_empty: bool | None = None
 
@@ -84,7 +84,7 @@ class GroupWrite:
     @property
     def appends(self) -> list[VariableWrite]:
         """The arrays that get longer."""
-        return [variable for variable in self.variables if variable.old_shape is not None]
+        return [variable for variable in self.variables if variable.append is not None]
 
     def without_values(self) -> Self:
         """Return the same without the values of the variables."""
@@ -102,6 +102,7 @@ def plan_group(
     stored: StoredDataset | None,
     settings: WriteSettings,
     encoding: Mapping[Any, Any],
+    lease: Lease | None,
 ) -> GroupWrite:
     """Return what a write of a dataset consists of, or raise an error if it cannot be stored so.
 
@@ -117,6 +118,8 @@ def plan_group(
         What the user said, with the format of the group.
     encoding : mapping
         Encodings for this write, by the names of variables.
+    lease : Lease, optional
+        The lease of an append, if it has one.
     """
     _check_names(dataset)
     region: dict[Hashable, slice] = {}
@@ -132,7 +135,7 @@ def plan_group(
         dataset = dataset.drop_vars(list(dataset.xindexes))
     _check_encoding(dataset, encoding, stored)
     variables, attributes = xarray.conventions.encode_dataset_coordinates(dataset)
-    planner = _Planner(node, stored, settings, region)
+    planner = _Planner(node, stored, settings, region, lease)
     planner.check({_array_name(name): variable for name, variable in variables.items()})
     writes = []
     for name, variable in variables.items():
@@ -200,6 +203,7 @@ class _Planner:
     stored: StoredDataset | None
     settings: WriteSettings
     region: Mapping[Hashable, slice]
+    lease: Lease | None
 
     def check(self, variables: Mapping[str, Variable]) -> None:
         """Check what concerns all variables together."""
@@ -253,8 +257,11 @@ class _Planner:
             axis = encoded.dims.index(append_dim)
             grown, region = appended(array.stored, encoded.shape, axis)
             longer = self._array(name, grown.metadata)
+            place, old, lease = array.node_path, array.shape, self.lease
+            chunks = guarded(longer.stored, place, old, lease)
+            append = AppendedArray(place, chunks, old, lease, is_member=True)
             values = _values(encoded)
-            return VariableWrite(values, longer, region, old_shape=array.shape, write_empty=empty)
+            return VariableWrite(values, longer, region, append=append, write_empty=empty)
         if self.settings.mode == "a-" and append_dim is not None:
             return None
         region = tuple(

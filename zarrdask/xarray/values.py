@@ -1,0 +1,67 @@
+"""The values of the variables of a dataset: from memory, or computed by Dask."""
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+
+from zarrdask import config
+from zarrdask.chunks.write import Beyond, write_region
+from zarrdask.graph.dependencies import Inputs
+from zarrdask.graph.target import WriteOptions, WriteTarget, find_target
+from zarrdask.graph.write_job import WriteJob, write_jobs
+from zarrdask.hierarchy.create import at_once
+from zarrdask.xarray.plan import GroupWrite, VariableWrite
+
+#: Variables, and where their values go.
+Targets = Sequence[tuple[VariableWrite, WriteTarget]]
+
+#: Variables of at most this size are written at the same time, each by one thread.
+_SMALL_BYTES = 2**20
+
+
+def write_targets(writes: Iterable[GroupWrite]) -> Targets:
+    """Return where the values of all variables go; they must not be computed from what is there."""
+    variables = [variable for write in writes for variable in write.variables]
+    inputs = Inputs([variable.data for variable in variables if variable.is_dask])
+    return [(variable, _target(variable, inputs)) for variable in variables]
+
+
+def _target(variable: VariableWrite, inputs: Inputs) -> WriteTarget:
+    array, region = variable.array, variable.region
+    is_visible = not variable.is_new and variable.append is None
+    if is_visible and variable.is_dask:
+        how = WriteOptions(region)
+        return find_target(variable.data, array, None, None, how, {}, inputs)
+    # What else happens to the array is part of the change of the dataset.
+    chunks = array.stored if variable.append is None else variable.append.chunks
+    beyond: Beyond = "keep" if is_visible else "fill"
+    return WriteTarget(array, region, chunks, None, beyond, is_new=False)
+
+
+def write_in_memory(targets: Targets) -> list[WriteJob]:
+    """Write the values that are in memory, and return the tasks that write the Dask arrays."""
+    _write_eager([each for each in targets if not each[0].is_dask])
+    writes = [each for each in targets if each[0].is_dask]
+    return write_jobs([(v.data, to) for v, to in writes], [v.write_empty for v, _ in writes])
+
+
+def _write_eager(writes: Targets) -> None:
+    """Write values that are in memory: many small variables at once, large ones by all threads."""
+    small = [each for each in writes if each[0].data.nbytes <= _SMALL_BYTES]
+    if small:
+        at_once(small[0][1].chunks.store, partial(_write, threads=1), small)
+    for each in writes:
+        if each[0].data.nbytes > _SMALL_BYTES:
+            _write(each, threads=None)
+
+
+def _write(write: tuple[VariableWrite, WriteTarget], *, threads: int | None) -> None:
+    variable, to = write
+    empty = variable.write_empty
+    write_region(
+        to.chunks,
+        to.region,
+        variable.data.astype(to.chunks.metadata.dtype, copy=False),
+        empty=config.get("write-empty-chunks") if empty is None else empty,
+        beyond=to.beyond,
+        threads=threads,
+    )
