@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import zarrdask
 from tests.storage.latency import VersionedStore
-from zarrdask.storage.base import Part
+from zarrdask.storage.byte_ranges import Part
 from zarrdask.storage.memory import MemoryStore
 
 SHAPE = 40, 30

@@ -12,6 +12,7 @@ from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.hierarchy.replace import ReplacedNode, can_stage
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import MemoryStore
+from zarrdask.storage.upkeep import uncached
 
 
 def begun(array):
@@ -129,7 +130,7 @@ def test_consolidated_metadata_do_not_tell_of_the_old_one(tmp_path):
     root = zarrdask.create_group(tmp_path)
     root.create_array("a", shape=8, dtype="i4", chunks=2)
     z = zarrdask.consolidate_metadata(root)["a"]
-    begun(zarrdask.Array(z.store.current, "a", z.metadata)).commit()
+    begun(zarrdask.Array(uncached(z.store), "a", z.metadata)).commit()
     assert zarrdask.open_group(tmp_path)["a"].shape == (4,)
 
 

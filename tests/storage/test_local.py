@@ -13,7 +13,9 @@ import zarrdask
 from zarrdask.errors import StoreError
 from zarrdask.storage.base import Scratch
 from zarrdask.storage.local import LocalStore
+from zarrdask.storage.places import key_stamp
 from zarrdask.storage.resolve import resolve
+from zarrdask.storage.upkeep import for_chunks, reading, value_sizes
 from zarrdask.testing import StoreContract
 
 
@@ -151,10 +153,10 @@ def test_a_stamp_changes_with_each_write(store):
     stamps = set()
     for _ in range(20):
         store.set("k", b"same")
-        stamps.add(store.stamp("k"))
+        stamps.add(key_stamp(store, "k"))
     assert len(stamps) > 1
-    assert store.stamp("k") == store.stamp("k") != ""
-    assert store.stamp("absent") == ""
+    assert key_stamp(store, "k") == key_stamp(store, "k") != ""
+    assert key_stamp(store, "absent") == ""
 
 
 def test_erasing_the_root_prefix_empties_the_store(store):
@@ -184,23 +186,31 @@ def test_calls_that_give_less_than_asked_for_are_repeated(store, monkeypatch):
 
 def test_all_parts_are_of_one_value_though_it_is_replaced_meanwhile(store):
     store.set("k", b"old" * 100)
-    with store.reading("k", Scratch()) as value:
+    with reading(store, "k", Scratch()) as value:
         assert bytes(value.part(0, 3)) == b"old"
         store.set("k", b"new" * 100)
         assert [*map(bytes, value.parts([(3, 3), (6, 3)]))] == [b"old", b"old"]
-    with store.reading("absent", Scratch()) as value:
+    with reading(store, "absent", Scratch()) as value:
         assert value.part(0, 3) is None
         assert [*value.parts([(0, 3)])] == [None]
+
+
+def test_the_size_of_a_value_is_known_without_opening_it(tmp_path, monkeypatch):
+    LocalStore(str(tmp_path)).set("k", b"12345")
+    monkeypatch.setattr(os, "open", None)
+    for store in (LocalStore(str(tmp_path)), for_chunks(LocalStore(str(tmp_path)))):
+        assert [*value_sizes(store, ["k", "absent"])] == [5, None]
 
 
 @pytest.mark.parametrize("name", ["a\0b", "a\ud800b"])
 def test_a_name_that_no_file_can_have(tmp_path, name):
     store = LocalStore(str(tmp_path / "root"))
     for key in (name, f"{name}/b", f"b/{name}"):
-        assert (store.get(key), store.size(key), store.get_range(key, 1, 1)) == (None, None, None)
-        assert store.for_chunks().get(key) is None
+        assert (store.get(key), store.get_range(key, 1, 1)) == (None, None)
+        assert [*value_sizes(store, [key])] == [None]
+        assert for_chunks(store).get(key) is None
         assert [*store.get_many([key], Scratch())] == [None]
-        assert store.stamp(key) == ""
+        assert key_stamp(store, key) == ""
         for write in (store.set, store.create):
             with pytest.raises(StoreError, match="no file can have this name"):
                 write(key, b"x")

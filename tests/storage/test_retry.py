@@ -19,6 +19,7 @@ from zarrdask.storage.base import Scratch, Store, StoredValue
 from zarrdask.storage.capabilities import Capabilities
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.storage.retry import RetryingStore, is_transient
+from zarrdask.storage.upkeep import reading
 
 
 class HttpError(Exception):
@@ -227,13 +228,13 @@ def test_values_read_in_parts_are_those_of_the_store_and_retried(pauses):
         opened = 0
 
         @contextmanager
-        def reading(self, key, scratch):
+        def _reading(self, key, scratch):
             self.opened += 1
             yield StoredValue(Failing(TimeoutError(), 0, {key: self.values[key]}), key, scratch)
 
     inner = Opening(TimeoutError(), set())
     inner.set("a", b"0123")
-    with RetryingStore(inner).reading("a", Scratch()) as value:
+    with reading(RetryingStore(inner), "a", Scratch()) as value:
         inner.set("a", b"9999")
         value.value.store.left = 1
         assert bytes(value.part(1, 2)) == b"12"

@@ -16,6 +16,7 @@ from zarrdask.grids.base import Index
 from zarrdask.indexing.selection import Region, region_shape
 from zarrdask.runtime.locks import ChunkLocks
 from zarrdask.runtime.threads import on_each
+from zarrdask.storage.upkeep import check_erasable
 
 
 def erase_region(chunks: StoredChunks, region: Region, *, beyond: Beyond = "keep") -> None:
@@ -29,7 +30,7 @@ def erase_region(chunks: StoredChunks, region: Region, *, beyond: Beyond = "keep
     indices = list(_erased(chunks, covered))
     batches = list(partition_all(KEYS_PER_CALL, indices))
     for batch in batches:
-        chunks.units.check_erasable([chunks.key(index) for index in batch])
+        check_erasable(chunks.units, [chunks.key(index) for index in batch])
     locks = ChunkLocks(chunks.store)
     on_each(lambda batch: _erase_units(chunks, locks, batch), batches, None)
     fill = np.empty((), chunks.metadata.dtype)

@@ -1,13 +1,13 @@
 """List, count and erase the stored chunks and shards of an array."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import tee
 from operator import floordiv
 from typing import Literal, cast
 
 import numpy as np
 from toolz import partition_all
 
-from zarrdask import config
 from zarrdask.chunks.shards import MAX_ROUND_RANGES
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.codecs.array_to_bytes.sharding import Shard
@@ -22,6 +22,7 @@ from zarrdask.runtime.threads import on_each
 from zarrdask.storage.base import Store
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import MemoryStore
+from zarrdask.storage.upkeep import check_erasable, value_sizes
 from zarrdask.storage.wrapper import innermost
 
 #: The message for a file that has the name of a directory of chunks.
@@ -105,7 +106,7 @@ def erase_leftovers(chunks: StoredChunks, *, unless: Callable[[], object] | None
         leftovers = [chunks.key(index) for index in stored_units(chunks)]
         if unless is not None and leftovers:
             unless()
-        chunks.units.check_erasable(leftovers)
+        check_erasable(chunks.units, leftovers)
         chunks.units.erase_values(leftovers)
 
 
@@ -124,7 +125,7 @@ def trim(chunks: StoredChunks, shape: Shape) -> None:
             outside.append(chunks.key(index))
         elif _loses_elements(grid, index, shape):
             overlapping.append(index)
-    chunks.units.check_erasable(outside)
+    check_erasable(chunks.units, outside)
     locks = ChunkLocks(chunks.store)
     batches = [outside[at : at + KEYS_PER_CALL] for at in range(0, len(outside), KEYS_PER_CALL)]
     on_each(chunks.units.erase_values, batches, None)
@@ -170,12 +171,11 @@ def stored_sizes(chunks: StoredChunks) -> tuple[int, int]:
 
 def _sizes(chunks: StoredChunks, units: Iterable[Index]) -> Iterator[tuple[Index, int]]:
     """Yield the units that are stored, and the size of each in bytes."""
-    threads = 1 if not chunks.units.capabilities.has_latency else config.get("requests")
-    for batch in partition_all(MAX_ROUND_RANGES, units):
-        sizes = on_each(lambda unit: chunks.units.size(chunks.key(unit)), batch, threads)
-        for unit, size in zip(batch, sizes, strict=True):
-            if size is not None:  # it was not erased meanwhile
-                yield unit, size
+    units, ahead = tee(units)
+    sizes = value_sizes(chunks.units, map(chunks.key, ahead))
+    for unit, size in zip(units, sizes, strict=True):
+        if size is not None:  # it was not erased meanwhile
+            yield unit, size
 
 
 def count_stored(chunks: StoredChunks) -> int:

@@ -25,6 +25,7 @@ from zarrdask.runtime.progress import Show
 from zarrdask.storage.base import Scratch
 from zarrdask.storage.byte_ranges import Value
 from zarrdask.storage.large_values import get_large, large_size
+from zarrdask.storage.upkeep import reading
 
 #: The keys of units in the store, and which part of each goes where.
 _Part = tuple[list[str], Projection]
@@ -130,7 +131,7 @@ def _fetch(chunks: StoredChunks, parts: Iterable[_Part]) -> Iterator[Any]:
             return get_large(store, ((key, nbytes) for key in keys))
         return store.get_many(keys, scratch)
     if not store.capabilities.has_latency:
-        return (store.reading(key, scratch) for keys, _ in parts for key in keys)
+        return (reading(store, key, scratch) for keys, _ in parts for key in keys)
     requests = (
         ShardRequest(key, metadata.pipeline_at(index), inside)
         for keys, cuts in parts

@@ -24,10 +24,11 @@ from zarrdask.codecs.pipeline import Pipeline
 from zarrdask.errors import ZarrdaskError
 from zarrdask.indexing.projection import Request
 from zarrdask.runtime.shard_indexes import INDEXES, IndexPlace, KeptIndex
-from zarrdask.storage.base import Scratch, Store, StoredValue, Tag
-from zarrdask.storage.byte_ranges import Buffer, Range, RangeRequest, Value, cut, join_ranges
+from zarrdask.storage.base import Scratch, Store, StoredValue
+from zarrdask.storage.byte_ranges import Buffer, Range, RangeRequest, Tag, Value, cut, join_ranges
 from zarrdask.storage.in_flight import MAX_READ_BYTES_IN_FLIGHT, in_flight
 from zarrdask.storage.large_values import get_large, large_size
+from zarrdask.storage.places import store_token
 
 #: Ranges that are requested by one call of a store that sends its requests itself.
 MAX_ROUND_RANGES = 4096
@@ -161,7 +162,7 @@ def _fetched(
 
 def _plans(store: Store, requests: Iterable[ShardRequest], kept: _Kept) -> Iterator[_Plan]:
     """Yield the plan of each shard, by the index that is kept, or else as soon as it is there."""
-    place = partial(_place, "" if kept == "ignore" else store.token)
+    place = partial(_place, "" if kept == "ignore" else store_token(store))
 
     def known(request: ShardRequest) -> _Plan | None:
         if not request.is_plannable:

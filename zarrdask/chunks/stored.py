@@ -20,6 +20,7 @@ from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.runtime import serialize
 from zarrdask.runtime.locks import location_of
 from zarrdask.storage.base import Store
+from zarrdask.storage.upkeep import for_chunks, uncached
 
 #: The largest size of metadata that each task may hold, in bytes.
 _MAX_INLINE_BYTES = 2**16
@@ -61,8 +62,8 @@ class StoredChunks:
 
     def __post_init__(self) -> None:
         # Consolidated metadata hold no chunks: these are listed and read in the store itself.
-        object.__setattr__(self, "store", self.store.current)
-        units = self.store.for_chunks()
+        object.__setattr__(self, "store", uncached(self.store))
+        units = for_chunks(self.store)
         if self.guard is not None:
             units = self.guard(units)
         for transformer in reversed(self.metadata.transformers):

@@ -12,6 +12,7 @@ from dask.system import CPU_COUNT
 
 from zarrdask.errors import StoreError
 from zarrdask.storage.base import Store
+from zarrdask.storage.places import unshared_advice
 
 _SYNCHRONOUS = ("sync", "synchronous", "single-threaded")
 
@@ -77,7 +78,7 @@ def check_visible(store: Store) -> None:
     if remote:
         raise StoreError(
             "this store is in the memory of one process, where the workers of the Dask cluster "
-            f"can't see it; {store.unshared_advice}",
+            f"can't see it; {unshared_advice(store)}",
             key=store.url,
             found=f"workers at {remote[0]}{' and others' if len(remote) > 1 else ''}",
         )

@@ -24,6 +24,7 @@ from zarrdask.errors import MetadataError, StoreError, ZarrdaskError
 from zarrdask.execution.counter import share
 from zarrdask.runtime.progress import Show, progress
 from zarrdask.storage.base import Store
+from zarrdask.storage.places import unshared_advice
 
 T = TypeVar("T")
 
@@ -260,7 +261,7 @@ def check_reached(on: Workers, *stores: Store) -> None:
         except StoreError as error:
             raise StoreError(
                 "this store is in the memory of one process, so other processes can't access it; "
-                f"{store.unshared_advice}",
+                f"{unshared_advice(store)}",
                 key=store.url,
             ) from error
 

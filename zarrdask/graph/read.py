@@ -37,6 +37,7 @@ from zarrdask.nodes.array import Array
 from zarrdask.nodes.open import open_array
 from zarrdask.nodes.options import suggests_arguments
 from zarrdask.plan.align import Chunks, auto_block
+from zarrdask.storage.places import store_token
 
 #: A slice is read by itself if it overlaps at most this fraction of the units of its blocks; a
 #: larger one is cut from blocks that other slices may share.
@@ -183,7 +184,7 @@ def region_source(array: Array, region: Region, axes: tuple[int, ...] | None = N
     register()
     node, stored = array.node_path, array.stored
     stamp = node.version_stamp(array.metadata.format.documents)
-    token = tokenize(node.store.token, node.path, stamp, stored.documents)
+    token = tokenize(store_token(node.store), node.path, stamp, stored.documents)
     return ArrayRegion(stored, region, axes, token)
 
 

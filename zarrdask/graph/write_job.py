@@ -21,6 +21,7 @@ from zarrdask.graph.tasks import Action, gather, read_blocks, write_blocks
 from zarrdask.hierarchy.transaction import transaction
 from zarrdask.nodes.array import Array
 from zarrdask.runtime.progress import Show
+from zarrdask.storage.upkeep import is_deferrable
 
 
 class WriteJob(NamedTuple):
@@ -109,7 +110,7 @@ def write_jobs(
 def check_deferrable(arrays: Iterable[Array]) -> None:
     """Check that the stores of arrays allow writes that are computed later."""
     for array in arrays:
-        if not array.store.deferrable:
+        if not is_deferrable(array.store):
             raise UnsupportedError(
                 "a write to a zip archive can't be computed later, unless both the call and the "
                 "computation are within `with store.batch():`; omit compute=False, or write a "

@@ -31,10 +31,11 @@ from zarrdask.hierarchy.resize import (
 from zarrdask.hierarchy.transaction import Change, transaction
 from zarrdask.indexing.selection import Region, axis_number, whole_region
 from zarrdask.metadata.model import ArrayMetadata, ZarrFormat
-from zarrdask.storage.base import Store, Tag
-from zarrdask.storage.byte_ranges import Buffer
+from zarrdask.storage.base import Store
+from zarrdask.storage.byte_ranges import Buffer, Tag
 from zarrdask.storage.system import clock
 from zarrdask.storage.unchanged import CHECK_INTERVAL, Lease
+from zarrdask.storage.upkeep import value_sizes
 from zarrdask.storage.wrapper import WrappedStore
 
 
@@ -128,7 +129,7 @@ class AppendingStore(WrappedStore):
 
     def set(self, key: str, value: Buffer) -> None:
         # Where a look costs little, no value is prepared in vain for a key that exists.
-        is_new = self._has_latency or self.inner.size(key) is None
+        is_new = self._has_latency or next(value_sizes(self.inner, [key])) is None
         if not (is_new and self._can_create and self.create(key, value)):
             self._replace(key, value)
 

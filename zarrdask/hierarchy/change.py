@@ -27,6 +27,7 @@ from zarrdask.storage.base import Store
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.prefetched import PrefetchedStore
 from zarrdask.storage.unchanged import ChangedError, change_if_unchanged
+from zarrdask.storage.upkeep import check_erasable, drop_cache
 from zarrdask.storage.v3_draft import DraftStore
 
 _V3 = "zarr.json"
@@ -70,7 +71,7 @@ def _put(node: StorePath, documents: Documents) -> None:
 
 def erase_node(node: StorePath) -> None:
     """Erase a node and everything below it; of a node that is a symbolic link, the link."""
-    node.store.check_erasable([node.prefix])
+    check_erasable(node.store, [node.prefix])
     with changing(node, whole=True) as real:
         remove_keys(real)
         if isinstance(real.store, DraftStore):
@@ -113,7 +114,7 @@ def changing(
         if isinstance(node.store, DraftStore):
             yield node  # the draft has no consolidated metadata
             return
-        node.store.forget()
+        drop_cache(node.store)
         node = node.current
         setting = "consolidated-after-change"
         after = one_of(config.get(setting), f"zarrdask.{setting}", ("drop", "update"))

@@ -26,6 +26,7 @@ from zarrdask.storage.base import Store
 from zarrdask.storage.consolidated import ConsolidatedStore
 from zarrdask.storage.prefetched import PrefetchedStore
 from zarrdask.storage.unchanged import change_if_unchanged
+from zarrdask.storage.upkeep import check_erasable, tidy
 from zarrdask.storage.v3_draft import DraftStore
 
 T = TypeVar("T")
@@ -68,7 +69,7 @@ def create_node(
         with changing(view, whole=True) as real:
             for group in missing_groups:
                 _put_group(real.at(group.path), metadata)
-            real.store.tidy(real.prefix)
+            tidy(real.store, real.prefix)
             # Only nodes are erased: a directory with other files is left alone.
             if exists:
                 remove_keys(real)
@@ -114,7 +115,7 @@ def _check(node: AnyPath, metadata: Metadata, *, overwrite: bool) -> tuple[list[
     if exists and not overwrite:
         raise exists_error(node)
     if exists:
-        base.store.check_erasable([node.prefix])
+        check_erasable(base.store, [node.prefix])
     return missing_groups, exists
 
 
@@ -249,7 +250,7 @@ def _is_stored(node: StorePath, documents: Documents) -> bool:
 
 def _clear(node: StorePath, metadata: Metadata, *, is_replaced: bool) -> None:
     store, prefix = node.store, node.prefix
-    store.tidy(prefix)
+    tidy(store, prefix)
     if is_replaced and not isinstance(store, DraftStore):
         # Documents are erased first: if this is cut short, the rest is not a node.
         store.erase_values([prefix + name for name in detect.names(store)])

@@ -11,13 +11,13 @@ from zarrdask.metadata.json import parse_json
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import MemoryStore
+from zarrdask.storage.places import key_stamp, stores_above
 from zarrdask.storage.prefetched import PrefetchedStore
 from zarrdask.storage.v3_draft import DraftStore
 from zarrdask.storage.wrapper import innermost
 
-#: How many directories up nodes are searched for: in a local directory, and in other stores, where
-#: each costs a request.
-_MAX_LEVELS_LOCAL, _MAX_LEVELS_REMOTE = 8, 4
+#: How many directories up nodes are searched for where each costs a request.
+_MAX_LEVELS = 4
 #: Modes, which other software takes as the second argument.
 _MODES = ("r", "r+", "a", "w", "w-", "x")
 #: The directories of a draft hierarchy.
@@ -33,8 +33,7 @@ def missing_node(node: StorePath, text: str = "there is no array or group here")
     if path in _MODES:
         return f"{text}; the second argument is the path of a node: pass mode={path!r} by name"
     inner = innermost(store)
-    levels = _MAX_LEVELS_LOCAL if not inner.capabilities.has_latency else _MAX_LEVELS_REMOTE
-    for url, v3_document, v2_document in _documents_above(inner, levels):
+    for url, v3_document, v2_document in _documents_above(inner, _MAX_LEVELS):
         if is_entry(v3_document):
             component = _component(f"{inner.url[len(url) :]}/{path}".strip("/"))
             return (
@@ -75,8 +74,7 @@ def array_around(store: Store) -> str | None:
     In a store with latency only the directory right above is looked at.
     """
     inner = innermost(store)
-    levels = _MAX_LEVELS_LOCAL if not inner.capabilities.has_latency else 1
-    for url, v3_document, v2_document in _documents_above(inner, levels):
+    for url, v3_document, v2_document in _documents_above(inner, 1):
         if v2_document is not None or _is_array(v3_document):
             return url
         if v3_document is not None:
@@ -118,19 +116,16 @@ def nearest_name(node: StorePath) -> str | None:
 
 def _documents_above(store: Store, levels: int) -> Iterator[tuple[str, bytes | None, bytes | None]]:
     """Yield the location of each directory above a store, its ``zarr.json`` and its ``.zarray``."""
-    above, keys = store.above(), (KEY, ".zarray")
-    for _ in range(levels):
-        if above is None:
-            return
+    keys = KEY, ".zarray"
+    for above in stores_above(store, levels):
         try:
             # On a local disk, looking whether a document is there takes a fraction of reading it.
-            if not isinstance(above, LocalStore) or any(map(above.stamp, keys)):
+            if not isinstance(above, LocalStore) or any(key_stamp(above, key) for key in keys):
                 values = above.get_many(keys, Scratch())
                 v3_document, v2_document = (None if v is None else bytes(v) for v in values)
                 yield above.url, v3_document, v2_document
         except StoreError:
             return  # access to the store does not imply access to the directories around it
-        above = above.above()
 
 
 def _component(path: str) -> str:

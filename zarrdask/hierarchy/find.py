@@ -27,6 +27,7 @@ from zarrdask.metadata.v2 import V2
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.consolidated import ConsolidatedMetadata, ConsolidatedStore
 from zarrdask.storage.in_flight import in_flight
+from zarrdask.storage.places import key_stamp
 from zarrdask.storage.retry import is_forbidden
 from zarrdask.storage.v3_draft import DraftStore
 
@@ -248,8 +249,8 @@ def version_stamp(node: StorePath, names: Iterable[str] | None = None) -> str:
     `names` are those to look at, by default all. The text is "" for stores that would need a
     request for it.
     """
-    prefix, stamp = node.prefix, node.store.stamp
-    return "".join(stamp(prefix + name) for name in names or detect.all_names())
+    store, prefix = node.store, node.prefix
+    return "".join(key_stamp(store, prefix + name) for name in names or detect.all_names())
 
 
 # --------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from zarrdask.errors import MetadataError, NodeExistsError
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.storage.base import Store
 from zarrdask.storage.prefetched import PrefetchedStore
+from zarrdask.storage.upkeep import uncached
 
 
 class StorePath(NamedTuple):
@@ -35,7 +36,7 @@ class StorePath(NamedTuple):
     @property
     def current(self) -> Self:
         """The node in the store without consolidated metadata."""
-        return self.via(self.store.current)
+        return self.via(uncached(self.store))
 
     @property
     def fresh(self) -> Self:

@@ -14,6 +14,7 @@ from zarrdask.metadata.model import Metadata
 from zarrdask.storage.atomic import beside, tidy
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.staged import StagedStore, remove_directory, replace_directory
+from zarrdask.storage.upkeep import check_erasable
 
 
 class ReplacedNode(Change):
@@ -112,7 +113,7 @@ def can_stage(node: StorePath) -> bool:
     if type(node.store) is not LocalStore:
         return False
     try:
-        node.store.check_erasable([node.path])
+        check_erasable(node.store, [node.path])
     except StoreError:
         return False  # Nothing is replaced behind a link.
     directory = _directory(node)

@@ -30,6 +30,7 @@ from zarrdask.metadata.options import parse_shape
 from zarrdask.runtime.locks import ChunkLocks, Lock, location_of
 from zarrdask.storage.base import Store
 from zarrdask.storage.unchanged import Lease, change_if_unchanged, lease
+from zarrdask.storage.upkeep import drop_cache
 
 #: What a lock of a node is for: to change the shape of an array, to rewrite a node, or to change
 #: its documents and consolidated metadata.
@@ -87,7 +88,7 @@ def update_node(
         return metadata
 
     with lock_node(node, "documents"):
-        node.store.forget()
+        drop_cache(node.store)
         return change_if_unchanged(node.store, change)
 
 

@@ -36,6 +36,7 @@ from zarrdask.rewrite.passes import ArrayTiles, PackedRegions, Pass
 from zarrdask.runtime.progress import Progress, Show
 from zarrdask.runtime.progress import progress as progress_bar
 from zarrdask.runtime.workspace import release
+from zarrdask.storage.places import store_token
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -75,7 +76,7 @@ class RechunkPlan(PlanReport):
             self.target.metadata.render(),
             self.target.start,
             self.target.along,
-            self.temp[0].token,
+            store_token(self.temp[0]),
             self.temp[1],
             None if self.blocks is None else self.blocks.name,
             self.scheme.name,

@@ -22,6 +22,7 @@ from zarrdask.metadata import detect
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata
 from zarrdask.nodes.array import Array
 from zarrdask.storage.base import Store
+from zarrdask.storage.upkeep import tidy
 from zarrdask.storage.v3_draft import DraftStore
 
 #: A store, and a prefix of keys in it: "" or ends with "/".
@@ -200,7 +201,7 @@ def rewriting(
         if resumed and is_taken:
             raise view.exists_error()  # see `Rewrite.commit`
         if begun:
-            view.store.tidy(view.prefix, recursive=True)
+            tidy(view.store, view.prefix, recursive=True)
         if not resumed:
             if overwrite:
                 _remove(node)
@@ -233,7 +234,7 @@ def _growing(
         stored = node.stored_metadata(target.metadata.zarr_format)
         metadata = check_shape(stored, (target.old_shape,), node.location)
         if resumed:
-            node.store.tidy(node.prefix, recursive=True)
+            tidy(node.store, node.prefix, recursive=True)
         else:
             journal.erase()
             journal.store()

@@ -17,6 +17,7 @@ from zarrdask.nodes.array import Array
 from zarrdask.nodes.group import Group
 from zarrdask.runtime.locks import location_of
 from zarrdask.storage.consolidated import ConsolidatedStore
+from zarrdask.storage.upkeep import drop_cache
 
 #: Returns the metadata of a new array, from the path and the metadata of the old one.
 ConvertArray = Callable[[str, ArrayMetadata], ArrayMetadata]
@@ -186,7 +187,7 @@ def locate_target(
     if isinstance(target, Array | Group):
         target.check_writable()
     node = locate_node(target, component, storage_options)
-    node.store.forget()
+    drop_cache(node.store)
     return node.current
 
 

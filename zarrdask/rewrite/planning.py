@@ -37,6 +37,7 @@ from zarrdask.rewrite.array_plan import RechunkPlan
 from zarrdask.rewrite.destination import Destination, KeyPrefix, check_begun
 from zarrdask.rewrite.move import encoded_transfer
 from zarrdask.rewrite.node_plan import check_apart, place_of_node
+from zarrdask.storage.upkeep import temporary_place
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,7 @@ class RechunkOptions:
         """Return the store and the key prefix for the temporary objects of an array."""
         if self.temp is None:
             parent, prefix = beside(node)
-            return parent.beside(f"{prefix}packed/")
+            return temporary_place(parent, f"{prefix}packed/")
         # Several plans may use the same place at a time.
         place = place_of_node(node).encode(errors="surrogateescape")
         name = sha256(place).hexdigest()[:16]

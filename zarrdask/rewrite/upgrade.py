@@ -13,6 +13,7 @@ from zarrdask.rewrite.move import encoded_transfer
 from zarrdask.rewrite.node_plan import NodeCopy, NodeFilter, find_origin, plan_nodes
 from zarrdask.rewrite.report import CopiedArray, CopyReport
 from zarrdask.storage.consolidated import ConsolidatedStore
+from zarrdask.storage.upkeep import uncached
 
 
 @suggests_arguments
@@ -93,7 +94,7 @@ def upgrade(
 
 
 def _upgrade_nodes(root: NodePath, nodes: list[NodeCopy], *, remove_v2: bool) -> None:
-    base = root.store.current
+    base = uncached(root.store)
     with base.batch():
         documents = [
             (root.join(node.path).prefix + name, value)

@@ -27,6 +27,7 @@ from zarrdask.runtime.file_locks import file_lock
 from zarrdask.runtime.lock_files import UnsafeDirectoryError, lock_directory
 from zarrdask.runtime.version_stamps import ProcessStamps, Stamps, file_stamps
 from zarrdask.storage.base import Store
+from zarrdask.storage.places import directory_of
 from zarrdask.storage.system import after_fork, renewed_after_fork
 
 #: A function that returns the lock of a name.
@@ -53,7 +54,7 @@ def location_of(store: Store, prefix: str) -> str:
     >>> location_of(LocalStore("/data/g"), "a/") == location_of(LocalStore("/data"), "g/a/")
     True
     """
-    directory = store.directory
+    directory = directory_of(store)
     if directory is None:
         return f"{store.url}/{prefix}"
     return f"{os.path.realpath(f'{directory}/{prefix}')}/"

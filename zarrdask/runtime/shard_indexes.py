@@ -9,7 +9,7 @@ from collections import OrderedDict
 from typing import NamedTuple
 
 from zarrdask import config
-from zarrdask.storage.base import Tag
+from zarrdask.storage.byte_ranges import Tag
 from zarrdask.storage.system import after_fork, renewed_after_fork
 
 #: Bytes that are counted for an index in addition to its size: the key, the tag, and the entry.

@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     from zarrdask.storage.local import LocalStore
     from zarrdask.storage.memory import MemoryStore
     from zarrdask.storage.obstore import ObstoreStore
-    from zarrdask.storage.partial_access import StoreWithPartialAccess
+    from zarrdask.storage.partial_access import StoreWithPartialAccess, set_partial_values
     from zarrdask.storage.references import ReferenceStore
     from zarrdask.storage.transformers import StorageTransformer
+    from zarrdask.storage.upkeep import value_sizes
     from zarrdask.storage.wrapper import WrappedStore
     from zarrdask.storage.zip.store import ZipStore
 
@@ -37,6 +38,8 @@ _MODULES = {
     "as_zarr_python": "for_zarr_python",
     "check_key": "keys",
     "check_prefix": "keys",
+    "set_partial_values": "partial_access",
+    "value_sizes": "upkeep",
 }
 
 __all__ = [
@@ -54,6 +57,8 @@ __all__ = [
     "as_zarr_python",
     "check_key",
     "check_prefix",
+    "set_partial_values",
+    "value_sizes",
 ]
 
 

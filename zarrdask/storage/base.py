@@ -5,22 +5,24 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from urllib.parse import unquote
 
 from zarrdask import config
+from zarrdask.errors import no_attribute
 from zarrdask.storage.byte_ranges import (
     Buffer,
     KeyRange,
-    KeyValue,
+    Part,
     Range,
     RangeRequest,
+    Tag,
     Value,
     cut,
     join_ranges,
-    parts_by_key,
 )
 from zarrdask.storage.capabilities import Capabilities, bypassed, without
+from zarrdask.storage.former_names import INSTEAD, adopt_former_names
 from zarrdask.storage.in_flight import MAX_WRITTEN_BYTES_IN_FLIGHT, Requests, in_flight
 from zarrdask.storage.keys import Names, check_key, check_prefix, right_below
 from zarrdask.storage.refusals import not_supported
@@ -28,9 +30,6 @@ from zarrdask.storage.system import path_of_url
 
 T = TypeVar("T")
 Item = TypeVar("Item")
-#: Identifies the present value of a key; its content is the store's own business.
-Tag = Any
-
 
 #: The size in bytes above which memory is not kept: a huge value is read only once.
 _MAX_KEPT_BYTES = 2**25
@@ -67,8 +66,6 @@ class Store(ABC):
     these; a subclass overrides those that it can do better.
     """
 
-    #: What to do where other processes can't access the store, as it is not `shared`: for messages.
-    unshared_advice: ClassVar[str] = 'use a local directory or a URL, or the scheduler "threads"'
     #: What the store supports, and what its requests cost. A class declares its own, from which
     #: those are left out that its methods do not provide; an instance may have others.
     capabilities = Capabilities()
@@ -76,12 +73,18 @@ class Store(ABC):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
+        adopt_former_names(cls)
         if isinstance(declared := vars(cls).get("capabilities"), Capabilities):
             cls._declared = declared
         # A class whose instances differ, as views of other stores do, has a property.
         if isinstance(cls.capabilities, Capabilities):
             unsupported = {name for name, has in cls._operations().items() if not has}
             cls.capabilities = without(cls._declared, bypassed(cls) | unsupported)
+
+    if not TYPE_CHECKING:  # For type checkers, every attribute would exist.
+
+        def __getattr__(self, name: str) -> Any:
+            raise no_attribute(self, name, INSTEAD.get(name, ""))
 
     @classmethod
     def _operations(cls) -> dict[str, bool]:
@@ -97,65 +100,10 @@ class Store(ABC):
         """Whether the class has a method of its own."""
         return getattr(cls, name) is not getattr(Store, name)
 
-    # ---- properties
-
     @property
     @abstractmethod
     def url(self) -> str:
         """The location of the store, for messages."""
-
-    @property
-    def uri(self) -> str:
-        """The location of the store as a URI in its canonical form (conformance C-73)."""
-        return self.url
-
-    @property
-    def directory(self) -> str | None:
-        """The local directory that the keys are paths below, or None for other stores."""
-        if not self.uri.startswith("file://"):
-            return None
-        return path_of_url(unquote(self.uri.removeprefix("file://")))
-
-    @property
-    def token(self) -> str:
-        """A text that is different for different stores: part of the names of tasks."""
-        return self.url
-
-    def stamp(self, key: str) -> str:
-        """Return a text that changes whenever the key is written, or "" if that is expensive."""
-        return ""
-
-    def above(self) -> "Store | None":
-        """Return the store of the directory that this one is in; None if there is none."""
-        return None
-
-    @property
-    def current(self) -> "Store":
-        """The store with the documents as they are now, of which this one may be a snapshot."""
-        return self
-
-    def forget(self) -> None:  # noqa: B027 - most are no snapshots
-        """Read the documents as they are now from now on, if this is a snapshot of them."""
-
-    def for_chunks(self) -> "Store":
-        """Return this store for reading and writing the chunks of an array.
-
-        Such a store may be stricter: since all of its keys are those of chunks, it can report that
-        something else is in the place of a chunk. By default it is the store itself.
-        """
-        return self
-
-    @property
-    def deferrable(self) -> bool:
-        """Whether values may be written after the call that prepared the write has returned."""
-        return True
-
-    def beside(self, prefix: str) -> "tuple[Store, str]":
-        """Return a store and a prefix for values that are needed only while others are written.
-
-        By default, these are this store and the prefix itself.
-        """
-        return self, prefix
 
     def batch(self) -> AbstractContextManager[None]:
         """Return a context in which writes take effect together, at its end, if the store can.
@@ -169,17 +117,6 @@ class Store(ABC):
     def get(self, key: str) -> bytes | None:
         """Return the value, or None if there is none."""
         raise not_supported(self.url, "read")
-
-    def size(self, key: str) -> int | None:
-        """Return the size of a value in bytes, or None if there is none.
-
-        By default, it is read, unless the size comes with a part of it.
-        """
-        part = self.get_part(key, 0, 1) if self.capabilities.etags else None
-        if part is not None and part.size:
-            return part.size
-        value = self.get(key)
-        return None if value is None else len(value)
 
     def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
         """Yield the value of each key; each is valid until the next one is requested."""
@@ -214,15 +151,7 @@ class Store(ABC):
         for start, length in ranges:
             yield None if value is None else cut(value, start, length)
 
-    def reading(self, key: str, scratch: Scratch) -> AbstractContextManager[Value]:
-        """Return a context in which parts of a value are read one after another.
-
-        By default, each part is read by itself. A store that can keep the value open reads all
-        parts of the same value, also if another writer replaces it meanwhile.
-        """
-        return nullcontext(StoredValue(self, key, scratch))
-
-    def get_part(self, key: str, start: int, length: int, tag: Tag | None = None) -> "Part | None":
+    def get_part(self, key: str, start: int, length: int, tag: Tag | None = None) -> Part | None:
         """Return part of a value, with the size and the tag of all of it.
 
         Only stores with the capability `etags` have this operation.
@@ -329,31 +258,6 @@ class Store(ABC):
         """
         raise not_supported(self.url, "changed on a condition")
 
-    def set_partial_values(self, key_start_values: Iterable[KeyValue]) -> None:
-        """Store parts of values (conformance B-82).
-
-        By default, each value is read, changed and written as a whole. A value grows as necessary;
-        a gap is filled with zeros.
-
-        Parameters
-        ----------
-        key_start_values : iterable of (key, start, bytes)
-            A key may occur several times, but its parts must not overlap.
-
-        Raises
-        ------
-        MetadataError
-            If a key is invalid. Nothing is written then.
-        SelectionError
-            If parts overlap, or a start is negative. Nothing is written then.
-        """
-        for key, parts in parts_by_key(key_start_values).items():
-            value = bytearray(self.get(key) or b"")
-            for start, part in parts:
-                value.extend(bytes(max(start + len(part) - len(value), 0)))
-                value[start : start + len(part)] = part
-            self.set(key, value)
-
     def erase(self, key: str) -> None:
         """Remove a value, if there is one."""
         raise not_supported(self.url, "written")
@@ -373,23 +277,6 @@ class Store(ABC):
     def erase_prefix(self, prefix: str) -> None:
         """Remove every key that begins with the prefix."""
         self.erase_values([*self.list_prefix(prefix)])
-
-    def check_erasable(self, keys: Iterable[str]) -> None:  # noqa: B027 - most have no links
-        """Check, before anything is erased, that keys and prefixes may be erased.
-
-        Raises
-        ------
-        LinkError
-            If one of them is behind a symbolic link, through which nothing is erased.
-        """
-
-    def tidy(  # noqa: B027 - most have nothing to tidy up
-        self, prefix: str, *, recursive: bool = False
-    ) -> None:
-        """Remove temporary files that killed writers left directly below a prefix, or at any depth.
-
-        They are not listed as keys. By default there are none.
-        """
 
     # ---- listing
 
@@ -419,24 +306,64 @@ class Store(ABC):
         """Yield every key."""
         return self.list_prefix("")
 
+    # ---- what only this package asks of a store: see `zarrdask.storage.places` and `.upkeep`
 
-class Part(NamedTuple):
-    """Part of a stored value.
+    #: What to do where other processes can't access the store, as it is not `shared`: for messages.
+    _unshared_advice: ClassVar[str] = 'use a local directory or a URL, or the scheduler "threads"'
 
-    Attributes
-    ----------
-    value : bytes-like
-        The part. A server that knows no ranges has returned the whole value.
-    size : int
-        The size of the whole value in bytes; 0 if the server does not say.
-    tag : optional
-        A tag that is another one for every version of the value; None if the server has none, or
-        does not say the size.
-    """
+    @property
+    def _uri(self) -> str:
+        return self.url
 
-    value: Buffer
-    size: int
-    tag: Tag | None
+    @property
+    def _directory(self) -> str | None:
+        if not self._uri.startswith("file://"):
+            return None
+        return path_of_url(unquote(self._uri.removeprefix("file://")))
+
+    @property
+    def _token(self) -> str:
+        return self.url
+
+    def _stamp(self, key: str) -> str:
+        return ""
+
+    def _above(self) -> "Store | None":
+        return None
+
+    @property
+    def _uncached(self) -> "Store":
+        return self
+
+    def _drop_cache(self) -> None:  # noqa: B027 - most cache nothing
+        """Read all documents from the store from now on."""
+
+    def _for_chunks(self) -> "Store":
+        return self
+
+    @property
+    def _is_deferrable(self) -> bool:
+        return True
+
+    def _temporary_place(self, prefix: str) -> "tuple[Store, str]":
+        return self, prefix
+
+    def _check_erasable(self, keys: Iterable[str]) -> None:  # noqa: B027 - most have no links
+        """Check that nothing is behind a symbolic link."""
+
+    def _tidy(self, prefix: str, *, recursive: bool = False) -> None:  # noqa: B027 - most need none
+        """Remove temporary files."""
+
+    def _size(self, key: str) -> int | None:
+        """Return the size of a value: by default it is read, unless it comes with a part of it."""
+        part = self.get_part(key, 0, 1) if self.capabilities.etags else None
+        if part is not None and part.size:
+            return part.size
+        value = self.get(key)
+        return None if value is None else len(value)
+
+    def _reading(self, key: str, scratch: Scratch) -> AbstractContextManager[Value]:
+        return nullcontext(StoredValue(self, key, scratch))
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from toolz import groupby
 
@@ -18,6 +18,8 @@ Range = tuple[int, int]
 KeyRange = tuple[str, tuple[int, int | None]]
 #: (key, start, bytes): a part of a value to write.
 KeyValue = tuple[str, int, Buffer]
+#: Identifies the present value of a key, as an ETag does; its content is up to the store.
+Tag = Any
 #: Ranges are joined up to this many bytes: a longer request would hold up those after it.
 JOIN_LIMIT = 2**24
 
@@ -30,6 +32,25 @@ class Value(Protocol):
 
     def parts(self, ranges: Sequence[Range]) -> Iterator[Buffer | None]:
         """Yield parts (start, length), in the order of their starts; each until the next one."""
+
+
+class Part(NamedTuple):
+    """Part of a stored value.
+
+    Attributes
+    ----------
+    value : bytes-like
+        The part. A server that knows no ranges has returned the whole value.
+    size : int
+        The size of the whole value in bytes; 0 if the server does not say.
+    tag : optional
+        A tag that is another one for every version of the value; None if the server has none, or
+        does not say the size.
+    """
+
+    value: Buffer
+    size: int
+    tag: Tag | None
 
 
 def parts_by_key(key_start_values: Iterable[KeyValue]) -> dict[str, list[tuple[int, Buffer]]]:

@@ -41,11 +41,11 @@ class ConsolidatedStore(WrappedStore):
         self.consolidated: ConsolidatedMetadata | None = consolidated
 
     @property
-    def current(self) -> Store:
+    def _uncached(self) -> Store:
         """The inner store."""
         return self.inner
 
-    def forget(self) -> None:
+    def _drop_cache(self) -> None:
         """Read everything from the inner store from now on."""
         self.consolidated = None
 
@@ -89,7 +89,7 @@ class ConsolidatedStore(WrappedStore):
         return inner if self.consolidated is None else replace(inner, listable=True)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Store) and self.inner == other.current
+        return isinstance(other, Store) and self.inner == other._uncached
 
     def __hash__(self) -> int:
         return hash(self.inner)
@@ -98,9 +98,9 @@ class ConsolidatedStore(WrappedStore):
         # A task needs chunks only, so the documents must not be sent with each task.
         return _inner, (self.inner,)
 
-    def for_chunks(self) -> Store:
+    def _for_chunks(self) -> Store:
         """Return the inner store: consolidated metadata have no chunks."""
-        return self.inner.for_chunks()
+        return self.inner._for_chunks()
 
     # ---- reading
 
@@ -139,13 +139,13 @@ class ConsolidatedStore(WrappedStore):
 
 def _forget_and_pass_on(name: str) -> Callable[..., Any]:
     def operation(self: ConsolidatedStore, *arguments: Any, **options: Any) -> Any:
-        self.forget()
+        self._drop_cache()
         return getattr(self.inner, name)(*arguments, **options)
 
     return operation
 
 
-_WRITES = ("set", "create", "swap", "set_partial_values", "erase", "erase_values", "erase_prefix")
+_WRITES = ("set", "create", "swap", "erase", "erase_values", "erase_prefix")
 for _name in _WRITES:
     setattr(ConsolidatedStore, _name, _forget_and_pass_on(_name))
 

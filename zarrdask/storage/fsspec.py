@@ -13,8 +13,8 @@ from fsspec.core import url_to_fs
 from fsspec.implementations.local import LocalFileSystem
 
 from zarrdask.errors import ReadOnlyError, StoreError, censored, without_secrets
-from zarrdask.storage.base import Part, Store, Tag
-from zarrdask.storage.byte_ranges import Buffer, cut
+from zarrdask.storage.base import Store
+from zarrdask.storage.byte_ranges import Buffer, Part, Tag, cut
 from zarrdask.storage.capabilities import Capabilities, without
 from zarrdask.storage.fsspec_options import (
     NO_RETRIES,
@@ -153,18 +153,18 @@ class FsspecStore(Store):
         return str(self.fs.unstrip_protocol(self.root))
 
     @property
-    def uri(self) -> str:
+    def _uri(self) -> str:
         """The URL; for a local directory, its URI."""
         return f"file://{quote(self.root)}" if "file" in protocols(self.fs) else self.url
 
-    def above(self) -> "FsspecStore | None":
+    def _above(self) -> "FsspecStore | None":
         directory, _, name = self.root.rpartition("/")
         # Nothing is above a bucket, or above a host with its protocol.
         is_top = not name or directory in ("", "http:/", "https:/")
         return None if is_top else FsspecStore(self.fs, directory)
 
     @property
-    def token(self) -> str:
+    def _token(self) -> str:
         return f"{self._real_url}#{self.fs._fs_token}"
 
     def is_directory(self) -> bool:
@@ -188,7 +188,7 @@ class FsspecStore(Store):
             self._check_absent(key, error)
             return None
 
-    def size(self, key: str) -> int | None:
+    def _size(self, key: str) -> int | None:
         try:
             info = self.fs.info(self.path(key))
         except _ERRORS as error:
@@ -196,7 +196,7 @@ class FsspecStore(Store):
             return None
         if info["type"] == "directory":
             return None
-        return super().size(key) if info.get("size") is None else int(info["size"])
+        return super()._size(key) if info.get("size") is None else int(info["size"])
 
     def _read(self, path: str, **options: Any) -> Any:
         if getattr(self.fs, "fs", None) is None:
@@ -326,17 +326,17 @@ class FsspecStore(Store):
         return True
 
     @property
-    def _directory(self) -> LocalStore | None:
+    def _local(self) -> LocalStore | None:
         """The store of a local directory, which knows about links; None for others."""
         return LocalStore(self.root) if isinstance(self.fs, LocalFileSystem) else None
 
-    def check_erasable(self, keys: Iterable[str]) -> None:
-        if self._directory is not None:
-            self._directory.check_erasable(keys)
+    def _check_erasable(self, keys: Iterable[str]) -> None:
+        if self._local is not None:
+            self._local._check_erasable(keys)
 
     def erase(self, key: str) -> None:
-        if self._directory is not None:
-            self._directory.erase(key)
+        if self._local is not None:
+            self._local.erase(key)
             return
         try:
             self.fs.rm_file(self.path(key))
@@ -346,8 +346,8 @@ class FsspecStore(Store):
             self._check_absent(key, error)
 
     def erase_prefix(self, prefix: str) -> None:
-        if self._directory is not None:
-            self._directory.erase_prefix(prefix)
+        if self._local is not None:
+            self._local.erase_prefix(prefix)
             return
         directory = self.path(check_prefix(prefix)).rstrip("/")
         if has_magic(directory):
@@ -364,8 +364,8 @@ class FsspecStore(Store):
             self._check_absent(prefix, error)
 
     def list_dir(self, prefix: str) -> Names:
-        if self._directory is not None:
-            return self._directory.list_dir(prefix)
+        if self._local is not None:
+            return self._local.list_dir(prefix)
         keys: set[str] = set()
         prefixes: set[str] = set()
         directory = self.path(check_prefix(prefix)).rstrip("/")

@@ -27,7 +27,7 @@ class IcechunkStore(ZarrPythonStore):
         The store.
     """
 
-    unshared_advice = 'use the scheduler "threads", or read from a read-only session'
+    _unshared_advice = 'use the scheduler "threads", or read from a read-only session'
 
     def __init__(self, inner: Any) -> None:
         super().__init__(inner)
@@ -40,7 +40,7 @@ class IcechunkStore(ZarrPythonStore):
         return f"icechunk:{session.snapshot_id}{branch}"
 
     @property
-    def token(self) -> str:
+    def _token(self) -> str:
         # Sessions that began at one snapshot may have changed it differently. Even the snapshots
         # of two repositories are the same as long as nothing was committed.
         return self.url if self.capabilities.shared else f"{self.url}#{self._name}"
@@ -55,7 +55,7 @@ class IcechunkStore(ZarrPythonStore):
             return IcechunkStore, (self.inner,)
         raise StoreError(
             "a writable session of icechunk cannot be used by other processes, as their changes "
-            f"would not be merged; {self.unshared_advice}",
+            f"would not be merged; {self._unshared_advice}",
             key=self.url,
         )
 

@@ -10,8 +10,8 @@ from math import inf
 from operator import itemgetter
 
 from zarrdask import config
-from zarrdask.storage.base import Store, Tag
-from zarrdask.storage.byte_ranges import Buffer
+from zarrdask.storage.base import Store
+from zarrdask.storage.byte_ranges import Buffer, Tag
 from zarrdask.storage.in_flight import in_flight
 
 #: Values of fewer ranges take longer by two rounds of requests than by one request.

@@ -36,6 +36,7 @@ from zarrdask.storage.open_file import (
     part_of,
     read_whole,
     reopened,
+    size_in,
     size_of,
     write_whole,
 )
@@ -79,7 +80,7 @@ class LocalStore(Store):
             state["follow_links"] = False
         return state
 
-    def for_chunks(self) -> Self:
+    def _for_chunks(self) -> Self:
         # The constructor of a subclass may take other arguments.
         plain = type(self) is LocalStore
         return type(self)(self.root, self.follow_links, holds_chunks=True) if plain else self
@@ -90,16 +91,16 @@ class LocalStore(Store):
         return self.root
 
     @property
-    def uri(self) -> str:
+    def _uri(self) -> str:
         """The directory's URI: ``file:///my%20data``."""
         return Path(self.root).as_uri()
 
     @property
-    def directory(self) -> str:
+    def _directory(self) -> str:
         """The directory's path."""
         return self.root
 
-    def above(self) -> "LocalStore | None":
+    def _above(self) -> "LocalStore | None":
         directory = os.path.dirname(self.root)
         return None if directory == self.root else LocalStore(directory, self.follow_links)
 
@@ -146,9 +147,17 @@ class LocalStore(Store):
         with self.opened(key) as (fd, size):
             return None if fd < 0 else read_whole(fd, size)
 
-    def size(self, key: str) -> int | None:
-        with self.opened(key) as (fd, size):
-            return None if fd < 0 else size
+    def _size(self, key: str) -> int | None:
+        if not self._follows:
+            with self.opened(key) as (fd, size):
+                return None if fd < 0 else size
+        path = self.path(key)
+        try:
+            return size_in(os.stat(path))
+        except (OSError, ValueError) as error:
+            if not self._is_absent(error):
+                fail(path, error)
+            return None
 
     def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
         # The hot loop: no fstat, no allocation; a value that fills the buffer is read again.
@@ -187,11 +196,11 @@ class LocalStore(Store):
     def get_ranges(
         self, key: str, ranges: Sequence[Range], scratch: Scratch
     ) -> Iterator[Buffer | None]:
-        with self.reading(key, scratch) as file:
+        with self._reading(key, scratch) as file:
             yield from file.parts(ranges)
 
     @contextmanager
-    def reading(self, key: str, scratch: Scratch) -> "Iterator[OpenFile]":
+    def _reading(self, key: str, scratch: Scratch) -> "Iterator[OpenFile]":
         with self.opened(key) as (fd, size):
             yield OpenFile(fd, size, scratch)
 
@@ -256,7 +265,7 @@ class LocalStore(Store):
         check_file_name(path)
         partial = beside(path)
         if not self._follows:
-            self.check_erasable([key])
+            self._check_erasable([key])
         try:
             try:
                 fd = os.open(partial, _CREATE, 0o666)
@@ -298,7 +307,7 @@ class LocalStore(Store):
         except OSError as error:
             fail(path, error)
 
-    def check_erasable(self, keys: Iterable[str]) -> None:
+    def _check_erasable(self, keys: Iterable[str]) -> None:
         for folder in {key.rstrip("/").rpartition("/")[0] for key in keys}:
             try:
                 with opened_directory(self.root, names_in(folder)):
@@ -308,10 +317,10 @@ class LocalStore(Store):
             except OSError as error:
                 fail(self.path(folder), error)
 
-    def tidy(self, prefix: str, *, recursive: bool = False) -> None:
+    def _tidy(self, prefix: str, *, recursive: bool = False) -> None:
         with suppress(StoreError):
             # Files behind a link are kept.
-            self.check_erasable([f"{prefix}x"])
+            self._check_erasable([f"{prefix}x"])
             path = self.path(prefix)
             for directory in (place for place, *_ in os.walk(path)) if recursive else (path,):
                 tidy(directory)
@@ -355,7 +364,7 @@ class LocalStore(Store):
         keys, prefixes, loops = [], [], []
         path = self.path(check_prefix(prefix))
         if self._is_linked(path.rstrip("/")) and not self._follows:
-            self.check_erasable([f"{prefix}x"])
+            self._check_erasable([f"{prefix}x"])
         try:
             with os.scandir(path) as entries:
                 for entry in entries:
@@ -390,7 +399,7 @@ class LocalStore(Store):
                 yield from (f"{folder}{name}/" for name in loops)
             pending += [f"{folder}{name}/" for name in reversed(prefixes)]
 
-    def stamp(self, key: str) -> str:
+    def _stamp(self, key: str) -> str:
         try:
             status = os.stat(self.path(key))
         except (OSError, ValueError):

@@ -86,7 +86,7 @@ class MemoryStore(MappingStore):
         LIVE[self._name] = self
 
     @property
-    def token(self) -> str:
+    def _token(self) -> str:
         return self._name if self._own else self.url
 
     def create(self, key: str, value: Buffer) -> bool:

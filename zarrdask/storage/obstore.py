@@ -16,8 +16,8 @@ from obstore.exceptions import (
 )
 
 from zarrdask.errors import ReadOnlyError, StoreError, without_secrets
-from zarrdask.storage.base import Part, Scratch, Store, Tag
-from zarrdask.storage.byte_ranges import Buffer
+from zarrdask.storage.base import Scratch, Store
+from zarrdask.storage.byte_ranges import Buffer, Part, Tag
 from zarrdask.storage.capabilities import Capabilities, without
 from zarrdask.storage.in_flight import in_flight
 from zarrdask.storage.keys import Names, check_key, check_prefix
@@ -113,13 +113,13 @@ class ObstoreStore(Store):
                 return "file://"
         return f"obstore-memory://{os.getpid():x}-{id(self.inner):x}"
 
-    def above(self) -> "ObstoreStore | None":
+    def _above(self) -> "ObstoreStore | None":
         directory = self.prefix.rpartition("/")[0]
         has_parent = self.prefix and self.capabilities.shared
         return ObstoreStore(self.inner, directory) if has_parent else None
 
     @property
-    def token(self) -> str:
+    def _token(self) -> str:
         settings = sorted(self._options().items())
         return f"{self._real_url}#{blake2b(repr(settings).encode(), digest_size=8).hexdigest()}"
 
@@ -190,7 +190,7 @@ class ObstoreStore(Store):
         if self._is_absent(error):
             self._check_absent(key, error)
             return None
-        size = self._size(key)
+        size = self._head(key)
         if size is None:
             return None
         first = max(size + start, 0) if start < 0 else start
@@ -200,7 +200,7 @@ class ObstoreStore(Store):
             return self.get_range(key, first, size - first if length is None else length)
         raise self._failed(key, error) from self._cause(error)
 
-    def _size(self, key: str) -> int | None:
+    def _head(self, key: str) -> int | None:
         return self._asked(key, lambda path: int(obstore.head(self.inner, path)["size"]))
 
     def get_part(self, key: str, start: int, length: int, tag: Tag | None = None) -> Part | None:
@@ -220,7 +220,7 @@ class ObstoreStore(Store):
         except _ERRORS as error:
             is_refused = isinstance(error, NotSupportedError)
             # Azure counts no range from the end.
-            size = self._size(key) if is_refused and start < 0 else None
+            size = self._head(key) if is_refused and start < 0 else None
             if size:
                 end = self.get_part(key, max(size + start, 0), length, tag)
                 if end is None or end.size == size:

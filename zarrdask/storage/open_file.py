@@ -67,8 +67,12 @@ def part_of(fd: int, size: int, start: int, length: int | None) -> Buffer | None
 
 
 def size_of(fd: int) -> int:
-    """Return the size of a file; one that is not regular is an `OSError`."""
-    status = os.fstat(fd)
+    """Return the size of an open file; one that is not regular is an `OSError`."""
+    return size_in(os.fstat(fd))
+
+
+def size_in(status: os.stat_result) -> int:
+    """Return the size of a file by its status; one that is not regular is an `OSError`."""
     if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(EISDIR, os.strerror(EISDIR))
     if not stat.S_ISREG(status.st_mode):

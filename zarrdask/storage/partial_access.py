@@ -1,11 +1,43 @@
-"""Stores that are implemented by reading and writing parts of values."""
+"""Parts of values are written; stores that are implemented by reading and writing parts."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
 from zarrdask.storage.base import Scratch, Store
-from zarrdask.storage.byte_ranges import Buffer, KeyRange, KeyValue, Range
+from zarrdask.storage.byte_ranges import Buffer, KeyRange, KeyValue, Range, parts_by_key
 from zarrdask.storage.keys import check_key
 from zarrdask.storage.refusals import not_supported
+
+
+def set_partial_values(store: Store, key_start_values: Iterable[KeyValue]) -> None:
+    """Store parts of values (conformance B-82).
+
+    By default, each value is read, changed and written as a whole. A value grows as necessary; a
+    gap is filled with zeros.
+
+    Parameters
+    ----------
+    store : Store
+        The store. If it has a method of this name, that is called.
+    key_start_values : iterable of (key, start, bytes)
+        A key may occur several times, but its parts must not overlap.
+
+    Raises
+    ------
+    MetadataError
+        If a key is invalid. Nothing is written then.
+    SelectionError
+        If parts overlap, or a start is negative. Nothing is written then.
+    """
+    own = getattr(store, "set_partial_values", None)
+    if own is not None:
+        own(key_start_values)
+        return
+    for key, parts in parts_by_key(key_start_values).items():
+        value = bytearray(store.get(key) or b"")
+        for start, part in parts:
+            value.extend(bytes(max(start + len(part) - len(value), 0)))
+            value[start : start + len(part)] = part
+        store.set(key, value)
 
 
 class StoreWithPartialAccess(Store):

@@ -5,8 +5,8 @@ from concurrent.futures import Future
 from threading import Thread
 from typing import Any, TypeVar
 
-from zarrdask.storage.base import Scratch, Store, Tag
-from zarrdask.storage.byte_ranges import Buffer
+from zarrdask.storage.base import Scratch, Store
+from zarrdask.storage.byte_ranges import Buffer, Tag
 from zarrdask.storage.keys import Names
 from zarrdask.storage.wrapper import WrappedStore
 

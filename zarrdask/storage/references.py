@@ -125,7 +125,7 @@ class ReferenceStore(StoreWithPartialAccess):
         return without_secrets(self._url)
 
     @property
-    def token(self) -> str:
+    def _token(self) -> str:
         return f"{self._url}#{self._entries.digest}"
 
     def __eq__(self, other: object) -> bool:
@@ -133,10 +133,10 @@ class ReferenceStore(StoreWithPartialAccess):
 
     @property
     def _identity(self) -> tuple[Any, ...]:
-        return self.token, self._options, self._rules
+        return self._token, self._options, self._rules
 
     def __hash__(self) -> int:
-        return hash(self.token)
+        return hash(self._token)
 
     def __reduce__(self) -> tuple[Any, ...]:
         how: dict[str, Any] = {
@@ -147,7 +147,7 @@ class ReferenceStore(StoreWithPartialAccess):
         if self.source is None:
             return partial(ReferenceStore, **how), (self._references,)
         # Tasks carry where the document is: it may be as large as all their results.
-        return _recall, (self.token, self.source, how)
+        return _recall, (self._token, self.source, how)
 
     # ---- reading
 
@@ -331,7 +331,7 @@ def _recall(token: str, source: tuple[str, Any], how: dict[str, Any]) -> Referen
     store = _OPEN.get(identity)
     if store is None:
         store = _read(source, how)
-        if store.token != token:
+        if store._token != token:
             raise StoreError("the document of references was changed; open it again", key=source[0])
         if len(_OPEN) >= _MAX_OPEN:
             _OPEN.clear()

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from zarrdask import config
 from zarrdask.errors import StoreError, ZarrdaskError, censored, printable, without_secrets
-from zarrdask.storage.base import Scratch, Store, Tag
-from zarrdask.storage.byte_ranges import Buffer, KeyRange, Range, Value
+from zarrdask.storage.base import Scratch, Store
+from zarrdask.storage.byte_ranges import Buffer, KeyRange, Range, Tag, Value
 from zarrdask.storage.in_flight import MAX_WRITTEN_BYTES_IN_FLIGHT, pause
 from zarrdask.storage.memory import MappingStore
 from zarrdask.storage.v3_draft import DraftStore
@@ -180,10 +180,10 @@ class RetryingStore(WrappedStore):
         )
 
     @contextmanager
-    def reading(self, key: str, scratch: Scratch) -> Iterator[Value]:
+    def _reading(self, key: str, scratch: Scratch) -> Iterator[Value]:
         """Return a context in which parts of a value are read, of the same value if possible."""
         with ExitStack() as stack:
-            opened = self.inner.reading
+            opened = self.inner._reading
             value = self._attempt(key, lambda: stack.enter_context(opened(key, scratch)))
             yield _RetriedValue(self, key, value)
 
@@ -230,8 +230,8 @@ class RetryingStore(WrappedStore):
 
         return self._attempt(key, call)
 
-    def check_erasable(self, keys: Iterable[str]) -> None:
-        self._attempt("", partial(self.inner.check_erasable, list(keys)))
+    def _check_erasable(self, keys: Iterable[str]) -> None:
+        self._attempt("", partial(self.inner._check_erasable, list(keys)))
 
     def erase_values(self, keys: Iterable[str]) -> None:
         if self.capabilities.concurrent and type(self.inner).erase_values is Store.erase_values:
@@ -313,8 +313,8 @@ def _retried(name: str) -> Callable[..., Any]:
 
 
 for _name in (
-    *("get", "get_range", "get_part", "get_tagged", "list_dir", "size"),
-    *("set", "erase", "erase_prefix", "tidy"),
+    *("get", "get_range", "get_part", "get_tagged", "list_dir", "_size"),
+    *("set", "erase", "erase_prefix", "_tidy"),
 ):
     setattr(RetryingStore, _name, _retried(_name))
 

@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 from uuid import uuid4
 
 from zarrdask.errors import StoreError, UnsupportedError
-from zarrdask.storage.base import Scratch, Store, Tag
-from zarrdask.storage.byte_ranges import Buffer
+from zarrdask.storage.base import Scratch, Store
+from zarrdask.storage.byte_ranges import Buffer, Tag
 from zarrdask.storage.system import clock
 from zarrdask.storage.wrapper import WrappedStore
 

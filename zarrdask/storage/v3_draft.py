@@ -75,8 +75,8 @@ class DraftStore(WrappedStore):
     def __reduce__(self) -> tuple[Any, ...]:
         return DraftStore, self._parts()
 
-    def stamp(self, key: str) -> str:
-        return self.inner.stamp(self._existing(key))
+    def _stamp(self, key: str) -> str:
+        return self.inner._stamp(self._existing(key))
 
     # ---- keys
 
@@ -184,8 +184,8 @@ class DraftStore(WrappedStore):
         keys = [self._document(path, kind) for kind in _KINDS.values()]
         return any(value is not None for value in self.inner.get_many(keys, Scratch()))
 
-    def size(self, key: str) -> int | None:
-        return self.inner.size(self._existing(key))
+    def _size(self, key: str) -> int | None:
+        return self.inner._size(self._existing(key))
 
     def get_range(self, key: str, start: int, length: int | None = None) -> Buffer | None:
         return self.inner.get_range(self._existing(key), start, length)
@@ -195,8 +195,8 @@ class DraftStore(WrappedStore):
     ) -> Iterator[Buffer | None]:
         return self.inner.get_ranges(self._existing(key), ranges, scratch)
 
-    def reading(self, key: str, scratch: Scratch) -> AbstractContextManager[Value]:
-        return self.inner.reading(self._existing(key), scratch)
+    def _reading(self, key: str, scratch: Scratch) -> AbstractContextManager[Value]:
+        return self.inner._reading(self._existing(key), scratch)
 
     def set(self, key: str, value: Buffer) -> None:
         self.inner.set(self.real(key), value)
@@ -208,17 +208,17 @@ class DraftStore(WrappedStore):
             return Store.create(self, key, value)
         return self.inner.create(self.real(key), value)
 
-    def tidy(self, prefix: str, *, recursive: bool = False) -> None:
+    def _tidy(self, prefix: str, *, recursive: bool = False) -> None:
         below = self._below(prefix)
         for start in (self._meta, self._data):
-            self.inner.tidy(start + below, recursive=recursive)
+            self.inner._tidy(start + below, recursive=recursive)
 
-    def for_chunks(self) -> Store:
-        return DraftStore(self.inner.for_chunks(), *self._parts()[1:])
+    def _for_chunks(self) -> Store:
+        return DraftStore(self.inner._for_chunks(), *self._parts()[1:])
 
-    def check_erasable(self, keys: Iterable[str]) -> None:
+    def _check_erasable(self, keys: Iterable[str]) -> None:
         rests = [self._inside(key) for key in keys]
-        self.inner.check_erasable(
+        self.inner._check_erasable(
             [start + rest for start in (self._meta, self._data) for rest in rests]
         )
 

@@ -34,8 +34,8 @@ class WrappedStore(Store):
         """Those of the inner store that the methods of a subclass do not bypass."""
         return without(self.inner.capabilities, bypassed(type(self)))
 
-    def beside(self, prefix: str) -> tuple[Store, str]:
-        store, inner_prefix = self.inner.beside(prefix)
+    def _temporary_place(self, prefix: str) -> tuple[Store, str]:
+        store, inner_prefix = self.inner._temporary_place(prefix)
         return (self, prefix) if store is self.inner else (store, inner_prefix)
 
     def __eq__(self, other: object) -> bool:
@@ -49,8 +49,8 @@ class WrappedStore(Store):
 
     # ---- operations
 
-    def size(self, key: str) -> int | None:
-        return super().size(key) if self._reads_otherwise else self.inner.size(key)
+    def _size(self, key: str) -> int | None:
+        return super()._size(key) if self._reads_otherwise else self.inner._size(key)
 
     def get_partial_values(self, key_ranges: Iterable[KeyRange]) -> Sequence[Buffer | None]:
         if self._reads_otherwise:
@@ -85,12 +85,12 @@ def _pass_on(name: str) -> Callable[..., Any]:
 
 # ---- what subclasses don't override is that of the inner store
 
-for _name in ("uri", "token", "unshared_advice", "deferrable"):
+for _name in ("_uri", "_token", "_unshared_advice", "_is_deferrable"):
     setattr(WrappedStore, _name, property(attrgetter(f"inner.{_name}")))
 for _name in (
-    *("stamp", "batch", "get", "get_many", "get_range", "get_ranges", "get_part"),
+    *("_stamp", "batch", "get", "get_many", "get_range", "get_ranges", "get_part"),
     *("set", "get_tagged", "swap"),
-    *("tidy", "check_erasable", "erase", "erase_values", "erase_prefix"),
+    *("_tidy", "_check_erasable", "erase", "erase_values", "erase_prefix"),
     *("list_dir", "list_prefix"),
 ):
     setattr(WrappedStore, _name, _pass_on(_name))

@@ -59,7 +59,7 @@ class ZarrPythonStore(Store):
         return without_secrets(str(self.inner))
 
     @property
-    def token(self) -> str:
+    def _token(self) -> str:
         return f"{type(self.inner).__name__} {self.inner}"
 
     def __eq__(self, other: object) -> bool:

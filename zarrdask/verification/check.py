@@ -22,6 +22,7 @@ from zarrdask.grids.base import Index
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.byte_ranges import Value
 from zarrdask.storage.retry import is_transient
+from zarrdask.storage.upkeep import reading
 from zarrdask.storage.v3_draft import real_key
 
 #: The kinds of problems that make a unit bad: it can't be read, ends early, or does not decode.
@@ -137,7 +138,7 @@ def _verdict(chunks: StoredChunks, index: Index) -> Verdict:
     shard = shard_of(pipeline)
     try:
         if shard is not None:
-            with chunks.units.reading(key, Scratch()) as value:
+            with reading(chunks.units, key, Scratch()) as value:
                 return _check_shard(shard, value)
         data = chunks.units.get(key)
     except StoreError as error:

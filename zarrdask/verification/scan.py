@@ -20,6 +20,7 @@ from zarrdask.runtime.threads import on_each
 from zarrdask.storage.atomic import is_temporary
 from zarrdask.storage.base import Store
 from zarrdask.storage.local import LocalStore
+from zarrdask.storage.upkeep import uncached
 from zarrdask.storage.v3_draft import ARRAY, GROUP, DraftStore, real_key
 from zarrdask.verification.check import Problem
 
@@ -56,7 +57,7 @@ class Scan:
     @property
     def base(self) -> Store:
         """The store as it is listed, without the view of consolidated metadata."""
-        return self.root.store.current
+        return uncached(self.root.store)
 
     def arrays(self) -> Iterator[tuple[str, StoredChunks]]:
         """Yield the path and the units of each array with valid metadata."""

@@ -20,6 +20,7 @@ from zarrdask.metadata.formats import find_format
 from zarrdask.metadata.model import GroupMetadata
 from zarrdask.runtime.locks import location_of
 from zarrdask.storage.unchanged import Lease
+from zarrdask.storage.upkeep import is_deferrable
 from zarrdask.xarray.datastore import Hierarchy, OpenOptions
 from zarrdask.xarray.existing import StoredDataset
 from zarrdask.xarray.plan import VariableWrite
@@ -71,7 +72,7 @@ class Destination:
     def check(self) -> None:
         """Check that the workers see the store, and can write to it when they do."""
         check_visible(self.node.store)
-        if not self.options.compute and not self.node.store.deferrable:
+        if not self.options.compute and not is_deferrable(self.node.store):
             raise UnsupportedError(
                 "a write to a zip archive cannot be computed later; leave out compute=False",
                 key=self.node.location,

@@ -4,6 +4,7 @@ from zarrdask.chunks.stored import StoredChunks
 from zarrdask.errors import StoreError
 from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.metadata.model import ArrayMetadata
+from zarrdask.storage.places import key_stamp
 
 
 def opened_version(chunks: StoredChunks) -> str:
@@ -12,7 +13,7 @@ def opened_version(chunks: StoredChunks) -> str:
     It is "" for stores that would need a request for it.
     """
     name = chunks.metadata.format.documents[0]
-    return chunks.store.stamp(chunks.prefix + name)
+    return key_stamp(chunks.store, chunks.prefix + name)
 
 
 def check_version(chunks: StoredChunks, version: str) -> None:

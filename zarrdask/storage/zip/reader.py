@@ -39,11 +39,11 @@ class ZipReader(Store):
             )
         return archive
 
-    def stamp(self, key: str) -> str:
+    def _stamp(self, key: str) -> str:
         member = self._archive().members.get(self.prefix + key)
         return f"{member.CRC:x}-{member.file_size:x}-{member.header_offset:x}" if member else ""
 
-    def size(self, key: str) -> int | None:
+    def _size(self, key: str) -> int | None:
         member = self._archive().members.get(self.prefix + key)
         return None if member is None else member.file_size
 

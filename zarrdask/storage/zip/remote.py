@@ -77,7 +77,7 @@ class RemoteZipStore(ZipReader):
         return f"{without_secrets(self.fs.unstrip_protocol(self.path))}/{self.prefix}".rstrip("/")
 
     @property
-    def token(self) -> str:
+    def _token(self) -> str:
         return f"{self.path}#{self.prefix}#{self.fs._fs_token}"
 
     def _opened(self) -> Archive:

@@ -148,7 +148,7 @@ class ZipStore(ZipReader):
         return f"{self.path}/{self.prefix}".rstrip("/")
 
     @property
-    def uri(self) -> str:
+    def _uri(self) -> str:
         return Path(self.url).as_uri()
 
     def _opened(self) -> Archive:
@@ -171,11 +171,11 @@ class ZipStore(ZipReader):
         return self._shared.batch()
 
     @property
-    def deferrable(self) -> bool:
+    def _is_deferrable(self) -> bool:
         """Whether a batch is open: outside one, writing a value writes a new archive."""
         return self._shared.depth > 0
 
-    def beside(self, prefix: str) -> tuple[Store, str]:
+    def _temporary_place(self, prefix: str) -> tuple[Store, str]:
         """Return a directory beside the archive, in which erased values would take up space."""
         folder, name = os.path.split(self.path)
         # A single folder, so that erasing the prefix leaves nothing.

@@ -1,0 +1,77 @@
+"""What this package asks of a store besides its values, such as removing temporary files."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
+
+from zarrdask.storage.base import Scratch, Store
+from zarrdask.storage.byte_ranges import Value
+from zarrdask.storage.in_flight import in_flight
+
+
+def reading(store: Store, key: str, scratch: Scratch) -> AbstractContextManager[Value]:
+    """Return a context in which parts of a value are read one after another.
+
+    By default, each part is read by itself. A store that can keep the value open reads all parts
+    of the same value, also if another writer replaces it meanwhile.
+    """
+    return store._reading(key, scratch)
+
+
+def uncached(store: Store) -> Store:
+    """Return a store without cached metadata, as consolidated metadata are; others themselves."""
+    return store._uncached
+
+
+def drop_cache(store: Store) -> None:
+    """Read all documents of a store from the store itself from now on."""
+    store._drop_cache()
+
+
+def for_chunks(store: Store) -> Store:
+    """Return a store for reading and writing the chunks of an array.
+
+    Such a store may be stricter: since all of its keys are those of chunks, it can report that
+    something else is in the place of a chunk. By default it is the store itself.
+    """
+    return store._for_chunks()
+
+
+def is_deferrable(store: Store) -> bool:
+    """Whether values may be written after the call that prepared the write has returned."""
+    return store._is_deferrable
+
+
+def temporary_place(store: Store, prefix: str) -> tuple[Store, str]:
+    """Return a store and a prefix for values that are needed only while others are written.
+
+    By default, these are the store and the prefix themselves.
+    """
+    return store._temporary_place(prefix)
+
+
+def check_erasable(store: Store, keys: Iterable[str]) -> None:
+    """Check, before anything is erased, that keys and prefixes may be erased.
+
+    Raises
+    ------
+    LinkError
+        If one of them is behind a symbolic link, through which nothing is erased.
+    """
+    store._check_erasable(keys)
+
+
+def tidy(store: Store, prefix: str, *, recursive: bool = False) -> None:
+    """Remove temporary files that killed writers left directly below a prefix, or at any depth.
+
+    They are not listed as keys.
+    """
+    store._tidy(prefix, recursive=recursive)
+
+
+def value_sizes(store: Store, keys: Iterable[str]) -> Iterator[int | None]:
+    """Yield the size of each value in bytes, or None if it is missing, in the order of the keys.
+
+    In a store with latency, many sizes are requested concurrently.
+    """
+    is_remote = store.capabilities.has_latency
+    return in_flight(store._size, keys) if is_remote else map(store._size, keys)
