@@ -10,8 +10,8 @@ import numpy as np
 from dask.layers import ArraySliceDep
 
 from zarrdask.execution.writer import BlockWriter
-from zarrdask.graph.chains import Block
-from zarrdask.graph.limits import FuseLimits
+from zarrdask.graph.fuse.block_function import Block
+from zarrdask.graph.fuse.limits import FuseLimits
 from zarrdask.plan.align import Chunks
 from zarrdask.runtime.turns import in_turns
 from zarrdask.storage.in_flight import MAX_WRITTEN_BYTES_IN_FLIGHT, Requests

@@ -19,7 +19,7 @@ from dask.array.core import getter, getter_inline, getter_nofancy
 from zarrdask.chunks.region import ArrayRegion
 from zarrdask.execution.expressions import EXPRESSIONS
 from zarrdask.execution.writer import BlockWriter
-from zarrdask.graph.optimization import unfused_tasks
+from zarrdask.graph.fuse.optimization import unfused_tasks
 from zarrdask.graph.sources import source_of
 from zarrdask.indexing.selection import basic, is_basic
 from zarrdask.nodes.array import Array

@@ -16,13 +16,13 @@ from dask.core import flatten
 from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 
 from zarrdask.chunks.region import reading_ahead
-from zarrdask.execution.fused import Tasks, steps
-from zarrdask.graph.ahead import far_reads
 from zarrdask.graph.block_writes import SLOW_SECONDS, BlockWrites, Place, write_in_one_task
 from zarrdask.graph.components import components
-from zarrdask.graph.culling import culled
-from zarrdask.graph.limits import UNFUSED, FuseLimits
-from zarrdask.graph.optimization import optimized
+from zarrdask.graph.fuse.culling import culled
+from zarrdask.graph.fuse.limits import UNFUSED, FuseLimits
+from zarrdask.graph.fuse.optimization import optimized
+from zarrdask.graph.fuse.prefetch import far_reads
+from zarrdask.graph.fuse.steps import Tasks, steps
 from zarrdask.storage.in_flight import Requests
 
 #: The largest number of tasks in a group, for each block that it writes.

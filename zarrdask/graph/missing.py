@@ -22,7 +22,7 @@ from dask.layers import ArrayBlockwiseDep
 from zarrdask.chunks.region import ArrayRegion
 from zarrdask.codecs.decode import put_fill
 from zarrdask.execution.expressions import EXPRESSIONS
-from zarrdask.graph.culling import culled
+from zarrdask.graph.fuse.culling import culled
 from zarrdask.grids.axis import Axis, edges_of
 from zarrdask.grids.base import Index, Shape
 from zarrdask.indexing.selection import Region

@@ -12,7 +12,7 @@ from zarrdask.chunks.inventory import chunk_sizes, is_near
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.errors import SelectionError, ZarrdaskError
 from zarrdask.graph.dependencies import reads_of
-from zarrdask.graph.optimization import unfused_tasks
+from zarrdask.graph.fuse.optimization import unfused_tasks
 from zarrdask.indexing.selection import Region, basic, is_basic
 from zarrdask.nodes.open import open_array
 from zarrdask.plan.read import ArrayReads, ReadPlan

@@ -16,8 +16,8 @@ from zarrdask.dtypes.base import DataType
 from zarrdask.errors import MetadataError, SelectionError
 from zarrdask.execution.client import check_visible
 from zarrdask.execution.expressions import EXPRESSIONS
+from zarrdask.graph.fuse.optimization import register
 from zarrdask.graph.missing import read_layer
-from zarrdask.graph.optimization import register
 from zarrdask.grids.axis import Axis, edges_of
 from zarrdask.grids.base import Shape
 from zarrdask.grids.regular import RegularGrid

@@ -18,8 +18,8 @@ from zarrdask.chunks.write import Beyond
 from zarrdask.execution.expressions import EXPRESSIONS
 from zarrdask.execution.writer import BlockWriter
 from zarrdask.graph.block_writes import BlockWrites
+from zarrdask.graph.fuse.optimization import optimized
 from zarrdask.graph.missing import equal_blocks
-from zarrdask.graph.optimization import optimized
 from zarrdask.indexing.selection import Region
 from zarrdask.plan.align import Chunks
 from zarrdask.plan.write import plan_writes

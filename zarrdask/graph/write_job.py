@@ -13,8 +13,8 @@ from zarrdask.chunks.region import ArrayRegion
 from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.execution.compute import compute_blocks
 from zarrdask.graph.block_writes import BlockWrites
-from zarrdask.graph.bundles import bundled
 from zarrdask.graph.conflicts import check_disjoint
+from zarrdask.graph.fuse.writes import bundled
 from zarrdask.graph.placement import known_blocks
 from zarrdask.graph.target import WriteTarget
 from zarrdask.graph.tasks import Action, gather, read_blocks, write_blocks

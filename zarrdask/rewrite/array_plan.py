@@ -17,7 +17,7 @@ from zarrdask.chunks.region import ArrayRegion
 from zarrdask.errors import StoreError
 from zarrdask.execution.counter import Counter, Reporter, Tasks, reports
 from zarrdask.execution.executor import Workers, check_reached, run, workers
-from zarrdask.graph.bundles import bundled
+from zarrdask.graph.fuse.writes import bundled
 from zarrdask.graph.tasks import write_blocks
 from zarrdask.hierarchy.journal import Journal
 from zarrdask.indexing.regions import moved

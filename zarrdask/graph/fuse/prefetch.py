@@ -8,7 +8,7 @@ from typing import Any, cast
 from dask._task_spec import DataNode, GraphNode, Task, TaskRef, _execute_subgraph
 
 from zarrdask.chunks.region import ArrayRegion
-from zarrdask.execution.fused import steps
+from zarrdask.graph.fuse.steps import steps
 from zarrdask.graph.sources import source_of
 from zarrdask.indexing.selection import Region
 

@@ -17,10 +17,10 @@ from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 from toolz import concat, merge
 
 from zarrdask.chunks.region import reading_ahead
-from zarrdask.execution.fused import Tasks, prepared
-from zarrdask.graph.ahead import far_reads
-from zarrdask.graph.chains import Chain, Computed, far_blocks, find_chain
 from zarrdask.graph.components import components
+from zarrdask.graph.fuse.block_function import Chain, Computed, far_blocks, find_chain
+from zarrdask.graph.fuse.prefetch import far_reads
+from zarrdask.graph.fuse.steps import Tasks, prepared
 
 
 class Branch(NamedTuple):

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import zarrdask
 from tests.storage.latency import LatencyStore
 from zarrdask.errors import StoreError
-from zarrdask.graph import limits
-from zarrdask.graph.bundles import write_chain
+from zarrdask.graph.fuse import limits
+from zarrdask.graph.fuse.writes import write_chain
 from zarrdask.graph.groups import write_groups
 
 SHAPE = (8, 12)

@@ -19,9 +19,9 @@ from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 from dask.layers import ArrayBlockwiseDep
 
 from zarrdask.chunks.region import ArrayRegion
-from zarrdask.execution.fused import prepared, resolve
-from zarrdask.graph.ahead import Read, sliced, slicings
-from zarrdask.graph.culling import references_of
+from zarrdask.graph.fuse.culling import references_of
+from zarrdask.graph.fuse.prefetch import Read, sliced, slicings
+from zarrdask.graph.fuse.steps import prepared, resolve
 from zarrdask.graph.missing import ReadSlices
 from zarrdask.graph.sources import source_of
 

@@ -23,10 +23,10 @@ from dask.highlevelgraph import HighLevelGraph
 
 from zarrdask import config
 from zarrdask.execution.expressions import EXPRESSIONS
-from zarrdask.graph.limits import UNFUSED, FuseLimits
+from zarrdask.graph.fuse.limits import UNFUSED, FuseLimits
+from zarrdask.graph.fuse.reads import find_chains, joined, with_branches
 from zarrdask.graph.missing import missing_parts, shared_tasks
 from zarrdask.graph.sources import source_of
-from zarrdask.graph.trees import find_chains, joined, with_branches
 
 
 def is_optimized() -> bool:

@@ -16,10 +16,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import zarrdask
-from tests.graph.test_bundles import failing
+from tests.graph.fuse.test_writes import failing
 from tests.storage.latency import FarStore
-from zarrdask.graph import limits
-from zarrdask.graph.trees import join_blocks
+from zarrdask.graph.fuse import limits
+from zarrdask.graph.fuse.reads import join_blocks
 from zarrdask.nodes.array import Array
 from zarrdask.storage.memory import MemoryStore
 

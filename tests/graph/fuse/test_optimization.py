@@ -13,8 +13,8 @@ from dask.array.optimization import optimize
 from distributed import Client, LocalCluster
 
 import zarrdask
-from zarrdask.graph import limits
-from zarrdask.graph.limits import FuseLimits
+from zarrdask.graph.fuse import limits
+from zarrdask.graph.fuse.limits import FuseLimits
 
 
 def stored(store=None):

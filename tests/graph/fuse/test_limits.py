@@ -2,7 +2,7 @@
 
 import pytest
 
-from zarrdask.graph.limits import UNFUSED, FuseLimits
+from zarrdask.graph.fuse.limits import UNFUSED, FuseLimits
 
 
 @pytest.mark.parametrize("is_far", [False, True])

@@ -19,10 +19,10 @@ from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 from zarrdask.chunks.region import reading_ahead
 from zarrdask.execution.expressions import EXPRESSIONS
 from zarrdask.graph.block_writes import BlockWrites, Place, write_in_one_task
-from zarrdask.graph.chains import Block, Chain, far_blocks, find_chain
+from zarrdask.graph.fuse.block_function import Block, Chain, far_blocks, find_chain
+from zarrdask.graph.fuse.limits import FuseLimits
+from zarrdask.graph.fuse.optimization import is_optimized
 from zarrdask.graph.groups import group_bundles
-from zarrdask.graph.limits import FuseLimits
-from zarrdask.graph.optimization import is_optimized
 from zarrdask.storage.in_flight import Requests
 
 

@@ -1,7 +1,7 @@
 from dask.highlevelgraph import HighLevelGraph
 
 from tests.covering import for_each
-from zarrdask.graph.culling import culled
+from zarrdask.graph.fuse.culling import culled
 
 
 @for_each("name", "abcdefgh")

@@ -1,0 +1,1 @@
+"""Fuse many small tasks of a Dask graph into fewer: one finder, and one evaluator."""
