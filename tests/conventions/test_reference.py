@@ -8,9 +8,8 @@ from tests.covering import for_each
 from zarrdask.conventions import (
     Crs,
     crs,
-    write_crs,
 )
-from zarrdask.errors import MetadataError, NodeNotFoundError, ReadOnlyError
+from zarrdask.errors import MetadataError, NodeNotFoundError
 
 WKT = 'GEOGCRS["WGS 84"]'
 
@@ -116,48 +115,6 @@ def test_what_is_returned_can_be_changed(root):
     assert crs(root["t"]).projjson == {"name": "x"}
 
 
-def test_an_object_that_gives_wkt_is_written(root):
-    class Pyproj:
-        def to_wkt(self):
-            return WKT
-
-    write_crs(make(root, "t"), Pyproj())
-    assert crs(root["t"]).wkt == WKT
-
-
-def test_a_variable_that_is_there_is_used(root):
-    make(root, "proj", long_name="ours")
-    for name in ("t", "u"):
-        write_crs(make(root, name), Crs(wkt=WKT, grid_mapping={"earth": "round"}), name="proj")
-    assert dict(root["proj"].attrs) == {"long_name": "ours", "earth": "round", "crs_wkt": WKT}
-    assert crs(root["u"]) == crs(root["t"])
-
-
-@pytest.mark.parametrize("found", ["EPSG:4326", 5, None, Crs(), b"x"])
-@pytest.mark.parametrize("convention", ["cf", "gdal"])
-def test_what_is_no_crs_is_not_written(root, found, convention):
-    t = make(root, "t")
-    with pytest.raises(MetadataError):
-        write_crs(t, found, convention=convention)
-    assert dict(t.attrs) == {}
-
-
-def test_cf_needs_wkt_and_a_group(root):
-    with pytest.raises(MetadataError, match="gdal"):
-        write_crs(make(root, "t"), {"type": "GeographicCRS"})
-    with pytest.raises(MetadataError, match="root"):
-        write_crs(zarrdask.create_array({}, shape=3, dtype="i4"), WKT)
-    assert list(root) == ["t"]
-
-
-@pytest.mark.parametrize("convention", ["cf", "gdal"])
-def test_an_array_that_was_opened_for_reading_stays(root, convention):
-    make(root, "t")
-    with pytest.raises(ReadOnlyError):
-        write_crs(zarrdask.open_array(root, "t"), WKT, convention=convention)
-    assert list(root) == ["t"]
-
-
 @for_each(
     ("attributes", "expected", "definition"),
     [
@@ -190,10 +147,3 @@ def test_a_value_of_another_type_is_an_error_that_names_the_attribute(root):
     make(root, "t", **{"proj:code": 4326})
     with pytest.raises(MetadataError, match="proj:code"):
         crs(root["t"])
-
-
-def test_gdal_stores_no_codes(root):
-    make(root, "t")
-    with pytest.raises(MetadataError, match="code of an authority"):
-        write_crs(root["t"], Crs(code="EPSG:4326"), convention="gdal")
-    assert dict(root["t"].attrs) == {}

@@ -3,9 +3,10 @@
 Only the functions of this package interpret these attributes; elsewhere they have no effect.
 """
 
+from zarrdask.conventions.georeference import write_crs
 from zarrdask.conventions.levels import Level, Multiscale
 from zarrdask.conventions.pyramids import multiscales, write_multiscales
-from zarrdask.conventions.reference import Crs, crs, write_crs
+from zarrdask.conventions.reference import Crs, crs
 from zarrdask.conventions.spatial import Spatial, spatial
 
 __all__ = [

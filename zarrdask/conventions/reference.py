@@ -1,24 +1,22 @@
-"""Coordinate reference systems: the attributes in which CF, GDAL and ``proj:`` store them."""
+"""Coordinate reference systems, read: the attributes of CF, GDAL and ``proj:``."""
 
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from posixpath import join, normpath
-from typing import Any, Literal
+from typing import Any
 
 from zarrdask.errors import MetadataError, NodeNotFoundError, instance_of
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata
 from zarrdask.nodes.array import Array
-from zarrdask.nodes.create import create_array
 from zarrdask.nodes.group import Group
-from zarrdask.nodes.open import open_array
 
 #: The attribute of an array, by convention.
-_GDAL, _CF = "_CRS", "grid_mapping"
+GDAL, CF = "_CRS", "grid_mapping"
 #: The members of GDAL's attribute and their types.
-_GDAL_MEMBERS = {"url": str, "wkt": str, "projjson": dict}
+GDAL_MEMBERS = {"url": str, "wkt": str, "projjson": dict}
 #: The attributes of the convention ``proj:``, the members of `Crs` and their types.
-_PROJ: Mapping[str, tuple[str, type[Any]]] = {
+PROJ: Mapping[str, tuple[str, type[Any]]] = {
     "proj:code": ("code", str),
     "proj:wkt2": ("wkt", str),
     "proj:projjson": ("projjson", dict),
@@ -84,7 +82,7 @@ def crs(node: Array | Group) -> Crs | None:
     >>> import zarrdask
     >>> root = zarrdask.create_group({})
     >>> z = root.create_array("z", shape=(4, 6), dtype="f4")
-    >>> write_crs(z, 'GEOGCRS["WGS 84"]')
+    >>> zarrdask.conventions.write_crs(z, 'GEOGCRS["WGS 84"]')
     >>> crs(z).wkt, z.attrs["grid_mapping"], root["crs"].attrs["crs_wkt"]
     ('GEOGCRS["WGS 84"]', 'crs', 'GEOGCRS["WGS 84"]')
     """
@@ -104,19 +102,19 @@ def _own(node: Array | Group) -> Crs | None:
     """Return the coordinate reference system that the attributes of a node itself lead to."""
     location = node.node_path.location
     attributes = node.attrs
-    if _GDAL in attributes:
-        return _parse_gdal(attributes[_GDAL], f"{location}: {_GDAL}")
+    if GDAL in attributes:
+        return _parse_gdal(attributes[GDAL], f"{location}: {GDAL}")
     if (system := _parse_proj(attributes, location)) is not None:
         return system
-    if _CF in attributes:
-        return _parse_cf(_variable(node, attributes[_CF], f"{location}: {_CF}"))
+    if CF in attributes:
+        return _parse_cf(_variable(node, attributes[CF], f"{location}: {CF}"))
     return None
 
 
 def _parse_proj(attributes: Mapping[str, Any], location: str) -> Crs | None:
     members: dict[str, Any] = {
         member: deepcopy(instance_of(attributes[name], f"{location}: {name}", kind))
-        for name, (member, kind) in _PROJ.items()
+        for name, (member, kind) in PROJ.items()
         if name in attributes
     }
     return Crs(**members) if members else None
@@ -140,8 +138,8 @@ def _common(group: Group) -> Crs | None:
 
 def _parse_gdal(value: Any, key: str) -> Crs:
     if isinstance(value, dict):
-        members = {name: member for name, member in value.items() if name in _GDAL_MEMBERS}
-        if members and all(isinstance(m, _GDAL_MEMBERS[name]) for name, m in members.items()):
+        members = {name: member for name, member in value.items() if name in GDAL_MEMBERS}
+        if members and all(isinstance(m, GDAL_MEMBERS[name]) for name, m in members.items()):
             return Crs(**members)
     raise MetadataError(
         "the attribute is not a coordinate reference system",
@@ -179,83 +177,3 @@ def _parse_cf(attributes: dict[str, Any]) -> Crs:
     texts = [attributes.pop(name, None) for name in ("crs_wkt", "spatial_ref")]
     wkt = next((text for text in texts if isinstance(text, str)), None)
     return Crs(wkt=wkt, grid_mapping=attributes)
-
-
-def write_crs(
-    array: Array, definition: Any, *, convention: Literal["cf", "gdal"] = "cf", name: str = "crs"
-) -> None:
-    """Write the coordinate reference system of an array to its attributes.
-
-    Parameters
-    ----------
-    array : Array
-        The array, opened for writing.
-    definition : Crs, str, mapping or object
-        The coordinate reference system: a URL that begins with ``http``, WKT, PROJJSON, or an
-        object with a method ``to_wkt``, such as ``pyproj.CRS``.
-    convention : {"cf", "gdal"}
-        CF (the default) stores WKT in the attribute ``crs_wkt`` of a variable that the attribute
-        ``grid_mapping`` names (conformance A-73); GDAL stores any form in the attribute ``_CRS``
-        (A-74).
-    name : str
-        The name of the CF variable beside the array, which is created if it does not exist. By
-        default "crs".
-
-    Raises
-    ------
-    MetadataError
-        If `definition` is not a coordinate reference system, or has no WKT, which CF requires.
-    ReadOnlyError
-        If the array was opened for reading only.
-    """
-    array.check_writable()
-    system = _as_crs(definition)
-    if convention == "gdal":
-        members = {member: getattr(system, member) for member in _GDAL_MEMBERS}
-        members = {member: value for member, value in members.items() if value is not None}
-        if not members:
-            raise MetadataError(
-                "GDAL's attribute holds no code of an authority; pass a URL, WKT or PROJJSON",
-                key=_GDAL,
-                found=system,
-            )
-        array.attrs[_GDAL] = members
-        return
-    if system.wkt is None or not array.path:
-        raise MetadataError(
-            "CF stores WKT in a variable beside the array; use convention='gdal' for other forms, "
-            "or for an array at the root of a store",
-            key=_CF,
-            found=system if array.path else "an array at the root",
-        )
-    variable = array.node_path.parents[-1].join(name)
-    attributes = {**(system.grid_mapping or {}), "crs_wkt": system.wkt}
-    if variable.exists():
-        open_array(*variable, mode="r+").attrs.update(attributes)
-    else:
-        create_array(
-            *variable,
-            shape=(),
-            dtype="i4",
-            zarr_format=array.zarr_format,
-            attributes=attributes,
-        )
-    array.attrs[_CF] = name
-
-
-def _as_crs(definition: Any) -> Crs:
-    if isinstance(definition, Crs) and definition.definition:
-        return definition
-    if isinstance(definition, Mapping):
-        return Crs(projjson=dict(definition))
-    text = definition.to_wkt() if hasattr(definition, "to_wkt") else definition
-    if isinstance(text, str) and text.startswith(("http://", "https://")):
-        return Crs(url=text)
-    if isinstance(text, str) and "[" in text:
-        return Crs(wkt=text)
-    raise MetadataError(
-        "this is not a coordinate reference system",
-        key="crs",
-        found=definition,
-        expected="a URL, WKT, PROJJSON, or an object with to_wkt()",
-    )

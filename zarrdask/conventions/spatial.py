@@ -1,12 +1,16 @@
-"""The place of an array in space: the attributes ``spatial:*``."""
+"""The place of an array in space: the attributes ``spatial:*``, and arrays of coordinates."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from zarrdask.errors import MetadataError, instance_of
 from zarrdask.nodes.array import Array
+from zarrdask.nodes.create import create_array
 from zarrdask.nodes.group import Group
+from zarrdask.nodes.open import open_array
 
 #: The attributes that hold numbers, and how many.
 _NUMBERS = {"transform": 6, "bbox": 4, "shape": 2}
@@ -99,3 +103,132 @@ def _numbers(value: Any, count: int, key: str) -> tuple[Any, ...]:
             "this is not a list of numbers", key=key, found=value, expected=f"{count} numbers"
         )
     return tuple(numbers)
+
+
+def spatial_attributes(
+    array: Array, transform: Sequence[float] | None, x: Any, y: Any
+) -> dict[str, Any]:
+    """Return the attributes for a transformation or for evenly spaced coordinates, if any."""
+    if transform is None and x is None and y is None:
+        return {}
+    if transform is None:
+        values = coordinates(array, transform, x, y)
+        (d_y, y_0), (d_x, x_0) = (_spacing(name, each) for name, each in values.items())
+        numbers: tuple[float, ...] = (d_x, 0.0, x_0, 0.0, d_y, y_0)
+    else:
+        numbers = _affine(array, transform, x, y)
+    attributes: dict[str, Any] = {"spatial:transform": list(numbers)}
+    names = array.dimension_names
+    if names is not None and None not in names[-2:]:
+        attributes["spatial:dimensions"] = list(names[-2:])
+    return attributes | {"spatial:shape": list(array.shape[-2:])}
+
+
+def coordinates(
+    array: Array, transform: Sequence[float] | None, x: Any, y: Any
+) -> dict[str, np.ndarray]:
+    """Return the coordinates of the rows and of the columns, by the names of the dimensions.
+
+    The result is empty if neither a transformation nor coordinates are given.
+    """
+    if transform is None and x is None and y is None:
+        return {}
+    names = array.dimension_names
+    if names is None or None in names[-2:] or array.ndim < 2:
+        raise MetadataError(
+            "coordinates need two axes with names, of the rows and of the columns",
+            key="dimension_names",
+            found=names,
+        )
+    height, width = array.shape[-2:]
+    if transform is None:
+        values = _centres(y, height, "y"), _centres(x, width, "x")
+    else:
+        a, b, c, d, e, f = _affine(array, transform, x, y)
+        if b or d:
+            raise MetadataError(
+                "a rotated grid has no coordinates of rows and columns; use convention='proj'",
+                key="transform",
+                found=tuple(transform),
+            )
+        values = f + e * (np.arange(height) + 0.5), c + a * (np.arange(width) + 0.5)
+    return dict(zip((str(name) for name in names[-2:]), values, strict=True))
+
+
+def check_coordinates(array: Array, values: Mapping[str, np.ndarray]) -> None:
+    """Raise an error if an array has no group for its coordinates, or if others exist there."""
+    if values and not array.path:
+        raise MetadataError(
+            "coordinates are arrays beside the array; use convention='proj' for an array at the "
+            "root of a store",
+            key="transform",
+            found="an array at the root",
+        )
+    for name, expected in values.items():
+        node = array.node_path.parents[-1].join(name)
+        if not node.exists():
+            continue
+        found = open_array(*node)
+        if found.shape != expected.shape or not np.allclose(found[...], expected, rtol=1e-12):
+            raise MetadataError(
+                "the coordinates of this dimension exist, with other values",
+                key=node.location,
+                found=f"shape {found.shape}",
+                expected=f"{expected}",
+            )
+
+
+def write_coordinates(array: Array, values: Mapping[str, np.ndarray]) -> None:
+    """Create the arrays of coordinates that do not exist yet."""
+    for axis, (name, each) in zip("YX", values.items(), strict=False):
+        node = array.node_path.parents[-1].join(name)
+        if not node.exists():
+            create_array(
+                *node,
+                shape=each.shape,
+                dtype=each.dtype,
+                dimension_names=(name,),
+                zarr_format=array.zarr_format,
+                attributes={"axis": axis},
+            )[...] = each
+
+
+def _affine(array: Array, transform: Sequence[float], x: Any, y: Any) -> tuple[float, ...]:
+    """Return the six numbers of a transformation; ``rasterio.Affine`` has three more."""
+    numbers = tuple(map(float, transform))
+    if x is not None or y is not None:
+        raise MetadataError("pass either transform, or x and y", key="transform", found=numbers)
+    if len(numbers) not in (6, 9) or array.ndim < 2 or not np.isfinite(numbers).all():
+        raise MetadataError(
+            "this is not an affine transformation of rows and columns",
+            key="transform",
+            found=numbers,
+            expected="six finite numbers, for an array of two or more axes",
+        )
+    return numbers[:6]
+
+
+def _centres(values: Any, count: int, name: str) -> np.ndarray:
+    if values is None:
+        raise MetadataError("pass both x and y", key=name, found=None)
+    found = np.asarray(values, dtype="f8")
+    if found.shape != (count,):
+        raise MetadataError(
+            "there must be one coordinate for each element along the axis",
+            key=name,
+            found=found.shape,
+            expected=(count,),
+        )
+    return found
+
+
+def _spacing(name: str, values: np.ndarray) -> tuple[float, float]:
+    """Return the distance of evenly spaced coordinates, and the outer edge of the first."""
+    step = float((values[-1] - values[0]) / (len(values) - 1)) if len(values) > 1 else 0.0
+    if not step or not np.allclose(np.diff(values), step, rtol=1e-6, atol=0):
+        raise MetadataError(
+            "the coordinates are not two or more at equal distances; use convention='cf'",
+            key=name,
+            found=values,
+        )
+    return step, float(values[0]) - step / 2

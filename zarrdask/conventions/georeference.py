@@ -1,0 +1,152 @@
+"""Coordinate reference systems and coordinates, written by the conventions of CF, GDAL and proj."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from zarrdask.conventions.reference import CF, GDAL, GDAL_MEMBERS, PROJ, Crs
+from zarrdask.conventions.spatial import (
+    check_coordinates,
+    coordinates,
+    spatial_attributes,
+    write_coordinates,
+)
+from zarrdask.errors import MetadataError
+from zarrdask.nodes.array import Array
+from zarrdask.nodes.create import create_array
+from zarrdask.nodes.open import open_array
+
+_CODE = re.compile("[A-Z]+:[0-9]+")
+#: The attribute that lists the conventions of a node, and what it says of these two.
+_CONVENTIONS = "zarr_conventions"
+_PROJ = {"uuid": "f17cb550-5864-4468-aeb7-f3180cfb622f", "name": "proj:"}
+_SPATIAL = {"uuid": "689b58e2-cf7b-45e0-9fff-9cfc0883d6b4", "name": "spatial:"}
+
+
+def write_crs(
+    array: Array,
+    definition: Any,
+    *,
+    transform: Sequence[float] | None = None,
+    x: Any = None,
+    y: Any = None,
+    convention: Literal["cf", "gdal", "proj"] = "cf",
+    name: str = "crs",
+) -> None:
+    """Write the coordinate reference system of an array, and its coordinates if they are given.
+
+    Parameters
+    ----------
+    array : Array
+        The array, opened for writing. Its last two axes are the rows and the columns.
+    definition : Crs, str, mapping or object
+        The coordinate reference system: a URL that begins with ``http``, a code such as
+        ``EPSG:4326``, WKT, PROJJSON, or an object with a method ``to_wkt``, such as
+        ``pyproj.CRS``.
+    transform : sequence of float, optional
+        The numbers a to f of an affine transformation, such as a ``rasterio.Affine``:
+        ``x = a * column + b * row + c`` and ``y = d * column + e * row + f``, where (0, 0) is the
+        outer corner of the first pixel.
+    x, y : array-like, optional
+        The coordinates of the centres of the columns and of the rows, instead of `transform`.
+    convention : {"cf", "gdal", "proj"}
+        CF (the default) stores WKT in the attribute ``crs_wkt`` of a variable that the attribute
+        ``grid_mapping`` names (conformance A-73); GDAL stores a URL, WKT or PROJJSON in the
+        attribute ``_CRS`` (A-74). Both store the coordinates in two arrays beside `array`, named
+        like its dimensions. "proj" stores a code, WKT or PROJJSON in the attributes ``proj:*``,
+        and the transformation in ``spatial:*``.
+    name : str
+        The name of the CF variable beside the array, which is created if it does not exist. By
+        default "crs".
+
+    Raises
+    ------
+    MetadataError
+        If `definition` is not a coordinate reference system, or has no form that the convention
+        stores, or if the coordinates do not fit the array or the convention. Nothing has been
+        written then.
+    ReadOnlyError
+        If the array was opened for reading only.
+    """
+    array.check_writable()
+    system = _as_crs(definition)
+    if convention == "proj":
+        attributes = _proj_attributes(system)
+        place = spatial_attributes(array, transform, x, y)
+        conventions = [_PROJ, _SPATIAL] if place else [_PROJ]
+        others = [each for each in array.attrs.get(_CONVENTIONS, []) if each not in conventions]
+        array.attrs.update(attributes | place | {_CONVENTIONS: others + conventions})
+        return
+    values = coordinates(array, transform, x, y)
+    check_coordinates(array, values)
+    if convention == "gdal":
+        attribute = _gdal_attribute(system)
+        write_coordinates(array, values)
+        array.attrs[GDAL] = attribute
+        return
+    if system.wkt is None or not array.path:
+        raise MetadataError(
+            "CF stores WKT in a variable beside the array; use convention='gdal' or 'proj' for "
+            "other forms, or for an array at the root of a store",
+            key=CF,
+            found=system if array.path else "an array at the root",
+        )
+    write_coordinates(array, values)
+    variable = array.node_path.parents[-1].join(name)
+    attributes = {**(system.grid_mapping or {}), "crs_wkt": system.wkt}
+    if variable.exists():
+        open_array(*variable, mode="r+").attrs.update(attributes)
+    else:
+        create_array(
+            *variable,
+            shape=(),
+            dtype="i4",
+            zarr_format=array.zarr_format,
+            attributes=attributes,
+        )
+    array.attrs[CF] = name
+
+
+def _proj_attributes(system: Crs) -> dict[str, Any]:
+    values = {attribute: getattr(system, member) for attribute, (member, _) in PROJ.items()}
+    attributes = {attribute: value for attribute, value in values.items() if value is not None}
+    if not attributes:
+        raise MetadataError(
+            "the convention 'proj' stores no URL; pass a code, WKT or PROJJSON",
+            key="proj:code",
+            found=system,
+        )
+    return attributes
+
+
+def _gdal_attribute(system: Crs) -> dict[str, Any]:
+    values = {member: getattr(system, member) for member in GDAL_MEMBERS}
+    members = {member: value for member, value in values.items() if value is not None}
+    if not members:
+        raise MetadataError(
+            "GDAL's attribute holds no code of an authority; pass a URL, WKT or PROJJSON, or use "
+            "convention='proj'",
+            key=GDAL,
+            found=system,
+        )
+    return members
+
+
+def _as_crs(definition: Any) -> Crs:
+    if isinstance(definition, Crs) and definition.definition:
+        return definition
+    if isinstance(definition, Mapping):
+        return Crs(projjson=dict(definition))
+    text = definition.to_wkt() if hasattr(definition, "to_wkt") else definition
+    if isinstance(text, str) and text.startswith(("http://", "https://")):
+        return Crs(url=text)
+    if isinstance(text, str) and _CODE.fullmatch(text):
+        return Crs(code=text)
+    if isinstance(text, str) and "[" in text:
+        return Crs(wkt=text)
+    raise MetadataError(
+        "this is not a coordinate reference system",
+        key="crs",
+        found=definition,
+        expected="a URL, a code, WKT, PROJJSON, or an object with to_wkt()",
+    )
