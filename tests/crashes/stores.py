@@ -1,11 +1,14 @@
 """Stores in memory that record their operations, and let one of them go wrong."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, ClassVar
 
 from zarrdask.storage.capabilities import Capabilities
 from zarrdask.storage.memory import MemoryStore
+
+Act = Callable[[], Any]
 
 
 class Killed(BaseException):
@@ -42,6 +45,23 @@ class Script:
     log: list[tuple[str, str]] = field(default_factory=list)
     is_dead: bool = False
 
+    def run(self, name: str, key: str, operation: Act, part: Act = lambda: None) -> Any:
+        """Run an operation, or let it go wrong; `part` does what a process does before it dies."""
+        number = len(self.log)
+        self.log.append((name, key))
+        mishap = self.mishap if number == self.number else None
+        if mishap is Mishap.DEATH:
+            part()
+            self.is_dead = True
+        if self.is_dead:
+            raise Killed(f"before {name} {key}")
+        if mishap in (Mishap.READ_ERROR, Mishap.ERROR):
+            raise OSError(f"an error before {name} {key}")
+        result = operation()
+        if mishap is Mishap.LATE_ERROR:
+            raise OSError(f"an error after {name} {key}")
+        return False if mishap is Mishap.REFUSAL else result
+
 
 class ScriptedStore(MemoryStore):
     """Values in memory, by operations that each affect one key; `script` says how they end.
@@ -65,20 +85,7 @@ class ScriptedStore(MemoryStore):
         self.script = Script()
 
     def _run(self, name: str, key: str, operation: Any, *arguments: Any) -> Any:
-        script = self.script
-        number = len(script.log)
-        script.log.append((name, key))
-        mishap = script.mishap if number == script.number else None
-        if mishap is Mishap.DEATH:
-            script.is_dead = True
-        if script.is_dead:
-            raise Killed(f"before {name} {key}")
-        if mishap in (Mishap.READ_ERROR, Mishap.ERROR):
-            raise OSError(f"the connection was reset before {name} {key}")
-        result = operation(*arguments)
-        if mishap is Mishap.LATE_ERROR:
-            raise OSError(f"the connection was reset after {name} {key}")
-        return False if mishap is Mishap.REFUSAL else result
+        return self.script.run(name, key, lambda: operation(*arguments))
 
     def get(self, key):
         return self._run("get", key, super().get, key)

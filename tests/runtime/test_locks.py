@@ -121,6 +121,17 @@ def test_nothing_is_left(store, directory):
     assert not locks._THREAD_LOCKS
 
 
+def test_ctrl_c_while_a_lock_is_released_does_not_keep_it(directory, tmp_path, monkeypatch):
+    def interrupt(path):
+        raise KeyboardInterrupt
+
+    locks = ChunkLocks(LocalStore(str(tmp_path)))
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt), locks.hold("a"):
+        patched.setattr(os, "unlink", interrupt)
+    with locks.hold("a"):
+        pass
+
+
 def test_another_lock_is_held_around_it(store):
     order = []
 

@@ -34,13 +34,15 @@ def _waiting_lock(path: str, number: int) -> Iterator[None]:
     try:
         yield
     finally:
-        with suppress(OSError):
-            # If no stamp can be left, the file stays: it says the same.
-            stamps.renew(number)
-            os.unlink(path)
-        # A process that was forked meanwhile has the descriptor, too: closing is not enough.
-        flock(fd, LOCK_UN)
-        os.close(fd)
+        try:
+            with suppress(OSError):
+                # If no stamp can be left, the file stays: it says the same.
+                stamps.renew(number)
+                os.unlink(path)
+        finally:
+            # A process that was forked meanwhile has the descriptor, too: closing is not enough.
+            flock(fd, LOCK_UN)
+            os.close(fd)
 
 
 def _locked(path: str) -> tuple[int, FileStamps]:
