@@ -19,11 +19,7 @@ from zarrdask.indexing.projection import project
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.runtime.locks import ChunkLocks
 from zarrdask.runtime.threads import on_each
-from zarrdask.storage.base import Store
-from zarrdask.storage.local import LocalStore
-from zarrdask.storage.memory import MemoryStore
 from zarrdask.storage.upkeep import check_erasable, value_sizes
-from zarrdask.storage.wrapper import innermost
 
 #: The message for a file that has the name of a directory of chunks.
 IN_THE_WAY = "a file has the name of a directory of chunks; remove or rename it"
@@ -43,7 +39,7 @@ def stored_units(chunks: StoredChunks) -> Iterator[Index]:
     """
     metadata = chunks.metadata
     counts = metadata.grid.counts
-    start, is_local = len(chunks.prefix), local_store(chunks.units) is not None
+    start, is_local = len(chunks.prefix), chunks.units.capabilities.directories
     for key in chunks.units.list_prefix(chunks.prefix):
         name = key[start:]
         # A directory with the name of a chunk is yielded, too: reading that chunk is an error.
@@ -63,17 +59,6 @@ def is_in_the_way(metadata: ArrayMetadata, name: str) -> bool:
     ndim = len(metadata.shape)
     deeper = (name + "/0" * depth for depth in range(1, ndim + 1))
     return any(metadata.keys.index(key, ndim) is not None for key in deeper)
-
-
-def is_near(store: Store) -> bool:
-    """Whether many keys of a store can be looked up fast: on a local disk, or in a dict."""
-    return local_store(store) is not None or isinstance(store, MemoryStore)
-
-
-def local_store(store: Store) -> LocalStore | None:
-    """Return the store of a local directory below all wrappers, or None if it is another kind."""
-    inner = innermost(store)
-    return inner if isinstance(inner, LocalStore) else None
 
 
 def chunks_with_data(grid: ChunkGrid, arrays: Sequence[StoredChunks]) -> Iterator[Index]:

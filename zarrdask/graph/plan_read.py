@@ -8,7 +8,7 @@ import numpy as np
 from dask._task_spec import Task, convert_legacy_graph
 from dask.base import is_dask_collection
 
-from zarrdask.chunks.inventory import chunk_sizes, is_near
+from zarrdask.chunks.inventory import chunk_sizes
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.errors import SelectionError, ZarrdaskError
 from zarrdask.graph.dependencies import reads_of
@@ -16,6 +16,7 @@ from zarrdask.graph.fuse.optimization import unfused_tasks
 from zarrdask.indexing.selection import Region, basic, is_basic
 from zarrdask.nodes.open import open_array
 from zarrdask.plan.read import ArrayReads, ReadPlan
+from zarrdask.storage.places import is_listed_fast
 
 #: The most objects and chunks whose sizes are looked up.
 _MAX_SIZED_UNITS, _MAX_SIZED_CHUNKS = 10_000, 2**20
@@ -106,7 +107,7 @@ def _reads(chunks: StoredChunks, regions: list[Region]) -> ArrayReads:
 
 def _sizes(chunks: StoredChunks, reads: ArrayReads) -> np.ndarray | None:
     """Return the stored bytes of the chunks that are read, or None if that would take long."""
-    units = reads.units(_MAX_SIZED_UNITS) if is_near(chunks.store) else None
+    units = reads.units(_MAX_SIZED_UNITS) if is_listed_fast(chunks.store) else None
     lengths = [high - low + 1 for low, high in reads.box]
     if units is None or prod(lengths) > _MAX_SIZED_CHUNKS or chunks.metadata.transformers:
         return None

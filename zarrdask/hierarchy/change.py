@@ -25,7 +25,6 @@ from zarrdask.metadata.json import Documents, dump_json
 from zarrdask.metadata.model import ArrayMetadata, Metadata, ZarrFormat
 from zarrdask.storage.base import Store
 from zarrdask.storage.local import LocalStore
-from zarrdask.storage.prefetched import PrefetchedStore
 from zarrdask.storage.unchanged import ChangedError, change_if_unchanged
 from zarrdask.storage.upkeep import check_erasable, drop_cache
 from zarrdask.storage.v3_draft import DraftStore
@@ -123,7 +122,7 @@ def changing(
         if keep is not None:
             around = below.removesuffix(node.path).rstrip("/")
             groups.remove(f"{around}/{keep}".strip("/"))
-        if isinstance(wide, PrefetchedStore):
+        if outermost.fresh is not outermost:
             # What was read beforehand may have been changed: what is to be removed is read again.
             documents = read_documents(wide, groups, (consolidated.NAMES,))
             groups = [

@@ -1,7 +1,6 @@
 """Create nodes: check that it is possible, then write the documents in a safe order."""
 
-from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Literal, TypeVar
 
 from zarrdask import config
@@ -9,7 +8,11 @@ from zarrdask.chunks.inventory import erase_leftovers
 from zarrdask.errors import NodeExistsError, ZarrdaskError
 from zarrdask.hierarchy import draft
 from zarrdask.hierarchy.change import changing
-from zarrdask.hierarchy.diagnose import array_around, below_array_error, check_around
+from zarrdask.hierarchy.diagnose import (
+    DOCUMENTS_ABOVE,
+    below_array_error,
+    check_around,
+)
 from zarrdask.hierarchy.find import node_exists, node_of, read_documents
 from zarrdask.hierarchy.journal import erase_beside, is_begun, record_key
 from zarrdask.hierarchy.members import check_new_path, documents_below
@@ -23,8 +26,7 @@ from zarrdask.metadata.json import Documents
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
 from zarrdask.runtime.threads import on_each
 from zarrdask.storage.base import Store
-from zarrdask.storage.consolidated import ConsolidatedStore
-from zarrdask.storage.prefetched import PrefetchedStore
+from zarrdask.storage.prefetched import prefetch
 from zarrdask.storage.unchanged import change_if_unchanged
 from zarrdask.storage.upkeep import check_erasable, tidy
 from zarrdask.storage.v3_draft import DraftStore
@@ -90,16 +92,17 @@ def prefetched(node: AnyPath, metadata: Metadata, *, listed: bool = False) -> An
     requests take no time, if this has been done, or in the draft. With `listed`, the node's
     directory is listed, too, as for the creation of its members.
     """
-    store = node.store
-    is_known = isinstance(store, ConsolidatedStore | PrefetchedStore)
-    if is_known or not store.capabilities.has_latency or is_in_draft(node, metadata):
+    if is_in_draft(node, metadata):
         return node
-    names = (*detect.all_names(), consolidated.KEY)
-    keys = [each.prefix + name for each in (*node.parents, node) for name in names]
-    keys.append(record_key(node))
-    listing = node.prefix if listed and store.capabilities.listable else None
-    around = None if node.path else partial(array_around, store)
-    return node.via(PrefetchedStore(store, keys, listing, around))
+    prefix, above = node.prefix if listed else None, () if node.path else DOCUMENTS_ABOVE
+    return node.via(prefetch(node.store, _keys_to_create(node), listed=prefix, above=above))
+
+
+def _keys_to_create(node: StorePath) -> Iterator[str]:
+    """Yield the keys of the values that creating a node reads."""
+    for each in (*node.parents, node):
+        yield from (each.prefix + name for name in (*detect.all_names(), consolidated.KEY))
+    yield record_key(node)
 
 
 def _check(node: AnyPath, metadata: Metadata, *, overwrite: bool) -> tuple[list[AnyPath], bool]:
@@ -319,8 +322,6 @@ def write_consolidated(
 
 def _prefetched_below(group: AnyPath, search: Search, paths: Iterable[str]) -> AnyPath:
     store = group.store
-    if not store.capabilities.has_latency or not store.capabilities.listable:
-        return group
     names = search.rounds(store)[0]
-    keys = [key_prefix(each) + name for each in (group.path, *paths) for name in names]
-    return group.via(PrefetchedStore(store, keys, group.prefix))
+    keys = (key_prefix(each) + name for each in (group.path, *paths) for name in names)
+    return group.via(prefetch(store, keys, listed=group.prefix))

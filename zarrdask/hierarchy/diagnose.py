@@ -9,17 +9,15 @@ from zarrdask.hierarchy.path import StorePath
 from zarrdask.metadata.draft.entry import KEY, is_entry
 from zarrdask.metadata.json import parse_json
 from zarrdask.storage.base import Scratch, Store
-from zarrdask.storage.local import LocalStore
-from zarrdask.storage.memory import MemoryStore
-from zarrdask.storage.places import key_stamp, stores_above
-from zarrdask.storage.prefetched import PrefetchedStore
+from zarrdask.storage.places import directory_of, key_stamp, stores_above
 from zarrdask.storage.v3_draft import DraftStore
-from zarrdask.storage.wrapper import innermost
 
 #: How many directories up nodes are searched for where each costs a request.
 _MAX_LEVELS = 4
 #: Modes, which other software takes as the second argument.
 _MODES = ("r", "r+", "a", "w", "w-", "x")
+#: The documents that are looked for in the directories above a store.
+DOCUMENTS_ABOVE = (KEY, ".zarray")
 #: The directories of a draft hierarchy.
 _DRAFT_DIRECTORIES = ("meta", "data")
 
@@ -32,31 +30,29 @@ def missing_node(node: StorePath, text: str = "there is no array or group here")
     store, path = node
     if path in _MODES:
         return f"{text}; the second argument is the path of a node: pass mode={path!r} by name"
-    inner = innermost(store)
-    for url, v3_document, v2_document in _documents_above(inner, _MAX_LEVELS):
+    for url, v3_document, v2_document in _documents_above(store, _MAX_LEVELS):
         if is_entry(v3_document):
-            component = _component(f"{inner.url[len(url) :]}/{path}".strip("/"))
+            component = _component(f"{store.url[len(url) :]}/{path}".strip("/"))
             return (
                 f"{text}: it is inside a hierarchy of the v3 draft; open that at its root, "
                 f"{url}" + (f", with component={component!r}" if component else "")
             )
         if v2_document is not None or _is_array(v3_document):
             return f"{text}: it is inside an array, {url}"
-    directories = not isinstance(store, DraftStore)  # in the draft nodes are files
-    if directories and isinstance(inner, LocalStore) and not os.path.isdir(inner.path(path)):
-        if os.path.exists(inner.path(path).rstrip("/")):
+    if store.capabilities.directories and not isinstance(store, DraftStore):  # there, files are
+        place = f"{directory_of(store)}/{path}".rstrip("/")
+        if os.path.isdir(place):
+            return text  # its name is not the mistake
+        if os.path.exists(place):
             return f"{text}: this is a file; pass the directory of the array or the group"
         text = f"{text}: there is no such directory"
-    elif isinstance(inner, LocalStore):
-        return text  # the directory exists, so that its name is not the mistake
-    name = nearest_name(node.via(inner))
+    name = nearest_name(node)
     return text if name is None else f"{text}; the nearest name is {name!r}"
 
 
 def check_around(store: Store) -> None:
     """Check that the directory of a store is not inside that of an array, where no nodes can be."""
-    meanwhile = store.meanwhile if isinstance(store, PrefetchedStore) else None
-    array = array_around(store) if meanwhile is None else meanwhile.result()
+    array = array_around(store)
     if array is not None:
         raise below_array_error(array)
 
@@ -73,8 +69,7 @@ def array_around(store: Store) -> str | None:
 
     In a store with latency only the directory right above is looked at.
     """
-    inner = innermost(store)
-    for url, v3_document, v2_document in _documents_above(inner, 1):
+    for url, v3_document, v2_document in _documents_above(store, 1):
         if v2_document is not None or _is_array(v3_document):
             return url
         if v3_document is not None:
@@ -93,35 +88,33 @@ def _is_array(document: bytes | None) -> bool:
 def nearest_name(node: StorePath) -> str | None:
     """Return the name beside a path that is most like its own; None if there is none, or far away.
 
-    Only directories on a local disk, and stores in memory, are searched: others take requests.
+    Only stores without latency are searched, as others take requests.
     """
     store, path = node
-    if isinstance(store, LocalStore):
-        parent, name = os.path.split(store.path(path).rstrip("/"))
-        try:
-            with os.scandir(parent) as entries:
-                names = [entry.name for entry in entries if entry.is_dir()]
-        except OSError:
+    if store.capabilities.has_latency:
+        return None
+    above, _, name = path.rpartition("/")
+    prefix = f"{above}/" if above else ""
+    if not path:
+        parent = next(stores_above(store, 0), None)
+        if parent is None:
             return None
-    elif isinstance(store, MemoryStore) and path:
-        above, _, name = path.rpartition("/")
-        try:
-            _, names = store.list_dir(f"{above}/" if above else "")
-        except ZarrdaskError:
-            return None
-    else:
+        store, name = parent, os.path.basename(store.url)
+    try:
+        _, names = store.list_dir(prefix)
+    except ZarrdaskError:
         return None
     return nearest(name, [n for n in names if n != name])
 
 
 def _documents_above(store: Store, levels: int) -> Iterator[tuple[str, bytes | None, bytes | None]]:
     """Yield the location of each directory above a store, its ``zarr.json`` and its ``.zarray``."""
-    keys = KEY, ".zarray"
     for above in stores_above(store, levels):
         try:
             # On a local disk, looking whether a document is there takes a fraction of reading it.
-            if not isinstance(above, LocalStore) or any(key_stamp(above, key) for key in keys):
-                values = above.get_many(keys, Scratch())
+            may_exist = (key_stamp(above, key) for key in DOCUMENTS_ABOVE)
+            if not above.capabilities.directories or any(may_exist):
+                values = above.get_many(DOCUMENTS_ABOVE, Scratch())
                 v3_document, v2_document = (None if v is None else bytes(v) for v in values)
                 yield above.url, v3_document, v2_document
         except StoreError:

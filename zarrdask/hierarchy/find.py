@@ -25,7 +25,7 @@ from zarrdask.metadata.json import Documents
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata
 from zarrdask.metadata.v2 import V2
 from zarrdask.storage.base import Scratch, Store
-from zarrdask.storage.consolidated import ConsolidatedMetadata, ConsolidatedStore
+from zarrdask.storage.consolidated import ConsolidatedMetadata, ConsolidatedStore, is_covered
 from zarrdask.storage.in_flight import in_flight
 from zarrdask.storage.places import key_stamp
 from zarrdask.storage.retry import is_forbidden
@@ -265,7 +265,7 @@ def _read_consolidated(
     With `above`, those of the groups above are used, too; `required` makes it an error if there
     are none.
     """
-    if isinstance(node.store, ConsolidatedStore) and node.store.holds(node.path):
+    if is_covered(node.store, node.path):
         return node, documents_of(node, search)
     node = node.current
     store, path = node

@@ -16,7 +16,7 @@ from zarrdask.metadata.json import Documents
 from zarrdask.metadata.model import GroupMetadata, Metadata, ZarrFormat
 from zarrdask.metadata.v2 import V2
 from zarrdask.metadata.v3 import V3
-from zarrdask.storage.consolidated import ConsolidatedStore
+from zarrdask.storage.consolidated import consolidated_members
 from zarrdask.storage.v3_draft import DraftStore
 
 
@@ -79,7 +79,7 @@ def member_documents(
 def member_names(group: StorePath, search: Search = ANY) -> list[str]:
     """Return the names of the nodes right below a group, valid or not."""
     store, path = group
-    names = store.members(path) if isinstance(store, ConsolidatedStore) else None
+    names = consolidated_members(store, path)
     return [name for name, _ in member_documents(group, search)] if names is None else names
 
 

@@ -8,7 +8,7 @@ from zarrdask.compliance import report_deviation
 from zarrdask.errors import MetadataError, NodeExistsError
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.storage.base import Store
-from zarrdask.storage.prefetched import PrefetchedStore
+from zarrdask.storage.prefetched import fresh
 from zarrdask.storage.upkeep import uncached
 
 
@@ -41,7 +41,7 @@ class StorePath(NamedTuple):
     @property
     def fresh(self) -> Self:
         """The node in the store without values that were read beforehand."""
-        return self.via(self.store.inner) if isinstance(self.store, PrefetchedStore) else self
+        return self.via(fresh(self.store))
 
     def chunks(self, metadata: ArrayMetadata) -> StoredChunks:
         """Return the stored chunks of the array at this place."""

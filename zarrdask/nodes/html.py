@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from zarrdask.chunks.inventory import is_near, stored_map
+from zarrdask.chunks.inventory import stored_map
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.display.box import BoxAxis, box_svg
 from zarrdask.display.html import beside, heading, table
@@ -13,6 +13,7 @@ from zarrdask.grids.axis import Axis
 from zarrdask.grids.base import ChunkGrid
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.nodes.info import array_info
+from zarrdask.storage.places import is_listed_fast
 
 #: The largest number of units of which the stored ones are counted: listing them is fast.
 _MAX_COUNTED = 10_000
@@ -72,7 +73,7 @@ def _names(metadata: ArrayMetadata) -> list[str]:
 def _stored(chunks: StoredChunks) -> np.ndarray | None:
     """Return which units are stored, if that can be listed fast."""
     total = chunks.metadata.grid.size
-    if total > _MAX_COUNTED or not is_near(chunks.store):
+    if total > _MAX_COUNTED or not is_listed_fast(chunks.store):
         return None
     try:
         return stored_map(chunks, "unit")

@@ -24,7 +24,7 @@ from zarrdask.rewrite.node_plan import Origin, check_apart, plan_nodes
 from zarrdask.rewrite.planning import RechunkOptions, plan_target
 from zarrdask.runtime.progress import Show
 from zarrdask.storage.base import Store
-from zarrdask.storage.consolidated import ConsolidatedStore
+from zarrdask.storage.upkeep import has_cache
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -164,7 +164,7 @@ def plan_group(group: Group, place: NodePath, options: RechunkOptions) -> GroupP
         return options.of_member(below).converted(before)
 
     found = group.node_path.find(consolidated="own")[0].store
-    has_consolidated = isinstance(found, ConsolidatedStore)
+    has_consolidated = has_cache(found)
     origin = Origin(group.node_path, group.metadata, has_consolidated)
     nodes, _ = plan_nodes(origin, convert_array, root.zarr_format)
     options.check_members({node.path: node.before for node in nodes if node.is_array})  # type: ignore[misc]

@@ -16,8 +16,7 @@ from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata, Zarr
 from zarrdask.nodes.array import Array
 from zarrdask.nodes.group import Group
 from zarrdask.runtime.locks import location_of
-from zarrdask.storage.consolidated import ConsolidatedStore
-from zarrdask.storage.upkeep import drop_cache
+from zarrdask.storage.upkeep import drop_cache, has_cache
 
 #: Returns the metadata of a new array, from the path and the metadata of the old one.
 ConvertArray = Callable[[str, ArrayMetadata], ArrayMetadata]
@@ -177,7 +176,7 @@ def find_origin(
     """Return the node that a user passes as the source."""
     place = look_up(source, component, storage_options)
     node, metadata = replace(place, node=place.node.current).find(None, default="own")
-    return Origin(node, metadata, isinstance(node.store, ConsolidatedStore))
+    return Origin(node, metadata, has_cache(node.store))
 
 
 def locate_target(

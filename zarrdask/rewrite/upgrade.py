@@ -12,8 +12,7 @@ from zarrdask.nodes.options import suggests_arguments
 from zarrdask.rewrite.move import encoded_transfer
 from zarrdask.rewrite.node_plan import NodeCopy, NodeFilter, find_origin, plan_nodes
 from zarrdask.rewrite.report import CopiedArray, CopyReport
-from zarrdask.storage.consolidated import ConsolidatedStore
-from zarrdask.storage.upkeep import uncached
+from zarrdask.storage.upkeep import has_cache, uncached
 
 
 @suggests_arguments
@@ -105,7 +104,7 @@ def _upgrade_nodes(root: NodePath, nodes: list[NodeCopy], *, remove_v2: bool) ->
         ]
         base.set_many(documents[:-1])
         base.set_many(documents[-1:])
-        if isinstance(root.store, ConsolidatedStore) and not nodes[0].is_array:
+        if has_cache(root.store) and not nodes[0].is_array:
             root.via(base).consolidate(3)
         if remove_v2:
             names = (*V2.documents, str(V2.consolidated_key))

@@ -38,6 +38,9 @@ class Capabilities:
         Supports conditional writes (If-Match): `get_tagged` and `swap`. Default: False.
     etags : bool
         Range requests return an ETag, and can be pinned to one: `get_part`. Default: False.
+    directories : bool
+        Keys are the paths of files, so a directory may be in the place of a value, or a file in the
+        place of a directory. Default: False.
     bounded : bool
         Chunks can be stored only within the shape of their array, so an append writes the shape
         first. Only for stores whose changes become visible together. Default: False.
@@ -53,6 +56,7 @@ class Capabilities:
     create_exclusive: bool = False
     compare_and_swap: bool = False
     etags: bool = False
+    directories: bool = False
     bounded: bool = False
 
 

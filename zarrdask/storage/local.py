@@ -69,7 +69,7 @@ class LocalStore(Store):
     #: the place of a directory, is an error; otherwise "a" may be a directory as "a/b" is a key.
     holds_chunks: bool = field(default=False, compare=False, repr=False)
 
-    capabilities = Capabilities(has_latency=False, create_exclusive=True)
+    capabilities = Capabilities(has_latency=False, create_exclusive=True, directories=True)
 
     def __getstate__(self) -> dict[str, Any]:
         # Each task carries the store, so defaults are left out. That links are not followed holds

@@ -1,25 +1,57 @@
 """A store some values of which were read beforehand, by one round of requests."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from threading import Thread
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.byte_ranges import Buffer, Tag
+from zarrdask.storage.consolidated import ConsolidatedStore
 from zarrdask.storage.keys import Names
 from zarrdask.storage.wrapper import WrappedStore
 
 T = TypeVar("T")
 
 
-class PrefetchedStore(WrappedStore):
-    """A store that is asked only once for what several steps of a call look at.
+def prefetch(
+    store: Store,
+    keys: Iterable[str],
+    *,
+    listed: str | None = None,
+    above: Sequence[str] = (),
+) -> Store:
+    """Read values in one round trip; return a store that serves them from memory.
 
-    A change through this store is seen. The values of `keys` are read at once, and `listed`, a
-    prefix, is listed at the same time: keys that the listing rules out are not requested, and if
-    nobody needs the listing, nobody waits for it. `meanwhile` is called at the same time, for a
-    request to another place; the attribute is the future of its result.
+    It is the store itself if requests take no time, or if it has cached documents already: then
+    `keys` are not iterated over.
+
+    Parameters
+    ----------
+    store : Store
+        The store.
+    keys : iterable of str
+        The keys of the values.
+    listed : str, optional
+        A prefix to list in the same round trip, if the store can be listed: keys that the listing
+        rules out are not requested then. If it is not used, it is not waited for.
+    above : sequence of str, optional
+        Keys to read, in the same round trip, of the directory that the store is in.
+    """
+    if isinstance(store, ConsolidatedStore | PrefetchedStore) or not store.capabilities.has_latency:
+        return store
+    return PrefetchedStore(store, keys, listed if store.capabilities.listable else None, above)
+
+
+def fresh(store: Store) -> Store:
+    """Return a store without values that were read beforehand."""
+    return store.inner if isinstance(store, PrefetchedStore) else store
+
+
+class PrefetchedStore(WrappedStore):
+    """A store some values of which were read beforehand; see `prefetch`.
+
+    A change through this store is seen.
     """
 
     def __init__(
@@ -27,10 +59,10 @@ class PrefetchedStore(WrappedStore):
         inner: Store,
         keys: Iterable[str] = (),
         listed: str | None = None,
-        meanwhile: Callable[[], Any] | None = None,
+        above: Sequence[str] = (),
     ) -> None:
         super().__init__(inner)
-        self.meanwhile = None if meanwhile is None else _in_background(meanwhile)
+        self._read_above = None if not above else _in_background(lambda: _above_of(inner, above))
         self._prefix = listed or ""
         self._listing = None if listed is None else _in_background(lambda: _list_dir(inner, listed))
         keys = list(dict.fromkeys(keys))
@@ -39,6 +71,11 @@ class PrefetchedStore(WrappedStore):
             key: None if value is None else bytes(value)
             for key, value in zip(keys, values, strict=True)
         }
+
+    def _above(self) -> Store | None:
+        future = self._read_above
+        # If it can't be read, access to the store does not imply access to the directory above.
+        return self.inner._above() if future is None or future.exception() else future.result()
 
     def get(self, key: str) -> bytes | None:
         return self._values[key] if self._is_known(key) else self.inner.get(key)
@@ -112,6 +149,11 @@ class PrefetchedStore(WrappedStore):
         self._values.clear()
         self._listing = None
         self.inner.erase_prefix(prefix)
+
+
+def _above_of(store: Store, keys: Sequence[str]) -> Store | None:
+    above = store._above()
+    return None if above is None else PrefetchedStore(above, keys)
 
 
 def _list_dir(store: Store, prefix: str) -> tuple[set[str], set[str]]:

@@ -88,16 +88,9 @@ def _pass_on(name: str) -> Callable[..., Any]:
 for _name in ("_uri", "_token", "_unshared_advice", "_is_deferrable"):
     setattr(WrappedStore, _name, property(attrgetter(f"inner.{_name}")))
 for _name in (
-    *("_stamp", "batch", "get", "get_many", "get_range", "get_ranges", "get_part"),
+    *("_above", "_stamp", "batch", "get", "get_many", "get_range", "get_ranges", "get_part"),
     *("set", "get_tagged", "swap"),
     *("_tidy", "_check_erasable", "erase", "erase_values", "erase_prefix"),
     *("list_dir", "list_prefix"),
 ):
     setattr(WrappedStore, _name, _pass_on(_name))
-
-
-def innermost(store: Store) -> Store:
-    """Return the store that the values are in, without the views of it."""
-    while isinstance(store, WrappedStore):
-        store = store.inner
-    return store

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from zarrdask.chunks.inventory import IN_THE_WAY, is_in_the_way, local_store, stored_units
+from zarrdask.chunks.inventory import IN_THE_WAY, is_in_the_way, stored_units
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.compliance import collect_deviations
 from zarrdask.errors import StoreError, UnsupportedError, ZarrdaskError
@@ -20,6 +20,7 @@ from zarrdask.runtime.threads import on_each
 from zarrdask.storage.atomic import is_temporary
 from zarrdask.storage.base import Store
 from zarrdask.storage.local import LocalStore
+from zarrdask.storage.places import directory_of
 from zarrdask.storage.upkeep import uncached
 from zarrdask.storage.v3_draft import ARRAY, GROUP, DraftStore, real_key
 from zarrdask.verification.check import Problem
@@ -223,7 +224,7 @@ def _assign_keys(scan: Scan) -> None:
     store, arrays = scan.base, dict(scan.arrays())
     indices = {path: array("q") for path in arrays}
     owners: dict[str, str | None] = {}
-    is_local, is_draft = local_store(store) is not None, isinstance(store, DraftStore)
+    is_local, is_draft = store.capabilities.directories, isinstance(store, DraftStore)
     for key, is_directory in _keys(scan):
         above, is_own, name = f"/{key}".partition(_OWN_FILES)
         if is_own:
@@ -339,12 +340,12 @@ def _find_partial_writes(scan: Scan) -> None:
     """Report files and directories that a writer left, or is still writing."""
     for key in sorted(scan.own_files):
         scan.add_problem("partial", scan.root.path, key, _LEFT_BY_WRITER)
-    store = local_store(scan.root.store)
-    if store is None:
+    store, directory = scan.root.store, directory_of(scan.root.store)
+    if directory is None or not store.capabilities.directories:
         return
-    root = store.path("" if isinstance(scan.base, DraftStore) else scan.root.path)
-    for path in sorted(_temporary_paths(root.rstrip("/"))):
-        key = os.path.relpath(path, store.root).replace(os.sep, "/")
+    below = "" if isinstance(scan.base, DraftStore) else scan.root.path
+    for path in sorted(_temporary_paths(f"{directory}/{below}".rstrip("/"))):
+        key = os.path.relpath(path, directory).replace(os.sep, "/")
         scan.problems.append(Problem("partial", scan.root.path, key, _LEFT_BY_WRITER))
 
 

@@ -18,7 +18,7 @@ from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, ZarrFormat
 from zarrdask.nodes.array import Array
 from zarrdask.runtime.threads import on_each
 from zarrdask.storage.base import Store
-from zarrdask.storage.prefetched import PrefetchedStore
+from zarrdask.storage.prefetched import prefetch
 from zarrdask.xarray import conventions
 from zarrdask.xarray.lazy import LazyArray
 
@@ -71,10 +71,9 @@ class Hierarchy:
         plain = self.node
         # The listing is needed only if there are no consolidated metadata, which is known when the
         # documents are there: where a request takes long, ask for both at once.
-        has = plain.store.capabilities
-        if not (has.has_latency and has.listable) or self.options.consolidated:
+        if self.options.consolidated:
             return self._find_documents()
-        listed = PrefetchedStore(plain.store, (), plain.prefix)
+        listed = prefetch(plain.store, (), listed=plain.prefix)
         metadata = self._find_documents()
         if self.node.store is plain.store:
             self.listed = listed
