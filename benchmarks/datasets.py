@@ -37,6 +37,7 @@ ROWS = {
     "open-plain": "the same, not consolidated",
     "mean": "`ds.mean()`, 64 KiB chunks, 64 MiB",
     "mean-shards": "`ds.mean()`, 64 KiB chunks in shards",
+    "months": "monthly means, `xr.open_dataset(chunks={})`, 108 KiB chunks, 154 MiB",
     "series": "a time series at a point, 64 chunks",
     "write": "`ds.to_zarr`, 64 MiB, 256 KiB chunks",
     "append": "append one step to 20 variables",
@@ -83,6 +84,20 @@ def large(step: int) -> xr.Dataset:
     return xr.Dataset({"t": (("time", "y", "x"), x)}, {"time": np.arange(256)})
 
 
+def year() -> xr.Dataset:
+    """Return 154 MiB: a year of values, eight a day."""
+    times = pd.date_range("2001-01-01", periods=2920, freq="3h")
+    x = da.from_array(field((2920, 96, 144)), chunks=(80, 96, 144))
+    return xr.Dataset({"t": (("time", "lat", "lon"), x)}, {"time": times})
+
+
+def monthly(place: str, tool: str) -> xr.Dataset:
+    """Return the means of the months of a dataset that is opened by xarray's own function."""
+    name = "zarrdask" if tool == "zarrdask" else "zarr"
+    ds = xr.open_dataset(place, engine=name, chunks={})
+    return ds.groupby("time.month").mean().compute()
+
+
 def prepare(row: str, tool: str, place: str, root: Path) -> Job:
     """Return a job on data that are made now, by xarray's own engine."""
     open_zarr, to_zarr = engine(tool)
@@ -95,6 +110,9 @@ def prepare(row: str, tool: str, place: str, root: Path) -> Job:
             encoding["shards"] = (64, 256, 256)
         large(64).to_zarr(root / "d", encoding={"t": encoding}, zarr_format=3)
         return lambda _: open_zarr(f"{place}/d").mean().compute()
+    if row == "months":
+        year().to_zarr(root / "d", encoding={"t": {"chunks": (8, 48, 72)}}, zarr_format=3)
+        return lambda _: monthly(f"{place}/d", tool)
     if row == "series":
         large(64).to_zarr(root / "d", encoding={"t": {"chunks": (4, 64, 64)}}, zarr_format=3)
         return lambda _: open_zarr(f"{place}/d").t.isel(y=100, x=100).compute()

@@ -19,12 +19,12 @@ from dask.utils import parse_bytes
 
 from zarrdask.chunks.region import ArrayRegion
 from zarrdask.graph.read import block_bytes, from_zarr, region_blocks, region_source
-from zarrdask.grids.axis import Axis, axis_of
+from zarrdask.grids.axis import Axis
 from zarrdask.indexing.selection import basic
 from zarrdask.packages import load_module
 from zarrdask.plan.align import Chunks, auto_block
-from zarrdask.xarray.conventions import StoredLength, StoredLengths
 from zarrdask.xarray.lazy import LazyArray
+from zarrdask.xarray.preferred import JoinedLength, JoinedLengths
 from zarrdask.xarray.private import DecodedRegion
 from zarrdask.xarray.version import check_version
 
@@ -34,20 +34,20 @@ Functions = tuple[Callable[[np.ndarray], np.ndarray], ...]
 def joined_blocks(
     chunks: Any, shape: tuple[int, ...] | None, limit: int | None, dtype: Any, previous: Any
 ) -> Chunks | None:
-    """Return the blocks of a variable, with stored units joined along some axes.
+    """Return the blocks of a variable, with stored chunks joined along some axes.
 
-    `chunks` is for each axis what xarray asks for: the stored length, which may be joined up to
-    the size of the blocks of `zarrdask.from_zarr`, ``"auto"``, which may be joined up to Dask's
+    `chunks` is for each axis what xarray asks for: the preferred length, chunks joined up to the
+    size of the blocks of `zarrdask.from_zarr`, ``"auto"``, chunks joined up to Dask's
     ``array.chunk-size``, or what the user asks for. The others are arguments of Dask's
     `normalize_chunks`. The result is None if nothing may be joined, or the variable is not one of
     our engine.
     """
-    units = _stored_lengths(previous)
-    if shape is None or dtype is None or units is None or not isinstance(chunks, tuple):
+    preferred = _preferred(previous)
+    if shape is None or dtype is None or preferred is None or not isinstance(chunks, tuple):
         return None
     auto = [isinstance(axis, str) and axis == "auto" for axis in chunks]
     joined = [
-        is_auto or isinstance(axis, StoredLength | StoredLengths)
+        is_auto or isinstance(axis, JoinedLength | JoinedLengths)
         for axis, is_auto in zip(chunks, auto, strict=True)
     ]
     if not any(joined):
@@ -55,42 +55,44 @@ def joined_blocks(
     if limit is None and any(auto):
         limit = parse_bytes(dask.config.get("array.chunk-size"))
     elif limit is None:
-        limit = block_bytes(is_far=any(unit.is_far for unit in units))
-    return _join_units(chunks, joined, units, shape, np.dtype(dtype), limit)
+        limit = block_bytes(is_far=any(length.has_latency for length in preferred))
+    stored = tuple(length.axis for length in preferred)
+    return _join_chunks(chunks, joined, stored, shape, np.dtype(dtype), limit)
 
 
-def _stored_lengths(previous: Any) -> tuple[StoredLength | StoredLengths, ...] | None:
-    """Return the lengths of stored units, or None if they are not those of our engine."""
+def _preferred(previous: Any) -> tuple[JoinedLength | JoinedLengths, ...] | None:
+    """Return the preferred lengths of blocks, or None if they are not those of our engine."""
     if not isinstance(previous, tuple):
         return None
-    ours = all(isinstance(axis, StoredLength | StoredLengths) for axis in previous)
+    ours = all(isinstance(length, JoinedLength | JoinedLengths) for length in previous)
     return previous if ours else None
 
 
-def _join_units(
+def _join_chunks(
     chunks: tuple[Any, ...],
     joined: Sequence[bool],
-    units: tuple[StoredLength | StoredLengths, ...],
+    stored: tuple[Axis, ...],
     shape: tuple[int, ...],
     dtype: np.dtype[Any],
     limit: int,
 ) -> Chunks:
-    """Join stored units to blocks along some axes; along the others the user said how."""
-    axes: list[Axis] = []
-    extent: list[int] = []
-    for axis, chosen, unit, size in zip(chunks, joined, units, shape, strict=True):
-        if chosen:
-            axes.append(axis_of(size, unit))
-            extent.append(size)
-        else:
-            (blocks,) = normalize_chunks((axis,), (size,), dtype=dtype)
-            axes.append(axis_of(size, blocks))
-            extent.append(max(blocks))  # as if there were one block: it grows no more
-    unit_shape = tuple(axis.longest for axis in axes)
-    block = auto_block(tuple(extent), unit_shape, unit_shape, dtype.itemsize, limit)
+    """Join stored chunks to blocks along some axes; along the others the user said how."""
+    given = [
+        None if chosen else normalize_chunks((length,), (size,), dtype=dtype)[0]
+        for length, chosen, size in zip(chunks, joined, shape, strict=True)
+    ]
+    # A block of a given length counts as the whole axis: it grows no more.
+    chunk = tuple(
+        axis.longest if blocks is None else max(blocks)
+        for axis, blocks in zip(stored, given, strict=True)
+    )
+    extent = tuple(
+        size if blocks is None else max(blocks) for size, blocks in zip(shape, given, strict=True)
+    )
+    block = auto_block(extent, chunk, chunk, dtype.itemsize, limit)
     return tuple(
-        (axis.join(length) if chosen else axis).blocks(slice(0, axis.size, 1))
-        for axis, length, chosen in zip(axes, block, joined, strict=True)
+        axis.join(length).blocks(slice(0, axis.size, 1)) if blocks is None else blocks
+        for axis, length, blocks in zip(stored, block, given, strict=True)
     )
 
 

@@ -28,11 +28,11 @@ import numpy as np
 
 from zarrdask.codecs.base import Codec, Kind
 from zarrdask.errors import MetadataError, UnsupportedError
-from zarrdask.grids.axis import Axis
 from zarrdask.grids.base import ChunkGrid
 from zarrdask.metadata.model import DIMENSIONS, ArrayMetadata
 from zarrdask.metadata.v2_codecs import render_codecs
 from zarrdask.nodes.array import Array
+from zarrdask.xarray.preferred import PreferredChunks, axis_lengths
 
 #: CF's attribute for the value of missing elements.
 FILL_VALUE = "_FillValue"
@@ -225,39 +225,18 @@ def _encode_float(value: Any) -> str:
 # Encodings
 
 
-class StoredLength(int):
-    """A chunk length that comes from the store, not from the user.
-
-    xarray hands ``preferred_chunks`` on where the user gave no chunks: by the class the chunk
-    manager can tell both apart, and join stored units to blocks of a useful size.
-    """
-
-    #: Whether the store has latency, so that larger blocks are of use.
-    is_far = False
-
-
-class StoredLengths(tuple[int, ...]):
-    """The lengths of all chunks along an axis, where they differ; see `StoredLength`."""
-
-    is_far = False
-
-
-def _stored(length: int | tuple[int, ...], *, is_far: bool) -> StoredLength | StoredLengths:
-    stored = StoredLengths(length) if isinstance(length, tuple) else StoredLength(length)
-    stored.is_far = is_far
-    return stored
-
-
 def variable_encoding(array: Array, dims: tuple[Hashable, ...], *, mask: bool) -> dict[str, Any]:
     """Return the encoding of a variable: what a writer needs to store it as it is stored now.
 
     The keys and values are those that ``Dataset.to_zarr`` accepts.
     """
-    metadata, is_far = array.metadata, array.stored.units.capabilities.has_latency
-    units = zip(dims, _lengths(metadata.grid), strict=True)
+    metadata = array.metadata
+    has_latency = array.stored.units.capabilities.has_latency
     encoding: dict[str, Any] = {
         "chunks": _lengths(metadata.read_grid),
-        "preferred_chunks": {dim: _stored(length, is_far=is_far) for dim, length in units},
+        "preferred_chunks": PreferredChunks.of(
+            dims, metadata.grid, metadata.dtype.itemsize, has_latency=has_latency
+        ),
         "shards": None if metadata.shard is None else _lengths(metadata.grid),
     }
     encoding |= _codec_encoding(metadata)
@@ -268,15 +247,7 @@ def variable_encoding(array: Array, dims: tuple[Hashable, ...], *, mask: bool) -
 
 def _lengths(grid: ChunkGrid) -> Chunks:
     """Return the chunk lengths: one an axis, or all of them where they differ."""
-    return tuple(map(_axis_lengths, grid.axes))
-
-
-def _axis_lengths(axis: Axis) -> int | tuple[int, ...]:
-    lengths = axis.lengths
-    # Rectilinear grids are sometimes regular along an axis; the last chunk may be shorter.
-    if len(set(lengths[:-1])) <= 1 and lengths and lengths[-1] <= lengths[0]:
-        return lengths[0]
-    return axis.blocks(slice(0, axis.size, 1))
+    return tuple(map(axis_lengths, grid.axes))
 
 
 def _codec_encoding(metadata: ArrayMetadata) -> dict[str, Any]:

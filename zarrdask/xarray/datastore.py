@@ -159,7 +159,7 @@ class ZarrdaskDataStore(AbstractDataStore):
     mask: bool | None = None
     #: Whether dimensions without names are given some.
     phony_dims: bool = False
-    #: Whether blocks of Dask arrays that have no stored chunk are constants.
+    #: Whether chunks are listed, so that missing ones need no request.
     skip_missing: bool = False
     #: What ``encoding["source"]`` says, if xarray does not know it.
     source: str | None = None

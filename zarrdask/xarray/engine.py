@@ -29,8 +29,11 @@ class ZarrdaskBackendEntrypoint(BackendEntrypoint):
         Whether arrays without dimension names are opened: their dimensions are named
         ``phony_dim_0``, ``phony_dim_1``, ...
     skip_missing : bool
-        Whether blocks that have no stored chunk are constants, as in `zarrdask.from_zarr`; with
-        ``chunked_array_type="zarrdask"``. The chunks of each variable are listed for that.
+        Whether blocks without a stored chunk need no request. The chunks of each variable are
+        listed once for that. With ``chunked_array_type="zarrdask"`` these blocks are constants, as
+        in `zarrdask.from_zarr`.
+
+    With ``chunks={}``, blocks are whole chunks or shards, joined up to ``zarrdask.block-size``.
     """
 
     description = "Open Zarr groups (v2, v3, drafts of v3) with zarrdask"
@@ -114,6 +117,7 @@ def _open(url: Any, options: Mapping[str, Any], *, tree: bool) -> "dict[str, Dat
     from zarrdask.nodes.open import check_mode
     from zarrdask.xarray.coordinates import read_coordinates
     from zarrdask.xarray.datastore import Hierarchy, OpenOptions, ZarrdaskDataStore
+    from zarrdask.xarray.preferred import PreferredChunks
 
     check_mode(options["mode"], ("r",))
     names = options["drop_variables"] or ()
@@ -142,5 +146,10 @@ def _open(url: Any, options: Mapping[str, Any], *, tree: bool) -> "dict[str, Dat
             # Of paths and URLs xarray notes the source itself.
             source=None if isinstance(url, str | os.PathLike) else group.location,
         )
-        datasets[f"/{path}"] = decoder.open_dataset(datastore, **decoding)
+        dataset = decoder.open_dataset(datastore, **decoding)
+        for variable in dataset.variables.values():
+            preferred = variable.encoding.get("preferred_chunks")
+            if isinstance(preferred, PreferredChunks):
+                variable.encoding["preferred_chunks"] = preferred.decoded(variable.dtype.itemsize)
+        datasets[f"/{path}"] = dataset
     return datasets

@@ -12,6 +12,10 @@ from xarray.core import indexing
 
 from zarrdask import config
 from zarrdask.chunks.stored import StoredChunks
+from zarrdask.codecs.decode import put_fill
+from zarrdask.grids.axis import Axis
+from zarrdask.indexing.projection import Points, Request
+from zarrdask.indexing.selection import Pick, pick_size
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.nodes.array import Array
 from zarrdask.runtime.threads import thread_pool
@@ -35,12 +39,15 @@ class LazyArray(BackendArray):
     values : ndarray, optional
         All of its values, if they are known already. They stay in this process.
     skip_missing : bool
-        Whether blocks of Dask arrays that have no stored chunk are constants.
+        Whether elements without a stored chunk are the fill value without a request. The chunks are
+        listed once: by the first process that reads or pickles this.
     version : str, optional
         The version of the array that `stored` describes; by default the present one.
+    is_stored : ndarray of bool, optional
+        Which chunks (or shards) are stored, if they have been listed already.
     """
 
-    __slots__ = ("_array", "_values", "dtype", "shape", "skip_missing", "version")
+    __slots__ = ("_array", "_is_stored", "_values", "dtype", "shape", "skip_missing", "version")
 
     def __init__(
         self,
@@ -49,12 +56,14 @@ class LazyArray(BackendArray):
         *,
         skip_missing: bool = False,
         version: str | None = None,
+        is_stored: np.ndarray | None = None,
     ) -> None:
         # Not `array`: libraries that find this name evaluate it. dask-array looks for `_array`,
         # with `chunks` and `shards`, to align its blocks.
         self._array = stored
         self._values = values
         self.skip_missing = skip_missing
+        self._is_stored = is_stored
         if version is None:
             version = opened_version(stored.stored) if values is None else ""
         self.version = version
@@ -80,7 +89,7 @@ class LazyArray(BackendArray):
             # At most one axis: all kinds of indices mean the same.
             return np.array(self._values[key.tuple], self._values.dtype)
         check_version(self._array.stored, self.version)
-        reader = _Reader(self._array, threads)
+        reader = _Reader(self._array, threads, self._stored_map())
         if isinstance(key, indexing.VectorizedIndexer):
             points = _as_points(key.tuple, self.shape)
             if points is not None:
@@ -89,24 +98,44 @@ class LazyArray(BackendArray):
             key, self.shape, indexing.IndexingSupport.OUTER, reader.oindex.__getitem__
         )
 
+    def _stored_map(self) -> np.ndarray | None:
+        """Return which chunks are stored; None if missing chunks are not skipped."""
+        if self.skip_missing and self._is_stored is None:
+            self._is_stored = self._array.stored_map()
+        return self._is_stored
+
     def __reduce__(self) -> tuple[Any, ...]:
-        return _from_chunks, (self._array.stored, self.skip_missing, self.version)
+        return _from_chunks, (self._array.stored, self.version, self._stored_map())
 
 
-def _from_chunks(chunks: StoredChunks, skip_missing: Any, version: str) -> LazyArray:
+def _from_chunks(chunks: StoredChunks, version: str, is_stored: np.ndarray | None) -> LazyArray:
     array = Array(chunks.store, chunks.prefix.rstrip("/"), chunks.metadata)
-    return LazyArray(array, skip_missing=skip_missing, version=version)
+    skip_missing = is_stored is not None
+    return LazyArray(array, skip_missing=skip_missing, version=version, is_stored=is_stored)
 
 
 class _Reader(Array):
-    """An array that is read by a number of threads."""
+    """An array that is read by a number of threads, except for what is known to be missing."""
 
-    def __init__(self, array: Array, threads: int | None) -> None:
+    def __init__(self, array: Array, threads: int | None, is_stored: np.ndarray | None) -> None:
         super().__init__(array.store, array.path, array.metadata)
         self._threads = threads
+        self._is_stored = is_stored
 
-    def read(self, request: Any, threads: int | None = None) -> np.ndarray:
+    def read(self, request: Request, threads: int | None = None) -> np.ndarray:
+        if self._is_stored is not None and not isinstance(request, Points):
+            axes = zip(self.metadata.grid.axes, request, strict=True)
+            numbers = [_chunk_numbers(axis, pick) for axis, pick in axes]
+            if not self._is_stored[np.ix_(*numbers)].any():
+                missing = np.empty(tuple(map(pick_size, request)), self.metadata.dtype)
+                put_fill(missing, ..., self.metadata.fill)
+                return missing
         return super().read(request, threads or self._threads)
+
+
+def _chunk_numbers(axis: Axis, pick: Pick) -> Any:
+    """Return the numbers of the chunks, or shards, that a pick overlaps along an axis."""
+    return axis.numbers(pick) if isinstance(pick, slice) else np.unique(axis.number(pick))
 
 
 def _dtype_of(metadata: ArrayMetadata) -> np.dtype[Any]:

@@ -1,0 +1,106 @@
+"""The blocks that xarray makes of a variable where the user gives no lengths: joined chunks.
+
+xarray asks ``encoding["preferred_chunks"]`` two questions: which blocks to make along a dimension
+without a given length, and where the stored chunks end, to warn if given blocks cut them.
+"""
+
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from zarrdask import config
+from zarrdask.grids.axis import Axis
+from zarrdask.grids.base import ChunkGrid
+from zarrdask.packages import load_module
+from zarrdask.plan.align import auto_block
+
+
+@dataclass(frozen=True)
+class Storage:
+    """How a variable is stored, as far as its blocks depend on it."""
+
+    dims: tuple[Hashable, ...]
+    #: The stored chunks, or shards, along each axis.
+    axes: tuple[Axis, ...]
+    #: The size of a decoded element in bytes.
+    itemsize: int
+    #: Whether the store has latency, which larger blocks hide.
+    has_latency: bool
+
+    def blocks(self) -> dict[Hashable, "JoinedLength | JoinedLengths"]:
+        """Return the blocks of `zarrdask.from_zarr` by dimension."""
+        # Imported here: xarray asks for blocks only if it uses Dask.
+        from zarrdask.graph.read import block_bytes
+
+        shape = tuple(axis.size for axis in self.axes)
+        chunk = tuple(axis.longest for axis in self.axes)
+        # For "auto", Dask multiplies these blocks; it would divide larger ones within chunks.
+        auto_size = load_module("dask.config").get("array.chunk-size")
+        auto_limit = config.parse_size(auto_size, "array.chunk-size")
+        limit = min(block_bytes(is_far=self.has_latency), auto_limit)
+        block = auto_block(shape, chunk, chunk, self.itemsize, limit)
+        blocks: dict[Hashable, JoinedLength | JoinedLengths] = {}
+        for dim, axis, length in zip(self.dims, self.axes, block, strict=True):
+            lengths = axis_lengths(axis.join(length))
+            joined = JoinedLength(lengths) if isinstance(lengths, int) else JoinedLengths(lengths)
+            joined.axis, joined.has_latency = axis, self.has_latency
+            blocks[dim] = joined
+        return blocks
+
+
+class JoinedLength(int):
+    """The length of blocks of joined chunks, chosen here and not by the user.
+
+    By the class, the chunk manager recognises lengths that it may change.
+    """
+
+    #: The stored chunks.
+    axis: Axis
+    has_latency: bool
+
+
+class JoinedLengths(tuple[int, ...]):
+    """The lengths of all blocks along an axis, where they differ; see `JoinedLength`."""
+
+    axis: Axis
+    has_latency: bool
+
+
+class PreferredChunks(dict[Hashable, Any]):
+    """The lengths of the stored chunks by dimension; `get` with a default returns joined blocks.
+
+    xarray looks for the blocks to make by ``get(dim, size)``, and for the stored chunks, which it
+    compares with given blocks, by ``get(dim)`` or ``[dim]``.
+    """
+
+    storage: Storage
+
+    @classmethod
+    def of(
+        cls, dims: tuple[Hashable, ...], grid: ChunkGrid, itemsize: int, *, has_latency: bool
+    ) -> "PreferredChunks":
+        """Return the preferred chunks of an array that is stored with a chunk grid."""
+        chunks = cls(zip(dims, map(axis_lengths, grid.axes), strict=True))
+        chunks.storage = Storage(dims, grid.axes, itemsize, has_latency)
+        return chunks
+
+    def decoded(self, itemsize: int) -> "PreferredChunks":
+        """Return them for elements that have a size after decoding."""
+        chunks = PreferredChunks(self)
+        chunks.storage = replace(self.storage, itemsize=itemsize)
+        return chunks
+
+    def get(self, dim: Hashable, default: Any = None) -> Any:
+        """Return the stored length or, if there is a default, the length of joined blocks."""
+        if default is None:
+            return super().get(dim)
+        return self.storage.blocks().get(dim, default)
+
+
+def axis_lengths(axis: Axis) -> int | tuple[int, ...]:
+    """Return the length of all chunks along an axis, or each length if they differ."""
+    lengths = axis.lengths
+    # Rectilinear grids are sometimes regular along an axis; the last chunk may be shorter.
+    if len(set(lengths[:-1])) <= 1 and lengths and lengths[-1] <= lengths[0]:
+        return lengths[0]
+    return axis.blocks(slice(0, axis.size, 1))
