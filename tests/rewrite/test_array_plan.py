@@ -7,7 +7,7 @@ import pytest
 
 import zarrdask
 from zarrdask.hierarchy import journal
-from zarrdask.hierarchy.node_path import NodePath
+from zarrdask.hierarchy.append import AppendedArray
 from zarrdask.rewrite import destination
 from zarrdask.rewrite.passes import Pass
 
@@ -136,14 +136,14 @@ def test_what_was_added_is_not_added_twice(source, tmp_path, monkeypatch):
     def more():
         return zarrdask.rechunk(source, target, append=0, source_region=np.s_[:20])
 
-    grow = NodePath.grow
+    grow = AppendedArray.grow
 
     def cut(*args, **options):
         grow(*args, **options)
         raise CutShort
 
     with monkeypatch.context() as patch:
-        patch.setattr(NodePath, "grow", cut)
+        patch.setattr(AppendedArray, "grow", cut)
         with pytest.raises(CutShort):
             finish(more())
     assert names(tmp_path / "b") == ["c", "zarr.json"]

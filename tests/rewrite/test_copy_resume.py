@@ -3,7 +3,6 @@
 import signal
 import subprocess
 import sys
-from contextlib import nullcontext
 
 import dask.array as da
 import numpy as np
@@ -20,6 +19,7 @@ from zarrdask.grids.keys import ChunkKeys
 from zarrdask.hierarchy import journal
 from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.rewrite import copy_tasks, destination
+from zarrdask.rewrite.changes import Rewrite
 
 VALUES = np.arange(1, 97, dtype="i4").reshape(8, 12)
 #: The command, as a process that a signal stops before its sixth task.
@@ -63,7 +63,7 @@ def copied(monkeypatch):
     def record(part):
         if len(units) == units.stop_at:
             raise Stop
-        units.append((part.source.chunks.prefix, part.indices))
+        units.append((part.source.prefix, part.indices))
         return copy(part)
 
     monkeypatch.setattr(copy_tasks, "_copy_part", record)
@@ -75,6 +75,15 @@ def hierarchy(place, zarr_format=2):
     for name in ("a", "g/b", "g/c"):
         root.create_array(name, shape=(8, 12), chunks=(2, 3), dtype="i4")[...] = VALUES
     return root
+
+
+def test_an_error_says_how_the_rewrite_goes_on(copied):
+    root, target = hierarchy({}), {}
+    copied.stop_at = 8
+    with pytest.raises(Stop) as caught:
+        zarrdask.copy(root, target, scheduler="sync")
+    (note,) = caught.value.__notes__
+    assert "the same call resumes it" in note
 
 
 def interrupted(copied, *arguments, after=6, **options):
@@ -286,7 +295,7 @@ def test_what_is_killed_before_its_record_is_due_can_be_done_again(monkeypatch, 
 
     monkeypatch.setattr(journal, "_WRITE_INTERVAL", 1000)
     with monkeypatch.context() as patch:
-        patch.setattr(journal.Journal, "kept", nullcontext)
+        patch.setattr(Rewrite, "abort", lambda self: "")
         patch.setattr(journal.Journal, "done", killed)
         with pytest.raises(Stop):
             run()
@@ -371,7 +380,7 @@ def test_a_process_that_is_killed_beside_a_document_goes_on(copied, monkeypatch,
 
     with monkeypatch.context() as patch:
         patch.setattr(NodePath, "create_members", killed)
-        patch.setattr(journal.Journal, "kept", nullcontext)
+        patch.setattr(Rewrite, "abort", lambda self: "")
         with pytest.raises(Stop):
             zarrdask.copy(root, target, scheduler="sync")
     assert ("a/.zarray" in target) == written

@@ -2,14 +2,13 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import chain
 from time import monotonic
 from types import MappingProxyType
 from typing import Any
 
-from zarrdask.errors import StoreError, ZarrdaskError
+from zarrdask.errors import StoreError
 from zarrdask.hierarchy.path import StorePath, normalise_path
 from zarrdask.metadata.json import Documents
 from zarrdask.metadata.model import ArrayMetadata, Metadata
@@ -94,6 +93,8 @@ class Journal:
     nodes : dict of str to str
         The nodes of the plan, by their paths: "group", "array", or "written" for an array whose
         document is written next, or has been. Other arrays have no document yet.
+    is_stored : bool
+        Whether there may be a record in the store.
     recorded : dict of str to str
         The nodes of the interrupted plan, whichever it is; after `resume`.
     """
@@ -111,7 +112,7 @@ class Journal:
         self.nodes = {path: "array" if path in self._arrays else "group" for path in nodes}
         self.recorded = dict[str, str]()
         self._done: dict[int, set[int]] = {}
-        self._stored, self._is_stored, self._is_described = monotonic(), True, False
+        self._stored, self.is_stored, self._is_described = monotonic(), True, False
 
     def resume(self, *, overwrite: bool = False, restart: bool = False) -> bool:
         """Read the record; return whether an earlier run of this plan was interrupted.
@@ -162,20 +163,9 @@ class Journal:
 
     def erase(self) -> None:
         """Erase the record, and what else is stored about the rewrite."""
-        if self._is_stored:
+        if self.is_stored:
             erase_beside(self._node)
-        self._is_stored = self._is_described = False
-
-    @contextmanager
-    def kept(self) -> Iterator[None]:
-        """Store the record if the block is interrupted, or fails."""
-        try:
-            yield
-        except BaseException:
-            if self._is_stored:
-                with suppress(ZarrdaskError):  # the first error is the one to report
-                    self.store()
-            raise
+        self.is_stored = self._is_described = False
 
     def store(self) -> None:
         """Store the record now."""
@@ -193,7 +183,7 @@ class Journal:
         self._store.set_many(
             (f"{self._folder}{name}", json.dumps(value).encode()) for name, value in values.items()
         )
-        self._is_stored = self._is_described = True
+        self.is_stored = self._is_described = True
         self._stored = monotonic()
 
 

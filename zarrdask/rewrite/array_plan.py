@@ -16,7 +16,7 @@ from zarrdask import config
 from zarrdask.chunks.region import ArrayRegion
 from zarrdask.errors import StoreError
 from zarrdask.execution.counter import Counter, Reporter, Tasks, reports
-from zarrdask.execution.executor import Workers, check_reached, run, workers
+from zarrdask.execution.executor import Workers, check_reached, workers
 from zarrdask.graph.fuse.writes import bundled
 from zarrdask.graph.tasks import write_blocks
 from zarrdask.hierarchy.journal import Journal
@@ -27,8 +27,9 @@ from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.nodes.array import Array
 from zarrdask.plan.report import PlanReport
 from zarrdask.plan.strategies import Scheme
+from zarrdask.rewrite.changes import Rewrite, rewriting_array
 from zarrdask.rewrite.cluster import check_workers, run_exchange
-from zarrdask.rewrite.destination import Destination, KeyPrefix, Rewrite, clear_prefix
+from zarrdask.rewrite.destination import Destination, KeyPrefix, clear_prefix
 from zarrdask.rewrite.exchange import Exchange
 from zarrdask.rewrite.move import with_storable_fill
 from zarrdask.rewrite.node_plan import documents_of
@@ -142,10 +143,10 @@ class RechunkPlan(PlanReport):
             self.check(on)
             self.check_source()
             options = {"overwrite": self.overwrite, "restart": restart}
-            with self.target.begin(self.fingerprint, **options) as rewrite:
+            with rewriting_array(self.target, self.fingerprint, **options) as rewrite:
                 guarded = replace(self, target=replace(self.target, guard=rewrite.guard))
                 guarded.run(rewrite, "", 0, on, progress)
-                return rewrite.commit()  # type: ignore[return-value]
+            return rewrite.array  # type: ignore[return-value]
 
     def run(self, rewrite: Rewrite, below: str, first: int, on: Workers, show: Show) -> None:
         """Rewrite the array at a path of a rewrite, whose record has its stages from `first` on."""
@@ -289,37 +290,29 @@ def run_passes(
     """Run passes one after another, without the regions that are recorded as done."""
     for stage, work in enumerate(passes, first):
         done = rewrite.journal.done(stage)
-        remaining = [number for number in range(work.regions.size) if number not in done]
-        finished = partial(rewrite.finish, stage)
         shown.advance(sum(region_bytes(work, number) for number in done))
         try:
-            with rewrite.journal.kept():
-                if isinstance(work, Exchange):
-                    run_exchange(work, SharedPass(work), remaining, on, shown, finished)
-                else:
-                    _run_pass(work, remaining, on, shown, finished)
+            if isinstance(work, Exchange):
+                remaining = rewrite.remaining(stage, work.regions.size)
+                finished = partial(rewrite.finish, stage)
+                run_exchange(work, SharedPass(work), remaining, on, shown, finished)
+            else:
+                _run_pass(work, rewrite, stage, on, shown)
         finally:
             _free_memory(on)
 
 
-def _run_pass(
-    work: Pass,
-    numbers: Sequence[int],
-    on: Workers,
-    shown: Progress,
-    finished: Callable[[int], None],
-) -> None:
+def _run_pass(work: Pass, rewrite: Rewrite, stage: int, on: Workers, shown: Progress) -> None:
     tasks = Tasks(shown)
 
-    def end(position: int, _: int) -> None:
-        number = numbers[position]
-        finished(number)
+    def finished(number: int, _: int) -> None:
         tasks.end(number, region_bytes(work, number))
 
     # The executor keeps the next tasks ready; a process still runs only this many at a time.
     on = on._replace(threads=work.stage.costs.at_once)
     with reports(tasks, on) as report:
-        run(partial(rechunk_region, SharedPass(work), report), numbers, on=on, finished=end)
+        task = partial(rechunk_region, SharedPass(work), report)
+        rewrite.run(stage, task, range(work.regions.size), finished, on)
 
 
 def rechunk_region(shared: SharedPass, report: Callable[[], Reporter] | None, number: int) -> int:

@@ -12,8 +12,9 @@ from zarrdask.metadata.format import Format
 from zarrdask.metadata.model import ArrayMetadata, ZarrFormat
 from zarrdask.nodes.group import Group
 from zarrdask.nodes.options import check_options
+from zarrdask.rewrite.changes import rewriting
 from zarrdask.rewrite.copy_tasks import ArrayJob, Part, copy_arrays, plan_tasks
-from zarrdask.rewrite.destination import Destination, check_begun, rewriting
+from zarrdask.rewrite.destination import Destination, check_begun
 from zarrdask.rewrite.node_plan import (
     NodeCopy,
     NodeFilter,

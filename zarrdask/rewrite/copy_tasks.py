@@ -15,11 +15,12 @@ from zarrdask import config
 from zarrdask.chunks.inventory import chunks_with_data, stored_units
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.display.words import counted
-from zarrdask.execution.executor import Workers, run
+from zarrdask.execution.executor import Workers
 from zarrdask.grids.base import Index
 from zarrdask.hierarchy.create import at_once
 from zarrdask.metadata.model import ArrayMetadata
-from zarrdask.rewrite.destination import Destination, Rewrite
+from zarrdask.rewrite.changes import Rewrite
+from zarrdask.rewrite.destination import Destination
 from zarrdask.rewrite.move import (
     InnerGrid,
     Transfer,
@@ -109,8 +110,8 @@ def copy_arrays(
         at_once(rewrite.view.store, look, range(len(jobs)))
     done -= {n for n in done if any(part.job in lost for part in tasks[n])}
     journal.nodes.update({jobs[number].node.path: "array" for number in lost})
-    numbers = [n for n in range(len(tasks)) if n not in done]
-    remaining = Counter(part.job for n in numbers for part in tasks[n])
+    waiting = rewrite.remaining(0, len(tasks))
+    remaining = Counter(part.job for n in waiting for part in tasks[n])
     results = [list[TransferResult]() for _ in jobs]
 
     def add(numbers: Iterable[int]) -> None:
@@ -121,21 +122,19 @@ def copy_arrays(
     count = sum(len(part.indices) for task in tasks for part in task)
     nbytes = sum(part.nbytes for task in tasks for part in task)
     copied = sum(len(part.indices) for n in done for part in tasks[n])
-    with progress(count, "copy", show, nbytes=nbytes) as bar, journal.kept():
+    with progress(count, "copy", show, nbytes=nbytes) as bar:
         bar.advance(copied)
         add(range(len(jobs)))
 
-        def finished(position: int, stored: Sequence[TransferResult]) -> None:
-            number = numbers[position]
+        def finished(number: int, stored: Sequence[TransferResult]) -> None:
             for part, result in zip(tasks[number], stored, strict=True):
                 bar.advance(len(part.indices))
                 results[part.job].append(result)
                 remaining[part.job] -= 1
-            rewrite.finish(0, number)
             add({part.job for part in tasks[number]})
 
-        run(copy_chunks, [tasks[n] for n in numbers], on=on, finished=finished)
-        rewrite.commit()
+        rewrite.run(0, copy_chunks, tasks, finished, on)
+        rewrite.write_documents()
     notes = [f"an earlier run copied {copied} of {counted(count, 'unit')}"] if copied else []
     arrays = [job.report(total_result(each)) for job, each in zip(jobs, results, strict=True)]
     return arrays, notes

@@ -19,7 +19,8 @@ from zarrdask.nodes.array import Array
 from zarrdask.nodes.group import Group
 from zarrdask.nodes.open_group import open_group
 from zarrdask.rewrite.array_plan import RechunkPlan
-from zarrdask.rewrite.destination import Destination, check_begun, rewriting
+from zarrdask.rewrite.changes import rewriting
+from zarrdask.rewrite.destination import Destination, check_begun
 from zarrdask.rewrite.node_plan import Origin, check_apart, plan_nodes
 from zarrdask.rewrite.planning import RechunkOptions, plan_target
 from zarrdask.runtime.progress import Show
@@ -133,7 +134,7 @@ class GroupPlan(Report):
                         if not rewrite.has_written(path, target):
                             plan.run(rewrite, path, first, on, progress)
                     first += plan.stages
-                rewrite.commit()
+                rewrite.write_documents()
                 if self.consolidated:
                     node.consolidate(self.groups[""].zarr_format)
         return open_group(*node, mode="r+", consolidated=False)

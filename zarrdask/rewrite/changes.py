@@ -1,0 +1,304 @@
+"""Rewrites as changes of a transaction: they record what is done, so that they can be resumed."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from zarrdask.chunks.inventory import erase_leftovers, stored_units
+from zarrdask.compliance import strictness
+from zarrdask.errors import NodeNotFoundError, StoreError, ZarrdaskError
+from zarrdask.execution.executor import Workers, run
+from zarrdask.execution.locks import shape_lock
+from zarrdask.hierarchy.append import AppendGuard
+from zarrdask.hierarchy.create import at_once
+from zarrdask.hierarchy.journal import Journal
+from zarrdask.hierarchy.node_path import NodePath
+from zarrdask.hierarchy.removal import remove_keys
+from zarrdask.hierarchy.resize import check_shape
+from zarrdask.hierarchy.transaction import Change, transaction
+from zarrdask.metadata import detect
+from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata
+from zarrdask.nodes.array import Array
+from zarrdask.rewrite.destination import Destination, check_begun
+from zarrdask.storage.upkeep import tidy
+from zarrdask.storage.v3_draft import DraftStore
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+@dataclass
+class Rewrite(Change):
+    """A rewrite of nodes, whose tasks are recorded when they are done."""
+
+    #: The target, as its hierarchy sees it.
+    view: NodePath
+    journal: Journal
+    #: Whether an earlier run was interrupted, and goes on now.
+    resumed: bool
+    #: The condition on which chunks are stored in an array that grows.
+    guard: AppendGuard | None = field(default=None, kw_only=True)
+    #: The array at the root, once its document is written.
+    array: Array | None = field(default=None, init=False)
+    #: The arrays whose chunks are all stored, and whose documents are not.
+    _stored: dict[str, Destination] = field(default_factory=dict, init=False)
+    _has_begun: bool = field(default=False, init=False)
+
+    @property
+    def location(self) -> str:
+        """The location of the target."""
+        return self.view.location
+
+    def has_written(self, below: str, target: Destination) -> bool:
+        """Return whether an earlier run has written the document of an array below the root.
+
+        It is an error if another program has created a node there.
+        """
+        if not target.view.has_document():
+            return False
+        metadata = target.metadata
+        stored = target.view.stored_metadata(metadata.zarr_format)
+        is_ours = self.journal.nodes[below] == "written"
+        if not is_ours or stored is None or stored.render() != metadata.render():
+            raise target.view.exists_error()
+        return True
+
+    def has_lost(self, target: Destination) -> bool:
+        """Return whether nothing is stored of an array: it may have been removed meanwhile."""
+        is_listed = self.resumed and target.view.store.capabilities.listable
+        return is_listed and next(stored_units(target.chunks), None) is None
+
+    def remaining(self, stage: int, count: int) -> list[int]:
+        """Return the numbers of the tasks of a stage that are not done, of `count` tasks."""
+        done = self.journal.done(stage)
+        return [number for number in range(count) if number not in done]
+
+    def run(
+        self,
+        stage: int,
+        task: Callable[[T], R],
+        items: Sequence[T],
+        finished: Callable[[int, R], None],
+        on: Workers,
+    ) -> None:
+        """Run a task for each item of a stage, without those that are done.
+
+        `finished` is called in this process after each task, with the number of the item and the
+        result.
+        """
+        numbers = self.remaining(stage, len(items))
+
+        def end(position: int, result: R) -> None:
+            number = numbers[position]
+            self.finish(stage, number)
+            finished(number, result)
+
+        run(task, [items[number] for number in numbers], on=on, finished=end)
+
+    def finish(self, stage: int, task: int) -> None:
+        """Note that a task is done: it is recorded soon."""
+        self.journal.done(stage).add(task)
+        self._keep()
+
+    def add(self, below: str, target: Destination) -> None:
+        """Note that all chunks of an array are stored: its document is written soon.
+
+        That of an array at the root is written by `commit`.
+        """
+        self._stored[below] = target
+        if below:
+            self._keep()
+
+    def _keep(self) -> None:
+        """From time to time, store the record, and write the documents."""
+        if self.journal.is_due and self._stored:
+            self.write_documents()
+        elif self.journal.is_due:
+            self.journal.store()
+
+    def write_documents(self) -> None:
+        """Write the documents of all arrays whose chunks are stored.
+
+        The arrays are recorded before, so a document that is not recorded is that of another
+        program. For the same reason, the record is erased before the array at the root appears.
+        """
+        arrays, self._stored = self._stored, {}
+        if (root := arrays.pop("", None)) is not None:
+            self.journal.erase()
+            try:
+                self.array = root.commit()
+            except StoreError:
+                with suppress(ZarrdaskError):  # the first error is the one to report
+                    if not root.view.has_document():
+                        self.journal.store()  # the chunks are stored: only the document is missing
+                raise
+        if arrays:
+            self.journal.nodes.update(dict.fromkeys(arrays, "written"))
+            self.journal.store()
+            members = {below: target.metadata for below, target in arrays.items()}
+            self.view.create_members(members, has_chunks=True)
+
+    def commit(self) -> None:
+        """Write the last documents, and erase the record."""
+        self.write_documents()
+        self.journal.erase()
+
+    def abort(self) -> str:
+        """Record what is done, and describe how the rewrite goes on."""
+        if not self._has_begun:
+            return "the rewrite has not begun; a node that it was to replace may be erased in part"
+        if self.journal.is_stored:
+            self.journal.store()
+            self.write_documents()
+        if not self.journal.is_stored:
+            return "the rewrite ended with its last document; check whether it is there"
+        return "the rewrite is incomplete; the same call resumes it, and restart=True begins again"
+
+
+@dataclass
+class NewNodes(Rewrite):
+    """A rewrite to new nodes: the groups are written first, each array when it is complete."""
+
+    #: The node at the root, in the store without a view of its hierarchy.
+    node: NodePath
+    #: The metadata of all nodes by their paths from the root.
+    nodes: Mapping[str, Metadata]
+    #: Whether an earlier run was interrupted, of this plan or another one.
+    begun: bool
+    #: Whether a node that exists is removed.
+    overwrite: bool
+
+    def begin(self) -> None:
+        """Remove what must not stay, store the record, and write the groups."""
+        journal, nodes = self.journal, self.nodes
+        if self.begun:
+            tidy(self.view.store, self.view.prefix, recursive=True)
+        if not self.resumed:
+            if self.overwrite:
+                _remove(self.node)
+            if self.begun:
+                _remove_begun(self.view, journal)
+            arrays = {path: m for path, m in nodes.items() if isinstance(m, ArrayMetadata)}
+            root = arrays.pop("", None)
+            self.view.clear_members(arrays)
+            if root is not None:
+                erase_leftovers(self.view.chunks(root))
+            if self.begun:
+                journal.erase()
+            journal.store()
+        self._has_begun = True
+        for below, metadata in nodes.items():
+            is_group = isinstance(metadata, GroupMetadata)
+            if is_group and not (self.resumed and self.view.join(below).has_document()):
+                group = self.node.join(below).create(metadata, overwrite=False, is_recorded=True)
+                self.view = self.view.via(group.store)
+
+
+@dataclass
+class LongerArray(Rewrite):
+    """A rewrite that appends to an array."""
+
+    def begin(self) -> None:
+        """Store the record."""
+        if self.resumed:
+            tidy(self.view.store, self.view.prefix, recursive=True)
+        else:
+            self.journal.erase()
+            self.journal.store()
+        self._has_begun = True
+
+
+@contextmanager
+def rewriting(
+    node: NodePath,
+    nodes: Mapping[str, Metadata],
+    plan: str,
+    *,
+    overwrite: bool,
+    restart: bool,
+) -> Iterator[Rewrite]:
+    """Begin to write nodes at and below a path, or go on with an earlier run of the same plan.
+
+    It is an error if there is an array already. The arrays are written in the block.
+    """
+    with node.lock("rewrite"), node.store.batch():
+        journal = Journal(node, plan, nodes)
+        begun, view = check_begun(node, nodes[""], overwrite=overwrite)
+        is_array = isinstance(nodes[""], ArrayMetadata)
+        is_taken = begun and is_array and view.has_document()
+        restart |= overwrite and is_taken
+        resumed = begun and journal.resume(overwrite=overwrite, restart=restart)
+        if resumed and is_taken:
+            raise view.exists_error()  # see `Rewrite.write_documents`
+        rewrite = NewNodes(view, journal, resumed, node, nodes, begun, overwrite)
+        with transaction([rewrite]):
+            yield rewrite
+
+
+@contextmanager
+def rewriting_array(
+    target: Destination, plan: str, *, overwrite: bool, restart: bool
+) -> Iterator[Rewrite]:
+    """Begin to write an array, or to append to one, or go on with an earlier run of the plan."""
+    node, options = target.node, {"overwrite": overwrite, "restart": restart}
+    if target.along is None:
+        with rewriting(node, {"": target.metadata}, plan, **options) as rewrite:
+            yield rewrite
+        return
+    with shape_lock(node) as lease, node.store.batch():
+        journal = Journal(node, plan)
+        resumed = journal.resume(**options)
+        stored = node.stored_metadata(target.metadata.zarr_format)
+        metadata = check_shape(stored, (target.old_shape,), node.location)
+        guard = AppendGuard(node, metadata.zarr_format, metadata.shape, lease)
+        longer = LongerArray(node, journal, resumed, guard=guard)
+        with transaction([longer]):
+            yield longer
+
+
+def _remove_begun(node: NodePath, journal: Journal) -> None:
+    """Remove the documents and the chunks that an interrupted run has stored of its nodes.
+
+    Nothing else is removed: neither other files, nor arrays whose documents the run has not
+    written. That is an error: another program has created them, or the run appended to them.
+    """
+    nodes = journal.recorded
+    arrays = [node.join(below) for below, kind in nodes.items() if kind == "array"]
+    exist = at_once(node.store, NodePath.has_document, arrays)
+    taken = [array for array, exists in zip(arrays, exist, strict=True) if exists]
+    if node.has_document() and isinstance(node.find()[1], ArrayMetadata):
+        taken.append(node)
+    if taken:
+        raise taken[0].exists_error()
+    with strictness(strict=False, quiet=True):
+        recorded = {
+            below: detect.parse(documents, node.store)
+            for below, documents in journal.recorded_arrays().items()
+        }
+    with node.changing(whole=True) as real:
+        store = real.store
+        for below in nodes:
+            member = real.join(below)
+            prefix = member.prefix
+            store.erase_values([prefix + name for name in detect.names(store)])
+            metadata = recorded.get(below)
+            if not isinstance(metadata, ArrayMetadata):
+                continue
+            erase_leftovers(member.chunks(metadata))
+            if store.capabilities.listable and next(store.list_prefix(prefix), None) is None:
+                store.erase_prefix(prefix)  # the directories of the chunks
+
+
+def _remove(node: NodePath) -> None:
+    """Remove a node, if there is one, with all below it."""
+    try:
+        node, _ = node.find()
+    except NodeNotFoundError:
+        return
+    except ZarrdaskError:
+        pass  # a node that can't be read is removed as well
+    if isinstance(node.store, DraftStore) and node.store.base == node.prefix:
+        remove_keys(node.via(node.store.inner))
+    else:
+        node.erase()
