@@ -77,15 +77,6 @@ def hierarchy(place, zarr_format=2):
     return root
 
 
-def test_an_error_says_how_the_rewrite_goes_on(copied):
-    root, target = hierarchy({}), {}
-    copied.stop_at = 8
-    with pytest.raises(Stop) as caught:
-        zarrdask.copy(root, target, scheduler="sync")
-    (note,) = caught.value.__notes__
-    assert "the same call resumes it" in note
-
-
 def interrupted(copied, *arguments, after=6, **options):
     """Interrupt a copy after some tasks; return what it has copied."""
     copied.stop_at = after
@@ -276,6 +267,15 @@ def test_a_restart_removes_chunks_of_a_registered_key_encoding(copied, own_regis
     zarrdask.copy(root, target, include="g/c", restart=True, scheduler="sync")
     assert not [key for key in target if key.startswith("a/")]
     check(target, ["g/c"])
+
+
+def test_an_error_says_how_the_rewrite_goes_on(copied):
+    root, target = hierarchy({}), {}
+    copied.stop_at = 8
+    with pytest.raises(Stop) as caught:
+        zarrdask.copy(root, target, scheduler="sync")
+    (note,) = caught.value.__notes__
+    assert "the same call resumes it" in note
 
 
 @pytest.mark.parametrize("restart", [False, True])
