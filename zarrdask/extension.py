@@ -135,6 +135,20 @@ def _bad_name(name: str, key: str) -> MetadataError:
     )
 
 
+def find_package(name: str, packages: Mapping[str, str]) -> str | None:
+    """Return the package that has an extension, or None if none is known.
+
+    Packages are given by names, and by beginnings of names that end with "_" or ".".
+
+    >>> find_package("imagecodecs_jpeg", {"imagecodecs_": "imagecodecs"})
+    'imagecodecs'
+    """
+    for start, package in packages.items():
+        if name == start or (start[-1] in "_." and name.startswith(start)):
+            return package
+    return None
+
+
 T = TypeVar("T")
 
 

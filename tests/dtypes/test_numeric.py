@@ -6,6 +6,7 @@ import pytest
 from tests.covering import for_each
 from tests.dtypes.contract import check_fills
 from zarrdask.dtypes.registry import DATA_TYPES, of_dtype, parse_data_type
+from zarrdask.dtypes.v2 import parse_dtype
 from zarrdask.errors import MetadataError, UnsupportedError
 
 NAMES = [
@@ -45,12 +46,21 @@ def test_raw_types_count_bits(name, size):
     check_fills(data_type)
 
 
-@for_each("name", ["float128", "f8", "int", "r", "void", "object", "int3", "uint1"])
+@for_each("name", ["float128", "f8", "int", "r", "void", "object", "int3", "uint3"])
 def test_an_unknown_type_is_named(name):
     with pytest.raises(UnsupportedError) as caught:
         parse_data_type(name)
     assert (caught.value.key, caught.value.found) == ("data_type", name)
     assert set(caught.value.expected.split(", ")) <= set(DATA_TYPES.names())
+
+
+@for_each(
+    ("name", "package"), [("uint1", "ml_dtypes"), ("zarrs.x", "zarrs"), ("narwhals.x", "zarrwhals")]
+)
+def test_an_unknown_type_names_the_package_that_has_it(name, package):
+    for parse in (parse_data_type, parse_dtype):
+        with pytest.raises(UnsupportedError, match=f"; {package} has it"):
+            parse(name)
 
 
 @for_each("name", ["<f8", "", "Bool", "r*"])

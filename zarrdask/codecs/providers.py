@@ -1,6 +1,6 @@
 """Packages that have codecs which zarrdask does not have, for the errors of unknown codecs."""
 
-from collections.abc import Mapping
+from zarrdask.extension import find_package
 
 #: By the id of a codec in numcodecs, or by the beginning of the id: packages that have it.
 _OF_NUMCODECS = {
@@ -33,20 +33,13 @@ def of_numcodecs(name: str) -> str | None:
     >>> of_numcodecs("imagecodecs_jpeg"), of_numcodecs("lzw")
     ("pip install 'imagecodecs-numcodecs'", None)
     """
-    package = _find(name, _OF_NUMCODECS)
+    package = find_package(name, _OF_NUMCODECS)
     return None if package is None else f"pip install '{package}'"
 
 
 def of_zarr_python(name: str) -> str | None:
     """Return which package has a codec of v3 for zarr-python, or None if none is known."""
-    package = _find(name, _OF_ZARR_PYTHON)
+    package = find_package(name, _OF_ZARR_PYTHON)
     if package is None:
         return None
     return f"a codec that zarrdask.register.codec adds; zarr-python has it from {package}"
-
-
-def _find(name: str, packages: Mapping[str, str]) -> str | None:
-    for start, package in packages.items():
-        if name == start or (start[-1] in "_." and name.startswith(start)):
-            return package
-    return None

@@ -11,6 +11,7 @@ from zarrdask.dtypes.complex_pairs import NAMES as PAIRS
 from zarrdask.dtypes.ml import BITS
 from zarrdask.dtypes.numeric import ALIASES, NAMES
 from zarrdask.dtypes.numpy_type import check_item_size, numpy_type
+from zarrdask.dtypes.providers import provider
 from zarrdask.errors import MetadataError
 from zarrdask.extension import Registry, parse_definition
 
@@ -35,6 +36,7 @@ DATA_TYPES: Registry[type[DataType]] = Registry(
         "struct": f"{_HERE}.struct:Struct",
         "structured": f"{_HERE}.struct:Structured",
     },
+    provider,
 )
 #: The types that are tried, in this order, to store a NumPy dtype.
 _BY_DTYPE = (

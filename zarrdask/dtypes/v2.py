@@ -8,6 +8,7 @@ import numpy as np
 from zarrdask.compliance import report_deviation
 from zarrdask.dtypes.ml import BITS, dtype_named, name_of
 from zarrdask.dtypes.numpy_type import check_item_size, is_unitless, numpy_type
+from zarrdask.dtypes.providers import provider
 from zarrdask.errors import MetadataError, UnsupportedError
 
 _TYPESTR = re.compile(r"([<>|])([biufcmMSUVO])(\d*)(\[[^\]]+\])?")
@@ -45,7 +46,7 @@ def _parse_typestr(text: str, key: str) -> np.dtype[Any]:
     typestr = text.translate(_MICRO)
     match = _TYPESTR.fullmatch(typestr)
     if match is None:
-        raise MetadataError("this is not a data type", key=key, found=text, expected=_EXPECTED)
+        raise _unknown(text, key)
     order, kind, size, unit = match.groups()
     if order != "|" and (kind in "bSVO" or size == "1"):
         report_deviation(
@@ -82,6 +83,13 @@ def _parse_typestr(text: str, key: str) -> np.dtype[Any]:
         raise UnsupportedError("NumPy has no such data type", key=key, found=text) from error
     check_item_size(dtype.itemsize, key)
     return dtype
+
+
+def _unknown(text: str, key: str) -> MetadataError | UnsupportedError:
+    expected = provider(text)
+    if expected is not None:
+        return UnsupportedError("unknown data type", key=key, found=text, expected=expected)
+    return MetadataError("this is not a data type", key=key, found=text, expected=_EXPECTED)
 
 
 def check_new(dtype: np.dtype[Any], key: str) -> None:
