@@ -8,6 +8,7 @@ from tests.covering import for_each
 from zarrdask.chunks.cast import as_stored
 from zarrdask.errors import CodecError
 from zarrdask.metadata.losses import cast_loss
+from zarrdask.nodes.array import chunks_of
 
 
 def dtype(name):
@@ -80,7 +81,7 @@ def test_fields_are_compared_as_numpy_does():
 def test_what_is_out_of_range_is_an_error(values, name):
     z = zarrdask.create_array({}, shape=1, dtype=name)
     with pytest.raises(CodecError, match=r"a value is out of the range of \w+\d"):
-        as_stored(values, z.stored)
+        as_stored(values, chunks_of(z))
 
 
 @for_each(
@@ -94,14 +95,14 @@ def test_what_is_out_of_range_is_an_error(values, name):
 )
 def test_what_fits_is_cast_as_numpy_does(values, name, expected):
     z = zarrdask.create_array({}, shape=1, dtype=name)
-    found = as_stored(np.array(values), z.stored)
+    found = as_stored(np.array(values), chunks_of(z))
     np.testing.assert_array_equal(found, np.array(expected, name), strict=True)
 
 
 def test_values_of_the_type_are_taken_as_they_are():
     z = zarrdask.create_array({}, shape=1, dtype="i4")
     values = np.arange(3, dtype="i4")
-    assert as_stored(values, z.stored) is values
+    assert as_stored(values, chunks_of(z)) is values
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from tests.storage.unlisted import UnlistedStore
 from zarrdask.chunks.inventory import chunks_with_data, erase_leftovers, stored_units
 from zarrdask.errors import StoreError
 from zarrdask.grids.regular import RegularGrid
+from zarrdask.nodes.array import chunks_of
 from zarrdask.storage.base import Store
 from zarrdask.storage.memory import MemoryStore
 
@@ -27,10 +28,10 @@ def filled(**options):
 def test_units_are_known_by_their_keys():
     z, store = filled(chunks=((3, 1, 8),))
     store |= {"c/3": b"", "c/x": b"", "c/0/0": b"", "other": b""}
-    assert sorted(stored_units(z.stored)) == [(0,), (1,), (2,)]
+    assert sorted(stored_units(chunks_of(z))) == [(0,), (1,), (2,)]
     assert z.nchunks_stored() == z.nchunks == 3
     z[3:4] = 0
-    assert sorted(stored_units(z.stored)) == [(0,), (2,)]
+    assert sorted(stored_units(chunks_of(z))) == [(0,), (2,)]
 
 
 def test_a_unit_that_is_erased_while_units_are_counted_has_no_size(monkeypatch):
@@ -45,9 +46,9 @@ def test_chunks_of_another_grid_have_data_where_units_are_stored():
     z = zarrdask.create_array({}, shape=12, dtype="u1", chunks=2)
     z[0], z[9] = 1, 2
     grid = RegularGrid((12,), (3,))
-    assert [*chunks_with_data(grid, [z.stored])] == [(0,), (2,), (3,)]
+    assert [*chunks_with_data(grid, [chunks_of(z)])] == [(0,), (2,), (3,)]
     z[...] = 1
-    assert [*chunks_with_data(grid, [z.stored])] == [(0,), (1,), (2,), (3,)]
+    assert [*chunks_with_data(grid, [chunks_of(z)])] == [(0,), (1,), (2,), (3,)]
 
 
 def test_what_is_appended_lies_in_chunks_of_the_last_length():
@@ -301,7 +302,7 @@ def test_units_are_erased_that_no_document_tells_of():
     others = {"a/c/9/9": b"", "a/c/x": b"", "a/b/zarr.json": b"{}", "c/0/0": b""}
     store.values.update(others)
     del store.values["a/zarr.json"]
-    erase_leftovers(z.stored)
+    erase_leftovers(chunks_of(z))
     assert {key for key in store.values if key != "zarr.json"} == set(others)
 
 

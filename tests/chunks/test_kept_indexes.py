@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 
 import zarrdask
 from tests.storage.latency import VersionedStore
+from zarrdask.chunks.read import read_region
+from zarrdask.nodes.array import chunks_of
 from zarrdask.storage.byte_ranges import Part
 from zarrdask.storage.memory import MemoryStore
 
@@ -29,7 +31,7 @@ def read(z, window):
     """Read a part of an array in one thread; count its rounds of requests, and the requests."""
     store = z.store.inner
     store.clear()
-    values = z.read(window, threads=1)
+    values = read_region(chunks_of(z), window, threads=1)
     return values, store.rounds, len(store.calls)
 
 
@@ -106,7 +108,7 @@ def test_no_change_between_reads_goes_unnoticed(data):
     z, store, writer = sharded()
     store.seconds, expected = 0, VALUES.copy()
     for turn in range(data.draw(st.integers(1, 4))):
-        values = z.read(window := data.draw(windows()), threads=1)
+        values = read_region(chunks_of(z), window := data.draw(windows()), threads=1)
         np.testing.assert_array_equal(values, expected[window])
         match data.draw(st.sampled_from(["write", "fill", "erase"])):
             case "erase":
@@ -117,7 +119,9 @@ def test_no_change_between_reads_goes_unnoticed(data):
                 part = data.draw(windows())
                 value = -1 if change == "fill" else -2 - turn
                 expected[part] = writer[part] = value
-    np.testing.assert_array_equal(z.read((slice(0, 40, 1), slice(0, 30, 1)), threads=1), expected)
+    np.testing.assert_array_equal(
+        read_region(chunks_of(z), (slice(0, 40, 1), slice(0, 30, 1)), threads=1), expected
+    )
 
 
 class Changing(VersionedStore):
@@ -158,6 +162,6 @@ def test_a_shard_that_changes_during_a_read_is_of_one_version(after):
 
     far = Changing(store.inner, seconds=0)
     z = zarrdask.open_array(far)
-    z.read((slice(10, 20, 1), slice(7, 8, 1)), threads=1)
-    values = z.read((slice(10, 20, 1), slice(7, 30, 12)), threads=1)
+    read_region(chunks_of(z), (slice(10, 20, 1), slice(7, 8, 1)), threads=1)
+    values = read_region(chunks_of(z), (slice(10, 20, 1), slice(7, 30, 12)), threads=1)
     assert any(np.array_equal(values, each[:, 7::12]) for each in (VALUES[10:20], new))

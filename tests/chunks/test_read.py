@@ -36,7 +36,9 @@ from tests.documents import (
 )
 from tests.memory import at_most
 from zarrdask import ZarrdaskError
+from zarrdask.chunks.read import read_region
 from zarrdask.errors import ChecksumError, CodecError, StoreError
+from zarrdask.nodes.array import chunks_of
 from zarrdask.runtime.turns import in_turns
 from zarrdask.storage.memory import MemoryStore
 
@@ -253,7 +255,7 @@ def test_chunks_of_several_shapes_are_asked_for_together():
     z = zarrdask.create_array(store, shape=110_000, dtype="i4", chunks=(lengths,))
     z[...] = np.arange(110_000)
     store.together.clear()
-    found = z.read((slice(10_000, 110_000, 1),), threads=1)
+    found = read_region(chunks_of(z), (slice(10_000, 110_000, 1),), threads=1)
     np.testing.assert_array_equal(found, np.arange(10_000, 110_000))
     assert store.together == [["c/0", "c/1", "c/2", "c/3"]]
 
@@ -350,7 +352,7 @@ def test_threads_wait_together_for_small_chunks_that_come_slowly():
     z = zarrdask.create_array(store, shape=400, dtype="i4", chunks=1)
     z[...] = values
     store.most = 0
-    found = z.read((slice(0, 400, 1),), threads=4)
+    found = read_region(chunks_of(z), (slice(0, 400, 1),), threads=4)
     np.testing.assert_array_equal(found, values)
     assert store.most > 1
 
@@ -359,7 +361,9 @@ def test_small_chunks_that_come_fast_are_read_in_turns(tmp_path):
     values = np.arange(1000, dtype="i4")
     z = zarrdask.create_array(tmp_path, shape=1000, dtype="i4", chunks=2)
     z[...] = values
-    np.testing.assert_array_equal(z.read((slice(0, 1000, 1),), threads=4), values)
+    np.testing.assert_array_equal(
+        read_region(chunks_of(z), (slice(0, 1000, 1),), threads=4), values
+    )
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
@@ -428,7 +432,7 @@ def test_all_threads_have_ended_when_one_fails():
     done = []
     z = zarrdask.create_array(Broken(), shape=40, dtype="i4", chunks=1)
     with pytest.raises(StoreError, match="c/0"):
-        z.read((slice(0, 40, 1),), threads=2)
+        read_region(chunks_of(z), (slice(0, 40, 1),), threads=2)
     found = len(done)
     time.sleep(0.05)
     assert len(done) == found

@@ -11,6 +11,7 @@ import zarrdask
 from tests.covering import for_each
 from zarrdask.chunks.region import ArrayRegion, reading_ahead
 from zarrdask.indexing.selection import basic
+from zarrdask.nodes.array import chunks_of
 
 VALUES = np.arange(12 * 10, dtype="i4").reshape(12, 10)
 PART = np.s_[2:11:3, 1:9:1]
@@ -29,7 +30,7 @@ indices = st.tuples(
 
 @given(indices)
 def test_a_region_is_indexed_as_an_array_of_numpy(index):
-    region, expected = ArrayRegion(stored().stored, PART), VALUES[PART]
+    region, expected = ArrayRegion(chunks_of(stored()), PART), VALUES[PART]
     assert (region.shape, region.dtype, region.ndim) == (expected.shape, expected.dtype, 2)
     np.testing.assert_array_equal(region[index], expected[index])
     part = region.select(basic(index, region.shape))
@@ -40,12 +41,12 @@ def test_a_region_is_indexed_as_an_array_of_numpy(index):
 
 
 def test_a_region_is_the_whole_array_by_default():
-    np.testing.assert_array_equal(ArrayRegion(stored().stored)[...], VALUES)
+    np.testing.assert_array_equal(ArrayRegion(chunks_of(stored()))[...], VALUES)
 
 
 def test_parts_of_a_region_are_written_and_read():
     z = stored()
-    region = ArrayRegion(z.stored, np.s_[3:9:1, 2:10:1])
+    region = ArrayRegion(chunks_of(z), np.s_[3:9:1, 2:10:1])
     part = np.s_[1:4, 0:5]  # as Dask names the slices of a block: without a step
     assert region.write(np.zeros((3, 5), "i4"), part, empty=False) == 2
     expected = VALUES.copy()
@@ -58,12 +59,12 @@ def test_parts_of_a_region_are_written_and_read():
 
 
 def test_the_units_of_a_part():
-    region = ArrayRegion(stored().stored, np.s_[3:9:1, 2:10:1])
+    region = ArrayRegion(chunks_of(stored()), np.s_[3:9:1, 2:10:1])
     assert region.keys(np.s_[1:6, :2]) == ["c/1/0", "c/2/0"]
 
 
 def test_what_is_requested_ahead_is_read_in_its_order_or_again():
-    region = ArrayRegion(stored().stored, PART)
+    region = ArrayRegion(chunks_of(stored()), PART)
     parts = [np.s_[0:1, 0:8], np.s_[1:3, 2:4]]
     with reading_ahead((region, part) for part in parts):
         np.testing.assert_array_equal(region[0:3], VALUES[PART])

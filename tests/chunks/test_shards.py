@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 import zarrdask
 from tests.storage.latency import FarStore, LatencyStore
 from zarrdask.chunks import shards
+from zarrdask.chunks.read import read_region
 from zarrdask.codecs.pipeline import Pipeline
 from zarrdask.errors import CodecError
+from zarrdask.nodes.array import chunks_of
 
 VALUES = np.arange(40 * 30, dtype="i4").reshape(40, 30)
 
@@ -68,7 +70,7 @@ def test_chunks_are_requested_while_later_indexes_are_on_their_way(setting):
     far = Concurrent(store.inner, seconds=0)
     far.starts = []
     request = slice(2, 38, 1), slice(7, 8, 1)
-    values = zarrdask.open_array(far).read(request, threads=1)
+    values = read_region(chunks_of(zarrdask.open_array(far)), request, threads=1)
     np.testing.assert_array_equal(values, VALUES[request])
     of_index = [start < 0 for start in far.starts]
     assert (len(of_index), sum(of_index)) == (8, 4)
@@ -111,7 +113,9 @@ def test_shards_in_flight_are_bounded_in_bytes(monkeypatch, limit, most):
     far.starts = []
     z = zarrdask.open_array(far)
     far.most = 0
-    np.testing.assert_array_equal(z.read((slice(0, 40, 1), slice(0, 30, 1)), threads=1), VALUES)
+    np.testing.assert_array_equal(
+        read_region(chunks_of(z), (slice(0, 40, 1), slice(0, 30, 1)), threads=1), VALUES
+    )
     assert far.most == most
 
 

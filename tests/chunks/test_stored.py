@@ -9,13 +9,14 @@ import pytest
 import zarrdask
 from tests.covering import for_each
 from zarrdask.chunks import stored as module
+from zarrdask.nodes.array import chunks_of
 
 
 @pytest.fixture
 def chunks(tmp_path):
     z = zarrdask.create_array(tmp_path, shape=6, dtype="f4", chunks=2, attributes={"a": "long"})
     module.unpack.cache_clear()
-    return z.stored
+    return chunks_of(z)
 
 
 def content(chunks):
@@ -35,9 +36,9 @@ def test_a_pickled_array_keeps_the_order_of_shards_that_its_process_has(tmp_path
     z = zarrdask.create_array(
         tmp_path, shape=(6, 6), dtype="u1", chunks=1, shards=[lengths, [6]], overwrite=True
     )
-    pickle.dumps(z.stored)  # with the setting of that time
+    pickle.dumps(chunks_of(z))  # with the setting of that time
     with dask.config.set({"zarrdask.shard-order": "f"}):
-        data = pickle.dumps(z.stored)
+        data = pickle.dumps(chunks_of(z))
     module.unpack.cache_clear()
     metadata = pickle.loads(data).metadata
     assert metadata.shard.codec.order == "f"
@@ -84,7 +85,7 @@ def test_a_pickled_array_is_small(tmp_path, zarr_format):
         compressors="blosc",
         attributes={"text": "long " * 5000},
     )
-    assert len(pickle.dumps(z.stored)) < 600
+    assert len(pickle.dumps(chunks_of(z))) < 600
 
 
 def test_an_array_as_users_hold_it_is_pickled_with_its_attributes(tmp_path):

@@ -10,8 +10,10 @@ import pytest
 import zarrdask
 from tests.storage.latency import LatencyStore
 from zarrdask.chunks import write
+from zarrdask.chunks.write import write_region
 from zarrdask.codecs.bytes_to_bytes.gzip import GzipCodec
 from zarrdask.errors import StoreError, UnsupportedError
+from zarrdask.nodes.array import chunks_of
 from zarrdask.runtime.locks import ChunkLocks
 from zarrdask.storage import unchanged
 from zarrdask.storage.memory import MemoryStore
@@ -28,7 +30,7 @@ def far(**options):
 
 def test_chunks_are_stored_at_the_same_time():
     z, store = far()
-    z.write((slice(0, 8, 1), slice(0, 8, 1)), VALUES, threads=1)
+    write_region(chunks_of(z), (slice(0, 8, 1), slice(0, 8, 1)), VALUES, empty=False, threads=1)
     assert store.most > 4
     assert sorted(store.keys) == [f"c/{i}/0" for i in range(8)]
     np.testing.assert_array_equal(z[...], VALUES)
@@ -38,7 +40,13 @@ def test_chunks_that_are_written_in_part_are_read_and_stored_at_the_same_time():
     z, store = far()
     z[...] = VALUES
     store.clear()
-    z.write((slice(0, 8, 1), slice(2, 5, 1)), np.full((8, 3), -1.0), threads=1)
+    write_region(
+        chunks_of(z),
+        (slice(0, 8, 1), slice(2, 5, 1)),
+        np.full((8, 3), -1.0),
+        empty=False,
+        threads=1,
+    )
     assert store.most > 4
     expected = VALUES.copy()
     expected[:, 2:5] = -1
@@ -48,7 +56,7 @@ def test_chunks_that_are_written_in_part_are_read_and_stored_at_the_same_time():
 def test_bytes_in_flight_are_bounded(monkeypatch):
     monkeypatch.setattr(write, "MAX_WRITTEN_BYTES_IN_FLIGHT", 150)
     z, store = far(compressors=[])
-    z.write((slice(0, 8, 1), slice(0, 8, 1)), VALUES, threads=1)
+    write_region(chunks_of(z), (slice(0, 8, 1), slice(0, 8, 1)), VALUES, empty=False, threads=1)
     assert store.most <= 2
     np.testing.assert_array_equal(z[...], VALUES)
 
@@ -59,7 +67,7 @@ def test_encoded_bytes_are_sent_as_they_are_however_many(monkeypatch):
     encoded, sizes = bytes(2**32), []
     monkeypatch.setattr(GzipCodec, "encode", lambda codec, data: encoded)
     monkeypatch.setattr(store.inner, "set", lambda key, value: sizes.append(len(value)))
-    z.write((slice(0, 2, 1), slice(0, 8, 1)), VALUES[:2], threads=1)
+    write_region(chunks_of(z), (slice(0, 2, 1), slice(0, 8, 1)), VALUES[:2], empty=False, threads=1)
     assert sizes == [2**32] * 2
 
 
@@ -85,9 +93,9 @@ def test_the_fill_value_is_not_stored_and_stored_units_are_counted(store):
     columns, values = slice(0, 8, 1), np.zeros((8, 8))
     values[3] = 1
     counts = [
-        write.write_region(z.stored, (slice(0, 8, 1), columns), values, empty=False),
+        write.write_region(chunks_of(z), (slice(0, 8, 1), columns), values, empty=False),
         write.write_region(
-            z.stored, (slice(2, 4, 1), slice(0, 4, 1)), values[2:4, :4], empty=False
+            chunks_of(z), (slice(2, 4, 1), slice(0, 4, 1)), values[2:4, :4], empty=False
         ),
     ]
     assert counts == [1, 1]
@@ -167,8 +175,8 @@ def test_locks_of_a_cluster_are_taken_in_the_thread_of_the_task_only(monkeypatch
     monkeypatch.setattr(ChunkLocks, "is_outdated", lambda self, version: True)
     for end in (8, 2):
         request = slice(0, 8, 1), slice(0, end, 1)
-        locks = ChunkLocks(z.stored.store, among)
-        write.write_region(z.stored, request, VALUES[:, :end], empty=False, locks=locks)
+        locks = ChunkLocks(chunks_of(z).store, among)
+        write.write_region(chunks_of(z), request, VALUES[:, :end], empty=False, locks=locks)
     assert threads == {threading.current_thread()}
     np.testing.assert_array_equal(z[...], VALUES)
 

@@ -303,7 +303,7 @@ def note_of(array, x):
 )
 def test_the_note_of_one_that_fails_says_what_shape_there_is(length, told):
     z = old({})
-    data = old({}).stored.metadata.resized((length, 7))
+    data = old({}).metadata.resized((length, 7))
     assert note_of(z, failing(lambda: z.node_path.write(data))) == told
 
 

@@ -10,6 +10,7 @@ import pytest
 import zarrdask
 from tests.drafts import NOBODY, array, stored
 from zarrdask.errors import ComplianceWarning
+from zarrdask.nodes.array import chunks_of
 
 VALUES = np.arange(60 * 70, dtype="i4").reshape(60, 70)
 FORMATS = ["v3-draft", "v3-draft-protocol"]
@@ -51,8 +52,8 @@ def test_in_this_process(place, zarr_format):
 
 def test_a_task_is_small(place):
     z = zarrdask.open_array(place, "g/a")
-    assert len(pickle.dumps(z.stored)) < 600
-    again = pickle.loads(pickle.dumps(z.stored))
+    assert len(pickle.dumps(chunks_of(z))) < 600
+    again = pickle.loads(pickle.dumps(chunks_of(z)))
     assert again.store == z.store
     assert again.metadata.codecs == z.metadata.codecs
 

@@ -21,6 +21,7 @@ from distributed import Client, LocalCluster, Status, WorkerPlugin
 
 import zarrdask
 from tests.graph.writer import LAYOUTS, NEW, OLD, job, write_slowly
+from zarrdask.nodes.array import chunks_of
 from zarrdask.storage.local import LocalStore
 
 pytestmark = pytest.mark.stress
@@ -74,7 +75,7 @@ def partial(place):
 
 def check_listing(place, array):
     """Check that nothing but documents and units is seen."""
-    units = {array.stored.key(index) for index in np.ndindex(3, 4)}
+    units = {chunks_of(array).key(index) for index in np.ndindex(3, 4)}
     documents = {"a/zarr.json", "a/.zarray", "a/.zattrs"}
     assert set(LocalStore(str(place)).list_prefix("a/")) <= units | documents
     assert list(zarrdask.open_group(place)) == ["a"]

@@ -13,6 +13,7 @@ from distributed import Client, LocalCluster
 import zarrdask
 from tests.graph.cases import case, explained, same, tiles
 from tests.graph.writes import LoggedStore, SlowStore, WritesStore
+from zarrdask.nodes.array import chunks_of
 from zarrdask.storage.local import LocalStore
 
 pytestmark = pytest.mark.stress
@@ -25,7 +26,7 @@ TILES = range(FIRST + 700, FIRST + 780, 20)
 
 def keys(each, store, wanted):
     """Return the keys of those units of a case's array that are wanted."""
-    stored = zarrdask.open_array(store).stored
+    stored = chunks_of(zarrdask.open_array(store))
     return {stored.key(index) for index, part in each.units() if wanted(part)}
 
 

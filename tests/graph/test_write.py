@@ -14,6 +14,7 @@ from tests.covering import covering, for_each
 from tests.graph.writes import WritesStore
 from zarrdask.chunks.region import ArrayRegion
 from zarrdask.graph.tasks import write_blocks
+from zarrdask.nodes.array import chunks_of
 
 VALUES = np.arange(1, 61 * 45 + 1, dtype="f4").reshape(61, 45)
 LAYOUTS = {
@@ -88,7 +89,7 @@ def test_a_rectilinear_grid_takes_the_blocks_as_they_are(blocks):
     found = zarrdask.from_zarr(store, chunks="stored")
     assert found.chunks == blocks
     np.testing.assert_array_equal(found.compute(), values)
-    receipts, same, *_ = write_blocks(x, ArrayRegion(zarrdask.open_array(store).stored))
+    receipts, same, *_ = write_blocks(x, ArrayRegion(chunks_of(zarrdask.open_array(store))))
     assert same == blocks
     assert not any("rechunk" in name for name in receipts.dask.layers)
 
@@ -148,12 +149,12 @@ def test_stored_chunks_follow_the_blocks():
 def test_aligned_blocks_get_no_extra_task():
     z = zarrdask.create_array({}, shape=VALUES.shape, dtype="f4", chunks=(10, 15))
     x = da.from_array(VALUES, chunks=(20, 15))
-    receipts, blocks, *_ = write_blocks(x, ArrayRegion(z.stored))
+    receipts, blocks, *_ = write_blocks(x, ArrayRegion(chunks_of(z)))
     assert blocks == x.chunks
     assert not any("rechunk" in name for name in receipts.dask.layers)
-    unaligned, *_ = write_blocks(x.rechunk((15, 15)), ArrayRegion(z.stored))
+    unaligned, *_ = write_blocks(x.rechunk((15, 15)), ArrayRegion(chunks_of(z)))
     assert any("rechunk" in name for name in unaligned.dask.layers)
-    part, blocks, *_ = write_blocks(x[:25], ArrayRegion(z.stored, np.s_[20:45:1, 0:45:1]))
+    part, blocks, *_ = write_blocks(x[:25], ArrayRegion(chunks_of(z), np.s_[20:45:1, 0:45:1]))
     assert blocks == ((20, 5), (15, 15, 15))
     assert not any("rechunk" in name for name in part.dask.layers)
 
@@ -161,7 +162,7 @@ def test_aligned_blocks_get_no_extra_task():
 def test_receipts_are_small_and_count_units():
     z = zarrdask.create_array({}, shape=VALUES.shape, dtype="f4", chunks=(10, 15), fill_value=0)
     x = da.from_array(VALUES, chunks=(20, 15))
-    receipts, *_ = write_blocks(x, ArrayRegion(z.stored))
+    receipts, *_ = write_blocks(x, ArrayRegion(chunks_of(z)))
     found = receipts.compute()
     assert found.shape == (4, 3)
     assert found.sum() == 21

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.rewrite.test_passes import cutting, empty, shapes_and_cuts, stage, stored
 from zarrdask.chunks.region import ArrayRegion
 from zarrdask.errors import CodecError, StoreError
+from zarrdask.nodes.array import chunks_of
 from zarrdask.plan.regions import Cutting
 from zarrdask.plan.strategies import Exchanged, Scheme
 from zarrdask.rewrite.exchange import Exchange, ExchangeMember
@@ -21,7 +22,7 @@ VALUES = np.arange(1, 12 * 10 + 1, dtype="i4").reshape(12, 10)
 
 def exchange(source, target, boxes, reads, units, processes=2, threads=1, slab=40):
     """Return the exchange of whole arrays."""
-    to, dtype = ArrayTiles(ArrayRegion(target.stored)), target.dtype
+    to, dtype = ArrayTiles(ArrayRegion(chunks_of(target))), target.dtype
     stages = [stage(regions, threads, slab) for regions in (reads, units)]
     stages = [replace(s, costs=s.costs._replace(processes=processes)) for s in stages]
     scheme = Scheme("in the cluster", tuple(stages), 0, Exchanged(boxes, 0, 0))

@@ -13,6 +13,7 @@ from zarrdask.chunks.inventory import stored_units
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.errors import CodecError, StoreError
 from zarrdask.metadata.convert import convert
+from zarrdask.nodes.array import chunks_of
 from zarrdask.rewrite.move import (
     TransferResult,
     encoded_transfer,
@@ -38,7 +39,7 @@ def make(store, *, holes=(), **options):
     for hole in holes:
         values[hole] = 0
     z[...] = values
-    return z.stored
+    return chunks_of(z)
 
 
 def beside(source, store, **changes):
@@ -214,8 +215,8 @@ class TestInner:
     def test_arrays_without_axes(self):
         z = zarrdask.create_array({}, shape=(), chunks=(), shards=(), dtype="i4")
         z[...] = 7
-        plain = beside(z.stored, MemoryStore(), shards=False)
-        assert move(z.stored, plain).units == 1
+        plain = beside(chunks_of(z), MemoryStore(), shards=False)
+        assert move(chunks_of(z), plain).units == 1
         back = beside(plain, MemoryStore(), shards=())
         assert move(plain, back).units == 1
         assert (read(plain), read(back)) == (7, 7)
@@ -276,7 +277,8 @@ class TestRecoding:
 
     def test_absent_objects_are_texts(self):
         options = {"dtype": object, "filters": [{"id": "vlen-utf8"}], "fill_value": 0}
-        source = zarrdask.create_array({}, shape=4, chunks=2, zarr_format=2, **options).stored
+        array = zarrdask.create_array({}, shape=4, chunks=2, zarr_format=2, **options)
+        source = chunks_of(array)
         target = beside(source, MemoryStore(), zarr_format=3)
         assert encoded_transfer(source.metadata, target.metadata) == "units"
         recode(source, target, [(slice(0, 4, 1),)], empty=True)
@@ -349,11 +351,11 @@ def test_any_shards_become_any_others(chunk, one, other, plain, seed):
     options = {"shape": shape, "dtype": "i2", "chunks": chunk, "compressors": "zstd"}
     z = zarrdask.create_array({}, shards=shards[0], **options)
     z[...] = values
-    target = beside(z.stored, MemoryStore(), shards=False if plain else shards[1])
-    how = encoded_transfer(z.stored.metadata, target.metadata)
+    target = beside(chunks_of(z), MemoryStore(), shards=False if plain else shards[1])
+    how = encoded_transfer(z.metadata, target.metadata)
     assert how == ("units" if not plain and shards[0] == shards[1] else "inner")
-    move(z.stored, target)
+    move(chunks_of(z), target)
     np.testing.assert_array_equal(read(target), values)
     expected = zarrdask.create_array({}, shards=None if plain else shards[1], **options)
     expected[...] = values
-    assert sorted(stored_units(target)) == sorted(stored_units(expected.stored))
+    assert sorted(stored_units(target)) == sorted(stored_units(chunks_of(expected)))

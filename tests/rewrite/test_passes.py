@@ -19,6 +19,7 @@ from zarrdask.chunks.region import ArrayRegion
 from zarrdask.errors import CodecError, StoreError
 from zarrdask.indexing.regions import moved, slabs, tiles, within
 from zarrdask.indexing.selection import region_shape
+from zarrdask.nodes.array import chunks_of
 from zarrdask.plan.regions import Cutting
 from zarrdask.plan.strategies import Costs, Stage
 from zarrdask.rewrite.passes import ArrayTiles, PackedRegions, Pass
@@ -48,7 +49,9 @@ def work(regions, source, target, dtype, *options):
 def tiles_from(array, start, **options):
     """Return the tiles of an array from an element on."""
     ends = zip(start, array.shape, strict=True)
-    return ArrayTiles(ArrayRegion(array.stored, tuple(slice(a, b, 1) for a, b in ends)), **options)
+    return ArrayTiles(
+        ArrayRegion(chunks_of(array), tuple(slice(a, b, 1) for a, b in ends)), **options
+    )
 
 
 def stored(values=VALUES, store=None, start=(0, 0), **options):

@@ -17,6 +17,8 @@ import pytest
 
 import zarrdask
 from tests.graph.writes import SlowStore
+from zarrdask.chunks.write import write_region
+from zarrdask.nodes.array import chunks_of
 from zarrdask.runtime import locks
 from zarrdask.runtime.locks import ChunkLocks, location_of
 from zarrdask.storage.fsspec import FsspecStore
@@ -314,12 +316,12 @@ def replaced_while_a_part_is_changed(store, layout, *, part_ends_first):
     z[...] = 1
 
     def part():
-        z.write((slice(1, 3, 1),), np.full(2, 2, "i4"), threads=1)
+        write_region(chunks_of(z), (slice(1, 3, 1),), np.full(2, 2, "i4"), empty=False, threads=1)
         done.set()
 
     def whole():
         assert reading.wait(PATIENCE)
-        z.write((slice(0, 8, 1),), np.full(8, 3, "i4"), threads=1)
+        write_region(chunks_of(z), (slice(0, 8, 1),), np.full(8, 3, "i4"), empty=False, threads=1)
 
     threads = [threading.Thread(target=part, name="part")]
     threads.append(threading.Thread(target=whole, name="whole"))

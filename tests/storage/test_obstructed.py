@@ -9,6 +9,7 @@ import pytest
 
 import zarrdask
 from tests.covering import covering
+from zarrdask.nodes.array import chunks_of
 from zarrdask.storage.base import Scratch
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import MemoryStore
@@ -39,7 +40,7 @@ def array(request, tmp_path):
 
 def file_of(array, index):
     """The file of a chunk."""
-    store, key = array.store, array.stored.key(index)
+    store, key = array.store, chunks_of(array).key(index)
     if not isinstance(store, LocalStore):
         store, key = store.inner, store.real(key)
     return store.path(key), key

@@ -3,6 +3,7 @@
 import numpy as np
 
 import zarrdask
+from zarrdask.nodes.array import chunks_of
 
 FORMATS = (2, 3, "v3-draft", "v3-draft-protocol")
 
@@ -17,7 +18,7 @@ def make(place, zarr_format=3, **options):
 
 
 def key_of(z, *index):
-    key = z.stored.key(index)
+    key = chunks_of(z).key(index)
     return z.store.real(key) if hasattr(z.store, "real") else key
 
 

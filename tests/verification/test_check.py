@@ -10,6 +10,7 @@ from tests.covering import for_each
 from tests.documents import CRC32C, LITTLE, dump, v3
 from tests.storage.faults import Faults, FaultyStore
 from tests.verification.damage import FORMATS, change, flip, key_of, kinds, make, told
+from zarrdask.nodes.array import chunks_of
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.verification.check import check_unit
 
@@ -216,7 +217,7 @@ class TestShards:
 
 def test_a_codec_that_raises_anything_makes_a_unit_corrupt(monkeypatch):
     z = make({})
-    chunks = z.stored
+    chunks = chunks_of(z)
 
     def fail(self, data):
         raise LookupError("what?")
@@ -227,7 +228,7 @@ def test_a_codec_that_raises_anything_makes_a_unit_corrupt(monkeypatch):
 
 
 def test_a_lack_of_memory_is_no_fault_of_the_unit(monkeypatch):
-    chunks = make({}).stored
+    chunks = chunks_of(make({}))
 
     def fail(self, data):
         raise MemoryError

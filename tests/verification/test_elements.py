@@ -6,6 +6,7 @@ import pytest
 import zarrdask
 from tests.covering import for_each
 from tests.storage.faults import Faults, FaultyStore
+from zarrdask.nodes.array import chunks_of
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.verification.elements import block_shape, blocks, differing
 
@@ -166,7 +167,7 @@ class TestBlocks:
         for array, part in ((a, stored), (b, rng.permutation(stored))):
             array[...] = part
         seen = np.zeros(shape, int)
-        for region in blocks(a.stored, b.stored, most):
+        for region in blocks(chunks_of(a), chunks_of(b), most):
             seen[region] += 1
             assert seen[region].size * 4 <= most
         assert (seen <= 1).all()

@@ -9,6 +9,7 @@ import pytest
 import zarrdask
 from tests.covering import for_each
 from tests.verification.damage import FORMATS, flip, key_of, make
+from zarrdask.nodes.array import chunks_of
 
 
 class TestRepair:
@@ -66,7 +67,7 @@ class TestRepair:
             )
             z[...] = np.arange(1, 100).reshape(9, 11)
         store, other = stores
-        units = {z.stored.key(index): index for index in z.metadata.grid.indices()}
+        units = {chunks_of(z).key(index): index for index in z.metadata.grid.indices()}
         damaged = {*rng.choice(sorted(units), 3)}
         for key in damaged:
             value = bytearray(store[key])

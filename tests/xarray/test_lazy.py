@@ -16,7 +16,7 @@ from xarray.core.indexing import BasicIndexer, LazilyIndexedArray
 import zarrdask
 from tests.graph.counting import CountingStore
 from tests.xarray.samples import temperature, write_sample
-from zarrdask.nodes.array import Array
+from zarrdask.chunks.read import read_region
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.xarray import ZarrdaskBackendEntrypoint, open_zarr
 from zarrdask.xarray.lazy import LazyArray
@@ -114,12 +114,11 @@ def test_a_group_with_a_path_pickles(tmp_path):
 def threads_used(monkeypatch):
     used = []
 
-    def read(self, request, threads=None):
+    def read(chunks, request, *, threads, **options):
         used.append(threads)
-        return original(self, request, threads)
+        return read_region(chunks, request, threads=threads, **options)
 
-    original = Array.read
-    monkeypatch.setattr(Array, "read", read)
+    monkeypatch.setattr("zarrdask.nodes.array.read_region", read)
     return used
 
 

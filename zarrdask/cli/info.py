@@ -11,7 +11,7 @@ from zarrdask.cli.nodes import Place
 from zarrdask.cli.output import echo, print_json, print_table
 from zarrdask.display.report import json_value
 from zarrdask.display.words import byte_size
-from zarrdask.nodes.array import Array
+from zarrdask.nodes.array import Array, chunks_of
 from zarrdask.nodes.group import Group
 from zarrdask.nodes.info import describe
 
@@ -28,7 +28,7 @@ from zarrdask.nodes.info import describe
 def command(place: Place, *, as_json: bool, stored: bool) -> None:
     """Show the properties of an array or a group: shape, data type, chunks, codecs, attributes."""
     node = place.open()
-    sizes = stored_sizes(node.stored) if stored and isinstance(node, Array) else None
+    sizes = stored_sizes(chunks_of(node)) if stored and isinstance(node, Array) else None
     if as_json:
         print_json(as_data(node, sizes))
         return

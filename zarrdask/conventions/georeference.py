@@ -13,6 +13,7 @@ from zarrdask.conventions.spatial import (
 )
 from zarrdask.errors import MetadataError
 from zarrdask.nodes.array import Array
+from zarrdask.nodes.base import check_writable
 from zarrdask.nodes.create import create_array
 from zarrdask.nodes.open import open_array
 
@@ -68,7 +69,7 @@ def write_crs(
     ReadOnlyError
         If the array was opened for reading only.
     """
-    array.check_writable()
+    check_writable(array)
     system = _as_crs(definition)
     if convention == "proj":
         attributes = _proj_attributes(system)

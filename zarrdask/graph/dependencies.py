@@ -22,7 +22,7 @@ from zarrdask.execution.writer import BlockWriter
 from zarrdask.graph.fuse.optimization import unfused_tasks
 from zarrdask.graph.sources import source_of
 from zarrdask.indexing.selection import basic, is_basic
-from zarrdask.nodes.array import Array
+from zarrdask.nodes.array import Array, chunks_of
 
 #: The functions of tasks that index an array.
 _GETTERS = (getitem, getter, getter_inline, getter_nofancy)
@@ -104,7 +104,7 @@ def _read_of(item: Any, index: Any) -> ArrayRegion | None:
     """Return what is read if an item is an array of which a region is taken."""
     if isinstance(item, BlockWriter):
         return item.region  # what follows in the graph depends on what is written there
-    source = ArrayRegion(item.stored) if isinstance(item, Array) else source_of(item)
+    source = ArrayRegion(chunks_of(item)) if isinstance(item, Array) else source_of(item)
     return None if source is None else source.select(basic(index, source.shape))
 
 

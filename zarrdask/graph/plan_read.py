@@ -14,6 +14,7 @@ from zarrdask.errors import SelectionError, ZarrdaskError
 from zarrdask.graph.dependencies import reads_of
 from zarrdask.graph.fuse.optimization import unfused_tasks
 from zarrdask.indexing.selection import Region, basic, is_basic
+from zarrdask.nodes.array import chunks_of
 from zarrdask.nodes.open import open_array
 from zarrdask.plan.read import ArrayReads, ReadPlan
 from zarrdask.storage.places import is_listed_fast
@@ -82,7 +83,7 @@ def plan_read(
         return _plan_of(x if region is None else x[region])
     array = open_array(x, component, storage_options=storage_options)
     selection = basic(() if region is None else region, array.shape)
-    return ReadPlan((_reads(array.stored, [selection.slices]),))
+    return ReadPlan((_reads(chunks_of(array), [selection.slices]),))
 
 
 def _plan_of(x: Any) -> ReadPlan:

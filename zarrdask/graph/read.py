@@ -33,7 +33,7 @@ from zarrdask.indexing.selection import (
     region_shape,
 )
 from zarrdask.metadata.model import ArrayMetadata, ZarrFormat
-from zarrdask.nodes.array import Array
+from zarrdask.nodes.array import Array, chunks_of
 from zarrdask.nodes.open import open_array
 from zarrdask.nodes.options import suggests_arguments
 from zarrdask.plan.align import Chunks, auto_block
@@ -182,7 +182,7 @@ def region_source(array: Array, region: Region, axes: tuple[int, ...] | None = N
     """Return a region of a stored array as what tasks read; `axes` as in `ArrayRegion`."""
     check_visible(array.store)
     register()
-    node, stored = array.node_path, array.stored
+    node, stored = array.node_path, chunks_of(array)
     stamp = node.version_stamp(array.metadata.format.documents)
     token = tokenize(store_token(node.store), node.path, stamp, stored.documents)
     return ArrayRegion(stored, region, axes, token)
@@ -193,7 +193,7 @@ def region_blocks(array: Array, region: Region, chunks: Any) -> Chunks:
     metadata = array.metadata
     if chunks is None or (isinstance(chunks, str) and chunks == "auto"):
         extent = tuple(s.stop - s.start for s in region)
-        limit = block_bytes(is_far=array.stored.units.capabilities.has_latency)
+        limit = block_bytes(is_far=chunks_of(array).units.capabilities.has_latency)
         return _cut(region, _auto_axes(metadata, extent, limit))
     previous = _cut(region, metadata.grid.axes)
     if isinstance(chunks, str) and chunks == "stored":

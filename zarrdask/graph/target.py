@@ -22,7 +22,8 @@ from zarrdask.indexing.selection import Region, whole_region
 from zarrdask.metadata.create import plan_array
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.metadata.options import ArrayOptions, GridLike
-from zarrdask.nodes.array import Array
+from zarrdask.nodes.array import Array, chunks_of
+from zarrdask.nodes.base import check_writable
 from zarrdask.nodes.group import Group
 from zarrdask.nodes.open import check_commit, check_mode, open_array
 from zarrdask.storage.v3_draft import DraftStore
@@ -71,7 +72,7 @@ class WriteTarget:
     @property
     def written(self) -> ArrayRegion:
         """The written region, at its final place."""
-        return ArrayRegion(self.array.stored, self.region)
+        return ArrayRegion(chunks_of(self.array), self.region)
 
     @classmethod
     def replacing(cls, array: Array) -> Self:
@@ -84,7 +85,7 @@ class WriteTarget:
     def existing(cls, array: Array, region: Region) -> Self:
         """Return the target for a region of an array that exists."""
         change = ExistingArray(array)
-        return cls(array, region, array.stored, change, beyond="keep", is_new=False)
+        return cls(array, region, chunks_of(array), change, beyond="keep", is_new=False)
 
 
 @dataclass(frozen=True)
@@ -138,7 +139,7 @@ def find_target(
             found=sorted(options) or ["grid" if how.grid != "regular" else "commit"],
         )
     array: Array = url if is_open else open_array(*node, mode="r+")
-    array.check_writable()
+    check_writable(array)
     return _existing_region(array, find_place(x.shape, how.region, array.metadata), inputs)
 
 
@@ -154,7 +155,7 @@ def _new_array(
         return WriteTarget.replacing(array)
     # A group of the draft may have no document.
     erases = how.replaces and (existed or isinstance(view.store, DraftStore))
-    if erases and inputs.are_below(array.stored.place):
+    if erases and inputs.are_below(chunks_of(array).place):
         raise NodeExistsError(
             "the new array is computed from the one that it would replace, which this store can't "
             "keep until the new one is complete; write it elsewhere",
@@ -163,9 +164,9 @@ def _new_array(
     region = whole_region(array.shape)
     if how.commit == "last":
         late = LateArray(node, array.node_path, metadata, erases, existed)
-        return WriteTarget(array, region, array.stored, late)
+        return WriteTarget(array, region, chunks_of(array), late)
     new = NewArray(known, metadata, how.replaces, existed)
-    return WriteTarget(array, region, array.stored, new, is_blank=new.is_blank)
+    return WriteTarget(array, region, chunks_of(array), new, is_blank=new.is_blank)
 
 
 def _can_stage(array: Array) -> bool:
@@ -173,7 +174,7 @@ def _can_stage(array: Array) -> bool:
 
 
 def _existing_region(array: Array, region: Region, inputs: Inputs) -> WriteTarget:
-    if inputs.overlap(ArrayRegion(array.stored, region)):
+    if inputs.overlap(ArrayRegion(chunks_of(array), region)):
         current = open_array(*array.node_path, mode="r+", consolidated=False)
         if region == whole_region(current.shape) and _can_stage(current):
             return WriteTarget.replacing(current)

@@ -23,7 +23,7 @@ from zarrdask.indexing.projection import Request
 from zarrdask.indexing.selection import basic, find_region, is_basic
 from zarrdask.metadata.model import ArrayMetadata, Metadata
 from zarrdask.nodes import indexers
-from zarrdask.nodes.base import Change, Node
+from zarrdask.nodes.base import Change, Node, check_writable
 from zarrdask.nodes.info import Info, array_info, codec_options
 from zarrdask.storage.base import Store
 
@@ -52,7 +52,9 @@ class Array(Node):
         self.store = store
         self.path = path
         self.mode = mode
-        self.stored = NodePath(store, path).chunks(metadata)
+        self._stored = NodePath(store, path).chunks(metadata)
+        #: The number of threads that decode or encode; None for as many as configured.
+        self._threads: int | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         # With all metadata, unlike the chunks.
@@ -63,17 +65,17 @@ class Array(Node):
     @property
     def metadata(self) -> ArrayMetadata:
         """The parsed documents of the array."""
-        return self.stored.metadata
+        return self._stored.metadata
 
     @property
     def shape(self) -> Shape:
         """The lengths of the axes, in elements."""
-        return self.stored.metadata.shape
+        return self._stored.metadata.shape
 
     @property
     def dtype(self) -> np.dtype[Any]:
         """The data type of the elements."""
-        return self.stored.metadata.dtype
+        return self._stored.metadata.dtype
 
     @property
     def ndim(self) -> int:
@@ -151,7 +153,7 @@ class Array(Node):
         UnsupportedError
             If the store can't be listed.
         """
-        return count_stored(self.stored)
+        return count_stored(self._stored)
 
     def stored_map(self, *, per: Literal["unit", "chunk"] = "unit") -> np.ndarray:
         """Return which chunks are stored, by listing the store once.
@@ -186,7 +188,7 @@ class Array(Node):
         array([[False,  True],
                [False, False]])
         """
-        return stored_map(self.stored, one_of(per, "per", ("unit", "chunk")))
+        return stored_map(self._stored, one_of(per, "per", ("unit", "chunk")))
 
     def nbytes_stored(self) -> int:
         """Add up the sizes of the stored chunks or shards, by listing the store.
@@ -201,7 +203,7 @@ class Array(Node):
         UnsupportedError
             If the store can't be listed.
         """
-        return stored_sizes(self.stored)[1]
+        return stored_sizes(self._stored)[1]
 
     # ---- reading
 
@@ -236,9 +238,9 @@ class Array(Node):
         """Selection of whole chunks (shards if there are any) by their indices and slices."""
         return indexers.BlockIndex(self)
 
-    def read(self, request: Request, threads: int | None = None) -> np.ndarray:
+    def _read(self, request: Request) -> np.ndarray:
         """Return the requested elements; see `zarrdask.chunks.read.read_region`."""
-        return read_region(self.stored, request, threads=threads, show=None)
+        return read_region(self._stored, request, threads=self._threads, show=None)
 
     # ---- writing
 
@@ -246,14 +248,15 @@ class Array(Node):
         if is_basic(index):
             indexers.assign(self, basic(index, self.shape), value)
         else:
+            check_writable(self)  # also if nothing is selected
             indexers.write_index(self, index, value)
 
-    def write(self, request: Request, values: np.ndarray, threads: int | None = None) -> None:
+    def _write(self, request: Request, values: np.ndarray) -> None:
         """Write values to the requested elements; see `zarrdask.chunks.write.write_region`."""
-        self.check_writable()
-        empty = config.get("write-empty-chunks")
+        check_writable(self)
+        empty, threads = config.get("write-empty-chunks"), self._threads
         with self.store.batch():
-            write_region(self.stored, request, values, empty=empty, threads=threads, show=None)
+            write_region(self._stored, request, values, empty=empty, threads=threads, show=None)
 
     def erase(self, region: Any) -> None:
         """Set the elements of a region to the fill value.
@@ -287,13 +290,13 @@ class Array(Node):
         >>> z[:, 0].tolist(), z.nchunks_stored()
         ([0, 0, 0, 7, 7, 7], 2)
         """
-        self.check_writable()
+        check_writable(self)
         if region is None:
             raise SelectionError(
                 "pass the region to erase", key="region", found=None, expected="slices, or ..."
             )
         picks = find_region(region, self.shape, self.dimension_names)
-        erase_elements(self.node_path, self.stored, picks)
+        erase_elements(self.node_path, self._stored, picks)
 
     def resize(self, shape: Any, *, outside: Literal["erase", "keep"] = "erase") -> None:
         """Change the shape of the array (conformance C-76).
@@ -317,10 +320,10 @@ class Array(Node):
             If the array was removed meanwhile.
         """
         one_of(outside, "outside", ("erase", "keep"))
-        self.check_writable()
+        check_writable(self)
         lengths = resize.parse_lengths(shape, self.ndim)
         erase = outside == "erase"
-        self.stored = resize.resize_array(self.node_path, self.stored, lengths, erase=erase)
+        self._stored = resize.resize_array(self.node_path, self._stored, lengths, erase=erase)
 
     def append(self, values: Any, axis: int | str = 0) -> Shape:
         """Append values at the end of an axis.
@@ -351,7 +354,7 @@ class Array(Node):
         NodeNotFoundError
             If the array was removed meanwhile.
         """
-        self.check_writable()
+        check_writable(self)
         if hasattr(values, "__dask_graph__"):
             raise UnsupportedError(
                 "append a Dask array in parallel, by zarrdask.append(x, array)",
@@ -360,31 +363,37 @@ class Array(Node):
                 expected="an array-like",
             )
         values = np.asarray(values)
-        self.stored = append_values(self.node_path, self.stored, values, axis=axis)
+        self._stored = append_values(self.node_path, self._stored, values, axis=axis)
         return self.shape
 
     def _save_attributes(self, change: Change) -> None:
-        self.check_writable()
+        check_writable(self)
 
         def update(stored: Metadata | None) -> ArrayMetadata:
             metadata = resize.existing_array(stored, self.node_path.location)
             return replace(metadata, attributes=change(metadata.attributes))
 
         metadata = self.node_path.update(self.zarr_format, update)
-        self.stored = replace(self.stored, metadata=metadata)
-
-    def refreshed(self) -> StoredChunks:
-        """Return the array as it is stored at present: other writers may have changed its shape."""
-        return resize.refreshed(self.node_path, self.stored)
+        self._stored = replace(self._stored, metadata=metadata)
 
     # ---- text
 
     def _repr_html_(self) -> str:
         from zarrdask.nodes.html import array_html
 
-        return array_html(self.node_path.location, self.stored)
+        return array_html(self.node_path.location, self._stored)
 
     def __repr__(self) -> str:
         shards = f", shards={brief_lengths(self.shards)}" if self.shards else ""
         kind = f"{self.shape} {self.dtype}, chunks={brief_lengths(self.chunks)}{shards}"
         return printable(f"<zarrdask.Array {self.node_path.location} {kind}>")
+
+
+def chunks_of(array: Array) -> StoredChunks:
+    """Return the stored chunks of an array."""
+    return array._stored
+
+
+def set_chunks(array: Array, stored: StoredChunks) -> None:
+    """Let an array have the chunks and the metadata that it has now."""
+    array._stored = stored

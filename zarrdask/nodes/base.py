@@ -87,15 +87,6 @@ class Node:
         """The store and the path as one value, with what can be done to the node there."""
         return NodePath(self.store, self.path)
 
-    def check_writable(self) -> None:
-        """Check that the node was opened for writing; a `ReadOnlyError` otherwise."""
-        if self.mode == "r":
-            raise ReadOnlyError(
-                f"the {self._kind} was opened for reading only",
-                key=self.node_path.location,
-                expected='mode="r+"',
-            )
-
     def _save_attributes(self, change: Change) -> None:
         """Change the stored attributes: another writer may have changed some."""
         raise NotImplementedError
@@ -163,6 +154,16 @@ class Attributes(MutableMapping[str, Any]):
 
     def __repr__(self) -> str:
         return repr(dict(self._load()))
+
+
+def check_writable(node: Node) -> None:
+    """Check that a node was opened for writing; a `ReadOnlyError` otherwise."""
+    if node.mode == "r":
+        raise ReadOnlyError(
+            f"the {node._kind} was opened for reading only",
+            key=node.node_path.location,
+            expected='mode="r+"',
+        )
 
 
 def is_array_error(hint: str, place: str) -> NodeTypeError:

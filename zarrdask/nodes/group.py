@@ -18,7 +18,7 @@ from zarrdask.metadata.detect import Search
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata
 from zarrdask.metadata.options import ArrayOptions
 from zarrdask.nodes.array import Array
-from zarrdask.nodes.base import Change, Node, is_array_error, is_group_error
+from zarrdask.nodes.base import Change, Node, check_writable, is_array_error, is_group_error
 from zarrdask.nodes.create import create_array
 from zarrdask.nodes.info import Info, group_info, member_label
 from zarrdask.storage.base import Store
@@ -96,7 +96,7 @@ class Group(Node, Mapping[str, "Array | Group"]):
         return {name: value for name, value in vars(self).items() if name != "_latest"}
 
     def _save_attributes(self, change: Change) -> None:
-        self.check_writable()
+        check_writable(self)
 
         def update(stored: Metadata | None) -> GroupMetadata:
             if stored is None:
@@ -238,7 +238,7 @@ class Group(Node, Mapping[str, "Array | Group"]):
                 pending.append((level + 1, label, member))
 
     def __delitem__(self, name: str) -> None:
-        self.check_writable()
+        check_writable(self)
         self._latest = None
         if name not in self:
             raise self._missing(name)
@@ -267,7 +267,7 @@ class Group(Node, Mapping[str, "Array | Group"]):
         NodeExistsError, MetadataError, UnsupportedError
             As in `zarrdask.create_array`.
         """
-        self.check_writable()
+        check_writable(self)
         self._latest = None
         options.setdefault("zarr_format", self.zarr_format)
         return create_array(*self.node_path.join(name), **options)
@@ -294,7 +294,7 @@ class Group(Node, Mapping[str, "Array | Group"]):
         NodeExistsError
             If the node exists and `overwrite` is False.
         """
-        self.check_writable()
+        check_writable(self)
         self._latest = None
         metadata = GroupMetadata(self.zarr_format, new_attributes(attributes))
         place = Lookup(self.node_path.join(name), self.search, self.strict)

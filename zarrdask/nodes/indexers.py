@@ -1,14 +1,14 @@
 """``array.oindex``, ``array.vindex`` and ``array.blocks``: selections that NumPy does not have."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from zarrdask.dtypes.fill_values import as_array
 from zarrdask.errors import SelectionError
 from zarrdask.grids.base import Shape
-from zarrdask.indexing.projection import Points
+from zarrdask.indexing.projection import Points, Request
 from zarrdask.indexing.selection import (
     Selection,
     basic,
@@ -18,9 +18,37 @@ from zarrdask.indexing.selection import (
     pointwise,
     scalar_mask,
 )
+from zarrdask.metadata.model import ArrayMetadata
 
-if TYPE_CHECKING:
-    from zarrdask.nodes.array import Array
+
+class Indexed(Protocol):
+    """A stored array, as far as its indexing needs it."""
+
+    @property
+    def shape(self) -> Shape:
+        """The lengths of the axes, in elements."""
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The data type of the elements."""
+
+    @property
+    def metadata(self) -> ArrayMetadata:
+        """The metadata of the array."""
+
+    def __getitem__(self, index: Any) -> Any: ...
+
+    def __setitem__(self, index: Any, value: Any) -> None: ...
+
+    def _read(self, request: Request) -> np.ndarray:
+        """Return the requested elements."""
+
+    def _write(self, request: Request, values: np.ndarray) -> None:
+        """Write values to the requested elements."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +58,7 @@ class OuterIndex:
     The result is the outer product of a slice, integer, list of positions or mask for each axis.
     """
 
-    array: "Array"
+    array: Indexed
 
     def __getitem__(self, index: Any) -> Any:
         if not self.array.shape:
@@ -48,14 +76,14 @@ class OuterIndex:
 class PointIndex:
     """``array.vindex``: selects points, by positions along each axis or by one mask."""
 
-    array: "Array"
+    array: Indexed
 
     def __getitem__(self, index: Any) -> Any:
         if not self.array.shape:
             return self.array[index]
         coordinates = pointwise(index, self.array.shape)
         shape = coordinates[0].shape
-        values = self.array.read(_points(coordinates))
+        values = self.array._read(_points(coordinates))
         return values.reshape(shape) if shape else values[0]
 
     def __setitem__(self, index: Any, value: Any) -> None:
@@ -64,7 +92,7 @@ class PointIndex:
             return
         coordinates = pointwise(index, self.array.shape)
         values = broadcast(value, coordinates[0].shape, self.array.dtype)
-        self.array.write(_points(coordinates), values.reshape(-1))
+        self.array._write(_points(coordinates), values.reshape(-1))
 
 
 def _points(coordinates: tuple[np.ndarray, ...]) -> Points:
@@ -75,7 +103,7 @@ def _points(coordinates: tuple[np.ndarray, ...]) -> Points:
 class BlockIndex:
     """``array.blocks``: selects whole chunks, or shards if there are any, by their indices."""
 
-    array: "Array"
+    array: Indexed
 
     def _selection(self, index: Any) -> Selection:
         grid = self.array.metadata.grid
@@ -105,31 +133,31 @@ class BlockIndex:
         assign(self.array, self._selection(index), value)
 
 
-def select(array: "Array", selection: Selection, index: Any = ...) -> Any:
+def select(array: Indexed, selection: Selection, index: Any = ...) -> Any:
     """Return the elements of a selection, as NumPy would for the index that it was made from.
 
     NumPy returns an array without axes, not a scalar, if the index has "...".
     """
-    values = array.read(selection.picks)
+    values = array._read(selection.picks)
     if selection.plain and values.ndim:
         return values
     ellipsis = index is ... or (isinstance(index, tuple) and any(e is ... for e in index))
     return values[(*selection.finish, ...) if ellipsis else selection.finish]
 
 
-def assign(array: "Array", selection: Selection, value: Any) -> None:
+def assign(array: Indexed, selection: Selection, value: Any) -> None:
     """Write a value to a selection, broadcast as by NumPy."""
     if selection.plain:
-        array.write(selection.picks, broadcast(value, selection.shape, array.dtype))
+        array._write(selection.picks, broadcast(value, selection.shape, array.dtype))
         return
     # An axis that `finish` drops from a result is a new axis of the value, and conversely.
     result = result_shape(selection.shape, selection.finish)
     undo = tuple(0 if f is None else None if f == 0 else f for f in selection.finish)
     # "..." keeps an array: a scalar of text or bytes would be indexed by characters.
-    array.write(selection.picks, broadcast(value, result, array.dtype)[(*undo, ...)])
+    array._write(selection.picks, broadcast(value, result, array.dtype)[(*undo, ...)])
 
 
-def read_index(array: "Array", index: Any) -> Any:
+def read_index(array: Indexed, index: Any) -> Any:
     """Return the elements that an index which is not basic selects: fields, lists and masks."""
     if isinstance(index, str):
         if index not in (array.dtype.names or ()):
@@ -146,7 +174,7 @@ def read_index(array: "Array", index: Any) -> Any:
     return array[new_axis] if taken else np.empty(result_shape(array.shape, index), array.dtype)
 
 
-def write_index(array: "Array", index: Any, value: Any) -> None:
+def write_index(array: Indexed, index: Any, value: Any) -> None:
     """Write a value to the elements that an index which is not basic selects."""
     if isinstance(index, str):
         raise SelectionError("a single field can't be written; write whole elements", found=index)
@@ -159,11 +187,10 @@ def write_index(array: "Array", index: Any, value: Any) -> None:
         array[new_axis] = value
     else:
         # Nothing is written, but invalid values are an error all the same.
-        array.check_writable()
         broadcast(value, result_shape(array.shape, index), array.dtype)
 
 
-def fancy_index(array: "Array", index: Any) -> OuterIndex | PointIndex:
+def fancy_index(array: Indexed, index: Any) -> OuterIndex | PointIndex:
     """Return the selector that does what an index with lists or masks means in NumPy."""
     entries = index if isinstance(index, tuple) else (index,)
     lists = [e for e in entries if not is_basic(e)]

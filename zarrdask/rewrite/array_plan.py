@@ -24,7 +24,7 @@ from zarrdask.indexing.regions import moved
 from zarrdask.indexing.selection import Region, region_shape, whole_region
 from zarrdask.metadata.losses import cast_loss
 from zarrdask.metadata.model import ArrayMetadata
-from zarrdask.nodes.array import Array
+from zarrdask.nodes.array import Array, chunks_of
 from zarrdask.plan.report import PlanReport
 from zarrdask.plan.strategies import Scheme
 from zarrdask.rewrite.changes import Rewrite, rewriting_array
@@ -71,7 +71,7 @@ class RechunkPlan(PlanReport):
     def fingerprint(self) -> str:
         """A hash that identifies this plan among all others."""
         parts: list[Any] = [
-            self.source.stored.place,
+            chunks_of(self.source).place,
             documents_of(self.source.metadata),
             [(pick.start, pick.stop) for pick in self.region],
             self.target.metadata.render(),
@@ -212,7 +212,7 @@ class RechunkPlan(PlanReport):
         """Compute the blocks of a Dask array, and store them."""
         if self.blocks is None or journal.done(stage):
             return
-        place = self.target.chunks if self._is_direct else self.source.stored
+        place = self.target.chunks if self._is_direct else chunks_of(self.source)
         region = ArrayRegion(place, whole_region(self.blocks.shape))
         tasks = write_blocks(self.blocks, region, "fill")
         try:
@@ -226,7 +226,7 @@ class RechunkPlan(PlanReport):
     def _passes(self) -> "list[AnyPass]":
         if self._is_direct:
             return []
-        stored = with_storable_fill(self.source.stored, self.target.metadata)
+        stored = with_storable_fill(chunks_of(self.source), self.target.metadata)
         source = ArrayTiles(ArrayRegion(stored, self.region))
         place = moved(whole_region(region_shape(self.region)), self.target.start)
         written = ArrayRegion(self.target.chunks, place)

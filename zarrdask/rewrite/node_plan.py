@@ -14,6 +14,7 @@ from zarrdask.metadata.convert import convert_group
 from zarrdask.metadata.losses import group_losses, losses
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
 from zarrdask.nodes.array import Array
+from zarrdask.nodes.base import check_writable
 from zarrdask.nodes.group import Group
 from zarrdask.runtime.locks import location_of
 from zarrdask.storage.upkeep import drop_cache, has_cache
@@ -184,7 +185,7 @@ def locate_target(
 ) -> NodePath:
     """Return the node that a user passes as the target."""
     if isinstance(target, Array | Group):
-        target.check_writable()
+        check_writable(target)
     node = locate_node(target, component, storage_options)
     drop_cache(node.store)
     return node.current

@@ -28,7 +28,7 @@ from zarrdask.metadata.convert import convert
 from zarrdask.metadata.create import plan_array
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.metadata.options import ArrayOptions
-from zarrdask.nodes.array import Array
+from zarrdask.nodes.array import Array, chunks_of
 from zarrdask.nodes.open import open_array
 from zarrdask.plan.rechunk import as_blocks, schemes
 from zarrdask.plan.strategies import FAR, HANDED_FAR, HANDED_NEAR, NEAR, Costs, Grids
@@ -182,7 +182,7 @@ def plan_append(
         beyond = slice(min(target.shape[along], length), length)
         source_region = (*(slice(None),) * along, beyond)
     region = find_region(source_region, array.shape, array.dimension_names)
-    grown, added = appended(target.stored, region_shape(region), along)
+    grown, added = appended(chunks_of(target), region_shape(region), along)
     start = tuple(pick.start for pick in added)
     longer = Destination(target.node_path, target.node_path, grown.metadata, start, along)
     return plan_target(array, region, longer, options)

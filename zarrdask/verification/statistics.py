@@ -12,7 +12,7 @@ from zarrdask.display.report import Report
 from zarrdask.display.words import counted
 from zarrdask.errors import UnsupportedError
 from zarrdask.execution.executor import run_shown
-from zarrdask.nodes.array import Array
+from zarrdask.nodes.array import Array, chunks_of
 from zarrdask.runtime.progress import Show
 from zarrdask.verification.elements import blocks
 
@@ -111,7 +111,7 @@ def statistics(array: Array, *, scheduler: Any = None, show: Show = False) -> St
             found=str(array.dtype),
             expected="bool, int, uint or float",
         )
-    chunks = array.stored
+    chunks = chunks_of(array)
     tasks = [ArrayRegion(chunks, region) for region in blocks(chunks, chunks, _TASK_BYTES)]
     options = {"scheduler": scheduler, "show": show, "unit": "region", "nbytes": array.nbytes}
     total = Statistics(location)

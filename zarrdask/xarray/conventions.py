@@ -31,7 +31,7 @@ from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.grids.base import ChunkGrid
 from zarrdask.metadata.model import DIMENSIONS, ArrayMetadata
 from zarrdask.metadata.v2_codecs import render_codecs
-from zarrdask.nodes.array import Array
+from zarrdask.nodes.array import Array, chunks_of
 from zarrdask.xarray.preferred import PreferredChunks, axis_lengths
 
 #: CF's attribute for the value of missing elements.
@@ -231,7 +231,7 @@ def variable_encoding(array: Array, dims: tuple[Hashable, ...], *, mask: bool) -
     The keys and values are those that ``Dataset.to_zarr`` accepts.
     """
     metadata = array.metadata
-    has_latency = array.stored.units.capabilities.has_latency
+    has_latency = chunks_of(array).units.capabilities.has_latency
     encoding: dict[str, Any] = {
         "chunks": _lengths(metadata.read_grid),
         "preferred_chunks": PreferredChunks.of(

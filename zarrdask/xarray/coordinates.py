@@ -6,11 +6,10 @@ from typing import TypeVar
 
 import numpy as np
 
-from zarrdask.chunks.read import read_region
+from zarrdask.chunks.region import ArrayRegion
 from zarrdask.errors import ZarrdaskError
-from zarrdask.indexing.selection import whole_region
 from zarrdask.metadata.model import ArrayMetadata
-from zarrdask.nodes.array import Array
+from zarrdask.nodes.array import Array, chunks_of
 from zarrdask.storage.base import Scratch
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.xarray import conventions
@@ -85,7 +84,7 @@ def _read_size(metadata: ArrayMetadata) -> float:
 
 
 def _read_together(arrays: Mapping[K, Array]) -> dict[K, np.ndarray]:
-    chunks = [array.stored for array in arrays.values()]
+    chunks = [chunks_of(array) for array in arrays.values()]
     keys = [each.key(index) for each in chunks for index in each.metadata.grid.indices()]
     # Each value is valid until the next is asked for: keep copies.
     encoded = zip(keys, chunks[0].store.get_many(keys, Scratch()), strict=True)
@@ -93,7 +92,7 @@ def _read_together(arrays: Mapping[K, Array]) -> dict[K, np.ndarray]:
     values = {}
     for name, array in arrays.items():
         try:
-            values[name] = read_region(replace(array.stored, store=held), whole_region(array.shape))
+            values[name] = ArrayRegion(replace(chunks_of(array), store=held))[...]
         except ZarrdaskError:
             continue
     return values

@@ -18,6 +18,7 @@ from zarrdask.hierarchy.replace import can_stage, staged
 from zarrdask.hierarchy.resize import check_shape
 from zarrdask.metadata.formats import find_format
 from zarrdask.metadata.model import GroupMetadata
+from zarrdask.nodes.array import chunks_of
 from zarrdask.runtime.locks import location_of
 from zarrdask.storage.unchanged import Lease
 from zarrdask.storage.upkeep import is_deferrable
@@ -148,7 +149,7 @@ class Destination:
             group = GroupMetadata(self.options.format)
             replaces = self.options.mode == "w"
             return self.seen.check_creation(group, overwrite=replaces).fresh
-        views = [array.stored.store for array in stored.arrays.values()]
+        views = [chunks_of(array).store for array in stored.arrays.values()]
         return self.node.via(views[0]) if views else self.node
 
     def stage(self) -> NodePath | None:

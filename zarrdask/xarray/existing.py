@@ -13,7 +13,7 @@ from zarrdask.compliance import warn_compliance
 from zarrdask.errors import MetadataError
 from zarrdask.hierarchy.append import guarded
 from zarrdask.metadata.model import ZarrFormat
-from zarrdask.nodes.array import Array
+from zarrdask.nodes.array import Array, chunks_of
 from zarrdask.storage.unchanged import Lease
 from zarrdask.xarray.conventions import FILL_VALUE
 from zarrdask.xarray.coordinates import read_coordinates
@@ -122,7 +122,7 @@ class StoredDataset:
         for array in longer:
             axis = self.dims(array.name).index(dim)
             shape = (*array.shape[:axis], length, *array.shape[axis + 1 :])
-            trim(guarded(array.stored, array.node_path, array.shape, lease), shape)
+            trim(guarded(chunks_of(array), array.node_path, array.shape, lease), shape)
             # Consolidated metadata, if there are any, still have the shapes before the append.
             array.node_path.grow(array.zarr_format, array.shape, shape, is_member=True, lease=lease)
         warn_compliance(

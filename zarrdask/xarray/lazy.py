@@ -17,7 +17,7 @@ from zarrdask.grids.axis import Axis
 from zarrdask.indexing.projection import Points, Request
 from zarrdask.indexing.selection import Pick, pick_size
 from zarrdask.metadata.model import ArrayMetadata
-from zarrdask.nodes.array import Array
+from zarrdask.nodes.array import Array, chunks_of
 from zarrdask.runtime.threads import thread_pool
 from zarrdask.xarray.private import vlen_dtype
 from zarrdask.xarray.version import check_version, opened_version
@@ -65,7 +65,7 @@ class LazyArray(BackendArray):
         self.skip_missing = skip_missing
         self._is_stored = is_stored
         if version is None:
-            version = opened_version(stored.stored) if values is None else ""
+            version = opened_version(chunks_of(stored)) if values is None else ""
         self.version = version
         self.shape = stored.shape
         self.dtype = _dtype_of(stored.metadata)
@@ -88,7 +88,7 @@ class LazyArray(BackendArray):
         if self._values is not None:
             # At most one axis: all kinds of indices mean the same.
             return np.array(self._values[key.tuple], self._values.dtype)
-        check_version(self._array.stored, self.version)
+        check_version(chunks_of(self._array), self.version)
         reader = _Reader(self._array, threads, self._stored_map())
         if isinstance(key, indexing.VectorizedIndexer):
             points = _as_points(key.tuple, self.shape)
@@ -105,7 +105,7 @@ class LazyArray(BackendArray):
         return self._is_stored
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _from_chunks, (self._array.stored, self.version, self._stored_map())
+        return _from_chunks, (chunks_of(self._array), self.version, self._stored_map())
 
 
 def _from_chunks(chunks: StoredChunks, version: str, is_stored: np.ndarray | None) -> LazyArray:
@@ -122,7 +122,7 @@ class _Reader(Array):
         self._threads = threads
         self._is_stored = is_stored
 
-    def read(self, request: Request, threads: int | None = None) -> np.ndarray:
+    def _read(self, request: Request) -> np.ndarray:
         if self._is_stored is not None and not isinstance(request, Points):
             axes = zip(self.metadata.grid.axes, request, strict=True)
             numbers = [_chunk_numbers(axis, pick) for axis, pick in axes]
@@ -130,7 +130,7 @@ class _Reader(Array):
                 missing = np.empty(tuple(map(pick_size, request)), self.metadata.dtype)
                 put_fill(missing, ..., self.metadata.fill)
                 return missing
-        return super().read(request, threads or self._threads)
+        return super()._read(request)
 
 
 def _chunk_numbers(axis: Axis, pick: Pick) -> Any:

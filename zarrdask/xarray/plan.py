@@ -16,7 +16,7 @@ from zarrdask.hierarchy.append import AppendedArray, appended, guarded
 from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.indexing.selection import Region, whole_region
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata
-from zarrdask.nodes.array import Array
+from zarrdask.nodes.array import Array, chunks_of
 from zarrdask.storage.unchanged import Lease
 from zarrdask.xarray.conventions import dimensions
 from zarrdask.xarray.encoding import (
@@ -255,10 +255,10 @@ class _Planner:
         array = self._array(name, stored.arrays[name].metadata)
         if append_dim is not None and append_dim in encoded.dims:
             axis = encoded.dims.index(append_dim)
-            grown, region = appended(array.stored, encoded.shape, axis)
+            grown, region = appended(chunks_of(array), encoded.shape, axis)
             longer = self._array(name, grown.metadata)
             place, old, lease = array.node_path, array.shape, self.lease
-            chunks = guarded(longer.stored, place, old, lease)
+            chunks = guarded(chunks_of(longer), place, old, lease)
             append = AppendedArray(place, chunks, old, lease, is_member=True)
             values = _values(encoded)
             return VariableWrite(values, longer, region, append=append, write_empty=empty)

@@ -9,6 +9,7 @@ from zarrdask.graph.dependencies import Inputs
 from zarrdask.graph.target import WriteOptions, WriteTarget, find_target
 from zarrdask.graph.write_job import WriteJob, write_jobs
 from zarrdask.hierarchy.create import at_once
+from zarrdask.nodes.array import chunks_of
 from zarrdask.xarray.plan import GroupWrite, VariableWrite
 
 #: Variables, and where their values go.
@@ -32,7 +33,7 @@ def _target(variable: VariableWrite, inputs: Inputs) -> WriteTarget:
         how = WriteOptions(region)
         return find_target(variable.data, array, None, None, how, {}, inputs)
     # What else happens to the array is part of the change of the dataset.
-    chunks = array.stored if variable.append is None else variable.append.chunks
+    chunks = chunks_of(array) if variable.append is None else variable.append.chunks
     beyond: Beyond = "keep" if is_visible else "fill"
     return WriteTarget(array, region, chunks, None, beyond, is_new=False)
 
