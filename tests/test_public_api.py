@@ -27,6 +27,7 @@ PUBLIC = [
     "open_group",
     "plan_read",
     "plan_write",
+    "read_many",
     "rechunk",
     "to_zarr",
     "upgrade",

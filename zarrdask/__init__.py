@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from zarrdask.nodes.array import Array
     from zarrdask.nodes.create import create_array
     from zarrdask.nodes.group import Group
+    from zarrdask.nodes.many import read_many
     from zarrdask.nodes.open import open_array
     from zarrdask.nodes.open_group import consolidate_metadata, create_group, open, open_group
     from zarrdask.rewrite.copy import copy
@@ -56,6 +57,7 @@ _MODULES = {
     "open_group": "nodes.open_group",
     "plan_read": "graph.plan_read",
     "plan_write": "graph.plan_write",
+    "read_many": "nodes.many",
     "rechunk": "rewrite.rechunk",
     "to_zarr": "graph.write",
     "upgrade": "rewrite.upgrade",
@@ -97,6 +99,7 @@ __all__ = [
     "open_group",
     "plan_read",
     "plan_write",
+    "read_many",
     "rechunk",
     "to_zarr",
     "upgrade",

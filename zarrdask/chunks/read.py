@@ -3,11 +3,11 @@
 A *unit* is a stored object: a chunk, or a shard of an array that has shards.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from itertools import chain, groupby, islice, tee
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -15,11 +15,11 @@ from zarrdask.chunks.parts import in_parts
 from zarrdask.chunks.shards import FetchedShard, ShardRequest, fetch_shards
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.codecs.array_to_bytes.sharding import locate, read_shard
-from zarrdask.codecs.decode import put_fill, scatter
+from zarrdask.codecs.decode import Blocks, put_fill, scatter
 from zarrdask.errors import StoreError, ZarrdaskError
 from zarrdask.grids.base import Shape
-from zarrdask.indexing.projection import Points, Projection, Request, project
-from zarrdask.indexing.selection import pick_size
+from zarrdask.indexing.projection import Points, Projection, Regions, Request, project
+from zarrdask.indexing.selection import Pick, pick_size
 from zarrdask.runtime import buffers
 from zarrdask.runtime.progress import Show
 from zarrdask.storage.base import Scratch
@@ -95,14 +95,29 @@ def read_regions(chunks: StoredChunks, requests: Iterable[Request]) -> Iterator[
         yield out
 
 
+def read_blocks(
+    chunks: StoredChunks, regions: Regions, out: Sequence[np.ndarray], *, threads: int | None = None
+) -> None:
+    """Read each region into its block; a chunk that several regions overlap is decoded once.
+
+    The arguments and the errors are as in `read_region`, and `out` has a block for each region.
+    """
+    metadata = chunks.metadata
+    if not out:
+        return
+    blocks, nbytes = Blocks(out, metadata.dtype), sum(block.nbytes for block in out)
+    read, cuts = partial(_read, chunks, out=blocks), project(regions, metadata.grid.axes)
+    in_parts(read, chunks, cuts, threads=threads, label="read", show=None, nbytes=nbytes)
+
+
 def request_shape(request: Request) -> Shape:
     """Return the shape of the result of a request."""
     if isinstance(request, Points):
         return (len(request.coordinates[0]),) if request.coordinates else (1,)
-    return tuple(map(pick_size, request))
+    return tuple(map(pick_size, cast(tuple[Pick, ...], request)))
 
 
-def _read(chunks: StoredChunks, cuts: Projection, *, out: np.ndarray) -> None:
+def _read(chunks: StoredChunks, cuts: Projection, *, out: np.ndarray | Blocks) -> None:
     """Read some of the requested units in this thread."""
     part = _with_keys(chunks, cuts)
     _decode(chunks, part, _fetch(chunks, [part]), out=out)
@@ -140,7 +155,9 @@ def _fetch(chunks: StoredChunks, parts: Iterable[_Part]) -> Iterator[Any]:
     return map(nullcontext, fetch_shards(store, requests, scratch))
 
 
-def _decode(chunks: StoredChunks, part: _Part, units: Iterator[Any], *, out: np.ndarray) -> None:
+def _decode(
+    chunks: StoredChunks, part: _Part, units: Iterator[Any], *, out: np.ndarray | Blocks
+) -> None:
     """Decode what `_fetch` returned for a part, the next of several, to its places."""
     (keys, cuts), metadata, store = part, chunks.metadata, chunks.units
     if metadata.shard is not None:
@@ -164,7 +181,7 @@ def _decode_shards(
     cuts: Projection,
     shards: Iterable[AbstractContextManager[Value | None]],
     *,
-    out: np.ndarray,
+    out: np.ndarray | Blocks,
     may_repeat: bool = True,
 ) -> None:
     metadata, store = chunks.metadata, chunks.units

@@ -1,18 +1,44 @@
 """Decode chunks: directly into their places in a block, or to change a part of one."""
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from zarrdask.codecs.base import Buffer, ChunkSpec, named
 from zarrdask.codecs.pipeline import Pipeline
 from zarrdask.errors import ZarrdaskError
-from zarrdask.indexing.projection import Points, Request, numpy_index, permute
+from zarrdask.indexing.projection import Points, Regions, Request, numpy_index, permute
 from zarrdask.indexing.selection import pick_size
 from zarrdask.runtime import buffers
 from zarrdask.runtime.turns import SMALL_CHUNK_BYTES, in_turns
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """The blocks that `Regions` are read into, indexed by the places in them."""
+
+    blocks: Sequence[np.ndarray]
+    dtype: np.dtype[Any]
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes of each block."""
+        return self.blocks[0].ndim
+
+    def __getitem__(self, places: Any) -> "Blocks":
+        return Blocks([self.blocks[number][place] for number, place in places], self.dtype)
+
+    def __setitem__(self, places: Any, value: Any) -> None:
+        for block in self.blocks if places is ... else self[places].blocks:
+            block[...] = value
+
+    def transpose(self, axes: Sequence[int] | None) -> "Blocks":
+        """Return the blocks with their axes in another order."""
+        return Blocks([block.transpose(axes) for block in self.blocks], self.dtype)
+
 
 #: The name, the requested part, the place and the stored value of a chunk.
 Item = tuple[Any, Request | None, Any, Buffer | None]
@@ -25,7 +51,7 @@ def scatter(
     outsides: Iterable[Any],
     values: Iterable[Buffer | None],
     *,
-    out: np.ndarray,
+    out: np.ndarray | Blocks,
     kind: str = "",
     again: Callable[[Any], Buffer | None] | None = None,
 ) -> None:
@@ -42,15 +68,19 @@ def scatter(
     values : iterable of bytes-like or None
         The stored chunks. None stands for a missing chunk, which reads as the fill value. Each is
         used before the next one is requested.
-    out : ndarray
-        The block.
+    out : ndarray or Blocks
+        The block, or several of them if the requests are `Regions`.
     kind : str
         The text before a name in an error.
     again : callable, optional
         Given if `values` waits for requests to a store with latency: it requests the value of a
         name once more. What can't be decoded may have been damaged on its way.
     """
-    work = partial(_scatter, pipeline, out, kind, again)
+    work: Callable[[Iterable[Item]], int]
+    if isinstance(out, Blocks):
+        work = partial(_scatter_regions, pipeline, out, kind, again)
+    else:
+        work = partial(_scatter, pipeline, out, kind, again)
     items = zip(names, insides, outsides, values, strict=True)
     if again or len(names) == 1:
         work(items)
@@ -92,6 +122,29 @@ def _scatter(
                 raise error.within(f"{kind}{name}") from error.__cause__
             _scatter(pipeline, out, kind, None, [(name, inside, outside, again(name))])
         count += 1
+    return count
+
+
+def _scatter_regions(
+    pipeline: Pipeline,
+    out: Blocks,
+    kind: str,
+    again: Callable[[Any], Buffer | None] | None,
+    items: Iterable[Item],
+) -> int:
+    """Decode each chunk once, and copy the part that each region needs to its block."""
+    chunk, count = None, 0
+    for count, (name, inside, places, data) in enumerate(items, 1):  # noqa: B007
+        parts = zip(cast(Regions, inside).regions, places, strict=True)
+        if data is None or len(places) == 1:
+            for region, (number, place) in parts:
+                _scatter(pipeline, out.blocks[number], kind, again, [(name, region, place, data)])
+            continue
+        if chunk is None:
+            chunk = buffers.chunk(pipeline.spec.shape, pipeline.spec.dtype)
+        _scatter(pipeline, chunk, kind, again, [(name, None, ..., data)])
+        for region, (number, place) in parts:
+            out.blocks[number][place] = chunk if region is None else chunk[region]
     return count
 
 
@@ -156,8 +209,8 @@ def fill_chunk(spec: ChunkSpec) -> np.ndarray:
     return chunk
 
 
-def put_fill(out: np.ndarray, outside: Any, fill: Any) -> None:
-    """Fill a place in a block with the fill value."""
+def put_fill(out: np.ndarray | Blocks, outside: Any, fill: Any) -> None:
+    """Fill a place in a block, or places in several, with the fill value."""
     if out.dtype.hasobject:
         # As one object: the items of a list or an array would be spread over the place.
         cell = np.empty((), object)

@@ -5,12 +5,12 @@ Axes are projected one by one, so that the work grows with the number of chunks 
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import product, starmap
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from zarrdask.grids.axis import Axis
-from zarrdask.indexing.selection import Pick
+from zarrdask.indexing.selection import Pick, Region, whole_region
 
 
 class Points(NamedTuple):
@@ -19,9 +19,19 @@ class Points(NamedTuple):
     coordinates: tuple[np.ndarray, ...]
 
 
+class Regions(NamedTuple):
+    """Several regions, each of which is read into a block of its own; None stands for all elements.
+
+    The places in the results (`Projection.outsides`) are lists of pairs: the number of the block,
+    and the NumPy index of the place in it.
+    """
+
+    regions: tuple[Region | None, ...]
+
+
 #: The elements to read or write of an array or chunk: the outer product of one pick for each axis,
-#: or points.
-Request = tuple[Pick, ...] | Points
+#: points, or several regions.
+Request = tuple[Pick, ...] | Points | Regions
 
 
 class Projection(NamedTuple):
@@ -57,6 +67,8 @@ def project(request: Request, axes: Sequence[Axis]) -> Projection:
     """Return the projection of a request on the chunks along each axis."""
     if isinstance(request, Points):
         return _project_points(request, axes)
+    if isinstance(request, Regions):
+        return _project_regions(request, axes)
     if not request:
         return Projection([()], [None], [...])  # a 0-d array with the index () is a scalar
     parts = [axis.parts(pick) for pick, axis in zip(request, axes, strict=True)]
@@ -98,13 +110,28 @@ def _project_points(points: Points, axes: Sequence[Axis]) -> Projection:
     return Projection(indices, insides, list(groups))
 
 
+def _project_regions(request: Regions, axes: Sequence[Axis]) -> Projection:
+    """Return each chunk once, with the parts of it that all regions need."""
+    parts: dict[tuple[int, ...], list[tuple[Any, int, Any]]] = {}
+    for number, region in enumerate(request.regions):
+        whole = whole_region(tuple(axis.size for axis in axes)) if region is None else region
+        for index, inside, outside in zip(*project(whole, axes), strict=True):
+            parts.setdefault(index, []).append((inside, number, outside))
+    return Projection(
+        list(parts),
+        [Regions(tuple(inside for inside, _, _ in part)) for part in parts.values()],
+        [[(number, outside) for _, number, outside in part] for part in parts.values()],
+    )
+
+
 def numpy_index(request: Request) -> tuple[Any, ...]:
-    """Return a request as an index of an ndarray."""
+    """Return a request for one block as an index of an ndarray."""
     if isinstance(request, Points):
         return request.coordinates
-    if all(isinstance(pick, slice) for pick in request):
-        return request
-    ranges = (range(p.start, p.stop, p.step) if isinstance(p, slice) else p for p in request)
+    picks = cast(tuple[Pick, ...], request)
+    if all(isinstance(pick, slice) for pick in picks):
+        return picks
+    ranges = (range(p.start, p.stop, p.step) if isinstance(p, slice) else p for p in picks)
     return np.ix_(*ranges)
 
 
@@ -112,4 +139,8 @@ def permute(request: Request, axes: tuple[int, ...]) -> Request:
     """Return the request for the transposed array, whose axis i is axis ``axes[i]`` of this one."""
     if isinstance(request, Points):
         return Points(tuple(request.coordinates[i] for i in axes))
+    if isinstance(request, Regions):
+        return Regions(
+            tuple(r if r is None else tuple(r[i] for i in axes) for r in request.regions)
+        )
     return tuple(request[i] for i in axes)

@@ -43,6 +43,14 @@ class Selection:
         return self.finish == (slice(None),) * len(self.finish)
 
     @property
+    def undo(self) -> tuple[Any, ...]:
+        """The basic index that turns NumPy's result, or a value for it, into the picked elements.
+
+        An axis that `finish` drops from a result is a new axis of the value, and conversely.
+        """
+        return tuple(0 if f is None else None if f == 0 else f for f in self.finish)
+
+    @property
     def kept(self) -> tuple[int, ...]:
         """The axes that `finish` does not drop."""
         return tuple(i for i, f in enumerate(f for f in self.finish if f is not None) if f != 0)

@@ -1,5 +1,6 @@
 """Stored arrays, read and written by NumPy's indexing; each access happens immediately."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
 from typing import Any, Literal
@@ -25,6 +26,7 @@ from zarrdask.metadata.model import ArrayMetadata, Metadata
 from zarrdask.nodes import indexers
 from zarrdask.nodes.base import Change, Node, check_writable
 from zarrdask.nodes.info import Info, array_info, codec_options
+from zarrdask.nodes.many import read_regions
 from zarrdask.storage.base import Store
 
 
@@ -237,6 +239,31 @@ class Array(Node):
     def blocks(self) -> indexers.BlockIndex:
         """Selection of whole chunks (shards if there are any) by their indices and slices."""
         return indexers.BlockIndex(self)
+
+    def read_many(self, regions: Sequence[Any], out: Any = None) -> Any:
+        """Read many regions in one call, decoding each chunk once and on all cores.
+
+        Parameters
+        ----------
+        regions : sequence of index
+            The regions, as in `zarrdask.read_many`, which reads several arrays.
+        out : ndarray or sequence of ndarray, optional
+            The memory for the result: an array whose first axis is as long as `regions`, or an
+            array for each region, of the data type of this array.
+
+        Returns
+        -------
+        list of ndarray
+            The elements of each region; or `out`.
+
+        Examples
+        --------
+        >>> import zarrdask
+        >>> z = zarrdask.create_array({}, shape=(6, 6), dtype="i4", chunks=(3, 3))
+        >>> [x.shape for x in z.read_many([(slice(0, 2), slice(1, 5)), 4])]
+        [(2, 4), (6,)]
+        """
+        return read_regions(self, regions, out)
 
     def _read(self, request: Request) -> np.ndarray:
         """Return the requested elements; see `zarrdask.chunks.read.read_region`."""

@@ -150,11 +150,9 @@ def assign(array: Indexed, selection: Selection, value: Any) -> None:
     if selection.plain:
         array._write(selection.picks, broadcast(value, selection.shape, array.dtype))
         return
-    # An axis that `finish` drops from a result is a new axis of the value, and conversely.
     result = result_shape(selection.shape, selection.finish)
-    undo = tuple(0 if f is None else None if f == 0 else f for f in selection.finish)
     # "..." keeps an array: a scalar of text or bytes would be indexed by characters.
-    array._write(selection.picks, broadcast(value, result, array.dtype)[(*undo, ...)])
+    array._write(selection.picks, broadcast(value, result, array.dtype)[(*selection.undo, ...)])
 
 
 def read_index(array: Indexed, index: Any) -> Any:

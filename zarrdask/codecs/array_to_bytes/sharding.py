@@ -19,7 +19,7 @@ from zarrdask.codecs.base import (
 )
 from zarrdask.codecs.byte_source import HeldValue, PartOfValue, exact
 from zarrdask.codecs.bytes_to_bytes.crc32c import Crc32cCodec
-from zarrdask.codecs.decode import merge, put_fill, scatter
+from zarrdask.codecs.decode import Blocks, merge, put_fill, scatter
 from zarrdask.codecs.pipeline import Pipeline
 from zarrdask.codecs.registry import parse_codecs
 from zarrdask.codecs.shard_index import MISSING, ShardIndex
@@ -202,7 +202,7 @@ class Shard(Serializer):
         missing, stored, ranges = index.locate(cuts.indices)
         return Located(ranges, cuts.at(stored), [cuts.outsides[n] for n in missing])
 
-    def read(self, value: Value, chunks: "Located | None", out: np.ndarray) -> None:
+    def read(self, value: Value, chunks: "Located | None", out: np.ndarray | Blocks) -> None:
         """Read the inner chunks that a request meets, as `locate` found them, and no others.
 
         `out` has the shape of the request.
@@ -353,7 +353,7 @@ def locate(pipeline: Pipeline, value: Value, request: Request | None) -> Located
 
 
 def read_shard(
-    pipeline: Pipeline, value: Value, chunks: Located | None, out: np.ndarray, outside: Any
+    pipeline: Pipeline, value: Value, chunks: Located | None, out: np.ndarray | Blocks, outside: Any
 ) -> None:
     """Read part of a shard into its place in a block, which is `out[outside]`.
 
