@@ -63,6 +63,7 @@ class Row:
         "slice",
         "region",
         "points",
+        "crops",
         "rechunk",
         "map",
     ]
@@ -108,6 +109,7 @@ TENTH = {"dask+zarr": 1 / 10}
 #: 256 MiB, and what does not depend on the array.
 BOUND = {"second": 3, "MiB": 256 + 32}
 POINTS = 300
+CROPS = 256
 # Blocks of the lengths of months, and of others, again and again.
 MONTHS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 IRREGULAR = (MONTHS, (200, 56, 150, 106, 300, 212), (100, 256, 33, 367, 268))
@@ -142,6 +144,7 @@ ROWS = (
     Row("8e", "10⁶ chunks: region", "region", MILLION, (*DASK, *EAGER[1:]), {"second": 0.02}),
     Row("9a", "z[i, j, k], 64³", "points", CUBES, EAGER, {"zarr": 1 / 4}, count=POINTS),
     Row("9b", "z[i, j, k], 32³ in shards", "points", SHARDS, EAGER, {"zarr": 1 / 4}, count=POINTS),
+    Row("9c", "crops of 64³, shards", "crops", SHARDS, EAGER, {"tensorstore": 1}, count=CROPS),
     Row("10a", "rechunk, maps to series", "rechunk", MAPS, RECHUNKS, BOUND, onto=SERIES),
     Row("10b", "rechunk, series to maps", "rechunk", SERIES, RECHUNKS, BOUND, onto=MAPS),
     Row(

@@ -40,6 +40,8 @@ def prepare(row: Row, name: str, root: Path, layout: Layout) -> Job:
         return _write(row, tool, root, layout)
     if row.job == "points":
         return _points(row, tool, root, layout)
+    if row.job == "crops":
+        return _crops(row, tool, root, layout)
     store = root / layout.name
     if hasattr(tool, "prepare_read"):
         run = tool.prepare_read(store, layout)
@@ -77,6 +79,27 @@ def _points(row: Row, tool: ModuleType, root: Path, layout: Layout) -> Job:
     z = tool.eager(str(root / layout.name))
     expected = data.values(root, layout.shape)[tuple(at.T)].tolist()
     return lambda: [float(z[place]) for place in places], partial(operator.eq, expected)
+
+
+def _crops(row: Row, tool: ModuleType, root: Path, layout: Layout) -> Job:
+    """Return reads of cubes at random places of an array that is open, in batches."""
+    last = [max(n - 64, 0) for n in layout.shape]
+    starts = np.random.default_rng(2).integers(0, last, (row.count, len(last)), endpoint=True)
+    crops = [tuple(slice(n, n + 64) for n in start) for start in starts.tolist()]
+    z = tool.eager(str(root / layout.name))
+    field = data.values(root, layout.shape)
+    read = getattr(tool, "read_many", lambda z, crops: [z[crop] for crop in crops])
+
+    def run() -> list[list[np.ndarray]]:
+        return [read(z, crops[at : at + 32]) for at in range(0, len(crops), 32)]
+
+    def is_right(batches: list[list[np.ndarray]]) -> bool:
+        found = [crop for batch in batches for crop in batch]
+        return all(
+            np.array_equal(values, field[crop]) for values, crop in zip(found, crops, strict=True)
+        )
+
+    return run, is_right
 
 
 def _write(row: Row, tool: ModuleType, root: Path, layout: Layout) -> Job:

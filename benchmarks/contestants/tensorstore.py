@@ -28,6 +28,11 @@ class TensorStore:
 eager = TensorStore
 
 
+def read_many(z: TensorStore, crops: list[Any]) -> list[np.ndarray]:
+    promises = [z.store[crop].read() for crop in crops]
+    return [promise.result() for promise in promises]
+
+
 def create(path: str, shape: Shape, layout: Layout) -> TensorStore:
     """Create an array of float32."""
     codecs = [LITTLE, layout.codec()]

@@ -8,6 +8,7 @@ import zarrdask
 from benchmarks.rows import Layout
 
 eager = zarrdask.open_array
+read_many = zarrdask.Array.read_many
 
 
 def lazy(path: str, layout: Layout, chunks: Any) -> da.Array:

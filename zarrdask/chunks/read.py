@@ -95,19 +95,17 @@ def read_regions(chunks: StoredChunks, requests: Iterable[Request]) -> Iterator[
         yield out
 
 
-def read_blocks(
-    chunks: StoredChunks, regions: Regions, out: Sequence[np.ndarray], *, threads: int | None = None
-) -> None:
-    """Read each region into its block; a chunk that several regions overlap is decoded once.
+def read_blocks(chunks: StoredChunks, regions: Regions, out: Sequence[np.ndarray]) -> None:
+    """Read each region into its block of `out`; decode a chunk of several regions once.
 
-    The arguments and the errors are as in `read_region`, and `out` has a block for each region.
+    As many threads as configured decode. The errors are as in `read_region`.
     """
-    metadata = chunks.metadata
     if not out:
         return
+    metadata = chunks.metadata
     blocks, nbytes = Blocks(out, metadata.dtype), sum(block.nbytes for block in out)
     read, cuts = partial(_read, chunks, out=blocks), project(regions, metadata.grid.axes)
-    in_parts(read, chunks, cuts, threads=threads, label="read", show=None, nbytes=nbytes)
+    in_parts(read, chunks, cuts, threads=None, label="read", show=None, nbytes=nbytes)
 
 
 def request_shape(request: Request) -> Shape:
