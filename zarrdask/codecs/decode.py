@@ -166,6 +166,7 @@ def decode_part(pipeline: Pipeline, data: Buffer, inside: Request) -> np.ndarray
         return None
     if pipeline.axes is not None:
         inside = permute(inside, pipeline.axes)
+    size = pipeline.raw.itemsize  # type: ignore[union-attr]
     first, span, counts, steps = 0, 1, [], []
     for pick, stride in zip(inside, pipeline.strides, strict=True):
         if not isinstance(pick, slice):
@@ -175,9 +176,8 @@ def decode_part(pipeline: Pipeline, data: Buffer, inside: Request) -> np.ndarray
         span += (count - 1) * pick.step * stride
         counts.append(count)
         steps.append(pick.step * stride)
-    size = pipeline.raw.itemsize  # type: ignore[union-attr]
-    if 2 * span * size > pipeline.spec.nbytes:
-        return None
+        if 2 * span * size > pipeline.spec.nbytes:
+            return None
     try:
         start, decoded = partial(data, pipeline.spec.nbytes, first * size, (first + span) * size)
     except ZarrdaskError as error:
