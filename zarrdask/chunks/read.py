@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from itertools import chain, groupby, islice, tee
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from zarrdask.codecs.decode import Blocks, put_fill, scatter
 from zarrdask.errors import StoreError, ZarrdaskError
 from zarrdask.grids.base import Shape
 from zarrdask.indexing.projection import Points, Projection, Regions, Request, project
-from zarrdask.indexing.selection import Pick, pick_size
+from zarrdask.indexing.selection import pick_size
 from zarrdask.runtime import buffers
 from zarrdask.runtime.progress import Show
 from zarrdask.storage.base import Scratch
@@ -112,7 +112,7 @@ def request_shape(request: Request) -> Shape:
     """Return the shape of the result of a request."""
     if isinstance(request, Points):
         return (len(request.coordinates[0]),) if request.coordinates else (1,)
-    return tuple(map(pick_size, cast(tuple[Pick, ...], request)))
+    return tuple(map(pick_size, request))
 
 
 def _read(chunks: StoredChunks, cuts: Projection, *, out: np.ndarray | Blocks) -> None:

@@ -22,7 +22,7 @@ from zarrdask.codecs.array_to_bytes.sharding import Located, Shard, locate, shar
 from zarrdask.codecs.byte_source import HeldValue
 from zarrdask.codecs.pipeline import Pipeline
 from zarrdask.errors import ZarrdaskError
-from zarrdask.indexing.projection import Request
+from zarrdask.indexing.projection import AnyRequest
 from zarrdask.runtime.shard_indexes import INDEXES, IndexPlace, KeptIndex
 from zarrdask.storage.base import Scratch, Store, StoredValue
 from zarrdask.storage.byte_ranges import Buffer, Range, RangeRequest, Tag, Value, cut, join_ranges
@@ -50,13 +50,13 @@ class ShardRequest(NamedTuple):
         The key of the shard in the store.
     pipeline : Pipeline
         The codecs of the shard.
-    region : Request or None
+    region : AnyRequest or None
         The part of the shard that is needed; None for all of it.
     """
 
     key: str
     pipeline: Pipeline
-    region: Request | None
+    region: AnyRequest | None
 
     @property
     def shard(self) -> Shard:

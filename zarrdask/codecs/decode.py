@@ -3,14 +3,14 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from zarrdask.codecs.base import Buffer, ChunkSpec, named
 from zarrdask.codecs.pipeline import Pipeline
 from zarrdask.errors import ZarrdaskError
-from zarrdask.indexing.projection import Points, Regions, Request, numpy_index, permute
+from zarrdask.indexing.projection import Points, Request, numpy_index
 from zarrdask.indexing.selection import pick_size
 from zarrdask.runtime import buffers
 from zarrdask.runtime.turns import SMALL_CHUNK_BYTES, in_turns
@@ -41,13 +41,13 @@ class Blocks:
 
 
 #: The name, the requested part, the place and the stored value of a chunk.
-Item = tuple[Any, Request | None, Any, Buffer | None]
+Item = tuple[Any, Any, Any, Buffer | None]
 
 
 def scatter(
     pipeline: Pipeline,
     names: Sequence[Any],
-    insides: Iterable[Request | None],
+    insides: Iterable[Any],
     outsides: Iterable[Any],
     values: Iterable[Buffer | None],
     *,
@@ -135,7 +135,7 @@ def _scatter_regions(
     """Decode each chunk once, and copy the part that each region needs to its block."""
     chunk, count = None, 0
     for count, (name, inside, places, data) in enumerate(items, 1):  # noqa: B007
-        parts = zip(cast(Regions, inside).regions, places, strict=True)
+        parts = zip(inside.regions, places, strict=True)
         if data is None or len(places) == 1:
             for region, (number, place) in parts:
                 _scatter(pipeline, out.blocks[number], kind, again, [(name, region, place, data)])
@@ -165,7 +165,7 @@ def decode_part(pipeline: Pipeline, data: Buffer, inside: Request) -> np.ndarray
     if partial is None or isinstance(inside, Points):
         return None
     if pipeline.axes is not None:
-        inside = permute(inside, pipeline.axes)
+        inside = tuple(inside[axis] for axis in pipeline.axes)
     size = pipeline.raw.itemsize  # type: ignore[union-attr]
     first, span, counts, steps = 0, 1, [], []
     for pick, stride in zip(inside, pipeline.strides, strict=True):

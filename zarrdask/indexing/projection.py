@@ -5,7 +5,7 @@ Axes are projected one by one, so that the work grows with the number of chunks 
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import product, starmap
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,8 +30,10 @@ class Regions(NamedTuple):
 
 
 #: The elements to read or write of an array or chunk: the outer product of one pick for each axis,
-#: points, or several regions.
-Request = tuple[Pick, ...] | Points | Regions
+#: or points.
+Request = tuple[Pick, ...] | Points
+#: A request for one block, or regions for several.
+AnyRequest = Request | Regions
 
 
 class Projection(NamedTuple):
@@ -39,8 +41,8 @@ class Projection(NamedTuple):
 
     #: The index of the chunk.
     indices: list[tuple[int, ...]]
-    #: The requested elements of the chunk; None for all of them.
-    insides: list[Request | None]
+    #: The requested elements of the chunk, as a `Request` or `Regions`; None for all of them.
+    insides: list[Any]
     #: The NumPy index of the place in the result.
     outsides: list[Any]
 
@@ -63,7 +65,7 @@ class Projection(NamedTuple):
         )
 
 
-def project(request: Request, axes: Sequence[Axis]) -> Projection:
+def project(request: AnyRequest, axes: Sequence[Axis]) -> Projection:
     """Return the projection of a request on the chunks along each axis."""
     if isinstance(request, Points):
         return _project_points(request, axes)
@@ -125,17 +127,16 @@ def _project_regions(request: Regions, axes: Sequence[Axis]) -> Projection:
 
 
 def numpy_index(request: Request) -> tuple[Any, ...]:
-    """Return a request for one block as an index of an ndarray."""
+    """Return a request as an index of an ndarray."""
     if isinstance(request, Points):
         return request.coordinates
-    picks = cast(tuple[Pick, ...], request)
-    if all(isinstance(pick, slice) for pick in picks):
-        return picks
-    ranges = (range(p.start, p.stop, p.step) if isinstance(p, slice) else p for p in picks)
+    if all(isinstance(pick, slice) for pick in request):
+        return request
+    ranges = (range(p.start, p.stop, p.step) if isinstance(p, slice) else p for p in request)
     return np.ix_(*ranges)
 
 
-def permute(request: Request, axes: tuple[int, ...]) -> Request:
+def permute(request: AnyRequest, axes: tuple[int, ...]) -> AnyRequest:
     """Return the request for the transposed array, whose axis i is axis ``axes[i]`` of this one."""
     if isinstance(request, Points):
         return Points(tuple(request.coordinates[i] for i in axes))

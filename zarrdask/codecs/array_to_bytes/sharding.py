@@ -36,7 +36,7 @@ from zarrdask.errors import (
 )
 from zarrdask.grids.base import Shape, parse_lengths
 from zarrdask.grids.regular import RegularGrid
-from zarrdask.indexing.projection import Projection, Request, permute, project
+from zarrdask.indexing.projection import AnyRequest, Projection, permute, project
 from zarrdask.indexing.selection import whole_region
 from zarrdask.runtime import buffers
 from zarrdask.runtime.turns import in_turns
@@ -193,7 +193,7 @@ class Shard(Serializer):
         except ZarrdaskError as error:
             raise error.within("shard index") from error.__cause__
 
-    def locate(self, value: Value, request: Request) -> "Located | None":
+    def locate(self, value: Value, request: AnyRequest) -> "Located | None":
         """Return the inner chunks that a request meets, or None if there is no shard."""
         index = self.read_index(value)
         if index is None:
@@ -338,7 +338,7 @@ class Located(NamedTuple):
     missing: list[Any]
 
 
-def locate(pipeline: Pipeline, value: Value, request: Request | None) -> Located | None:
+def locate(pipeline: Pipeline, value: Value, request: AnyRequest | None) -> Located | None:
     """Return the inner chunks that a request meets, or None if there is no shard.
 
     `pipeline` has the codecs of the shard, of which `shard_of` is not None; `value` is the shard or
