@@ -103,7 +103,7 @@ def _plan(array: "Array", regions: Sequence[Any], out: Any, names: Set[str | Non
         _check_blocks(blocks, shapes, array.dtype)
     views = [block[(*each.undo, ...)] for block, each in zip(blocks, selections, strict=True)]
     picks = Regions(tuple(each.slices for each in selections))
-    return _Plan(array.stored, picks, views, blocks if out is None else out)
+    return _Plan(array._stored, picks, views, blocks if out is None else out)
 
 
 def _select(array: "Array", region: Any, number: int, names: Set[str | None]) -> Selection:
