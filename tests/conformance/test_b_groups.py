@@ -11,8 +11,8 @@ from tests.covering import for_each
 from tests.documents import dump
 from tests.drafts import ENTRY, NOBODY, array, hierarchy, stored
 from zarrdask.errors import MetadataError, NodeExistsError, NodeNotFoundError, UnsupportedError
-from zarrdask.hierarchy.draft import is_draft
 from zarrdask.metadata.draft.entry import is_entry
+from zarrdask.metadata.formats import find_format
 from zarrdask.storage.base import Store
 from zarrdask.storage.memory import MemoryStore
 
@@ -343,9 +343,9 @@ def test_b76_the_entry_point_is_told_from_the_documents_of_other_formats():
     assert not any(map(is_entry, others))
     tricky = {"zarr_format": 3, "attributes": {"zarr_format": "https://x/1.0"}}
     assert not is_entry(dump(tricky))
-    assert [is_draft(each) for each in ("v3-draft", "v3-draft-protocol", 2, 3)] == [
-        *(True, True, False, False)
-    ]
+    assert [
+        find_format(each).has_entry_point for each in ("v3-draft", "v3-draft-protocol", 2, 3)
+    ] == [*(True, True, False, False)]
 
 
 @for_each("zarr_format", [2, 3])

@@ -64,7 +64,7 @@ def test_names_and_formats_are_checked():
             root.at(path).check_creation(array("v3-draft"), overwrite=overwrite)
     # At the root, the hierarchy of the draft may take the place of the node that is there.
     view = root.check_creation(array("v3-draft"), overwrite=True)
-    assert view.store.zarr_format == "v3-draft"
+    assert view.layout.zarr_format == "v3-draft"
     root.create(array("v3-draft"), overwrite=True)
     assert zarrdask.open_array(store).zarr_format == "v3-draft"
 

@@ -13,7 +13,7 @@ from zarrdask.errors import MetadataError, NodeExistsError
 from zarrdask.grids.base import parse_lengths
 from zarrdask.grids.keys import ChunkKeys
 from zarrdask.grids.regular import RegularGrid
-from zarrdask.metadata import detect
+from zarrdask.metadata import detect, formats
 from zarrdask.metadata.format import Format
 from zarrdask.metadata.formats import FORMATS, SIDE_BY_SIDE
 from zarrdask.metadata.json import parse_json, render_json
@@ -65,11 +65,11 @@ VALUES = np.arange(24, dtype="i4").reshape(4, 6)
 @pytest.fixture(autouse=True)
 def _toy_format(monkeypatch):
     def forget():
-        for cached in (detect.formats, detect.all_names, detect.node_names):
+        for cached in (formats.formats, detect.all_names, detect.node_names):
             cached.cache_clear()
 
     monkeypatch.setitem(FORMATS, "toy", Toy())
-    monkeypatch.setattr(detect, "SIDE_BY_SIDE", (*SIDE_BY_SIDE, "toy"))
+    monkeypatch.setattr(formats, "SIDE_BY_SIDE", (*SIDE_BY_SIDE, "toy"))
     forget()
     yield
     forget()

@@ -23,9 +23,10 @@ from zarrdask.rewrite.move import (
     recode_grid,
 )
 from zarrdask.storage.copy import copy_values
+from zarrdask.storage.layout import PROTOCOL
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import MemoryStore
-from zarrdask.storage.v3_draft import PROTOCOL, DraftStore
+from zarrdask.storage.v3_draft import DraftStore
 
 SHAPE = (10, 12)
 VALUES = np.arange(1, 121, dtype="i4").reshape(SHAPE)

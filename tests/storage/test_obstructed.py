@@ -42,7 +42,7 @@ def file_of(array, index):
     """The file of a chunk."""
     store, key = array.store, chunks_of(array).key(index)
     if not isinstance(store, LocalStore):
-        store, key = store.inner, store.real(key)
+        store, key = store.inner, store.layout.real(key)
     return store.path(key), key
 
 

@@ -2,10 +2,11 @@
 
 import pytest
 
+from zarrdask.storage.layout import PROTOCOL
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.storage.retry import RetryingStore
 from zarrdask.storage.upkeep import value_sizes
-from zarrdask.storage.v3_draft import PROTOCOL, DraftStore
+from zarrdask.storage.v3_draft import DraftStore
 from zarrdask.storage.wrapper import WrappedStore
 from zarrdask.testing import StoreContract
 

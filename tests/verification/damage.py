@@ -4,6 +4,7 @@ import numpy as np
 
 import zarrdask
 from zarrdask.nodes.array import chunks_of
+from zarrdask.storage.v3_draft import layout_of
 
 FORMATS = (2, 3, "v3-draft", "v3-draft-protocol")
 
@@ -18,8 +19,7 @@ def make(place, zarr_format=3, **options):
 
 
 def key_of(z, *index):
-    key = chunks_of(z).key(index)
-    return z.store.real(key) if hasattr(z.store, "real") else key
+    return layout_of(z.store).real(chunks_of(z).key(index))
 
 
 def kinds(report):

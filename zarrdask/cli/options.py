@@ -13,7 +13,7 @@ from zarrdask.cli.nodes import Options, Place
 from zarrdask.config import parse_size
 from zarrdask.dtypes.fill_values import NO_FILL_VALUE
 from zarrdask.errors import ZarrdaskError
-from zarrdask.storage.v3_draft import DRAFT, PROTOCOL
+from zarrdask.storage.layout import DRAFT, PROTOCOL
 
 F = TypeVar("F", bound=Callable[..., Any])
 

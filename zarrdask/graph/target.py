@@ -26,7 +26,6 @@ from zarrdask.nodes.array import Array, chunks_of
 from zarrdask.nodes.base import check_writable
 from zarrdask.nodes.group import Group
 from zarrdask.nodes.open import check_commit, check_mode, open_array
-from zarrdask.storage.v3_draft import DraftStore
 
 
 class WriteOptions(NamedTuple):
@@ -126,8 +125,8 @@ def find_target(
             **chunk_options(x.chunks, how.grid, options),
             "dtype": data_type_of(x),
         } | options
-        if isinstance(node.store, DraftStore):
-            options.setdefault("zarr_format", node.store.zarr_format)
+        if node.layout.zarr_format is not None:
+            options.setdefault("zarr_format", node.layout.zarr_format)
         elif isinstance(url, Group):
             options.setdefault("zarr_format", url.zarr_format)
         metadata = plan_array(ArrayOptions(shape=x.shape, **options))
@@ -154,7 +153,7 @@ def _new_array(
     if existed and _can_stage(array):
         return WriteTarget.replacing(array)
     # A group of the draft may have no document.
-    erases = how.replaces and (existed or isinstance(view.store, DraftStore))
+    erases = how.replaces and (existed or view.layout.base is not None)
     if erases and inputs.are_below(chunks_of(array).place):
         raise NodeExistsError(
             "the new array is computed from the one that it would replace, which this store can't "

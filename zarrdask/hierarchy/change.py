@@ -27,7 +27,6 @@ from zarrdask.storage.base import Store
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.unchanged import ChangedError, change_if_unchanged
 from zarrdask.storage.upkeep import check_erasable, drop_cache
-from zarrdask.storage.v3_draft import DraftStore
 
 _V3 = "zarr.json"
 #: The documents that a group may have.
@@ -73,8 +72,7 @@ def erase_node(node: StorePath) -> None:
     check_erasable(node.store, [node.prefix])
     with changing(node, whole=True) as real:
         remove_keys(real)
-        if isinstance(real.store, DraftStore):
-            draft.keep_parent(real.store, node.path)
+        draft.keep_parent(real)
 
 
 # --------------------------------------------------------------------------------------------
@@ -110,8 +108,8 @@ def changing(
         The others are removed then, whatever the setting.
     """
     with node.store.batch():
-        if isinstance(node.store, DraftStore):
-            yield node  # the draft has no consolidated metadata
+        if not node.layout.has_consolidated:
+            yield node
             return
         drop_cache(node.store)
         node = node.current

@@ -15,7 +15,7 @@ from zarrdask.hierarchy.diagnose import (
 )
 from zarrdask.hierarchy.find import node_exists, node_of, read_documents
 from zarrdask.hierarchy.journal import erase_beside, is_begun, record_key
-from zarrdask.hierarchy.members import check_new_path, documents_below
+from zarrdask.hierarchy.members import documents_below
 from zarrdask.hierarchy.path import AnyPath, StorePath, ancestors, exists_error, key_prefix
 from zarrdask.hierarchy.removal import remove_keys
 from zarrdask.hierarchy.resize import lock_node
@@ -29,7 +29,6 @@ from zarrdask.storage.base import Store
 from zarrdask.storage.prefetched import prefetch
 from zarrdask.storage.unchanged import change_if_unchanged
 from zarrdask.storage.upkeep import check_erasable, tidy
-from zarrdask.storage.v3_draft import DraftStore
 
 T = TypeVar("T")
 #: Which nodes a new one may replace: none, those with the same documents, or any.
@@ -38,7 +37,7 @@ Replace = Literal["never", "same", "always"]
 
 def is_in_draft(node: StorePath, metadata: Metadata) -> bool:
     """Whether a new node belongs to a hierarchy of the v3 draft."""
-    return isinstance(node.store, DraftStore) or draft.is_draft(metadata.zarr_format)
+    return node.layout.base is not None or metadata.format.has_entry_point
 
 
 def check_creation(node: AnyPath, metadata: Metadata, *, overwrite: bool) -> AnyPath:
@@ -107,7 +106,7 @@ def _keys_to_create(node: StorePath) -> Iterator[str]:
 
 def _check(node: AnyPath, metadata: Metadata, *, overwrite: bool) -> tuple[list[AnyPath], bool]:
     """Return the paths above a node where there is no group, and whether the node exists."""
-    check_new_path(node.path, metadata.zarr_format)
+    metadata.format.check_path(node.path)
     base = node.current
     paths = [*ancestors(node.path), node.path]
     *above, own = read_documents(base.store, paths, ANY.rounds(base.store))
@@ -237,7 +236,7 @@ def clear_members(
 
 
 def _check_free(node: StorePath, metadata: Metadata, *, replace: Replace) -> None:
-    if isinstance(node.store, DraftStore):
+    if is_in_draft(node, metadata):
         draft.prepare(node, metadata, overwrite=False)
     elif replace != "always" and node_exists(node):
         is_same = replace == "same" and _is_stored(node, metadata.render())
@@ -254,7 +253,7 @@ def _is_stored(node: StorePath, documents: Documents) -> bool:
 def _clear(node: StorePath, metadata: Metadata, *, is_replaced: bool) -> None:
     store, prefix = node.store, node.prefix
     tidy(store, prefix)
-    if is_replaced and not isinstance(store, DraftStore):
+    if is_replaced:
         # Documents are erased first: if this is cut short, the rest is not a node.
         store.erase_values([prefix + name for name in detect.names(store)])
     if isinstance(metadata, ArrayMetadata):

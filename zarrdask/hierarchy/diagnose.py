@@ -10,7 +10,6 @@ from zarrdask.metadata.draft.entry import KEY, is_entry
 from zarrdask.metadata.json import parse_json
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.places import directory_of, key_stamp, stores_above
-from zarrdask.storage.v3_draft import DraftStore
 
 #: How many directories up nodes are searched for where each costs a request.
 _MAX_LEVELS = 4
@@ -39,7 +38,7 @@ def missing_node(node: StorePath, text: str = "there is no array or group here")
             )
         if v2_document is not None or _is_array(v3_document):
             return f"{text}: it is inside an array, {url}"
-    if store.capabilities.directories and not isinstance(store, DraftStore):  # there, files are
+    if store.capabilities.directories and node.layout.has_directories:
         place = f"{directory_of(store)}/{path}".rstrip("/")
         if os.path.isdir(place):
             return text  # its name is not the mistake

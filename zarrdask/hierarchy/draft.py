@@ -4,38 +4,19 @@ A node of another format is complete by itself. One of the draft is found from t
 the root of its hierarchy, the document ``zarr.json`` (conformance B-9, B-76).
 """
 
-import re
 from collections.abc import Sequence
 
 from zarrdask import config
-from zarrdask.compliance import report_deviation
-from zarrdask.errors import MetadataError, NodeExistsError
+from zarrdask.errors import NodeExistsError
 from zarrdask.hierarchy.diagnose import below_array_error, check_around
 from zarrdask.hierarchy.path import StorePath, exists_error
 from zarrdask.hierarchy.removal import remove_keys
-from zarrdask.metadata import detect
 from zarrdask.metadata.draft.entry import KEY, is_entry, parse_entry, render_entry
-from zarrdask.metadata.model import ArrayMetadata, Metadata, ZarrFormat
+from zarrdask.metadata.formats import find_format, formats
+from zarrdask.metadata.model import ArrayMetadata, Metadata
 from zarrdask.storage.base import Scratch, Store
-from zarrdask.storage.v3_draft import ARRAY, DRAFT, GROUP, IMPLICIT, PROTOCOL, DraftStore
-
-_NAME = re.compile(r"(?!\.+$)[A-Za-z0-9._-]+")
-
-
-def is_draft(zarr_format: ZarrFormat | None) -> bool:
-    """Whether a format is a dialect of the draft."""
-    return zarr_format in (DRAFT, PROTOCOL)
-
-
-def entry_point_error(entry_point: bytes | None) -> MetadataError:
-    """Return the error for a path where a node is expected and an entry point is found."""
-    older = b"/protocol/" in (entry_point or b"")
-    return MetadataError(
-        "this is the root of a hierarchy of the v3 draft; open it by its own URL, and create "
-        "nodes in it with the format of the hierarchy",
-        key=KEY,
-        expected=f"zarr_format={PROTOCOL if older else DRAFT!r}",
-    )
+from zarrdask.storage.layout import ARRAY, GROUP, PROTOCOL
+from zarrdask.storage.v3_draft import IMPLICIT, DraftStore
 
 
 def enter(root: StorePath, entry_point: bytes) -> DraftStore:
@@ -58,8 +39,9 @@ def root_above(nodes: Sequence[StorePath]) -> DraftStore | None:
 
     It is None if there is no entry point, or the store is a hierarchy of the draft already.
     """
-    if not nodes or isinstance(store := nodes[0].store, DraftStore):
+    if not nodes or nodes[0].layout.base is not None:
         return None
+    store = nodes[0].store
     keys = [node.prefix + KEY for node in nodes]
     values = [None if v is None else bytes(v) for v in store.get_many(keys, Scratch())]
     for node, value in zip(nodes, values, strict=True):
@@ -78,15 +60,15 @@ def prepare(node: StorePath, metadata: Metadata, *, overwrite: bool) -> tuple[Dr
     view = store if isinstance(store, DraftStore) else root_above([*node.parents, node])
     if overwrite and not path and view is not store and view is not None:
         # The root of another dialect is replaced as that of another format is.
-        view = view if view.zarr_format == metadata.zarr_format else None
-    check_path(path if view is None else below_root(view, path))
+        view = view if _is_of_format(view, metadata) else None
+    metadata.format.check_path(path if view is None else _below_root(view, path))
     if view is not None:
-        if view.zarr_format != metadata.zarr_format:
+        if not _is_of_format(view, metadata):
             raise NodeExistsError(
                 "the hierarchy has another format than the new node",
-                key=f"{view.url}/{view.base}{KEY}",
+                key=f"{view.url}/{view.layout.base}{KEY}",
                 found=metadata.zarr_format,
-                expected=f"zarr_format={view.zarr_format!r}",
+                expected=f"zarr_format={view.layout.zarr_format!r}",
             )
         _check_place(view, node.via(view), metadata, overwrite=overwrite)
         return view, False
@@ -110,7 +92,7 @@ def begin(node: StorePath, metadata: Metadata, *, overwrite: bool) -> DraftStore
         store = view.inner
         if _is_taken(store):
             remove_keys(StorePath(store, ""))
-        entry = render_entry(view.zarr_format)
+        entry = render_entry(view.layout.zarr_format)
         if not store.create(KEY, entry) and store.get(KEY) != entry:
             raise exists_error(node.via(view))
     return view
@@ -119,14 +101,14 @@ def begin(node: StorePath, metadata: Metadata, *, overwrite: bool) -> DraftStore
 def _is_taken(store: Store) -> bool:
     """Whether the root of a store is a node of another format."""
     documents = store.get_many(
-        [name for form in detect.formats() for name in form.node_documents], Scratch()
+        [name for form in formats() for name in form.node_documents], Scratch()
     )
     return any(document is not None for document in documents)
 
 
 def _check_place(view: DraftStore, node: StorePath, metadata: Metadata, *, overwrite: bool) -> None:
     """Check that no node above a new one is an array, and that the new one does not exist."""
-    above = [each for each in node.parents if each.prefix.startswith(view.base)]
+    above = [each for each in node.parents if each.prefix.startswith(view.layout.base)]
     values = view.get_many([each.prefix + ARRAY for each in above], Scratch())
     for each, value in zip(above, values, strict=True):
         if value is not None:
@@ -137,33 +119,21 @@ def _check_place(view: DraftStore, node: StorePath, metadata: Metadata, *, overw
         raise exists_error(node)
 
 
-def below_root(view: DraftStore, path: str) -> str:
+def _is_of_format(view: DraftStore, metadata: Metadata) -> bool:
+    return find_format(view.layout.zarr_format) is metadata.format
+
+
+def _below_root(view: DraftStore, path: str) -> str:
     """Return the path of a node from the root of its hierarchy, given its path in the store."""
-    return f"{path}/"[len(view.base) :].rstrip("/")
+    return view.layout.inside(f"{path}/").rstrip("/")
 
 
-def check_path(path: str) -> None:
-    """Check that a node may be created at a path, given from the root of its hierarchy."""
-    if path and not all(map(_NAME.fullmatch, path.split("/"))):
-        raise MetadataError(
-            "the draft of Zarr v3 does not allow this path; choose other names",
-            key="path",
-            found=path,
-            expected="names of ASCII letters and digits, '-', '_' and '.'",
-        )
-
-
-def check_read_path(view: DraftStore, path: str) -> None:
-    """Report the path of a node that is read, if the draft does not allow it (B-4)."""
-    try:
-        check_path(below_root(view, path))
-    except MetadataError as error:
-        report_deviation("B-4", error.message, key="path", found=path, expected=error.expected)
-
-
-def keep_parent(view: DraftStore, path: str) -> None:
+def keep_parent(node: StorePath) -> None:
     """Write a document for the group above an erased node, if such groups are kept (B-75)."""
-    parent = below_root(view, path).rpartition("/")[0]
-    prefix = f"{view.base}{parent}/"
+    view = node.store
+    if not isinstance(view, DraftStore):
+        return
+    parent = _below_root(view, node.path).rpartition("/")[0]
+    prefix = f"{view.layout.base}{parent}/"
     if parent and config.get("draft-keep-groups") and view.get(prefix + GROUP) is None:
         view.set(prefix + GROUP, IMPLICIT)

@@ -14,25 +14,23 @@ from zarrdask.errors import (
     UnsupportedError,
     ZarrdaskError,
 )
-from zarrdask.grids.keys import ChunkKeys
+from zarrdask.grids.keys import ChunkKeyEncoding
 from zarrdask.hierarchy import diagnose, draft
-from zarrdask.hierarchy.path import AnyPath, StorePath, ancestors, check_ascii, key_prefix
+from zarrdask.hierarchy.path import AnyPath, StorePath, ancestors, key_prefix
 from zarrdask.metadata import consolidated as forms
 from zarrdask.metadata import detect
 from zarrdask.metadata.detect import ANY, Search
-from zarrdask.metadata.draft.entry import KEY, is_entry
 from zarrdask.metadata.json import Documents
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata
 from zarrdask.metadata.v2 import V2
+from zarrdask.metadata.v3 import EntryPointError
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.consolidated import ConsolidatedMetadata, ConsolidatedStore, is_covered
 from zarrdask.storage.in_flight import in_flight
 from zarrdask.storage.places import key_stamp
 from zarrdask.storage.retry import is_forbidden
-from zarrdask.storage.v3_draft import DraftStore
+from zarrdask.storage.v3_draft import stored_in
 
-#: The keys of nested chunks, such as "0/1".
-_NESTED = ChunkKeys("v2", "/")
 #: Which consolidated metadata are used to find a node. "never": none, the node's own documents are
 #: read. "inherited": only those that the store is already seen through. "own": also those of the
 #: group itself, if it has any. "nearest": those of the group itself or of the nearest group above
@@ -52,37 +50,40 @@ def find_node(
     if consolidated == "never":
         node = base
     required, above = consolidated == "required", consolidated in ("nearest", "required")
-    if required or ((above or consolidated == "own") and not isinstance(node.store, DraftStore)):
+    if required or ((above or consolidated == "own") and node.layout.has_consolidated):
         node, documents = _read_consolidated(node, search, above=above, required=required)
     else:
         documents = documents_of(node, search)
-    metadata, hierarchy = None, None
-    may_be_draft = search.enters_hierarchies
-    entry_point = documents.get(KEY)
-    if may_be_draft and entry_point and is_entry(entry_point):
-        hierarchy = draft.enter(base, entry_point)
-    else:
+    hierarchy = None
+    try:
         metadata = node_of(node, documents, search)
-        if metadata is None and may_be_draft:
+    except EntryPointError:
+        if not search.enters_hierarchies:
+            raise
+        hierarchy = draft.enter(base, documents["zarr.json"] or b"")
+    else:
+        if metadata is not None:
+            return node, metadata
+        if search.enters_hierarchies:
             hierarchy = draft.root_above(base.parents)
     if hierarchy is not None:
         node = node.via(hierarchy)
         metadata = read_node(node, search)
-    if metadata is None:
-        raise not_found(node, search)
-    return node, metadata
+        if metadata is not None:
+            return node, metadata
+    raise not_found(node, search)
 
 
 def not_found(node: StorePath, search: Search) -> NodeNotFoundError:
     """Return the error for a node that does not exist."""
-    requested = [name for names in search.rounds(node.store) for name in names]
-    if isinstance(node.store, DraftStore):
-        requested = [node.store.real(node.prefix + name) for name in requested]
+    names = [name for names in search.rounds(node.store) for name in names]
+    if node.layout.documents:
+        names = [node.layout.real(node.prefix + name) for name in names]
     of_format = f" of zarr_format={search.zarr_format!r}" if search.only else ""
     return NodeNotFoundError(
         diagnose.missing_node(node, f"there is no array or group{of_format} here"),
         key=node.location,
-        expected=f"one of {', '.join(requested)}",
+        expected=f"one of {', '.join(names)}",
     )
 
 
@@ -153,15 +154,14 @@ def node_of(node: StorePath, documents: Documents, search: Search | None) -> Met
     """
     try:
         metadata = detect.parse(documents, node.store)
-        if isinstance(node.store, DraftStore):
-            draft.check_read_path(node.store, node.path)
-        elif metadata is not None and metadata.zarr_format == 2:
-            check_ascii(node.path)
-            metadata = _with_stored_separator(node, documents, metadata)
+        if metadata is not None:
+            form = metadata.format
+            if form.restricts_paths:
+                form.check_stored_path(node.layout.inside(node.prefix).rstrip("/"))
+            other = form.unstated_keys(documents)
+            metadata = metadata if other is None else _with_stored_keys(node, metadata, other)
     except ZarrdaskError as error:
-        is_root = is_entry(documents.get(KEY))
-        cause = draft.entry_point_error(documents.get(KEY)) if is_root else error
-        raise cause.within(node.location) from cause.__cause__
+        raise error.within(node.location) from error.__cause__
     except RecursionError as error:
         # `parse_json` limits the depth of documents; this is for callers with little stack left.
         raise MetadataError(
@@ -194,9 +194,11 @@ def node_exists(node: StorePath, search: Search = ANY) -> bool:
 
 def has_document(node: StorePath) -> bool:
     """Whether a node has a document now: groups that are only implied have none."""
-    if isinstance(node.store, DraftStore):
-        return node.store.has_document(node.prefix)
-    return node_exists(node.current)
+    layout = node.layout
+    if layout.documents is None:
+        return node_exists(node.current)
+    keys = [layout.real(node.prefix + name) for name in layout.documents]
+    return any(value is not None for value in stored_in(node.store).get_many(keys, Scratch()))
 
 
 def implied_group(node: StorePath) -> GroupMetadata | None:
@@ -218,20 +220,18 @@ def implied_group(node: StorePath) -> GroupMetadata | None:
     return GroupMetadata(3)
 
 
-def _with_stored_separator(node: StorePath, documents: Documents, metadata: Metadata) -> Metadata:
-    """Return a v2 node's metadata with the separator that its stored chunks have (X-A1).
+def _with_stored_keys(node: StorePath, metadata: Metadata, other: ChunkKeyEncoding) -> Metadata:
+    """Return the metadata of a node with the chunk keys under which its chunks are stored (X-A1).
 
-    Old writers left out ``dimension_separator``, which then means ".". If
-    ``zarrdask.v2-nested-legacy`` is set and the first chunk is stored under its key with "/" but
-    not under its key with ".", the separator is "/".
+    Those are the `other` keys, which old writers used without saying so in the document, if
+    ``zarrdask.v2-nested-legacy`` is set and the first chunk is stored under its key of these only.
     """
     if not isinstance(metadata, ArrayMetadata) or len(metadata.shape) < 2:
         return metadata
-    is_explicit = b'"dimension_separator"' in (documents[".zarray"] or b"")
-    if is_explicit or not config.get("v2-nested-legacy"):
+    if not config.get("v2-nested-legacy"):
         return metadata
     first_chunk = (0,) * len(metadata.shape)
-    flat, nested = (node.prefix + keys.key(first_chunk) for keys in (metadata.keys, _NESTED))
+    flat, nested = (node.prefix + keys.key(first_chunk) for keys in (metadata.keys, other))
     if node.store.get_range(flat, 0, 1) is not None or node.store.get_range(nested, 0, 1) is None:
         return metadata
     report_deviation(
@@ -240,7 +240,7 @@ def _with_stored_separator(node: StorePath, documents: Documents, metadata: Meta
         key="dimension_separator",
         expected="'/'",
     )
-    return replace(metadata, keys=_NESTED)
+    return replace(metadata, keys=other)
 
 
 def version_stamp(node: StorePath, names: Iterable[str] | None = None) -> str:

@@ -13,7 +13,7 @@ from zarrdask.hierarchy.path import StorePath, normalise_path
 from zarrdask.metadata.json import Documents
 from zarrdask.metadata.model import ArrayMetadata, Metadata
 from zarrdask.storage.base import Store
-from zarrdask.storage.v3_draft import DraftStore
+from zarrdask.storage.v3_draft import stored_in
 
 #: Seconds between two writes of the record. A resumed run repeats the tasks done since the last.
 _WRITE_INTERVAL = 1.0
@@ -34,8 +34,7 @@ def beside(node: StorePath) -> tuple[Store, str]:
 
     For a hierarchy of the draft it is the underlying store: the data are not part of the hierarchy.
     """
-    store = node.store
-    return (store.inner if isinstance(store, DraftStore) else store), f"{node.prefix}{BESIDE}"
+    return stored_in(node.store), f"{node.prefix}{BESIDE}"
 
 
 def record_key(node: StorePath) -> str:

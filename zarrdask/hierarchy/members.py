@@ -3,44 +3,17 @@
 from collections.abc import Callable, Container, Iterator
 
 from zarrdask.compliance import strictness
-from zarrdask.errors import MetadataError, ZarrdaskError
-from zarrdask.hierarchy import draft
+from zarrdask.errors import ZarrdaskError
 from zarrdask.hierarchy.find import documents_of, implied_group, node_of, read_documents
 from zarrdask.hierarchy.journal import BESIDE
-from zarrdask.hierarchy.path import StorePath, check_ascii, join_path
+from zarrdask.hierarchy.path import StorePath, join_path
 from zarrdask.metadata import consolidated as forms
 from zarrdask.metadata import detect
 from zarrdask.metadata.detect import ANY, Search
 from zarrdask.metadata.formats import find_format
 from zarrdask.metadata.json import Documents
-from zarrdask.metadata.model import GroupMetadata, Metadata, ZarrFormat
-from zarrdask.metadata.v2 import V2
-from zarrdask.metadata.v3 import V3
+from zarrdask.metadata.model import GroupMetadata, Metadata
 from zarrdask.storage.consolidated import consolidated_members
-from zarrdask.storage.v3_draft import DraftStore
-
-
-def check_new_path(path: str, zarr_format: ZarrFormat) -> None:
-    """Check that a node may be created at a path."""
-    if draft.is_draft(zarr_format):
-        draft.check_path(path)
-        return
-    form = find_format(zarr_format)
-    if form.ascii_paths:
-        check_ascii(path)
-    reserved = (*detect.all_names(), forms.KEY)
-    for name in path.split("/"):
-        if name in reserved or (form.reserves_names and is_reserved_name(name)):
-            raise MetadataError(
-                f"the name {name!r} is reserved in Zarr; choose another name",
-                key="path",
-                found=path,
-            )
-
-
-def is_reserved_name(name: str) -> bool:
-    """Whether v3 reserves a name for other purposes than nodes (conformance C-29, C-83)."""
-    return name.startswith("__") or name in V3.documents
 
 
 def member_documents(
@@ -63,14 +36,13 @@ def member_documents(
     names = [n for n in prefixes if n.strip(".") and "\\" not in n and n not in skip]
     names = [name for name in names if f"{name}/" != BESIDE]
     paths = [join_path(group.path, name) for name in names]
-    in_draft = isinstance(store, DraftStore)
+    is_free = reserved or not group.layout.reserves_names
     for name, member in zip(names, read_documents(store, paths, search.rounds(store)), strict=True):
-        if is_reserved_name(name) and not in_draft:
-            own = detect.node_names() if reserved else V2.node_documents
-            is_node = any(member.get(key) is not None for key in own)
+        if not is_free and find_format(3).is_reserved(name):
+            is_node = detect.is_node_named(name, member)
         else:
             is_node = detect.is_node(member) or (
-                not in_draft and search.accepts(3) and implied_group(group.join(name)) is not None
+                search.accepts(3) and implied_group(group.join(name)) is not None
             )
         if is_node:
             yield name, member

@@ -4,12 +4,13 @@ from itertools import accumulate
 from typing import NamedTuple, Self, TypeVar
 
 from zarrdask.chunks.stored import StoredChunks
-from zarrdask.compliance import report_deviation
 from zarrdask.errors import MetadataError, NodeExistsError
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.storage.base import Store
+from zarrdask.storage.layout import Layout
 from zarrdask.storage.prefetched import fresh
 from zarrdask.storage.upkeep import uncached
+from zarrdask.storage.v3_draft import layout_of
 
 
 class StorePath(NamedTuple):
@@ -27,6 +28,11 @@ class StorePath(NamedTuple):
     def prefix(self) -> str:
         """The prefix of the node's keys: "" for the root, else the path and "/"."""
         return key_prefix(self.path)
+
+    @property
+    def layout(self) -> Layout:
+        """The names of the keys of nodes in the store."""
+        return layout_of(self.store)
 
     @property
     def parents(self) -> list[Self]:
@@ -86,12 +92,6 @@ def normalise_path(path: str | None) -> str:
                 found=path,
             )
     return "/".join(names)
-
-
-def check_ascii(path: str) -> None:
-    """Report a path of Zarr v2 that is not ASCII, which not all Zarr software reads (A-1)."""
-    if not path.isascii():
-        report_deviation("A-1", "a path in Zarr v2 is ASCII text", key="path", found=path)
 
 
 def key_prefix(path: str) -> str:

@@ -2,23 +2,13 @@
 
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, cast
 
-from zarrdask.metadata.format import Format
-from zarrdask.metadata.formats import SIDE_BY_SIDE, find_format
+from zarrdask.metadata.formats import find_format, formats
 from zarrdask.metadata.json import Documents
 from zarrdask.metadata.model import ArrayMetadata, Metadata, ZarrFormat
 from zarrdask.storage.base import Store
-from zarrdask.storage.v3_draft import DOCUMENTS, DraftStore
-
-if TYPE_CHECKING:
-    from zarrdask.metadata.draft.format import Draft
-
-
-@cache
-def formats() -> tuple[Format, ...]:
-    """Return the formats of nodes that can stand side by side, the preferred one first."""
-    return tuple(map(find_format, SIDE_BY_SIDE))
+from zarrdask.storage.layout import DIRECTORIES, DOCUMENTS
+from zarrdask.storage.v3_draft import layout_of
 
 
 @cache
@@ -35,7 +25,7 @@ def node_names() -> frozenset[str]:
 
 def names(store: Store) -> tuple[str, ...]:
     """Return the names of the documents to request in a store."""
-    return DOCUMENTS if isinstance(store, DraftStore) else all_names()
+    return layout_of(store).documents or all_names()
 
 
 @dataclass(frozen=True)
@@ -61,8 +51,9 @@ class Search:
         >>> Search(2).rounds(MemoryStore())
         (('zarr.json', '.zarray', '.zgroup', '.zattrs'),)
         """
-        requested = names(store)
-        if self.zarr_format is None or isinstance(store, DraftStore):
+        layout = layout_of(store)
+        requested = layout.documents or all_names()
+        if self.zarr_format is None or layout.documents:
             return (requested,)
         own = find_format(self.zarr_format).entry_documents
         if self.only:
@@ -91,6 +82,12 @@ def is_node(documents: Documents) -> bool:
     return any(documents.get(name) is not None for name in node_names())
 
 
+def is_node_named(name: str, documents: Documents) -> bool:
+    """Whether one of the documents makes a node of a format that does not reserve its name."""
+    names = (n for form in formats() if not form.is_reserved(name) for n in form.node_documents)
+    return any(documents.get(each) is not None for each in names)
+
+
 def other_documents(documents: Documents) -> tuple[str, ...]:
     """Return the names of the documents that a node has besides the one that makes it a node.
 
@@ -108,7 +105,7 @@ def other_nodes(documents: Documents, metadata: Metadata) -> list[str]:
     return [
         name
         for form in formats()
-        if form is not metadata.format
+        if form.version != metadata.zarr_format
         for name in form.node_documents
         if documents.get(name) is not None
     ]
@@ -120,9 +117,9 @@ def parse(documents: Documents, store: Store | None = None) -> Metadata | None:
     A hierarchy of the draft has nodes of one format only. In any other store, those of all other
     formats are tried, the preferred one first.
     """
-    if isinstance(store, DraftStore):
-        dialect = cast("Draft", find_format(store.zarr_format))
-        metadata = dialect.parse(documents, store.minor)
+    layout = DIRECTORIES if store is None else layout_of(store)
+    if layout.zarr_format is not None:
+        metadata = find_format(layout.zarr_format).parse(documents, layout.minor)
     else:
         found = (form.parse(documents) for form in formats())
         metadata = next((each for each in found if each is not None), None)

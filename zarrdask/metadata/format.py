@@ -19,6 +19,7 @@ from zarrdask.extension import Definition
 from zarrdask.grids.base import ChunkGrid, Shape
 from zarrdask.grids.keys import KEY_ENCODINGS, ChunkKeyEncoding, ChunkKeys, parse_keys
 from zarrdask.metadata.extensions import parse_extensions, parse_transformers
+from zarrdask.metadata.formats import formats
 from zarrdask.metadata.json import Documents
 from zarrdask.metadata.model import Metadata, ZarrFormat
 from zarrdask.metadata.options import ArrayOptions, as_list
@@ -44,12 +45,10 @@ class Format(ABC):
     consolidated_key: str | None = None
     #: Whether nodes stand in a hierarchy that is found from an entry point at its root.
     has_entry_point: bool = False
-    #: Whether all Zarr software reads only paths that are ASCII text.
-    ascii_paths: bool = False
-    #: Whether names that begin with "__" are reserved for other purposes than nodes.
-    reserves_names: bool = True
     #: The name of the chunk key encoding that new arrays have by default.
     default_keys: str = "default"
+    #: Whether `check_stored_path` may report a path.
+    restricts_paths: bool = False
     #: Whether arrays may be sharded.
     has_shards: bool = True
     #: The codecs of the index of every shard. If given, shards can stand only at the beginning of a
@@ -81,12 +80,41 @@ class Format(ABC):
     # ---- documents
 
     @abstractmethod
-    def parse(self, documents: Documents) -> Metadata | None:
-        """Return the node that documents (by name) describe, or None if they are absent."""
+    def parse(self, documents: Documents, minor: int = 0) -> Metadata | None:
+        """Return the node that documents (by name) describe, or None if they are absent.
+
+        `minor` is the minor version of the hierarchy, which only the draft has: if it is not 0,
+        unknown members are ignored.
+        """
 
     @abstractmethod
     def render(self, metadata: Metadata) -> dict[str, bytes | None]:
         """Return the documents that describe a node; None for those that should be absent."""
+
+    # ---- nodes
+
+    def check_path(self, path: str) -> None:
+        """Check that a node may be created at a path."""
+        names = {n for form in formats() for n in (*form.documents, form.consolidated_key)}
+        for name in path.split("/"):
+            if name in names or self.is_reserved(name):
+                raise MetadataError(
+                    f"the name {name!r} is reserved in Zarr; choose another name",
+                    key="path",
+                    found=path,
+                )
+
+    def is_reserved(self, name: str) -> bool:
+        """Whether a name is reserved for other purposes than nodes (conformance C-29, C-83)."""
+        return name.startswith("__") or name in self.documents
+
+    def check_stored_path(self, path: str) -> None:
+        """Report the path of a stored node, from the root, if the format does not permit it."""
+        return None
+
+    def unstated_keys(self, documents: Documents) -> ChunkKeyEncoding | None:
+        """Return the keys that chunks may have though the documents of the array do not say so."""
+        return None
 
     # ---- new arrays
 

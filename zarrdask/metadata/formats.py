@@ -1,5 +1,6 @@
 """The table of formats. The module of a format is imported when the format is first needed."""
 
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -34,3 +35,9 @@ def find_format(zarr_format: int | str) -> "Format":
         module, _, name = known.partition(":")
         known = FORMATS[zarr_format] = getattr(import_module(module), name)()
     return known
+
+
+@cache
+def formats() -> tuple["Format", ...]:
+    """Return the formats of nodes that can stand side by side, the preferred one first."""
+    return tuple(map(find_format, SIDE_BY_SIDE))

@@ -53,11 +53,10 @@ class V2(Format):
 
     version = _VERSION
     title = "Zarr v2"
+    restricts_paths = True
     documents = (".zarray", ".zgroup", ".zattrs")
     node_documents = (".zarray", ".zgroup")
     consolidated_key = ".zmetadata"
-    ascii_paths = True
-    reserves_names = False
     default_keys = "v2"
     has_shards = False
     optional_fill = True
@@ -67,8 +66,7 @@ class V2(Format):
     partial_names = False
     has_transformers = False
 
-    def parse(self, documents: Documents) -> Metadata | None:
-        """Return the array or group that documents describe, or None if there is none."""
+    def parse(self, documents: Documents, minor: int = 0) -> Metadata | None:
         array, group, attributes = (documents.get(name) for name in self.documents)
         attributes_document = {} if attributes is None else parse_json(attributes, ".zattrs")
         if array is not None:
@@ -78,7 +76,6 @@ class V2(Format):
         return None
 
     def render(self, metadata: Metadata) -> dict[str, bytes | None]:
-        """Return the documents that describe a node; None for those that should be absent."""
         attributes = render_attributes(metadata.attributes)
         if isinstance(metadata, GroupMetadata):
             document: Json = {"zarr_format": _VERSION}
@@ -94,6 +91,23 @@ class V2(Format):
                 attributes.setdefault(DIMENSIONS, list(names))
         text = render_json(attributes, ".zattrs") if attributes else None
         return {".zattrs": text, name: render_json(document, name)}
+
+    def check_path(self, path: str) -> None:
+        self.check_stored_path(path)
+        super().check_path(path)
+
+    def is_reserved(self, name: str) -> bool:
+        return False
+
+    def check_stored_path(self, path: str) -> None:
+        # Not all Zarr software reads other paths.
+        if not path.isascii():
+            report_deviation("A-1", "a path in Zarr v2 is ASCII text", key="path", found=path)
+
+    def unstated_keys(self, documents: Documents) -> ChunkKeyEncoding | None:
+        # Old writers left out the separator, which then means "." (X-A1).
+        is_stated = b'"dimension_separator"' in (documents.get(".zarray") or b"")
+        return None if is_stated else ChunkKeys("v2", "/")
 
     def data_type(self, requested: DataType) -> DataType:
         # The byte order is part of the type, and objects are of any type: only their codec knows.

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 from zarrdask.codecs.array_to_bytes.bytes import BytesCodec, has_byte_order
 from zarrdask.codecs.array_to_bytes.sharding import ShardingCodec
@@ -19,6 +19,7 @@ from zarrdask.metadata.extensions import parse_extensions, parse_transformers
 from zarrdask.metadata.format import Format
 from zarrdask.metadata.json import Documents, parse_json, render_attributes, render_json, required
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata
+from zarrdask.storage.layout import DRAFT, PROTOCOL
 
 _VERSION = 3
 _KEY = "zarr.json"
@@ -37,6 +38,21 @@ _GROUP = ("zarr_format", "node_type")
 _Member = tuple[str, Callable[[Any], Any]]
 
 
+class EntryPointError(MetadataError):
+    """The document is not that of a node, but the entry point of a hierarchy of the draft."""
+
+    @classmethod
+    def of(cls, version: str) -> Self:
+        """Return the error for the ``zarr_format`` of an entry point, which is a URI."""
+        return cls(
+            "this is the root of a hierarchy of the v3 draft; open it by its own URL, and create "
+            "nodes in it with the format of the hierarchy",
+            key="zarr_format",
+            found=version,
+            expected=f"zarr_format={PROTOCOL if '/protocol/' in version else DRAFT!r}",
+        )
+
+
 class V3(Format):
     """Zarr v3."""
 
@@ -45,14 +61,16 @@ class V3(Format):
     documents = node_documents = (_KEY,)
     consolidated_key = _KEY
 
-    def parse(self, documents: Documents) -> Metadata | None:
-        """Return the array or group that ``zarr.json`` describes, or None if there is none."""
+    def parse(self, documents: Documents, minor: int = 0) -> Metadata | None:
         data = documents.get(_KEY)
         if data is None:
             return None
         document = parse_json(data, _KEY)
+        version = document.get("zarr_format")
+        if isinstance(version, str) and "://" in version:
+            raise EntryPointError.of(version)
         required(document, _GROUP, _KEY)
-        version, kind = document["zarr_format"], document["node_type"]
+        kind = document["node_type"]
         if type(version) is not int or version != _VERSION:
             raise MetadataError(
                 "this is not v3 metadata", key="zarr_format", found=version, expected="3"
@@ -66,7 +84,6 @@ class V3(Format):
         return GroupMetadata(_VERSION, **_parse_optional(document, _GROUP, _GROUP_OPTIONAL))
 
     def render(self, metadata: Metadata) -> dict[str, bytes | None]:
-        """Return the document that describes a node."""
         document: Json = {"zarr_format": _VERSION}
         if isinstance(metadata, GroupMetadata):
             document |= {"node_type": "group", "attributes": render_attributes(metadata.attributes)}

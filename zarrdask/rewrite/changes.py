@@ -22,7 +22,7 @@ from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata
 from zarrdask.nodes.array import Array
 from zarrdask.rewrite.destination import Destination, check_begun
 from zarrdask.storage.upkeep import tidy
-from zarrdask.storage.v3_draft import DraftStore
+from zarrdask.storage.v3_draft import stored_in
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -298,7 +298,7 @@ def _remove(node: NodePath) -> None:
         return
     except ZarrdaskError:
         pass  # a node that can't be read is removed as well
-    if isinstance(node.store, DraftStore) and node.store.base == node.prefix:
-        remove_keys(node.via(node.store.inner))
+    if node.layout.base == node.prefix:
+        remove_keys(node.via(stored_in(node.store)))
     else:
         node.erase()

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 from zarrdask.errors import MetadataError, NodeExistsError, ZarrdaskError, one_of
 from zarrdask.hierarchy.lookup import locate_node, look_up
-from zarrdask.hierarchy.members import check_new_path
 from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.metadata.convert import convert_group
 from zarrdask.metadata.losses import group_losses, losses
@@ -142,7 +141,7 @@ def _node(
         node = NodeCopy(path, before, group, group_losses(before, group))
     after = node.after
     if path:
-        check_new_path(path, after.zarr_format)
+        after.format.check_path(path)
     after.render()  # metadata that can't be written must fail before anything is erased
     return node
 

@@ -50,7 +50,7 @@ def local_value(store: Store, key: str) -> tuple[LocalStore, str] | None:
     if isinstance(store, DraftStore):
         if key.rpartition("/")[2] == "c":
             return None  # the chunk of an array without axes may be at one of two keys
-        key, store = store.real(key), store.inner
+        key, store = store.layout.real(key), store.inner
     return (store, key) if type(store) is LocalStore else None
 
 

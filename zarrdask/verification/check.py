@@ -23,7 +23,7 @@ from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.byte_ranges import Value
 from zarrdask.storage.retry import is_transient
 from zarrdask.storage.upkeep import reading
-from zarrdask.storage.v3_draft import real_key
+from zarrdask.storage.v3_draft import layout_of
 
 #: The kinds of problems that make a unit bad: it can't be read, ends early, or does not decode.
 BAD_KINDS = ("unreadable", "truncated", "corrupt")
@@ -120,7 +120,7 @@ def check_units(chunks: StoredChunks, indices: Sequence[Index], *, every: bool =
             faults.append(("missing", "not stored: it reads as the fill value"))
         elif every and verdict.empty:
             faults.append(("fill-only", "it holds only the fill value"))
-        key = real_key(chunks.store, chunks.key(index))
+        key = layout_of(chunks.store).real(chunks.key(index))
         problems += [Problem(kind, path, key, text, tuple(index)) for kind, text in faults]
     return total + Tally(problems=tuple(problems))
 

@@ -15,14 +15,16 @@ from zarrdask.errors import StoreError, UnsupportedError, ZarrdaskError
 from zarrdask.hierarchy.members import documents_below
 from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.metadata import consolidated, detect
+from zarrdask.metadata.formats import formats
 from zarrdask.metadata.model import ArrayMetadata, Metadata
 from zarrdask.runtime.threads import on_each
 from zarrdask.storage.atomic import is_temporary
 from zarrdask.storage.base import Store
+from zarrdask.storage.layout import ARRAY, GROUP
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.places import directory_of
 from zarrdask.storage.upkeep import uncached
-from zarrdask.storage.v3_draft import ARRAY, GROUP, DraftStore, real_key
+from zarrdask.storage.v3_draft import stored_in
 from zarrdask.verification.check import Problem
 
 #: The names that may stand in the directory of a node: documents of all formats and of netCDF-C.
@@ -73,7 +75,7 @@ class Scan:
 
     def add_problem(self, kind: str, path: str, key: str, message: str) -> None:
         """Add a problem of a key of the hierarchy."""
-        self.problems.append(Problem(kind, path, real_key(self.base, key), message))
+        self.problems.append(Problem(kind, path, self.root.layout.real(key), message))
 
 
 def scan_hierarchy(root: NodePath) -> Scan:
@@ -164,7 +166,7 @@ def _document_kind(error: ZarrdaskError) -> str:
 def _check_consolidated(scan: Scan) -> None:
     """Report groups whose consolidated metadata differ from the documents of the nodes."""
     store = scan.base
-    if isinstance(store, DraftStore) or not store.capabilities.listable:
+    if not (scan.root.layout.has_consolidated and store.capabilities.listable):
         return
     for path, metadata in scan.nodes.items():
         if isinstance(metadata, ArrayMetadata):
@@ -194,7 +196,7 @@ def _stale_nodes(group: NodePath) -> list[str]:
     # Consolidated metadata describe one format; documents of another one may stand beside.
     used = {name for members in held.documents.values() for name in members}
     other_format = {
-        n for form in detect.formats() if used.isdisjoint(form.documents) for n in form.documents
+        n for form in formats() if used.isdisjoint(form.documents) for n in form.documents
     }
     stored = {
         below: {name: text for name, text in members.items() if name not in other_format}
@@ -224,7 +226,7 @@ def _assign_keys(scan: Scan) -> None:
     store, arrays = scan.base, dict(scan.arrays())
     indices = {path: array("q") for path in arrays}
     owners: dict[str, str | None] = {}
-    is_local, is_draft = store.capabilities.directories, isinstance(store, DraftStore)
+    is_local, layout = store.capabilities.directories, scan.root.layout
     for key, is_directory in _keys(scan):
         above, is_own, name = f"/{key}".partition(_OWN_FILES)
         if is_own:
@@ -252,12 +254,12 @@ def _assign_keys(scan: Scan) -> None:
                 scan.add_problem("extra", owner, key, "a chunk outside the array")
         elif chunks is not None and is_local and is_in_the_way(chunks.metadata, rest):
             scan.add_problem("unreadable", owner, key, IN_THE_WAY)
-        # Hierarchies of the draft keep documents apart from chunks: see `_find_keys_outside_draft`.
-        elif not (rest in _DOCUMENTS or (is_draft and rest.rpartition("/")[2] in (ARRAY, GROUP))):
+        # Hierarchies of the draft keep documents apart from chunks: see `_find_keys_outside`.
+        elif not (rest in _DOCUMENTS or rest.rpartition("/")[2] in (layout.documents or ())):
             scan.add_problem("extra", owner, key, _NO_OWNER)
     for path, chunks in arrays.items():
         scan.units[path] = _rows(chunks, indices[path]) if store.capabilities.listable else None
-    _find_keys_outside_draft(scan)
+    _find_keys_outside(scan)
 
 
 def _keys(scan: Scan) -> Iterator[tuple[str, bool]]:
@@ -267,9 +269,10 @@ def _keys(scan: Scan) -> Iterator[tuple[str, bool]]:
         yield from _local_entries(scan, store, prefix)
     elif store.capabilities.listable:
         yield from ((key, False) for key in store.list_prefix(prefix))
-        if isinstance(store, DraftStore) and type(store.inner) is LocalStore:
-            start = store.real(f"{prefix}x").removesuffix("x")
-            for key, is_directory in _local_entries(scan, store.inner, start):
+        inner = stored_in(store)
+        if inner is not store and type(inner) is LocalStore:
+            start = scan.root.layout.real(f"{prefix}x").removesuffix("x")
+            for key, is_directory in _local_entries(scan, inner, start):
                 if is_directory:
                     yield prefix + key.removeprefix(start), True
 
@@ -311,22 +314,21 @@ def _rows(chunks: StoredChunks, indices: "array[int]") -> np.ndarray:
     return np.array(rows, np.int64).reshape(-1, ndim)
 
 
-def _find_keys_outside_draft(scan: Scan) -> None:
+def _find_keys_outside(scan: Scan) -> None:
     """Report the keys of a draft hierarchy that are neither documents nor chunks."""
-    view = scan.base
-    if not isinstance(view, DraftStore) or scan.root.prefix != view.base:
+    layout, store = scan.root.layout, stored_in(scan.base)
+    base = layout.base
+    if base is None or base != scan.root.prefix or not store.capabilities.listable:
         return
-    if not view.capabilities.listable:
-        return
-    data = view.real(f"{view.base}x").removesuffix("x")
+    data = layout.real(f"{base}x").removesuffix("x")
     documents = {
-        view.real(scan.root.at(path).prefix + name)
+        layout.real(scan.root.at(path).prefix + name)
         for path in scan.nodes
         for name in (ARRAY, GROUP)
     }
     # zarr-python stores consolidated metadata of a draft hierarchy as the document of a group.
-    documents |= {f"{view.base}zarr.json", view.real(f"{view.base}consolidated/{GROUP}")}
-    for key in view.inner.list_prefix(view.base):
+    documents |= {f"{base}zarr.json", layout.real(f"{base}consolidated/{GROUP}")}
+    for key in store.list_prefix(base):
         is_known = key in documents or key.endswith(consolidated.KEY) or _OWN_FILES in f"/{key}"
         if not is_known and not key.startswith(data):
             scan.problems.append(Problem("extra", scan.root.path, key, _NO_OWNER))
@@ -343,7 +345,7 @@ def _find_partial_writes(scan: Scan) -> None:
     store, directory = scan.root.store, directory_of(scan.root.store)
     if directory is None or not store.capabilities.directories:
         return
-    below = "" if isinstance(scan.base, DraftStore) else scan.root.path
+    below = scan.root.path if scan.root.layout.has_directories else ""
     for path in sorted(_temporary_paths(f"{directory}/{below}".rstrip("/"))):
         key = os.path.relpath(path, directory).replace(os.sep, "/")
         scan.problems.append(Problem("partial", scan.root.path, key, _LEFT_BY_WRITER))

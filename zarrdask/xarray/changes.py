@@ -18,7 +18,6 @@ from zarrdask.hierarchy.path import join_path
 from zarrdask.hierarchy.replace import ReplacedNode
 from zarrdask.hierarchy.transaction import Change
 from zarrdask.metadata.model import GroupMetadata, Metadata, ZarrFormat
-from zarrdask.storage.v3_draft import DraftStore
 from zarrdask.xarray.plan import GroupWrite, VariableWrite
 
 #: What a failed write of a new dataset, or of new variables, leaves.
@@ -75,7 +74,7 @@ class ChangedDataset(Change):
 
     def _view(self, node: NodePath) -> NodePath:
         """Return the first group: `node`, unless the hierarchy has its own view of the store."""
-        return self.first.node if isinstance(self.first.node.store, DraftStore) else node
+        return self.first.node if self.first.node.layout.base is not None else node
 
     def begin(self) -> None:
         """Write the documents of new nodes, or erase what former nodes left in their places."""

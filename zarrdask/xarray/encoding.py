@@ -22,7 +22,7 @@ from zarrdask.graph.placement import chunk_options
 from zarrdask.metadata.create import plan_array
 from zarrdask.metadata.model import ArrayMetadata, ZarrFormat
 from zarrdask.metadata.options import ArrayOptions
-from zarrdask.storage.v3_draft import DRAFT
+from zarrdask.storage.layout import DRAFT
 from zarrdask.xarray.conventions import FILL_VALUE, encode_fill_value
 from zarrdask.xarray.private import vlen_dtype
 from zarrdask.xarray.request import ArgumentTypeError, WriteSettings

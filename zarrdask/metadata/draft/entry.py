@@ -11,7 +11,7 @@ from zarrdask.errors import MetadataError, UnsupportedError, instance_of, one_of
 from zarrdask.extension import Definition, is_uri, members_of
 from zarrdask.metadata.extensions import check_understood
 from zarrdask.metadata.json import parse_json, render_json, required
-from zarrdask.storage.v3_draft import DRAFT, PROTOCOL
+from zarrdask.storage.layout import DRAFT, PROTOCOL
 
 #: The key of the document.
 KEY = "zarr.json"

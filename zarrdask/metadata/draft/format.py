@@ -3,6 +3,7 @@
 The names of documents are those in `zarrdask.storage.v3_draft.DraftStore`, a view of the store.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -47,8 +48,8 @@ from zarrdask.metadata.formats import find_format
 from zarrdask.metadata.json import Documents, parse_json, render_attributes, render_json, required
 from zarrdask.metadata.model import DIMENSIONS, ArrayMetadata, GroupMetadata, Metadata
 from zarrdask.metadata.options import ArrayOptions, as_list
+from zarrdask.storage.layout import ARRAY, DOCUMENTS, DRAFT, GROUP, PROTOCOL
 from zarrdask.storage.transformers import StorageTransformer
-from zarrdask.storage.v3_draft import ARRAY, DOCUMENTS, DRAFT, GROUP, PROTOCOL
 
 _REQUIRED = (
     "shape",
@@ -60,6 +61,8 @@ _REQUIRED = (
     "attributes",
 )
 _FILTERS = "filters"
+#: The names that nodes may have.
+_NAME = re.compile(r"(?!\.+$)[A-Za-z0-9._-]+")
 
 
 class Draft(Format):
@@ -70,7 +73,7 @@ class Draft(Format):
     documents = node_documents = DOCUMENTS
     entry_documents = (KEY,)
     has_entry_point = True
-    reserves_names = False
+    restricts_paths = True
     index_codecs = INDEX_CODECS
     uses_numcodecs = True
     names_in_attributes = True
@@ -80,10 +83,6 @@ class Draft(Format):
     # ---- documents -> metadata
 
     def parse(self, documents: Documents, minor: int = 0) -> Metadata | None:
-        """Return the array or group that documents describe, or None if there are none.
-
-        `minor` is the minor version of the hierarchy: if it is not 0, unknown members are ignored.
-        """
         array, group = documents.get(ARRAY), documents.get(GROUP)
         if array is not None:
             if group is not None:
@@ -162,7 +161,6 @@ class Draft(Format):
     # ---- metadata -> documents
 
     def render(self, metadata: Metadata) -> dict[str, bytes | None]:
-        """Return the document that describes a node."""
         if isinstance(metadata, GroupMetadata):
             if metadata.extensions:
                 raise UnsupportedError(
@@ -221,6 +219,26 @@ class Draft(Format):
         if uri == URI and not self.older and is_strict():
             uri = TITLE
         return {"extension": uri, "type": kind} | ({"configuration": settings} if settings else {})
+
+    # ---- nodes
+
+    def check_path(self, path: str) -> None:
+        if path and not all(map(_NAME.fullmatch, path.split("/"))):
+            raise MetadataError(
+                "the draft of Zarr v3 does not allow this path; choose other names",
+                key="path",
+                found=path,
+                expected="names of ASCII letters and digits, '-', '_' and '.'",
+            )
+
+    def is_reserved(self, name: str) -> bool:
+        return False
+
+    def check_stored_path(self, path: str) -> None:
+        try:
+            self.check_path(path)
+        except MetadataError as error:
+            report_deviation("B-4", error.message, key="path", found=path, expected=error.expected)
 
     # ---- new arrays
 
