@@ -10,6 +10,7 @@ import re
 import shutil
 import socket
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from hashlib import blake2b
@@ -17,8 +18,11 @@ from itertools import count
 from pathlib import Path
 from secrets import token_hex
 
+from zarrdask.storage.system import flags
+
 _NAME = re.compile(r"\.zarrdask-[0-9a-f-]+\.partial")
 _OWN = re.compile(r"\.zarrdask-([0-9a-f]{16})-([0-9a-f]+)-[0-9a-f-]+\.partial")
+_CREATE = flags("O_WRONLY", "O_CREAT", "O_EXCL", "O_BINARY")
 _RUN = token_hex(6)
 _SERIAL = count()
 #: A temporary directory to which nothing was added for this number of seconds is abandoned. Tasks
@@ -35,6 +39,41 @@ def beside(path: str) -> str:
     """Return a new temporary path in the directory that contains a path."""
     name = f".zarrdask-{_machine()}-{os.getpid():x}-{_RUN}-{next(_SERIAL):x}.partial"
     return os.path.join(os.path.dirname(path), name)
+
+
+def put_file(
+    path: str,
+    write: Callable[[int], None],
+    move: Callable[[str, str], None],
+    make_directory: Callable[[str], None],
+) -> None:
+    """Write a temporary file, and move it to its path when it is complete.
+
+    `write` takes its descriptor. `move` takes both paths. `make_directory` is called if the
+    directory is missing. After an error, neither file is there that was not there before.
+    """
+    temporary = beside(path)
+    try:
+        fd = os.open(temporary, _CREATE, 0o666)
+    except FileNotFoundError:
+        make_directory(os.path.dirname(path))
+        fd = os.open(temporary, _CREATE, 0o666)
+    try:
+        try:
+            write(fd)
+        finally:
+            os.close(fd)
+        move(temporary, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def link(temporary: str, path: str) -> None:
+    """Rename a file unless there is a file of the new name."""
+    os.link(temporary, path)
+    os.unlink(temporary)
 
 
 @cache

@@ -7,49 +7,41 @@ from glob import has_magic
 from typing import Any
 from urllib.parse import quote, unquote
 
-from fsspec import get_filesystem_class
-from fsspec.asyn import reset_lock, sync
-from fsspec.core import url_to_fs
+import fsspec  # noqa: F401
+from fsspec.asyn import reset_lock
 from fsspec.implementations.local import LocalFileSystem
 
 from zarrdask.errors import ReadOnlyError, StoreError, censored, without_secrets
 from zarrdask.storage.base import Store
 from zarrdask.storage.byte_ranges import Buffer, Part, Tag, cut
 from zarrdask.storage.capabilities import Capabilities, without
-from zarrdask.storage.fsspec_options import (
-    NO_RETRIES,
-    is_reference,
-    not_an_option,
-    protocols,
-    unknown_option,
-    with_client,
-    without_retries,
+from zarrdask.storage.fsspec_errors import (
+    ABSENT,
+    BEHIND,
+    ERRORS,
+    NO_BUCKET,
+    NOT_MET,
+    NOT_SUPPORTED,
+    codes_of,
+    store_error,
 )
+from zarrdask.storage.fsspec_etags import can_replace, replace, request
+from zarrdask.storage.fsspec_options import (
+    is_reference,
+    prepared,
+    protocols,
+)
+from zarrdask.storage.fsspec_urls import file_system_at
 from zarrdask.storage.keys import Names, check_prefix
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import elsewhere
 from zarrdask.storage.refusals import no_bucket, not_listable, not_supported
-from zarrdask.storage.retry import http_status
 from zarrdask.storage.system import after_fork
 
-#: What file systems raise: errors of any class; and what they raise for a missing value.
-_ERRORS = (Exception,)
-_ABSENT = (FileNotFoundError, IsADirectoryError, NotADirectoryError, KeyError)
 #: Protocols of stores that have keys, not directories.
 _OBJECT_STORES = {"s3", "s3a", "gs", "gcs", "abfs", "az"}
 #: Protocols of servers that can't count a range from the end of a value.
 _NO_SUFFIXES = {"abfs", "az"}
-#: Error codes of S3 for a conditional write: the condition does not hold, or it is not supported by
-#: the server or by an old botocore.
-_NOT_MET = {"412", "PreconditionFailed"}
-_NOT_SUPPORTED = {"NotImplemented", "ParamValidationError"}
-_NO_BUCKET = "NoSuchBucket"
-#: A value or part of one, its version (ETag), and which part of how many bytes it is.
-_Answer = tuple[bytes, str | None, str | None]
-#: The extras of this package with what a protocol needs.
-_EXTRAS = {"s3": "s3", "s3a": "s3", "http": "http", "https": "http"}
-#: Codes of servers for a range that begins behind the end of a value, which may be empty.
-_BEHIND = {"416", "InvalidRange"}
 
 
 # Older releases of fsspec use the event loop of the parent, whose thread is not forked.
@@ -88,7 +80,7 @@ class FsspecStore(Store):
                 "storage_options",
                 found=type(fs).__name__,
             )
-        self._fs, self._process = _prepared(fs), os.getpid()
+        self._fs, self._process = prepared(fs), os.getpid()
         self.root = root.rstrip("/")
         # Without this, s3fs requests the size first, to split the request; one request is faster.
         names = {*protocols(fs)}
@@ -118,29 +110,14 @@ class FsspecStore(Store):
         StoreError
             If fsspec does not know the protocol, or its package is not installed.
         """
-        options = with_client(url, storage_options or {})
-        try:
-            fs, root = url_to_fs(url, **options)
-        except _ERRORS as error:
-            unknown = unknown_option(error, storage_options or {})
-            if unknown is not None:
-                protocol = url.partition("://")[0].rpartition("::")[2]
-                raise not_an_option(unknown, url, get_filesystem_class(protocol)) from censored(
-                    error
-                )
-            extra = _EXTRAS.get(url.partition(":")[0]) if isinstance(error, ImportError) else None
-            hint = f"; pip install zarrdask[{extra}]" if extra else ""
-            raise StoreError(f"this URL can't be opened: {error}{hint}", key=url) from censored(
-                error
-            )
-        return cls(fs, root)
+        return cls(*file_system_at(url, storage_options or {}))
 
     @property
     def fs(self) -> Any:
         """The file system; in a forked process another one, as event loops are not forked."""
         if self._process != os.getpid():
             if self.capabilities.concurrent:
-                self._fs = _prepared(pickle.loads(pickle.dumps(self._fs)))
+                self._fs = prepared(pickle.loads(pickle.dumps(self._fs)))
             self._process = os.getpid()
         return self._fs
 
@@ -167,16 +144,6 @@ class FsspecStore(Store):
     def _token(self) -> str:
         return f"{self._real_url}#{self.fs._fs_token}"
 
-    def is_directory(self) -> bool:
-        """Whether the root is an existing directory, as far as the file system can say."""
-        try:
-            if "http" in protocols(self.fs):
-                # Listing a directory would fetch a file as a whole, so this only tests for a file.
-                return not self.fs.exists(self.root)
-            return bool(self.fs.isdir(self.root))
-        except _ERRORS as error:
-            raise self._failed("", error) from censored(error)
-
     def path(self, key: str) -> str:
         """Return the path of a key in the file system."""
         return f"{self.root}/{key}" if self.root else key
@@ -184,14 +151,14 @@ class FsspecStore(Store):
     def get(self, key: str) -> bytes | None:
         try:
             return bytes(self._read(self.path(key), **self._options))
-        except _ERRORS as error:
+        except ERRORS as error:
             self._check_absent(key, error)
             return None
 
     def _size(self, key: str) -> int | None:
         try:
             info = self.fs.info(self.path(key))
-        except _ERRORS as error:
+        except ERRORS as error:
             self._check_absent(key, error)
             return None
         if info["type"] == "directory":
@@ -219,8 +186,8 @@ class FsspecStore(Store):
                 # Only the size tells whether the server sent the end of the value, or all of it.
                 is_whole = self.fs.size(self.path(key)) == len(value)
                 value = value[start:] if is_whole else value
-        except _ERRORS as error:
-            if _codes(error) & _BEHIND:
+        except ERRORS as error:
+            if codes_of(error) & BEHIND:
                 return b""
             self._check_absent(key, error)
             return None
@@ -241,7 +208,7 @@ class FsspecStore(Store):
                 self.fs.pipe_file(path, data)
         except NotImplementedError as error:
             raise ReadOnlyError("this file system can't be written", key=key) from censored(error)
-        except _ERRORS as error:
+        except ERRORS as error:
             raise self._failed(key, error) from censored(error)
 
     def create(self, key: str, value: Buffer) -> bool:
@@ -249,78 +216,46 @@ class FsspecStore(Store):
             return super().create(key, value)
         try:
             self.fs.pipe_file(self.path(key), bytes(value), mode="create")
-        except _ERRORS as error:
-            codes = _codes(error)
-            if isinstance(error, FileExistsError) or codes & _NOT_MET:
+        except ERRORS as error:
+            codes = codes_of(error)
+            if isinstance(error, FileExistsError) or codes & NOT_MET:
                 return False
-            if codes & _NOT_SUPPORTED:
+            if codes & NOT_SUPPORTED:
                 return super().create(key, value)
             raise self._failed(key, error) from censored(error)
         return True
 
     def get_tagged(self, key: str) -> tuple[Buffer | None, Tag | None]:
         try:
-            value, tag, _ = sync(self.fs.loop, self._from_s3, key)
-            return value, tag
-        except _ERRORS as error:
+            answer = request(self.fs, self.path(key))
+        except ERRORS as error:
             self._check_absent(key, error)
             return None, None
-
-    async def _from_s3(self, key: str, part: str | None = None, tag: str | None = None) -> _Answer:
-        bucket, name, _ = self.fs.split_path(self.path(key))
-        options = {"Range": part, "IfMatch": tag, **self.fs.req_kw}
-        options = {option: each for option, each in options.items() if each is not None}
-        answer = await self.fs._call_s3("get_object", Bucket=bucket, Key=name, **options)
-        async with answer["Body"] as body:
-            return await body.read(), answer.get("ETag"), answer.get("ContentRange")
-
-    async def _by_http(self, key: str, part: str, tag: str | None) -> _Answer:
-        url, options = self.path(key), dict(self.fs.kwargs)
-        headers = {**options.pop("headers", {}), "Range": part, "Accept-Encoding": "identity"}
-        if tag is not None:
-            headers["If-Match"] = tag
-        session = await self.fs.set_session()
-        async with session.get(self.fs.encode_url(url), headers=headers, **options) as answer:
-            self.fs._raise_not_found_for_status(answer, url)
-            value, found = await answer.read(), answer.headers
-            return value, found.get("ETag"), found.get("Content-Range")
+        return answer.value, answer.etag
 
     def get_part(self, key: str, start: int, length: int, tag: Tag | None = None) -> Part | None:
-        fetch = self._from_s3 if "s3" in protocols(self.fs) else self._by_http
         part = f"bytes={start}" if start < 0 else f"bytes={start}-{start + length - 1}"
         try:
-            value, found, whole = sync(self.fs.loop, fetch, key, part, tag)
-        except _ERRORS as error:
-            codes = _codes(error)
-            if codes & _BEHIND:
+            answer = request(self.fs, self.path(key), part, tag)
+        except ERRORS as error:
+            codes = codes_of(error)
+            if codes & BEHIND:
                 return Part(b"", 0, None)
-            if not codes & _NOT_MET:
+            if not codes & NOT_MET:
                 self._check_absent(key, error)
             return None
-        size = "" if whole is None else whole.rpartition("/")[2]
-        is_strong = found is not None and found.startswith('"') and size.isdigit()
-        found = found if is_strong else None
-        if tag not in (None, found):
-            return None  # not every server knows the condition
-        if whole is None:
-            return Part(value, len(value), None)  # the server knows no ranges
-        return Part(value, int(size) if size.isdigit() else 0, found)
+        return answer.part(tag)
 
     def swap(self, key: str, value: Buffer, tag: Tag | None) -> bool:
-        # s3fs leaves out parameters that an old botocore does not know.
-        operation = self.fs.s3.meta.service_model.operation_model("PutObject")
-        if "IfMatch" not in operation.input_shape.members:
+        if not can_replace(self.fs):
             raise not_supported(self.url, "changed on a condition")
-        bucket, name, _ = self.fs.split_path(self.path(key))
-        # Not `create`, which may look the key up first: a value that another stored would be lost.
-        condition = {"IfNoneMatch": "*"} if tag is None else {"IfMatch": tag}
         try:
-            self.fs.call_s3("put_object", Bucket=bucket, Key=name, Body=bytes(value), **condition)
-        except _ERRORS as error:
-            codes = _codes(error)
-            if codes & _NOT_SUPPORTED:
+            replace(self.fs, self.path(key), bytes(value), tag)
+        except ERRORS as error:
+            codes = codes_of(error)
+            if codes & NOT_SUPPORTED:
                 raise not_supported(self.url, "changed on a condition") from censored(error)
-            if not codes & _NOT_MET:
+            if not codes & NOT_MET:
                 self._check_absent(key, error)
             return False
         return True
@@ -342,7 +277,7 @@ class FsspecStore(Store):
             self.fs.rm_file(self.path(key))
         except NotImplementedError as error:
             raise ReadOnlyError("this file system can't erase", key=key) from censored(error)
-        except _ERRORS as error:
+        except ERRORS as error:
             self._check_absent(key, error)
 
     def erase_prefix(self, prefix: str) -> None:
@@ -360,7 +295,7 @@ class FsspecStore(Store):
                 self.fs.rm(directory, recursive=True)
         except NotImplementedError as error:
             raise ReadOnlyError("this file system can't erase", key=prefix) from censored(error)
-        except _ERRORS as error:
+        except ERRORS as error:
             self._check_absent(prefix, error)
 
     def list_dir(self, prefix: str) -> Names:
@@ -374,8 +309,8 @@ class FsspecStore(Store):
             entries = self.fs.ls(directory, detail=True)
         except NotImplementedError as error:
             raise not_listable(self.url, error) from censored(error)
-        except _ERRORS as error:
-            if isinstance(error, _ABSENT) and "http" in protocols(self.fs):
+        except ERRORS as error:
+            if isinstance(error, ABSENT) and "http" in protocols(self.fs):
                 # Without an index page, the directory is not empty but can't be listed.
                 raise not_listable(self.url, error) from censored(error)
             self._check_absent(prefix, error)
@@ -394,7 +329,7 @@ class FsspecStore(Store):
         try:
             self.fs.invalidate_cache(start.rstrip("/"))
             paths = self.fs.find(start)
-        except _ERRORS as error:
+        except ERRORS as error:
             self._check_absent(prefix, error)
             return iter(())
         skipped = len(self.path(""))
@@ -413,19 +348,13 @@ class FsspecStore(Store):
         StoreError
             If it says something else, or that the whole bucket is not there.
         """
-        if not isinstance(error, _ABSENT):
+        if not isinstance(error, ABSENT):
             raise self._failed(key, error) from censored(error)
-        if _NO_BUCKET in _codes(error):
+        if NO_BUCKET in codes_of(error):
             raise no_bucket(self.root.partition("/")[0], self.url) from censored(error)
 
     def _failed(self, key: str, error: BaseException) -> StoreError:
-        unknown = unknown_option(error, self.fs.storage_options)
-        if unknown is not None:
-            return not_an_option(unknown, self.url, type(self.fs))
-        place, text = f"{self.url}/{key}", str(error) or type(error).__name__
-        if type(error).__name__ == "NoCredentialsError":
-            text += "; if the bucket is public, pass storage_options={'anon': True}"
-        return StoreError(text, key=place, found=type(error).__name__)
+        return store_error(error, self.fs, self.url, key)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _reopen, (self.fs, self.root, None if self.capabilities.shared else os.getpid())
@@ -448,28 +377,8 @@ def _end(start: int, length: int | None) -> int | None:
     return None if length is None or start < 0 else start + length
 
 
-def _prepared(fs: Any) -> Any:
-    """Return a file system that sends each request once: `zarrdask.storage.retry` repeats them."""
-    fs = without_retries(fs)
-    if getattr(fs, "config_kwargs", {}).get("retries") == NO_RETRIES:
-        fs.retries = 1  # s3fs's own loop around botocore's
-    return fs
-
-
 def _reopen(fs: Any, root: str, process: int | None) -> Store:
     return FsspecStore(fs, root) if process in (None, os.getpid()) else elsewhere()
-
-
-def _codes(error: BaseException | None) -> set[str]:
-    """Return the codes, HTTP statuses and class names of an error and of its causes."""
-    codes = set[str]()
-    while error is not None:
-        response = getattr(error, "response", None)
-        if isinstance(response, dict):
-            codes.add(str(response.get("Error", {}).get("Code")))
-        codes |= {str(http_status(error)), type(error).__name__}
-        error = error.__cause__
-    return codes
 
 
 def _trimmed(value: bytes, start: int, end: int | None) -> bytes:

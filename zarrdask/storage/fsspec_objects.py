@@ -4,8 +4,11 @@ import os
 from importlib import import_module
 from typing import Any
 
+from zarrdask.errors import censored
 from zarrdask.storage.base import Store
 from zarrdask.storage.fsspec import FsspecStore
+from zarrdask.storage.fsspec_errors import ERRORS, store_error
+from zarrdask.storage.fsspec_options import protocols
 from zarrdask.storage.local import LocalStore
 
 
@@ -39,3 +42,15 @@ def _synchronous(fs: Any) -> Any:
     options = {**fs.storage_options, "asynchronous": False}
     options.pop("loop", None)
     return type(fs)(*fs.storage_args, **options)
+
+
+def is_directory(store: FsspecStore) -> bool:
+    """Whether the root of a store is an existing directory, as far as the file system can say."""
+    fs = store.fs
+    try:
+        if "http" in protocols(fs):
+            # Listing a directory would fetch a file as a whole, so this only tests for a file.
+            return not fs.exists(store.root)
+        return bool(fs.isdir(store.root))
+    except ERRORS as error:
+        raise store_error(error, fs, store.url, "") from censored(error)

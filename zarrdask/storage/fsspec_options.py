@@ -42,6 +42,14 @@ def without_retries(fs: Any) -> Any:
     return fs if _HAVE_RETRIES.isdisjoint(protocols(fs)) else _other_without_retries(fs)
 
 
+def prepared(fs: Any) -> Any:
+    """Return a file system that sends each request once: `zarrdask.storage.retry` repeats them."""
+    fs = without_retries(fs)
+    if getattr(fs, "config_kwargs", {}).get("retries") == NO_RETRIES:
+        fs.retries = 1  # s3fs's own loop around botocore's
+    return fs
+
+
 @cache
 def _other_without_retries(fs: Any) -> Any:
     own = type(fs)(*fs.storage_args, **fs.storage_options, skip_instance_cache=True)

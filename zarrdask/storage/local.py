@@ -16,7 +16,7 @@ from typing import Any, Self
 
 from zarrdask import config
 from zarrdask.errors import StoreError
-from zarrdask.storage.atomic import beside, is_temporary, tidy
+from zarrdask.storage.atomic import is_temporary, link, put_file, tidy
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.byte_ranges import Buffer, Range
 from zarrdask.storage.capabilities import Capabilities
@@ -40,9 +40,8 @@ from zarrdask.storage.open_file import (
     size_of,
     write_whole,
 )
-from zarrdask.storage.system import NO_LINKS, fill, flags, open_file, preadv, replace
+from zarrdask.storage.system import NO_LINKS, fill, open_file, preadv, replace
 
-_CREATE = flags("O_WRONLY", "O_CREAT", "O_EXCL", "O_BINARY")
 # A name with a NUL, or a lone surrogate, is a ValueError: no file can have it.
 _ABSENT = (FileNotFoundError, NotADirectoryError, IsADirectoryError, ValueError)
 _REMOVAL_ATTEMPTS = 20
@@ -248,7 +247,7 @@ class LocalStore(Store):
         if not self.capabilities.create_exclusive:
             return super().create(key, value)
         try:
-            self._put(key, lambda fd: write_whole(fd, value), _link)
+            self._put(key, lambda fd: write_whole(fd, value), link)
         except StoreError as error:
             if isinstance(error.__cause__, FileExistsError) and os.path.isfile(self.path(key)):
                 return False
@@ -263,25 +262,10 @@ class LocalStore(Store):
         """Write a value to a temporary file, which is then moved to its place."""
         path = self.path(key)
         check_file_name(path)
-        partial = beside(path)
         if not self._follows:
             self._check_erasable([key])
         try:
-            try:
-                fd = os.open(partial, _CREATE, 0o666)
-            except FileNotFoundError:
-                self._make_directory(os.path.dirname(path))
-                fd = os.open(partial, _CREATE, 0o666)
-            try:
-                try:
-                    write(fd)
-                finally:
-                    os.close(fd)
-                move(partial, path)
-            except BaseException:
-                with suppress(OSError):
-                    os.unlink(partial)
-                raise
+            put_file(path, write, move, self._make_directory)
         except OSError as error:
             fail(path, error)
 
@@ -406,9 +390,3 @@ class LocalStore(Store):
             return ""
         # Each write makes a new inode, which differs even if the clock did not advance.
         return f"{status.st_mtime_ns:x}-{status.st_ino:x}"
-
-
-def _link(partial: str, path: str) -> None:
-    """Rename a file unless there is a file of the new name."""
-    os.link(partial, path)
-    os.unlink(partial)

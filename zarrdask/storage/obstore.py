@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache, partial
+from functools import partial
 from hashlib import blake2b
 from typing import Any, TypeVar
 from uuid import uuid4
@@ -21,19 +21,21 @@ from zarrdask.storage.byte_ranges import Buffer, Part, Tag
 from zarrdask.storage.capabilities import Capabilities, without
 from zarrdask.storage.in_flight import in_flight
 from zarrdask.storage.keys import Names, check_key, check_prefix
-from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import LIVE, recall
 from zarrdask.storage.obstore_errors import cause, message
+from zarrdask.storage.obstore_objects import (
+    COMPARE_AND_SWAP,
+    ERASE_MANY,
+    REPEATED,
+    check_process,
+    kind_of,
+    root_url,
+    settings_of,
+)
 from zarrdask.storage.refusals import no_bucket, not_listable, not_supported
 
 T = TypeVar("T")
 
-#: Stores that erase many keys with one request. The others erase one key a request.
-_BULK = {"S3Store", "AzureStore"}
-#: Stores that replace a value on the condition that it is still the same.
-_SWAPPABLE = {"S3Store", "GCSStore", "AzureStore", "MemoryStore"}
-#: Stores whose requests obstore repeats if their answers are lost.
-_REPEATED = {"S3Store", "GCSStore", "AzureStore"}
 #: Keys that one listing or one bulk deletion handles.
 _PAGE = 1000
 #: Bytes: larger values are uploaded in parts of this size, so that none of the requests takes
@@ -69,17 +71,17 @@ class ObstoreStore(Store):
     def __init__(self, store: Any, prefix: str = "") -> None:
         self.inner = store
         self.prefix = prefix.strip("/")
-        self._kind = _kind(store)
+        self._kind = kind_of(store)
         self._name = uuid4().hex
         retries = getattr(store, "retry_config", None) or {}
         #: Whether obstore itself repeats requests that failed.
         self._repeats = retries.get("max_retries") != 0
-        is_conditional = self._option("conditional_put") != "disabled"
+        is_conditional = settings_of(store).get("conditional_put") != "disabled"
         supported = {
             "writable": self._kind != "HTTPStore",
             "shared": self._kind != "MemoryStore",
             "create_exclusive": is_conditional,
-            "compare_and_swap": is_conditional and self._kind in _SWAPPABLE,
+            "compare_and_swap": is_conditional and self._kind in COMPARE_AND_SWAP,
             "etags": self._kind not in ("MemoryStore", "LocalStore"),
         }
         absent = frozenset(name for name, is_supported in supported.items() if not is_supported)
@@ -96,22 +98,8 @@ class ObstoreStore(Store):
     @property
     def _real_url(self) -> str:
         inner = getattr(self.inner, "prefix", None)
-        parts = [self._root(), str(inner or "").strip("/"), self.prefix]
+        parts = [root_url(self.inner), str(inner or "").strip("/"), self.prefix]
         return "/".join(part for part in parts if part)
-
-    def _root(self) -> str:
-        match self._kind:
-            case "S3Store":
-                return f"s3://{self._option('bucket')}"
-            case "GCSStore":
-                return f"gs://{self._option('bucket')}"
-            case "AzureStore":
-                return f"abfs://{self._option('container_name')}"
-            case "HTTPStore":
-                return str(self.inner.url).rstrip("/")
-            case "LocalStore":
-                return "file://"
-        return f"obstore-memory://{os.getpid():x}-{id(self.inner):x}"
 
     def _above(self) -> "ObstoreStore | None":
         directory = self.prefix.rpartition("/")[0]
@@ -120,14 +108,8 @@ class ObstoreStore(Store):
 
     @property
     def _token(self) -> str:
-        settings = sorted(self._options().items())
+        settings = sorted(settings_of(self.inner).items())
         return f"{self._real_url}#{blake2b(repr(settings).encode(), digest_size=8).hexdigest()}"
-
-    def _options(self) -> dict[str, Any]:
-        return getattr(self.inner, "config", None) or {}
-
-    def _option(self, name: str) -> Any:
-        return self._options().get(name)
 
     def path(self, key: str) -> str:
         """Return the path of a key in obstore's object.
@@ -135,14 +117,9 @@ class ObstoreStore(Store):
         Raises
         ------
         StoreError
-            If this process was forked from one that used obstore: each request would wait forever.
+            See `check_process`.
         """
-        if _first_process() != os.getpid():
-            raise StoreError(
-                "obstore can't be used in a process that was forked after it was used; start "
-                'processes by "spawn" or "forkserver", or set zarrdask.remote to "fsspec"',
-                key=self.url,
-            )
+        check_process(self.url)
         return f"{self.prefix}/{key}" if self.prefix else key
 
     # ---- reading
@@ -292,7 +269,7 @@ class ObstoreStore(Store):
 
         That is so if the answer to the first one was lost: obstore repeats it.
         """
-        is_possible = self._repeats and self._kind in _REPEATED
+        is_possible = self._repeats and self._kind in REPEATED
         return is_possible and self.get(key) == bytes(value)
 
     def _is_refused(self, error: Exception) -> bool:
@@ -315,7 +292,7 @@ class ObstoreStore(Store):
 
     def erase_values(self, keys: Iterable[str]) -> None:
         checked = [check_key(key) for key in keys]
-        if self._kind not in _BULK or len(checked) < 2:
+        if self._kind not in ERASE_MANY or len(checked) < 2:
             super().erase_values(checked)
             return
         pages = [checked[at : at + _PAGE] for at in range(0, len(checked), _PAGE)]
@@ -389,7 +366,7 @@ class ObstoreStore(Store):
         if not self._is_absent(error):
             raise self._failed(key, error) from self._cause(error)
         if "NoSuchBucket" in str(error):
-            raise no_bucket(self._option("bucket"), self.url) from self._cause(error)
+            raise no_bucket(settings_of(self.inner).get("bucket"), self.url) from self._cause(error)
 
     def _failed(self, key: str, error: Exception) -> StoreError:
         return StoreError(message(error), key=f"{self.url}/{key}", found=type(error).__name__)
@@ -412,27 +389,6 @@ class ObstoreStore(Store):
     def __hash__(self) -> int:
         # Objects of obstore can be compared, but have no hash.
         return hash((self._kind, self.url))
-
-
-def adapt_object(store: Any) -> Store | None:
-    """Return the store for an object of obstore; a local directory is read without obstore."""
-    if not any(kind.__module__ == "obstore.store" for kind in type(store).__mro__):
-        return None
-    if _kind(store) == "LocalStore":
-        return LocalStore(str(store.prefix or "/"))
-    return ObstoreStore(store)
-
-
-def _kind(store: Any) -> str:
-    """Return which of obstore's classes an object is of; users may have derived one from it."""
-    kinds = [kind.__name__ for kind in type(store).__mro__ if kind.__module__ == "obstore.store"]
-    return kinds[0] if kinds else type(store).__name__
-
-
-@cache
-def _first_process() -> int:
-    """Return the process in which obstore was used first: its threads are not in forked ones."""
-    return os.getpid()
 
 
 def _name(path: str) -> str:

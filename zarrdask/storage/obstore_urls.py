@@ -11,7 +11,10 @@ import obstore.store
 from obstore.exceptions import BaseError
 
 from zarrdask.errors import StoreError
+from zarrdask.storage.base import Store
+from zarrdask.storage.local import LocalStore
 from zarrdask.storage.obstore import ObstoreStore
+from zarrdask.storage.obstore_objects import kind_of
 
 #: How long one request may take, with its body: long enough for a part of a large value.
 _REQUEST_LIMIT = timedelta(minutes=5)
@@ -193,3 +196,12 @@ _BUILDERS = {
     **dict.fromkeys(("az", "abfs", "abfss"), _AZURE),
     **dict.fromkeys(("http", "https"), _HTTP),
 }
+
+
+def adapt_object(store: Any) -> Store | None:
+    """Return the store for an object of obstore; a local directory is read without obstore."""
+    if not any(kind.__module__ == "obstore.store" for kind in type(store).__mro__):
+        return None
+    if kind_of(store) == "LocalStore":
+        return LocalStore(str(store.prefix or "/"))
+    return ObstoreStore(store)

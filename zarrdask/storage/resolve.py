@@ -24,7 +24,7 @@ _SUFFIX = re.compile(r"\.[a-z0-9_-]+$")
 #: installed: the user who passes such an object has imported it.
 _ADAPTERS = {
     "fsspec": "zarrdask.storage.fsspec_objects:adapt_mapping",
-    "obstore": "zarrdask.storage.obstore:adapt_object",
+    "obstore": "zarrdask.storage.obstore_urls:adapt_object",
     "upath": "zarrdask.storage.fsspec_objects:adapt_path",
     "zarr": "zarrdask.storage.zarr_python:adapt_store",
 }

@@ -172,7 +172,7 @@ def adapt_store(value: Any) -> Store | None:
     if kind == "FsspecStore":
         return _of_package("fsspec_objects").adapt_file_system(value.fs, value.path)  # type: ignore[no-any-return]
     if kind == "ObjectStore":
-        return _of_package("obstore").adapt_object(value.store)  # type: ignore[no-any-return]
+        return _of_package("obstore_urls").adapt_object(value.store)  # type: ignore[no-any-return]
     if type(value).__module__.startswith("icechunk."):
         return _of_package("icechunk").IcechunkStore(value)  # type: ignore[no-any-return]
     return ZarrPythonStore(value)

@@ -31,7 +31,7 @@ def _open(archive: str, prefix: str, storage_options: dict[str, Any] | None) -> 
         return ZipStore(os.path.expanduser(path_of_url(archive.removeprefix("file://"))), prefix)
     # Imported on demand: a local archive needs no fsspec.
     store = import_module("zarrdask.storage.fsspec").open_url(archive, storage_options)
-    if not prefix and store.is_directory():
+    if not prefix and import_module("zarrdask.storage.fsspec_objects").is_directory(store):
         return store  # type: ignore[no-any-return]
     module = import_module("zarrdask.storage.zip.remote")
     return module.RemoteZipStore(store.fs, store.root, prefix)  # type: ignore[no-any-return]

@@ -1,0 +1,34 @@
+"""File systems of fsspec at URLs."""
+
+from typing import Any
+
+from fsspec import get_filesystem_class
+from fsspec.core import url_to_fs
+
+from zarrdask.errors import StoreError, censored
+from zarrdask.storage.fsspec_errors import ERRORS
+from zarrdask.storage.fsspec_options import not_an_option, unknown_option, with_client
+
+#: The extras of this package with what a protocol needs.
+_EXTRAS = {"s3": "s3", "s3a": "s3", "http": "http", "https": "http"}
+
+
+def file_system_at(url: str, storage_options: dict[str, Any]) -> tuple[Any, str]:
+    """Return the file system of a URL, and the path in it.
+
+    Raises
+    ------
+    StoreError
+        If fsspec does not know the protocol or an option, or its package is not installed.
+    """
+    try:
+        return url_to_fs(url, **with_client(url, storage_options))  # type: ignore[no-any-return]
+    except ERRORS as error:
+        unknown = unknown_option(error, storage_options)
+        if unknown is not None:
+            protocol = url.partition("://")[0].rpartition("::")[2]
+            kind = get_filesystem_class(protocol)
+            raise not_an_option(unknown, url, kind) from censored(error)
+        extra = _EXTRAS.get(url.partition(":")[0]) if isinstance(error, ImportError) else None
+        hint = f"; pip install zarrdask[{extra}]" if extra else ""
+        raise StoreError(f"this URL can't be opened: {error}{hint}", key=url) from censored(error)
