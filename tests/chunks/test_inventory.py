@@ -100,7 +100,7 @@ def test_units_that_are_kept_outside_come_back_in_their_own_shapes():
 def test_the_stored_map_shows_where_there_are_values(options):
     z = zarrdask.create_array({}, shape=(12, 10), dtype="i4", **options)
     z[0, 3] = z[11, 9] = z[5, 8] = 1
-    for per, grid in (("unit", z.metadata.grid), ("chunk", z.metadata.read_grid)):
+    for per, grid in (("shard", z.metadata.grid), ("chunk", z.metadata.read_grid)):
         expected = np.zeros(grid.counts, bool)
         for index in grid.indices():
             start, shape = grid.start(index), grid.shape_of(index)
@@ -143,8 +143,8 @@ def test_the_stored_map_needs_a_listing():
     z = zarrdask.open_array(Unlistable())
     with pytest.raises(zarrdask.errors.UnsupportedError, match="listed"):
         z.stored_map()
-    with pytest.raises(zarrdask.errors.MetadataError, match="'unit' or 'chunk'"):
-        z.stored_map(per="units")
+    with pytest.raises(zarrdask.errors.MetadataError, match="'shard' or 'chunk'"):
+        z.stored_map(per="unit")
 
 
 # ---- becoming smaller

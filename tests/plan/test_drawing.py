@@ -45,7 +45,7 @@ def test_along_other_axes_a_unit_that_is_whole_is_drawn():
     found = plan(((6, 6), (8,), (8,)), (4, 4, 4), shape=(16, 8, 8), start=(2, 0, 0))
     assert choose(found.axes, (1, 2)).position[0] == 1
     assert "0:4" not in found.svg((1, 2))
-    assert "drawn: unit 1 along axis 0" in found.svg((1, 2))
+    assert "drawn: index 1 along axis 0" in found.svg((1, 2))
 
 
 @given(plans(least=1))

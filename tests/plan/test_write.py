@@ -284,14 +284,14 @@ def test_one_axis_of_units_without_end_is_planned_at_once():
 def test_plans_say_what_they_are():
     found = plan(((50, 50, 50), (100,)), (64, 100), names=("y", "x"))
     assert repr(found) == (
-        "<zarrdask.WritePlan (150, 100), 3 tasks, 3 units: 1 whole, 2 merged, 0 partial>"
+        "<zarrdask.WritePlan (150, 100), 3 tasks, 3 chunks or shards: 1 whole, 2 merged, 0 partial>"
     )
     assert str(found) == (
-        "array   (150, 100) float32, stored units of 64 x 100\n"
-        "units   3: 1 whole, 2 merged from several Dask blocks\n"
+        "array   (150, 100) float32, chunks or shards of 64 x 100\n"
+        "stored  3 chunks or shards: 1 whole, 2 merged from several Dask blocks\n"
         "tasks   3 write tasks; 6 tasks split and join blocks before\n"
         "moved   16.4 KiB of 58.6 KiB move to another block\n"
-        "memory  up to 125 KiB per task (block 25 KiB, unit 25 KiB)\n"
+        "memory  up to 125 KiB per task (block 25 KiB, chunk or shard 25 KiB)\n"
         "y       3 x 50 become 2 x 64, 22\n"
         "x       100 unchanged"
     )
@@ -302,12 +302,12 @@ def test_plans_of_regions_say_which_units_they_change():
         ((4,),), (np.array([0, 3, 5, 9, 10]),), shape=(9,), start=(1,), dtype="f8", stored="f4"
     )
     assert str(found) == (
-        "array   (4,) float64 as float32 into (9,), stored units of 3, 2, 4, 1\n"
-        "units   2: 1 whole, 1 written in part (read, changed, written back)\n"
+        "array   (4,) float64 as float32 into (9,), chunks or shards of 3, 2, 4, 1\n"
+        "stored  2 chunks or shards: 1 whole, 1 written in part (read, changed, written back)\n"
         "tasks   1 write task; blocks are unchanged\n"
         "moved   0 B of 32 B move to another block\n"
-        "memory  up to 96 B per task (block 32 B, unit 12 B)\n"
-        "axis 0  4 unchanged; 1:3 of unit 0, 0:3"
+        "memory  up to 96 B per task (block 32 B, chunk or shard 12 B)\n"
+        "axis 0  4 unchanged; 1:3 of chunk or shard 0, 0:3"
     )
 
 

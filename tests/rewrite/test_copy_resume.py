@@ -135,7 +135,7 @@ def test_no_unit_is_copied_twice(copied, after):
     report = zarrdask.copy(root, target, zarr_format=3, scheduler="sync")
     assert len({repr(task) for task in done + copied}) == len(done + copied) == 18
     assert report.units == 48 - number
-    assert report.notes == (f"an earlier run copied {number} of 48 units",) * (after > 0)
+    assert report.notes == (f"an earlier run copied {number} of 48 chunks or shards",) * (after > 0)
     check(target)
 
 

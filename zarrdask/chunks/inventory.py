@@ -171,12 +171,12 @@ def count_stored(chunks: StoredChunks) -> int:
     return sum(int((sizes >= 0).sum()) for _, sizes in chunk_sizes(chunks, units))
 
 
-def stored_map(chunks: StoredChunks, per: Literal["unit", "chunk"]) -> np.ndarray:
+def stored_map(chunks: StoredChunks, per: Literal["shard", "chunk"]) -> np.ndarray:
     """Return which units, or which chunks in shards, are stored; see `Array.stored_map`."""
     metadata, units = chunks.metadata, stored_units(chunks)
-    grid = metadata.grid if per == "unit" else metadata.read_grid
+    grid = metadata.grid if per == "shard" else metadata.read_grid
     result = np.zeros(grid.counts, bool)
-    if per == "unit" or metadata.shard is None:
+    if per == "shard" or metadata.shard is None:
         for unit in units:
             result[unit] = True
         return result

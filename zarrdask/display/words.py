@@ -28,11 +28,13 @@ def byte_size(count: int) -> str:
 def counted(number: int, name: str) -> str:
     """Return a number with a noun in the singular or plural.
 
-    >>> counted(1, "array"), counted(2, "box")
-    ('1 array', '2 boxes')
+    >>> counted(1, "array"), counted(2, "box"), counted(2, "chunk or shard")
+    ('1 array', '2 boxes', '2 chunks or shards')
     """
-    ending = "" if number == 1 else "es" if name.endswith(("s", "x")) else "s"
-    return f"{number} {name}{ending}"
+    nouns = name.split(" or ")
+    if number != 1:
+        nouns = [f"{noun}es" if noun.endswith(("s", "x")) else f"{noun}s" for noun in nouns]
+    return f"{number} {' or '.join(nouns)}"
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:

@@ -75,11 +75,11 @@ def plan_write(
     >>> import dask.array as da
     >>> plan = plan_write(da.ones((150, 4), chunks=50), chunks=(64, 4))
     >>> print(plan)
-    array   (150, 4) float64, stored units of 64 x 4
-    units   3: 1 whole, 2 merged from several Dask blocks
+    array   (150, 4) float64, chunks or shards of 64 x 4
+    stored  3 chunks or shards: 1 whole, 2 merged from several Dask blocks
     tasks   3 write tasks; 6 tasks split and join blocks before
     moved   1.31 KiB of 4.69 KiB move to another block
-    memory  up to 10 KiB per task (block 2 KiB, unit 2 KiB)
+    memory  up to 10 KiB per task (block 2 KiB, chunk or shard 2 KiB)
     axis 0  3 x 50 become 2 x 64, 22
     axis 1  4 unchanged
     >>> plan.unit((1, 0)).why

@@ -157,22 +157,21 @@ class Array(Node):
         """
         return count_stored(self._stored)
 
-    def stored_map(self, *, per: Literal["unit", "chunk"] = "unit") -> np.ndarray:
+    def stored_map(self, *, per: Literal["shard", "chunk"] = "shard") -> np.ndarray:
         """Return which chunks are stored, by listing the store once.
 
         The elements of other chunks are the fill value.
 
         Parameters
         ----------
-        per : {"unit", "chunk"}, default "unit"
-            What an element of the result is for: a unit, which is a shard of a sharded array and
-            else a chunk; or always a chunk, for which the indices of all shards are read, many at
-            a time.
+        per : {"shard", "chunk"}, default "shard"
+            What an element of the result is for: a shard, or a chunk of an array without shards; or
+            always a chunk, for which the indices of all shards are read, many at a time.
 
         Returns
         -------
         ndarray of bool
-            One element for each unit, or chunk, along each axis; true if it is stored.
+            One element for each shard, or chunk, along each axis; true if it is stored.
 
         Raises
         ------
@@ -190,7 +189,7 @@ class Array(Node):
         array([[False,  True],
                [False, False]])
         """
-        return stored_map(self._stored, one_of(per, "per", ("unit", "chunk")))
+        return stored_map(self._stored, one_of(per, "per", ("shard", "chunk")))
 
     def nbytes_stored(self) -> int:
         """Add up the sizes of the stored chunks or shards, by listing the store.

@@ -76,6 +76,6 @@ def _stored(chunks: StoredChunks) -> np.ndarray | None:
     if total > _MAX_COUNTED or not is_listed_fast(chunks.store):
         return None
     try:
-        return stored_map(chunks, "unit")
+        return stored_map(chunks, "shard")
     except (ZarrdaskError, OSError):
         return None  # a table does not fail because of what is wrong with the store

@@ -223,7 +223,7 @@ def unit_at(axes: Sequence[AxisPlan], names: Sequence[str], source_name: str, in
     ):
         written = " x ".join(f"{a.written.start}..{a.written.stop - 1}" for a in axes if a.written)
         raise SelectionError(
-            "nothing is written to this unit",
+            "nothing is written to this chunk or shard",
             key="index",
             found=index,
             expected=written or "none, as the array to be written is empty",
@@ -265,7 +265,7 @@ def describe_change(axis: AxisPlan) -> str:
     else:
         text += f" become {describe_lengths(axis.blocks)}"
     for unit in axis.partial:
-        text += f"; {describe_part(axis, unit, f'unit {unit}, ')}"
+        text += f"; {describe_part(axis, unit, f'chunk or shard {unit}, ')}"
     return text
 
 

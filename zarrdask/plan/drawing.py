@@ -41,7 +41,7 @@ def draw(
 
     def describe(index: Index) -> Description:
         unit = unit_at(axes, names, source_name, index)
-        title = f"unit {index}, task {unit.owner}: {unit.kind}, {unit.why}"
+        title = f"chunk or shard {index}, task {unit.owner}: {unit.kind}, {unit.why}"
         return unit.owner, unit.kind, ", ".join(map(str, unit.owner)), title
 
     legend = tuple(count_kinds(axes).labels(source_name))
@@ -73,10 +73,10 @@ def _notes(projection: Projection, axes: Sequence[AxisPlan], names: Sequence[str
     for i in projection.axes:
         omitted = axes[i].units.count - len(shown(axes[i]))
         if omitted:
-            yield f"{omitted} more units along {names[i]}"
+            yield f"{omitted} more chunks or shards along {names[i]}"
     others = [i for i in range(len(axes)) if i not in projection.axes]
     if others:
-        where = (f"unit {projection.position[i]} along {names[i]}" for i in others)
+        where = (f"index {projection.position[i]} along {names[i]}" for i in others)
         yield f"drawn: {', '.join(where)}"
 
 

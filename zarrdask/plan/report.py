@@ -83,7 +83,7 @@ class PlanReport(Report):
 
     @property
     def units(self) -> int:
-        """The number of stored units that are written."""
+        """The number of chunks or shards that are written."""
         return self.grids.units.size
 
     # ----------------------------------------------------------------------------------------
@@ -101,7 +101,7 @@ class PlanReport(Report):
         grids, scheme = self.grids, self.scheme
         yield "array", f"{grids.shape}, {byte_size(grids.nbytes)}"
         pieces = counted(grids.pieces.size, "piece")
-        units = counted(self.units, "unit")
+        units = counted(self.units, "chunk or shard")
         before, after = _shape(lengths_of(grids.source)), _shape(lengths_of(grids.target))
         yield "chunks", f"{pieces} of {before} become {units} of {after}"
         yield "strategy", f"{scheme.name}; {self._io(scheme)}"
@@ -136,7 +136,7 @@ class PlanReport(Report):
         if chosen.stages[0].moves:
             yield "source and target have the same encoded bytes"
         elif chosen.stages[0].reads == "blocks":
-            yield "each unit lies in one block"
+            yield "each chunk or shard lies in one block"
         elif chosen.moved <= 2 * self.grids.nbytes:
             yield "every byte is read once and written once, which is the minimum"
         for other in self.schemes[1:]:
@@ -237,7 +237,7 @@ def _describe(stage: Stage) -> tuple[str, str, str]:
     target = {
         "packed": f"pack pieces{written}",
         "held": "keep pieces in memory",
-        "target": f"write units{written}",
+        "target": f"write chunks or shards{written}",
     }[stage.writes]
     if stage.moves:
         source, target = f"read encoded bytes{read}", f"write them{written}"

@@ -267,7 +267,7 @@ class WritePlan(Report):
     def summary(self) -> str:
         """Return one line: the shape, and the numbers of tasks and units."""
         kinds = f"{self.whole} whole, {self.merged} merged, {self.read_modify_write} partial"
-        counts = f"{counted(self.tasks, 'task')}, {counted(self.units, 'unit')}"
+        counts = f"{counted(self.tasks, 'task')}, {counted(self.units, 'chunk or shard')}"
         return f"{self.shape}, {counts}: {kinds}"
 
     def facts(self) -> list[tuple[str, str]]:
@@ -277,7 +277,7 @@ class WritePlan(Report):
         changes = map(describe_change, self.axes)
         return [
             ("array", self._title()),
-            ("units", f"{self.units}: {kinds}"),
+            ("stored", f"{counted(self.units, 'chunk or shard')}: {kinds}"),
             ("tasks", tasks),
             ("moved", moved),
             ("memory", memory),
@@ -299,13 +299,13 @@ class WritePlan(Report):
         stored = tuple(axis.units.size for axis in self.axes)
         into = "" if stored == self.shape else f" into {stored}"
         units = " x ".join(describe_lengths(axis.units.lengths) for axis in self.axes)
-        return f"{self.shape} {types}{into}, stored units of {units or 1}"
+        return f"{self.shape} {types}{into}, chunks or shards of {units or 1}"
 
     def _costs(self) -> tuple[str, str, str]:
         """Return a line each about tasks, moved bytes and memory."""
         extra = self.extra_tasks
         before = f"{extra} tasks split and join blocks before" if extra else "blocks are unchanged"
-        sizes = f"block {byte_size(self.block_bytes)}, unit {byte_size(self.unit_bytes)}"
+        sizes = f"block {byte_size(self.block_bytes)}, chunk or shard {byte_size(self.unit_bytes)}"
         return (
             f"{counted(self.tasks, 'write task')}; {before}",
             f"{byte_size(self.moved)} of {byte_size(self.nbytes)} move to another block",

@@ -135,7 +135,8 @@ def copy_arrays(
 
         rewrite.run(0, copy_chunks, tasks, finished, on)
         rewrite.write_documents()
-    notes = [f"an earlier run copied {copied} of {counted(count, 'unit')}"] if copied else []
+    stored = counted(count, "chunk or shard")
+    notes = [f"an earlier run copied {copied} of {stored}"] if copied else []
     arrays = [job.report(total_result(each)) for job, each in zip(jobs, results, strict=True)]
     return arrays, notes
 

@@ -43,7 +43,7 @@ class CopiedArray(Displayed):
         text = f"{self.path or '/'}: {self.method}"
         if self.units is not None and self.method != "metadata only":
             read, written = byte_size(self.bytes_read), byte_size(self.bytes_written)
-            text += f", {counted(self.units, 'unit')}, {read} read, {written} written"
+            text += f", {counted(self.units, 'chunk or shard')}, {read} read, {written} written"
         return "\n".join([text, *(f"  note: {note}" for note in self.notes)])
 
 
