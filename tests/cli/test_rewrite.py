@@ -31,6 +31,18 @@ def test_rechunk_prints_the_plan_and_does_it(capsys, source, tmp_path):
     np.testing.assert_array_equal(z[...], VALUES)
 
 
+def test_lengths_by_dimension(capsys, tmp_path):
+    root = zarrdask.create_group(tmp_path / "in")
+    names = {"dtype": "i4", "dimension_names": ("y", "x")}
+    root.create_array("x", shape=(8, 8), chunks=(1, 8), **names)[...] = VALUES
+    lengths = ["--chunks", "y=-1,x=2", "--shards", "1=4"]
+    assert call(capsys, "rechunk", tmp_path / "in", tmp_path / "out", *lengths).code == 0
+    z = zarrdask.open_array(tmp_path / "out", "x")
+    assert (z.chunks, z.shards) == ((8, 2), (8, 4))
+    assert call(capsys, "copy", tmp_path / "in" / "x", tmp_path / "c", *lengths).code == 0
+    assert zarrdask.open_array(tmp_path / "c").chunks == (8, 2)
+
+
 def test_a_dry_run_does_nothing(capsys, source, tmp_path):
     done = call(capsys, "rechunk", source / "x", tmp_path / "out", "--chunks", "8", "--dry-run")
     assert done.code == 0
@@ -60,6 +72,11 @@ def test_rechunk_with_everything_else(capsys, source, tmp_path):
         ("--max-mem 1", 1, "max_mem"),
         ("--max-mem what", 1, "max_mem"),
         ("--chunks what", 2, "neither lengths"),
+        ("--chunks time", 2, "neither lengths"),
+        ("--chunks =3", 2, "not a dimension and its length"),
+        ("--chunks y=3,y=4", 2, "not a dimension and its length"),
+        ("--chunks y=all", 2, "has no length"),
+        ("--chunks z=3", 1, "no such axis"),
         ("--chunks 1,2,3", 1, ""),
         ("--scheduler nonsense", 1, "unknown scheduler"),
     ],

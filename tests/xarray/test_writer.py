@@ -96,6 +96,17 @@ def test_shards_rectilinear_grids_and_codecs_by_name():
     xr.testing.assert_identical(loaded(store), ds.compute())
 
 
+def test_chunks_by_dimension_leave_the_others_as_the_blocks_are():
+    store = {}
+    x = da.zeros((8, 6), chunks=(4, 3))
+    ds = xr.Dataset({"a": (("y", "x"), x), "b": (("y", "x"), np.ones((8, 6)))})
+    encoding = {"a": {"chunks": {"y": 2}, "shards": {"x": -1}}, "b": {"chunks": {"y": 2}}}
+    to_zarr(ds, store, encoding=encoding)
+    group = zarrdask.open_group(store)
+    assert (group["a"].chunks, group["a"].shards) == ((2, 3), (2, 6))
+    assert group["b"].chunks == (2, 6)
+
+
 def test_blocks_of_any_shape_are_written_safely():
     store = {}
     x = da.random.random((17, 13), chunks=((5, 1, 11), (6, 7)))

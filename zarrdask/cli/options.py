@@ -41,13 +41,15 @@ def key_value(text: str) -> tuple[str, Any]:
     return key, parse_value(value)
 
 
-def lengths(value: str) -> int | tuple[int, ...] | str:
+def lengths(value: str) -> Any:
     """Return the lengths of chunks or shards: ``256,64,64``, one for all axes, a size, or auto.
 
-    >>> lengths("(256,64)"), lengths("-1"), lengths("1MiB")
-    ((256, 64), -1, '1MiB')
+    >>> lengths("(256,64)"), lengths("-1"), lengths("1MiB"), lengths("time=-1,0=30")
+    ((256, 64), -1, '1MiB', {'time': -1, 0: 30})
     """
     text = value.strip("()[], ")
+    if "=" in text:
+        return _lengths_by_name(text)
     with suppress(ZarrdaskError):
         if text == "auto" or (text[-1:].isalpha() and parse_size(text, "size")):
             return text
@@ -55,12 +57,28 @@ def lengths(value: str) -> int | tuple[int, ...] | str:
         numbers = tuple(int(n) for n in text.split(","))
     except ValueError:
         raise click.BadParameter(
-            f"{value!r} is neither lengths, like 256,64,64, nor a size, like 1MiB, nor auto"
+            f"{value!r} is neither lengths, like 256,64,64 or time=-1,lat=30, nor a size, like "
+            "1MiB, nor auto"
         ) from None
     return numbers if len(numbers) > 1 else numbers[0]
 
 
-def shard_lengths(value: str) -> int | tuple[int, ...] | str | bool:
+def _lengths_by_name(text: str) -> dict[str | int, int]:
+    """Return lengths by dimension, from ``time=-1,lat=30``; numbers are those of axes."""
+    by_name: dict[str | int, int] = {}
+    for item in text.split(","):
+        name, _, length = item.strip().rpartition("=")
+        axis = int(name) if name.removeprefix("-").isdecimal() else name
+        if not name or axis in by_name:
+            raise click.BadParameter(f"{item!r} is not a dimension and its length, like lat=30")
+        try:
+            by_name[axis] = int(length)
+        except ValueError:
+            raise click.BadParameter(f"{item!r} has no length after the dimension") from None
+    return by_name
+
+
+def shard_lengths(value: str) -> Any:
     """Return the lengths of shards, or False for no shards."""
     return False if value == "none" else lengths(value)
 
@@ -191,14 +209,15 @@ new_array = _together(
         "--chunks",
         type=lengths,
         metavar="N,N,...",
-        help="Lengths of chunks, one for each axis, or one for all; -1 for a whole axis; a "
-        "size, such as 1MiB; or auto.",
+        help="Lengths of chunks, one for each axis, one for all, or by dimension: "
+        "time=-1,lat=30; -1 for a whole axis; a size, such as 1MiB; or auto.",
     ),
     click.option(
         "--shards",
         type=shard_lengths,
         metavar="N,N,...",
-        help="Lengths of shards, multiples of those of chunks; a size; auto; or none.",
+        help="Lengths of shards, multiples of those of chunks, also by dimension; a size; auto; "
+        "or none.",
     ),
     zarr_format("--zarr-format", help="The format of Zarr."),
     click.option("--fill-value", help="The fill value as JSON; null leaves it open (v2)."),

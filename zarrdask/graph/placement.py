@@ -7,6 +7,7 @@ from zarrdask.errors import MetadataError, SelectionError
 from zarrdask.grids.axis import Even
 from zarrdask.grids.base import Shape
 from zarrdask.indexing.selection import Region, find_region, region_shape
+from zarrdask.metadata.lengths import with_defaults
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.metadata.options import GridLike
 from zarrdask.plan.align import Chunks
@@ -42,9 +43,21 @@ def known_blocks(shape: Shape, chunks: Any) -> Chunks:
 
 
 def chunk_options(blocks: Chunks, grid: GridLike, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options for the chunks of a new array that follow from its blocks."""
+    """Return the options for the chunks and shards of a new array that has blocks.
+
+    Lengths that the `options` leave open, by None or in a mapping, are those of the blocks.
+    """
     if grid == "regular":
-        return {"chunks": tuple(max(*axis, 1) for axis in blocks)}
+        longest = tuple(max(*axis, 1) for axis in blocks)
+        names = options.get("dimension_names")
+        chunks = with_defaults(options.get("chunks", longest), longest, names, "chunks")
+        if options.get("shards") is None:
+            return {"chunks": chunks}
+        inner = chunks if isinstance(chunks, tuple) else (None,) * len(blocks)
+        return {
+            "chunks": chunks,
+            "shards": with_defaults(options["shards"], inner, names, "shards"),
+        }
     if grid != "rectilinear":
         return {"grid": grid}
     if "chunks" in options:

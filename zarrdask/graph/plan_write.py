@@ -98,7 +98,7 @@ def plan_write(
     metadata = existing
     if metadata is None:
         chunks = chunk_options(blocks, grid, create_kwargs)
-        options = {"shape": x.shape, "dtype": x.dtype} | chunks | create_kwargs
+        options = {"shape": x.shape, "dtype": x.dtype} | create_kwargs | chunks
         metadata = plan_array(ArrayOptions(**options))
     return plan_writes(
         blocks,

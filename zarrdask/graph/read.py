@@ -24,7 +24,6 @@ from zarrdask.grids.regular import RegularGrid
 from zarrdask.indexing.regions import compose_axis
 from zarrdask.indexing.selection import (
     Region,
-    axis_number,
     basic,
     first_out_of_bounds,
     index_by_name,
@@ -32,6 +31,7 @@ from zarrdask.indexing.selection import (
     pick_size,
     region_shape,
 )
+from zarrdask.metadata.lengths import by_axis
 from zarrdask.metadata.model import ArrayMetadata, ZarrFormat
 from zarrdask.nodes.array import Array, chunks_of
 from zarrdask.nodes.open import open_array
@@ -198,8 +198,7 @@ def region_blocks(array: Array, region: Region, chunks: Any) -> Chunks:
     previous = _cut(region, metadata.grid.axes)
     if isinstance(chunks, str) and chunks == "stored":
         return previous
-    if isinstance(chunks, Mapping):
-        chunks = _by_number(chunks, len(region), metadata.dimension_names)
+    chunks = by_axis(chunks, len(region), metadata.dimension_names, "chunks")
     try:
         blocks: Chunks = normalize_chunks(
             chunks, region_shape(region), dtype=metadata.dtype, previous_chunks=previous
@@ -212,23 +211,6 @@ def region_blocks(array: Array, region: Region, chunks: Any) -> Chunks:
             expected="lengths, a size such as '16 MiB', 'auto', or 'stored'",
         ) from error
     return blocks
-
-
-def _by_number(
-    chunks: Mapping[Any, Any], ndim: int, names: Sequence[str | None] | None
-) -> dict[int, Any]:
-    """Return lengths by the numbers of axes, which a user passes by number or by name."""
-    keys: dict[int, Any] = {}
-    for key in chunks:
-        axis = axis_number(key, ndim, names, "chunks")
-        if axis in keys:
-            raise MetadataError(
-                f"{keys[axis]!r} and {key!r} are the same axis; pass one of them",
-                key="chunks",
-                found=chunks,
-            )
-        keys[axis] = key
-    return {axis: chunks[key] for axis, key in keys.items()}
 
 
 def block_bytes(*, is_far: bool) -> int:

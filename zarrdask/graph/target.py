@@ -122,9 +122,10 @@ def find_target(
     is_open = isinstance(url, Array) and not component
     if not (is_open or how.region is not None or how.mode == "r+"):
         options = {
-            **chunk_options(x.chunks, how.grid, options),
             "dtype": data_type_of(x),
-        } | options
+            **options,
+            **chunk_options(x.chunks, how.grid, options),
+        }
         if node.layout.zarr_format is not None:
             options.setdefault("zarr_format", node.layout.zarr_format)
         elif isinstance(url, Group):

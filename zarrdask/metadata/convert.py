@@ -25,6 +25,7 @@ from zarrdask.grids.keys import ChunkKeyEncoding, parse_keys
 from zarrdask.metadata.create import check_optional_fill, new_attributes, plan_array
 from zarrdask.metadata.format import Format
 from zarrdask.metadata.formats import find_format
+from zarrdask.metadata.lengths import with_defaults
 from zarrdask.metadata.model import DIMENSIONS, ArrayMetadata, GroupMetadata, ZarrFormat
 from zarrdask.metadata.options import (
     ArrayOptions,
@@ -250,17 +251,26 @@ class _Conversion:
             raise UnsupportedError(f"{target.title} has no shards", key="shards", found=shards)
         is_flat = not target.has_shards or shards is False
         outer, sharding, _ = opened(self.before.codecs, deep=is_flat)
-        if chunks is None and sharding is not None:
+        stored_shards: Any = self.before.grid.chunks
+        stored_chunks = stored_shards
+        if sharding is not None:
             axes = list(range(len(self.before.shape)))
             for codec in outer:
                 axes = [axes[i] for i in codec.order]  # type: ignore[attr-defined]
             lengths = sharding.chunk_shape
-            chunks = tuple(lengths[axes.index(axis)] for axis in range(len(lengths)))
-        elif chunks is None:
-            chunks = self.before.grid.chunks
+            stored_chunks = tuple(lengths[axes.index(axis)] for axis in range(len(lengths)))
+        names = self.changes.dimension_names or self.before.dimension_names
+        if chunks is None:
+            chunks = stored_chunks
+        chunks = with_defaults(chunks, stored_chunks, names, "chunks")
         if shards is None and sharding is not None and target.has_shards:
-            shards = self.before.grid.chunks
-        return Sizes(chunks, None if shards is False else shards)
+            shards = stored_shards
+        if shards in (None, False):
+            return Sizes(chunks)
+        if sharding is None:
+            itemsize = self.data_type.dtype.itemsize
+            stored_shards = plan_grid(self.before.shape, itemsize, Sizes(chunks))[0].chunks
+        return Sizes(chunks, with_defaults(shards, stored_shards, names, "shards"))
 
     def planned(self, sizes: Sizes) -> tuple[ChunkGrid, tuple[Codec, ...]]:
         """Return the grid and codecs of a new array with the requested codecs."""

@@ -15,6 +15,7 @@ from zarrdask.errors import MetadataError, UnsupportedError, one_of
 from zarrdask.grids.keys import ChunkKeyEncoding, ChunkKeys
 from zarrdask.metadata.format import Format
 from zarrdask.metadata.formats import find_format
+from zarrdask.metadata.lengths import by_axis
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.metadata.options import ArrayOptions, Sizes, as_list, parse_shape, plan_grid
 from zarrdask.metadata.v2_codecs import object_fill
@@ -28,7 +29,11 @@ def plan_array(options: ArrayOptions) -> ArrayMetadata:
         return plan_array(_with_axes_of(requested.dtype, options))
     form = find_format(options.zarr_format)
     shape = parse_shape(options.shape)
-    sizes = Sizes(options.chunks, options.shards, options.grid)
+    chunks, shards = (
+        by_axis(lengths, len(shape), options.dimension_names, key)
+        for key, lengths in (("chunks", options.chunks), ("shards", options.shards))
+    )
+    sizes = Sizes(chunks, shards, options.grid)
     grid, inner = plan_grid(shape, requested.dtype.itemsize, sizes)
     data_type = form.data_type(requested)
     chain = tuple(form.codecs(options, requested, len(shape), inner))
@@ -60,7 +65,8 @@ def _with_axes_of(dtype: np.dtype[Any], options: ArrayOptions) -> ArrayOptions:
     """Return options in which the axes of a subarray type are axes of the array (A-28)."""
     shape = parse_shape(options.shape)
 
-    def longer(lengths: Any) -> Any:
+    def longer(key: str, lengths: Any) -> Any:
+        lengths = by_axis(lengths, len(shape), options.dimension_names, key)
         if lengths is None or isinstance(lengths, str):
             return lengths
         each = lengths if isinstance(lengths, Iterable) else [lengths] * len(shape)
@@ -70,8 +76,8 @@ def _with_axes_of(dtype: np.dtype[Any], options: ArrayOptions) -> ArrayOptions:
         options,
         shape=(*shape, *dtype.shape),
         dtype=dtype.base,
-        chunks=longer(options.chunks),
-        shards=longer(options.shards),
+        chunks=longer("chunks", options.chunks),
+        shards=longer("shards", options.shards),
     )
 
 

@@ -16,9 +16,15 @@ from zarrdask.grids.rectilinear import Lengths, make_grid
 from zarrdask.grids.regular import RegularGrid
 from zarrdask.metadata.model import ZarrFormat
 
-#: "auto", a size such as "1 MB", one length for all axes, one length for each axis, or a list of
-#: the lengths of all chunks for each axis.
-ChunksLike = str | int | Sequence[int | Sequence[int]] | None
+#: "auto", a size such as "1 MB", one length for all axes, one length for each axis, a list of the
+#: lengths of all chunks for each axis, or any of these lengths by the number or name of the axis.
+ChunksLike = (
+    str
+    | int
+    | Sequence[int | Sequence[int] | None]
+    | Mapping[Any, int | Sequence[int] | None]
+    | None
+)
 GridLike = str | Mapping[str, Any] | ChunkGrid | None
 #: One codec or several: names, configurations (dicts), numcodecs objects or instances.
 CodecsLike = str | Mapping[str, Any] | Codec | Sequence[Any] | None
@@ -165,7 +171,7 @@ def plan_shapes(
     if isinstance(shards, str):
         limit = _limit(shards, "shards", "shard-size")
         return chunk, _auto_shard(shape, itemsize, chunk, limit)
-    shard = _spread(shards, shape, "shards")
+    shard = _spread(shards, shape, "shards", chunk)
     if any(s % c for s, c in zip(shard, chunk, strict=True)):
         raise MetadataError(
             "the chunks must divide the shards",
@@ -191,19 +197,16 @@ def _limit(text: str, key: str, setting: str) -> int:
         ) from error
 
 
-def _spread(value: Any, shape: Shape, key: str) -> Shape:
-    if isinstance(value, Mapping):
-        raise MetadataError(
-            "pass one length for each axis, -1 for a whole axis; "
-            "only rechunk of a group takes a dict, by path",
-            key=key,
-            found=dict(value),
-            expected=f"{len(shape)} lengths",
-        )
+def _spread(value: Any, shape: Shape, key: str, steps: Shape | None = None) -> Shape:
+    """Return one length for each axis; a whole axis is rounded up to a multiple of its step."""
     lengths = tuple(value) if isinstance(value, Iterable) else (value,) * len(shape)
     check_axes(lengths, shape, key)
+    steps = steps or (1,) * len(shape)
     # In Dask's chunks, -1 and None stand for the length of the axis.
-    filled = [size or 1 if n in (-1, None) else n for n, size in zip(lengths, shape, strict=True)]
+    filled = [
+        -(-(size or 1) // step) * step if n in (-1, None) else n
+        for n, size, step in zip(lengths, shape, steps, strict=True)
+    ]
     return _lengths(filled, key, 1)
 
 

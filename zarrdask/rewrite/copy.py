@@ -15,6 +15,7 @@ from zarrdask.nodes.options import check_options
 from zarrdask.rewrite.changes import rewriting
 from zarrdask.rewrite.copy_tasks import ArrayJob, Part, copy_arrays, plan_tasks
 from zarrdask.rewrite.destination import Destination, check_begun
+from zarrdask.rewrite.member_lengths import check_member_lengths, lengths_of_member
 from zarrdask.rewrite.node_plan import (
     NodeCopy,
     NodeFilter,
@@ -93,7 +94,8 @@ def copy(
     progress : bool, file or callable, default False
         Whether and how to show a progress bar, as in `to_zarr`. It counts chunks (or shards).
     **changes
-        Properties of all new arrays: ``chunks``, ``shards`` (False for none), ``codecs``,
+        Properties of all new arrays: ``chunks``, ``shards`` (False for none; both may be dicts by
+        dimension or by path, as in `zarrdask.rechunk`), ``codecs``,
         ``compressors``, ``filters``, ``dtype``, ``fill_value``, ``chunk_key_encoding``. See
         `zarrdask.metadata.convert.Changes`.
 
@@ -136,11 +138,22 @@ def copy(
         zarr_format = target.zarr_format
     check_apart(origin.node, place, replaces=overwrite)
 
-    def convert_array(_: str, before: ArrayMetadata) -> ArrayMetadata:
-        return convert(before, zarr_format=zarr_format, **changes)
+    is_group = not isinstance(origin.metadata, ArrayMetadata)
+
+    def convert_array(path: str, before: ArrayMetadata) -> ArrayMetadata:
+        of_array = {
+            key: lengths_of_member(value, path, before)
+            if is_group and key in ("chunks", "shards")
+            else value
+            for key, value in changes.items()
+        }
+        return convert(before, zarr_format=zarr_format, **of_array)
 
     nodes, skipped = plan_nodes(origin, convert_array, zarr_format, select)
     root = nodes[0].after
+    for key in ("chunks", "shards") if is_group else ():
+        before = {node.path: node.before for node in nodes if node.is_array}
+        check_member_lengths(key, changes.get(key), before)  # type: ignore[arg-type]
     begun, view = check_begun(place, root, overwrite=overwrite)
     jobs = [
         ArrayJob(

@@ -162,7 +162,7 @@ def plan_group(group: Group, place: NodePath, options: RechunkOptions) -> GroupP
     begun, view = check_begun(place, root, overwrite=options.overwrite)
 
     def convert_array(below: str, before: ArrayMetadata) -> ArrayMetadata:
-        return options.of_member(below).converted(before)
+        return options.of_member(below, before).converted(before)
 
     found = group.node_path.find(consolidated="own")[0].store
     has_consolidated = has_cache(found)

@@ -35,6 +35,7 @@ from zarrdask.plan.strategies import FAR, HANDED_FAR, HANDED_NEAR, NEAR, Costs, 
 from zarrdask.plan.write import plan_writes
 from zarrdask.rewrite.array_plan import RechunkPlan
 from zarrdask.rewrite.destination import Destination, KeyPrefix, check_begun
+from zarrdask.rewrite.member_lengths import check_member_lengths, lengths_of_member
 from zarrdask.rewrite.move import encoded_transfer
 from zarrdask.rewrite.node_plan import check_apart, place_of_node
 from zarrdask.storage.upkeep import temporary_place
@@ -55,35 +56,16 @@ class RechunkOptions:
     on: Workers
     changes: Mapping[str, Any]
 
-    def of_member(self, path: str) -> "RechunkOptions":
+    def of_member(self, path: str, metadata: ArrayMetadata) -> "RechunkOptions":
         """Return the options of one array of a group."""
-        chunks, shards = (_of_member(value, path) for value in (self.chunks, self.shards))
+        chunks = lengths_of_member(self.chunks, path, metadata)
+        shards = lengths_of_member(self.shards, path, metadata)
         return replace(self, chunks=chunks, shards=shards)
 
     def check_members(self, arrays: Mapping[str, ArrayMetadata]) -> None:
-        """Check that chunks and shards by path name arrays of the group, and not dimensions."""
-        for key, value in (("chunks", self.chunks), ("shards", self.shards)):
-            for name in value if isinstance(value, Mapping) else ():
-                if name is None:
-                    continue
-                if name.removeprefix("/") not in arrays:
-                    raise MetadataError(
-                        "the group has no such array; the keys are paths of arrays, not dimensions",
-                        key=key,
-                        found=name,
-                        expected=f"{[*arrays]}",
-                    )
-                others = (path for path, a in arrays.items() if name in (a.dimension_names or ()))
-                other = next((path for path in others if path != name), None)
-                if other is not None:
-                    raise MetadataError(
-                        f"the keys are paths of arrays, but {name!r} is also a dimension of "
-                        f"{other!r}; write '/{name}' for the array, and pass the chunks of the "
-                        "other arrays by their own paths",
-                        key=key,
-                        found=name,
-                        expected=f"{[f'/{path}' for path in arrays]}",
-                    )
+        """Check that chunks and shards are for arrays or dimensions of the group."""
+        check_member_lengths("chunks", self.chunks, arrays)
+        check_member_lengths("shards", self.shards, arrays)
 
     def converted(self, metadata: ArrayMetadata) -> ArrayMetadata:
         """Return the metadata of the new array from those of the source."""
@@ -103,13 +85,6 @@ class RechunkOptions:
         return self.temp.store, f"{self.temp.prefix}.zarrdask-rewrite-{name}/"
 
 
-def _of_member(value: Any, path: str) -> Any:
-    """Return a value for one array of a group: one for all, or by path (None is the default)."""
-    if not isinstance(value, Mapping):
-        return value
-    return value.get(path, value.get(f"/{path}", value.get(None)))
-
-
 def plan_new_array(
     array: Array, source_region: Any, node: NodePath, options: RechunkOptions
 ) -> RechunkPlan:
@@ -126,7 +101,8 @@ def plan_from_dask(x: da.Array, node: NodePath, options: RechunkOptions) -> Rech
     """Return the plan to write a Dask array to a new array."""
     names = {**options.changes, "shards": options.shards, "chunks": options.chunks}
     changes = {name: value for name, value in names.items() if value is not None}
-    changes = {**chunk_options(x.chunks, "regular", changes), "dtype": data_type_of(x)} | changes
+    lengths = chunk_options(x.chunks, "regular", changes)
+    changes = {"dtype": data_type_of(x), **changes, **lengths}
     metadata = plan_array(ArrayOptions(shape=x.shape, **changes))
     if Inputs([x]).are_below(place_of_node(node)):
         raise NodeExistsError(

@@ -220,6 +220,11 @@ def _chunks(
     chunks, shards = storage.get("chunks"), storage.get("shards")
     chunks, shards = _lengths(chunks, variable.ndim), _lengths(shards, variable.ndim)
     options: dict[str, Any] = {} if shards is None else {"shards": shards}
+    if isinstance(chunks, Mapping) or isinstance(shards, Mapping):
+        blocks = variable.chunks or tuple((size,) for size in variable.shape)
+        options["dimension_names"] = tuple(map(str, variable.dims))
+        options |= {} if chunks is None else {"chunks": chunks}
+        return chunk_options(blocks, "regular", options)
     if chunks is not None:
         # An axis of length 0 has chunks of length 1.
         positive = tuple(n or 1 for n in chunks) if isinstance(chunks, tuple) else chunks
