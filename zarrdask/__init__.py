@@ -8,6 +8,8 @@ The names below are the public interface. Errors are in `zarrdask.errors` and st
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from zarrdask.other_names import MODULE, STORAGE
+
 if TYPE_CHECKING:
     from zarrdask import codecs as codecs
     from zarrdask import conventions as conventions
@@ -63,17 +65,6 @@ _MODULES = {
     "upgrade": "rewrite.upgrade",
     "verify": "verification.verify",
 }
-#: Names that other software has, and what to use here.
-_ELSEWHERE = {
-    "open_zarr": "zarrdask.xarray.open_zarr opens a dataset, and zarrdask.from_zarr a Dask array",
-    "open_dataset": 'xarray.open_dataset(url, engine="zarrdask") opens a dataset',
-    "load": "zarrdask.open_array(url)[...] is a NumPy array",
-    "save": "zarrdask.to_zarr(x, url) stores an array",
-    "store": "zarrdask.to_zarr([(target, x), ...]) stores several arrays",
-    "array": "zarrdask.to_zarr(x, url) stores an array, and zarrdask.create_array creates one",
-    "zeros": "zarrdask.create_array(url, shape=..., dtype=...) creates an array of fill values",
-    "open_consolidated": "zarrdask.open_group(url, consolidated=True)",
-}
 _SUBMODULES = frozenset(
     {
         *("codecs", "conventions", "dtypes", "errors", "grids", "register", "storage", "testing"),
@@ -111,7 +102,7 @@ def __getattr__(name: str) -> Any:
     if name in _SUBMODULES:
         return import_module(f"zarrdask.{name}")
     if name not in _MODULES:
-        hint = f"; {_ELSEWHERE[name]}" if name in _ELSEWHERE else ""
+        hint = next((f"; {names[name]}" for names in (MODULE, STORAGE) if name in names), "")
         # Python itself suggests names that are like this one.
         raise AttributeError(f"module 'zarrdask' has no attribute {name!r}{hint}", name=name)
     value = getattr(import_module(f"zarrdask.{_MODULES[name]}"), name)

@@ -125,3 +125,18 @@ def test_what_is_left_open_is_filled_in_with_what_each_codec_is_given():
     assert blosc.typesize == 2
     z[...] = np.arange(8)
     assert zarrdask.open_array(store, strict=True)[...].tolist() == list(range(8))
+
+
+class Foreign:
+    """A codec of other software, which has its document."""
+
+    _tunable_attrs = frozenset({"typesize", "shuffle"})
+
+    def to_dict(self):
+        members = {"typesize": 1, "cname": "zstd", "clevel": 5, "shuffle": "bitshuffle"}
+        return {"name": "blosc", "configuration": members | {"blocksize": 0}}
+
+
+def test_a_codec_of_zarr_python_takes_what_it_leaves_open_from_the_data_type():
+    z = zarrdask.create_array({}, shape=(4,), dtype="i4", compressors=Foreign())
+    assert (z.compressors[0].typesize, z.compressors[0].shuffle) == (4, 1)

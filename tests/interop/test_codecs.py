@@ -189,3 +189,31 @@ def test_zarrs_packs_signed_integers_into_the_same_bits(tmp_path: Path, dtype: s
         same(zarrdask.open_array(path)[...], values)
         written.append((path / "c" / "0").read_bytes())
     assert written[0] == written[1]
+
+
+@pytest.mark.parametrize(
+    "codec",
+    [
+        zarr.codecs.BloscCodec(cname="zstd"),
+        zarr.codecs.BloscCodec(shuffle="noshuffle", typesize=2),
+        zarr.codecs.GzipCodec(level=2),
+        zarr.codecs.ZstdCodec(level=4),
+    ],
+)
+def test_codecs_of_zarr_python_are_stored_as_it_stores_them(codec: Any) -> None:
+    options: Any = {"shape": (4,), "chunks": (2,), "dtype": "i4"}
+    theirs = zarr.create_array({}, compressors=codec, **options)
+    ours = zarrdask.create_array({}, compressors=codec, **options)
+    assert ours.compressors[0].to_json() == theirs.compressors[0].to_dict()
+    v2 = zarrdask.create_array({}, compressors=codec, zarr_format=2, **options)
+    assert v2.compressors[0].name == ours.compressors[0].name
+
+
+def test_a_whole_list_of_codecs_of_zarr_python() -> None:
+    inner = [zarr.codecs.BytesCodec(), zarr.codecs.GzipCodec()]
+    sharding = zarr.codecs.ShardingCodec(chunk_shape=(2, 2), codecs=inner)
+    codecs = [zarr.codecs.TransposeCodec(order=(1, 0)), sharding]
+    z = zarrdask.create_array({}, shape=(4, 4), dtype="i8", codecs=codecs)
+    z[...] = np.arange(16).reshape(4, 4)
+    same(z[...], np.arange(16).reshape(4, 4))
+    assert z.shards == (4, 4)

@@ -1,5 +1,7 @@
 """Codecs: chunk <-> bytes, pure. The names below are for codecs of your own."""
 
+from typing import TYPE_CHECKING, Any
+
 from zarrdask.codecs.base import (
     ArrayArray,
     ArrayBytes,
@@ -11,6 +13,7 @@ from zarrdask.codecs.base import (
     Serializer,
     parse_configuration,
 )
+from zarrdask.other_names import CODECS
 
 __all__ = [
     "ArrayArray",
@@ -23,3 +26,9 @@ __all__ = [
     "Serializer",
     "parse_configuration",
 ]
+
+if not TYPE_CHECKING:  # For type checkers, every name would exist.
+
+    def __getattr__(name: str) -> Any:
+        hint = f"; {CODECS[name]}" if name in CODECS else ""
+        raise AttributeError(f"module 'zarrdask.codecs' has no attribute {name!r}{hint}", name=name)

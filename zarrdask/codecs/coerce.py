@@ -1,5 +1,6 @@
-"""Convert what users pass as a codec: names, dicts of v2 and v3, numcodecs objects, codecs."""
+"""Convert what users pass as a codec: names, dicts, codecs of zarrdask and other packages."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, cast
@@ -20,8 +21,8 @@ def find_codec(codec: Any) -> Codec:
     """Return the v3 codec for an argument of a user.
 
     That is a name, an object of v3 (``{"name": ..., "configuration": ...}``) or v2 (``{"id":
-    ...}``), a numcodecs codec, or a codec of zarrdask, which is returned. A codec of numcodecs
-    becomes the registered codec if there is one, else ``numcodecs.*`` (C-66). Deviations
+    ...}``), a codec of numcodecs or zarr-python, or one of zarrdask, which is returned. A codec of
+    numcodecs becomes the registered codec if there is one, else ``numcodecs.*`` (C-66). Deviations
     that are tolerated in files are errors here.
 
     >>> find_codec({"id": "zstd", "level": 5})
@@ -41,8 +42,16 @@ def find_codec(codec: Any) -> Codec:
 
 
 def plain_config(codec: Any) -> Any:
-    """Return the configuration of a numcodecs codec; any other object unchanged."""
-    return codec.get_config() if hasattr(codec, "get_config") else codec
+    """Return what a codec of numcodecs or zarr-python is in JSON; any other object unchanged."""
+    if hasattr(codec, "get_config"):
+        return codec.get_config()
+    if not hasattr(codec, "to_dict"):
+        return codec
+    config = json.loads(json.dumps(codec.to_dict()))  # with lists instead of tuples
+    # zarr-python chooses these by the data type, unless they are given.
+    for name in getattr(codec, "_tunable_attrs", ()):
+        config.get("configuration", {}).pop(name, None)
+    return config
 
 
 def _from_object(members: Json) -> Codec:

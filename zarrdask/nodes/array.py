@@ -27,6 +27,7 @@ from zarrdask.nodes import indexers
 from zarrdask.nodes.base import Change, Node, check_writable
 from zarrdask.nodes.info import Info, array_info, codec_options
 from zarrdask.nodes.many import read_regions
+from zarrdask.other_names import ARRAY
 from zarrdask.storage.base import Store
 
 
@@ -49,6 +50,7 @@ class Array(Node):
 
     _kind = "array"
     _instead = "zarrdask.from_zarr(array) is a Dask array, and array[...] one of NumPy"
+    _other_names = ARRAY
 
     def __init__(self, store: Store, path: str, metadata: ArrayMetadata, mode: str = "r") -> None:
         self.store = store

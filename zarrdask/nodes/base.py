@@ -56,11 +56,13 @@ class Node:
     _kind: ClassVar[str]
     #: What users usually look for, in the message for an attribute that does not exist.
     _instead: ClassVar[str]
+    #: What to use instead of attributes that other software has.
+    _other_names: ClassVar[Mapping[str, str]]
 
     if not TYPE_CHECKING:  # For type checkers, every attribute would exist.
 
         def __getattr__(self, name: str) -> Any:
-            raise no_attribute(self, name, self._instead)
+            raise no_attribute(self, name, self._other_names.get(name, self._instead))
 
     @property
     def name(self) -> str:

@@ -21,6 +21,7 @@ from zarrdask.nodes.array import Array
 from zarrdask.nodes.base import Change, Node, check_writable, is_array_error, is_group_error
 from zarrdask.nodes.create import create_array
 from zarrdask.nodes.info import Info, group_info, member_label
+from zarrdask.other_names import GROUP
 from zarrdask.storage.base import Store
 
 T = TypeVar("T")
@@ -72,6 +73,7 @@ class Group(Node, Mapping[str, "Array | Group"]):
 
     _kind = "group"
     _instead = "a member is group['name'], and attributes are in group.attrs"
+    _other_names = GROUP
     #: The iterator over the members that was created last, and their number.
     _latest: "tuple[ReferenceType[Generator[Any]], int] | None" = None
 

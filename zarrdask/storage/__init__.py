@@ -7,6 +7,8 @@ pass the tests of `zarrdask.testing.StoreContract`.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from zarrdask.other_names import STORAGE
+
 if TYPE_CHECKING:
     from zarrdask.storage.base import Store
     from zarrdask.storage.capabilities import Capabilities
@@ -64,7 +66,10 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
-        raise AttributeError(f"module 'zarrdask.storage' has no attribute {name!r}")
+        hint = f"; {STORAGE[name]}" if name in STORAGE else ""
+        raise AttributeError(
+            f"module 'zarrdask.storage' has no attribute {name!r}{hint}", name=name
+        )
     return getattr(import_module(f"zarrdask.storage.{_MODULES[name]}"), name)
 
 

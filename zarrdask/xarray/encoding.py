@@ -263,7 +263,7 @@ def _codecs(storage: Mapping[str, Any], settings: WriteSettings) -> dict[str, An
     if serializer is not None and serializer != "auto":
         if not settings.is_v3:
             raise UnsupportedError("only Zarr v3 has a serializer", key="serializer")
-        options["filters"] = (*options.get("filters", ()), _plain_codec(serializer))
+        options["filters"] = (*options.get("filters", ()), serializer)
     keys = storage.get("chunk_key_encoding")
     if keys is not None:
         options["chunk_key_encoding"] = _key_encoding(keys)
@@ -274,19 +274,12 @@ def _items(value: Any) -> tuple[Any, ...]:
     if value is None:
         return ()
     items = value if isinstance(value, list | tuple) else (value,)
-    return tuple(map(_plain_codec, items))
-
-
-def _plain_codec(codec: Any) -> Any:
-    """Return a codec of zarr-python as its document; anything else as it is."""
-    if hasattr(codec, "to_dict") and not hasattr(codec, "to_json"):
-        return codec.to_dict()
-    return codec
+    return tuple(items)
 
 
 def _key_encoding(keys: Any) -> Any:
     """Return a chunk key encoding as its document, also from zarr-python's shorter form."""
-    keys = _plain_codec(keys)
+    keys = keys.to_dict() if hasattr(keys, "to_dict") else keys
     if isinstance(keys, Mapping) and "separator" in keys:
         return {"name": keys["name"], "configuration": {"separator": keys["separator"]}}
     return keys
