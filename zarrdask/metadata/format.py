@@ -56,6 +56,12 @@ class Format(ABC):
     index_codecs: tuple[Codec, ...] | None = None
     #: Whether an array may have no fill value.
     optional_fill: bool = False
+    #: Whether elements with the fill value are missing ones, by the conventions of xarray.
+    fill_masks: bool = False
+    #: Whether an array has a list of codecs, and not filters and a compressor.
+    has_codecs: bool = True
+    #: Whether the codec that converts elements to bytes can be chosen.
+    has_serializer: bool = True
     #: Whether codecs after the byte conversion are those of numcodecs.
     uses_numcodecs: bool = False
     #: Whether a filter, and not the data type, says what the objects in an array are.

@@ -60,6 +60,9 @@ class V2(Format):
     default_keys = "v2"
     has_shards = False
     optional_fill = True
+    fill_masks = True
+    has_codecs = False
+    has_serializer = False
     uses_numcodecs = True
     object_filter = True
     names_in_attributes = True

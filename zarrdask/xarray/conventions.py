@@ -44,11 +44,6 @@ Chunks = tuple[int | tuple[int, ...], ...]
 # Dimensions
 
 
-def is_v3(metadata: Any) -> bool:
-    """Whether a node is stored in v3 proper: the drafts follow the conventions of v2."""
-    return bool(metadata.zarr_format == 3)
-
-
 def dimensions(metadata: ArrayMetadata) -> tuple[str, ...]:
     """Return the names of an array's dimensions."""
     for names in (
@@ -60,7 +55,8 @@ def dimensions(metadata: ArrayMetadata) -> tuple[str, ...]:
             return tuple(names)  # type: ignore[arg-type]
     if not metadata.shape or _is_nczarr_scalar(metadata):
         return ()
-    member = "dimension_names" if is_v3(metadata) else f"the attribute {DIMENSIONS}"
+    in_attributes = metadata.format.names_in_attributes
+    member = f"the attribute {DIMENSIONS}" if in_attributes else "dimension_names"
     raise MissingDimensionsError(
         "the array has no dimension names, which xarray needs; add them, or open with "
         "phony_dims=True to name the dimensions phony_dim_0, phony_dim_1, ...",
@@ -141,12 +137,12 @@ def variable_attributes(metadata: ArrayMetadata, *, mask: bool) -> dict[str, Any
     """Return the attributes of a variable; if `mask`, CF's ``_FillValue`` is the fill value."""
     attributes = dict(metadata.attributes)
     attributes.pop(DIMENSIONS, None)
-    if not is_v3(metadata):
+    if metadata.format.names_in_attributes:
         attributes = without_nczarr(attributes)
     if mask:
         if metadata.fill_value is not None:
             attributes[FILL_VALUE] = metadata.fill_value
-    elif FILL_VALUE in attributes and is_v3(metadata):
+    elif FILL_VALUE in attributes and not metadata.format.fill_masks:
         attributes[FILL_VALUE] = decode_fill_value(attributes[FILL_VALUE], metadata.dtype)
     return attributes
 
@@ -240,7 +236,7 @@ def variable_encoding(array: Array, dims: tuple[Hashable, ...], *, mask: bool) -
         "shards": None if metadata.shard is None else _lengths(metadata.grid),
     }
     encoding |= _codec_encoding(metadata)
-    if is_v3(metadata) and not mask:
+    if not (metadata.format.fill_masks or mask):
         encoding["fill_value"] = metadata.fill_value
     return encoding
 
@@ -251,7 +247,7 @@ def _lengths(grid: ChunkGrid) -> Chunks:
 
 
 def _codec_encoding(metadata: ArrayMetadata) -> dict[str, Any]:
-    if metadata.zarr_format == 2:
+    if not metadata.format.has_codecs:
         return _numcodecs_encoding(metadata)
     codecs = metadata.codecs if metadata.shard is None else metadata.shard.codec.codecs
     encoding: dict[str, Any] = {
@@ -259,7 +255,7 @@ def _codec_encoding(metadata: ArrayMetadata) -> dict[str, Any]:
         "filters": _documents(codecs, Kind.ARRAY_ARRAY),
     }
     serializers = _documents(codecs, Kind.ARRAY_BYTES)
-    if is_v3(metadata) and serializers:
+    if metadata.format.has_serializer and serializers:
         encoding["serializer"] = serializers[0]
     return encoding
 

@@ -185,7 +185,7 @@ class ZarrdaskDataStore(AbstractDataStore):
 
     def _variable(self, name: str, array: Array, dims: tuple[str, ...]) -> Variable:
         metadata = array.metadata
-        mask = not conventions.is_v3(metadata) if self.mask is None else self.mask
+        mask = metadata.format.fill_masks if self.mask is None else self.mask
         try:
             attributes = conventions.variable_attributes(metadata, mask=mask)
         except ZarrdaskError as error:

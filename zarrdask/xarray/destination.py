@@ -16,7 +16,6 @@ from zarrdask.grids.base import Shape
 from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.hierarchy.replace import can_stage, staged
 from zarrdask.hierarchy.resize import check_shape
-from zarrdask.metadata.formats import find_format
 from zarrdask.metadata.model import GroupMetadata
 from zarrdask.nodes.array import chunks_of
 from zarrdask.runtime.locks import location_of
@@ -46,7 +45,7 @@ class Destination:
     @cached_property
     def seen(self) -> NodePath:
         """The group, with all that is looked at before a new one is written, read at once."""
-        return self.node.prefetched(GroupMetadata(self.options.format), listed=True)
+        return self.node.prefetched(GroupMetadata(self.options.format.version), listed=True)
 
     @contextmanager
     def alone(self, dataset: xarray.Dataset) -> Iterator[Self]:
@@ -129,11 +128,10 @@ class Destination:
 
     def settings(self, stored: StoredDataset | None) -> WriteSettings:
         """Return what the user said of the write, with the format of the group."""
-        asked = self.options.format
-        find_format(asked)
+        asked = self.options.format.version  # an error for unknown formats
         if stored is None:
             return self.options
-        if self.options.zarr_format is not None and asked != stored.zarr_format:
+        if self.options.zarr_format not in (None, stored.zarr_format):
             raise MetadataError(
                 "the stored dataset has another format; leave zarr_format out, or write to "
                 "another group",
@@ -146,7 +144,7 @@ class Destination:
     def view(self, stored: StoredDataset | None) -> NodePath:
         """Return the group as the hierarchy sees it: the drafts of v3 have keys of their own."""
         if stored is None:
-            group = GroupMetadata(self.options.format)
+            group = GroupMetadata(self.options.format.version)
             replaces = self.options.mode == "w"
             return self.seen.check_creation(group, overwrite=replaces).fresh
         views = [chunks_of(array).store for array in stored.arrays.values()]
@@ -161,7 +159,7 @@ class Destination:
         options = self.options
         if not options.compute and options.commit != "last":
             return None
-        if find_format(options.format).has_entry_point or not can_stage(self.node):
+        if options.format.has_entry_point or not can_stage(self.node):
             return None
         return staged(self.node)
 

@@ -20,9 +20,9 @@ from zarrdask.display.words import did_you_mean
 from zarrdask.errors import MetadataError, UnsupportedError, ZarrdaskError
 from zarrdask.graph.placement import chunk_options
 from zarrdask.metadata.create import plan_array
-from zarrdask.metadata.model import ArrayMetadata, ZarrFormat
+from zarrdask.metadata.format import Format
+from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.metadata.options import ArrayOptions
-from zarrdask.storage.layout import DRAFT
 from zarrdask.xarray.conventions import FILL_VALUE, encode_fill_value
 from zarrdask.xarray.private import vlen_dtype
 from zarrdask.xarray.request import ArgumentTypeError, WriteSettings
@@ -38,7 +38,7 @@ _STORAGE = frozenset(
 )
 
 
-def encode_values(variable: Variable, name: Hashable, zarr_format: ZarrFormat) -> Variable:
+def encode_values(variable: Variable, name: Hashable, form: Format) -> Variable:
     """Return a variable with its values encoded by the rules of CF."""
     if variable.dtype.kind == "T" and variable.dtype == np.dtypes.StringDType():
         # NumPy's texts of any length are stored as objects are that are texts: they may get longer.
@@ -46,7 +46,7 @@ def encode_values(variable: Variable, name: Hashable, zarr_format: ZarrFormat) -
         variable = variable.copy(data=variable.data.astype(vlen_dtype(str)))
         variable.encoding = {k: v for k, v in variable.encoding.items() if k != "dtype"}
     try:
-        encoded: Variable = encode_zarr_variable(variable, name=name, **_format(zarr_format))
+        encoded: Variable = encode_zarr_variable(variable, name=name, **_conventions(form))
     except Exception as error:
         error.add_note(f"while encoding the variable {name!r}")
         raise
@@ -54,11 +54,11 @@ def encode_values(variable: Variable, name: Hashable, zarr_format: ZarrFormat) -
 
 
 @cache
-def _format(zarr_format: ZarrFormat) -> dict[str, Any]:
-    """Return the option by which newer releases of xarray are told the format."""
+def _conventions(form: Format) -> dict[str, Any]:
+    """Return the option of newer releases of xarray for the format whose conventions hold."""
     if "zarr_format" not in signature(encode_zarr_variable).parameters:
         return {}
-    return {"zarr_format": 3 if zarr_format == 3 else 2}
+    return {"zarr_format": 2 if form.fill_masks else 3}
 
 
 def encode_attributes(attributes: Mapping[Any, Any]) -> dict[str, Any]:
@@ -128,26 +128,26 @@ def _plan(
 ) -> ArrayMetadata:
     options = base | _chunks(variable, storage, settings) | _codecs(storage, settings)
     metadata = plan_array(ArrayOptions(**options))
-    # In other formats than v3 a fill value masks elements: if none is given, there must be none.
-    if metadata.zarr_format == 3 or options["fill_value"] is not None:
+    # Where a fill value masks elements, there must be none unless one is given.
+    if not metadata.format.fill_masks or options["fill_value"] is not None:
         return metadata
-    if metadata.zarr_format == DRAFT:
+    if not metadata.format.optional_fill:
         raise UnsupportedError(
             "an array of this format has a fill value, which would mask elements; give _FillValue "
             "in the encoding, or write Zarr v2 or v3",
             key="zarr_format",
-            found=DRAFT,
+            found=metadata.zarr_format,
         )
     return replace(metadata, fill_value=None)
 
 
 def _without_foreign_codecs(storage: Mapping[str, Any], settings: WriteSettings) -> dict[str, Any]:
     """Return an inherited encoding without what only the other format, or dtype, can have."""
-    foreign = {"serializer"}
+    foreign, is_numcodecs = {"serializer"}, settings.format.uses_numcodecs
     for key in ("compressors", "filters"):
-        if any(_is_numcodecs(codec) is settings.is_v3 for codec in _items(storage.get(key))):
+        if any(_is_numcodecs(codec) is not is_numcodecs for codec in _items(storage.get(key))):
             foreign.add(key)
-    if not settings.is_v3:
+    if not settings.format.has_free_shards:
         foreign |= {"shards", "chunk_key_encoding"}
     return {key: value for key, value in storage.items() if key not in foreign}
 
@@ -164,7 +164,7 @@ def _storage_options(
     encoding = {k: v for k, v in variable.encoding.items() if k not in _ORIGIN}
     if encoding.get(FILL_VALUE, 0) is None:
         del encoding[FILL_VALUE]  # "no fill value": that has been obeyed
-    valid = _STORAGE | {"fill_value"} if settings.is_v3 else _STORAGE
+    valid = _STORAGE if settings.format.fill_masks else _STORAGE | {"fill_value"}
     unknown = [key for key in encoding if key not in valid]
     if explicit and unknown:
         hint = did_you_mean(str(unknown[0]), sorted(valid))
@@ -186,21 +186,21 @@ def _storage_options(
 def _base_options(variable: Variable, settings: WriteSettings) -> dict[str, Any]:
     """Return the options that do not depend on chunks and codecs."""
     attributes = dict(variable.attrs)
-    if settings.is_v3:
+    if settings.format.fill_masks:
+        fill = attributes.pop(FILL_VALUE, None)
+    else:
         fill = variable.encoding.get("fill_value")
         if fill is None and variable.dtype.kind == "f":
             fill = np.nan  # xarray's choice: elements that were never written are missing
         if (mask := attributes.pop(FILL_VALUE, None)) is not None:
             attributes[FILL_VALUE] = encode_fill_value(mask, variable.dtype)
-    else:
-        fill = attributes.pop(FILL_VALUE, None)
     return {
         "shape": variable.shape,
         "dtype": _data_type(variable.dtype),
         "fill_value": fill,
         "dimension_names": tuple(map(str, variable.dims)),
         "attributes": encode_attributes(attributes),
-        "zarr_format": settings.format,
+        "zarr_format": settings.format.version,
     }
 
 
@@ -261,7 +261,7 @@ def _codecs(storage: Mapping[str, Any], settings: WriteSettings) -> dict[str, An
             options[key] = _items(value)
     serializer = storage.get("serializer", "auto")
     if serializer is not None and serializer != "auto":
-        if not settings.is_v3:
+        if not settings.format.has_serializer:
             raise UnsupportedError("only Zarr v3 has a serializer", key="serializer")
         options["filters"] = (*options.get("filters", ()), serializer)
     keys = storage.get("chunk_key_encoding")

@@ -166,7 +166,7 @@ class StoredDataset:
         _check_dtype(name, stored, variable)
         variable = variable.copy(deep=False)
         variable.encoding = stored.encoding
-        encoded = encode_values(variable, name, self.zarr_format)
+        encoded = encode_values(variable, name, self.group.metadata.format)
         _check_coding(name, encoded, self._encoded[name])
         encoded = _in_stored_order(encoded, stored, name)
         _check_sizes(encoded, stored, name, region, append_dim)

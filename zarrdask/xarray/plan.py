@@ -145,7 +145,7 @@ def plan_group(
         if write is not None:
             writes.append(write)
     before = None if stored is None else stored.group.metadata
-    metadata = before or GroupMetadata(settings.format)
+    metadata = before or GroupMetadata(settings.format.version)
     if before is None or settings.mode != "r+":  # that mode changes values only
         metadata = replace(metadata, attributes=encode_attributes(attributes))
     return GroupWrite(node, metadata, before, tuple(writes))

@@ -7,6 +7,8 @@ from typing import Any, Literal
 import xarray
 
 from zarrdask.errors import MetadataError
+from zarrdask.metadata.format import Format
+from zarrdask.metadata.formats import find_format
 from zarrdask.metadata.model import ZarrFormat
 from zarrdask.metadata.options import GridLike
 from zarrdask.nodes.open import check_commit
@@ -38,14 +40,9 @@ class WriteSettings:
     progress: Show = False
 
     @property
-    def format(self) -> ZarrFormat:
+    def format(self) -> Format:
         """The format of new arrays."""
-        return 3 if self.zarr_format is None else self.zarr_format
-
-    @property
-    def is_v3(self) -> bool:
-        """Whether the conventions of v3 hold; the drafts of v3 follow those of v2."""
-        return self.format == 3
+        return find_format(3 if self.zarr_format is None else self.zarr_format)
 
     def check(self) -> None:
         """Check the options that exclude each other, or have a few possible values."""

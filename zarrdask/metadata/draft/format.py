@@ -75,6 +75,8 @@ class Draft(Format):
     has_entry_point = True
     restricts_paths = True
     index_codecs = INDEX_CODECS
+    fill_masks = True
+    has_serializer = False
     uses_numcodecs = True
     names_in_attributes = True
     #: Whether this is the older dialect.
