@@ -136,12 +136,16 @@ def _fetch(chunks: StoredChunks, parts: Iterable[_Part]) -> Iterator[Any]:
     """
     metadata, store, scratch = chunks.metadata, chunks.units, buffers.THREAD.scratch
     if metadata.shard is None:
-        keys: Iterable[str] = chain.from_iterable(keys for keys, _ in parts)
-        if isinstance(parts, list):
-            keys = [*keys]  # a single one is requested in this thread
-        nbytes = metadata.pipeline.spec.nbytes
-        if store.capabilities.has_latency and nbytes > large_size(store):
-            return get_large(store, ((key, nbytes) for key in keys))
+        # A single key of a list is requested in this thread.
+        keys: Iterable[str] = (
+            [key for keys, _ in parts for key in keys]
+            if isinstance(parts, list)
+            else chain.from_iterable(keys for keys, _ in parts)
+        )
+        if store.capabilities.has_latency:
+            nbytes = metadata.pipeline.spec.nbytes
+            if nbytes > large_size(store):
+                return get_large(store, ((key, nbytes) for key in keys))
         return store.get_many(keys, scratch)
     if not store.capabilities.has_latency:
         return (reading(store, key, scratch) for keys, _ in parts for key in keys)
@@ -161,15 +165,18 @@ def _decode(
     if metadata.shard is not None:
         _decode_shards(chunks, keys, cuts, islice(units, len(keys)), out=out)
         return
-    runs = [(metadata.pipeline, len(keys))]
-    if not metadata.grid.is_regular:
-        shapes = groupby(map(metadata.grid.shape_of, cuts.indices))
-        runs = [(metadata.pipeline_of(shape), sum(1 for _ in run)) for shape, run in shapes]
-    again, at = None if not store.capabilities.has_latency else store.get, 0
-    for pipeline, count in runs:
-        end = at + count
-        some, values = cuts.some(at, end) if count < len(keys) else cuts, islice(units, count)
-        scatter(pipeline, keys[at:end], some.insides, some.outsides, values, out=out, again=again)
+    again = store.get if store.capabilities.has_latency else None
+    if metadata.grid.is_regular:
+        _, insides, outsides = cuts
+        values = islice(units, len(keys))
+        scatter(metadata.pipeline, keys, insides, outsides, values, out=out, again=again)
+        return
+    at = 0
+    for shape, run in groupby(map(metadata.grid.shape_of, cuts.indices)):
+        end = at + sum(1 for _ in run)
+        (_, insides, outsides), values = cuts.some(at, end), islice(units, end - at)
+        pipeline = metadata.pipeline_of(shape)
+        scatter(pipeline, keys[at:end], insides, outsides, values, out=out, again=again)
         at = end
 
 

@@ -130,7 +130,10 @@ def numpy_index(request: Request) -> tuple[Any, ...]:
     """Return a request as an index of an ndarray."""
     if isinstance(request, Points):
         return request.coordinates
-    if all(isinstance(pick, slice) for pick in request):
+    for pick in request:
+        if not isinstance(pick, slice):
+            break
+    else:
         return request
     ranges = (range(p.start, p.stop, p.step) if isinstance(p, slice) else p for p in request)
     return np.ix_(*ranges)

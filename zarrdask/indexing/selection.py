@@ -5,8 +5,7 @@ positions. `zarrdask.indexing.projection` finds the chunks that the picks touch.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -15,9 +14,11 @@ from zarrdask.errors import SelectionError
 Pick = slice | np.ndarray
 Region = tuple[slice, ...]
 
+#: The slice that selects all of an axis.
+_ALL = slice(None)
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+
+class Selection(NamedTuple):
     """A selection in normal form."""
 
     #: For each axis a slice (0 <= start <= stop <= size, step > 0), or an array of positions, in
@@ -40,7 +41,7 @@ class Selection:
     @property
     def plain(self) -> bool:
         """Whether `finish` changes nothing."""
-        return self.finish == (slice(None),) * len(self.finish)
+        return self.finish == (_ALL,) * len(self.finish)
 
     @property
     def undo(self) -> tuple[Any, ...]:
@@ -128,20 +129,26 @@ def expand(index: Any, ndim: int, *, new_axes: bool = True) -> tuple[Any, ...]:
     `new_axes` says whether the index may contain None, which adds an axis.
     """
     entries = index if isinstance(index, tuple) else (index,)
-    indexed = sum(1 for e in entries if e is not None and e is not Ellipsis)
-    if not new_axes and any(e is None for e in entries):
+    added = ellipses = 0
+    for entry in entries:
+        if entry is None:
+            added += 1
+        elif entry is Ellipsis:
+            ellipses += 1
+    indexed = len(entries) - added - ellipses
+    if added and not new_axes:
         raise SelectionError("this selection does not take np.newaxis", found=index)
-    if sum(e is Ellipsis for e in entries) > 1:
+    if ellipses > 1:
         raise SelectionError("an index can only have a single ellipsis ('...')", found=index)
     if indexed > ndim:
         raise SelectionError(
             "too many indices", found=index, expected=f"at most {ndim} for this array"
         )
     missing = (slice(None),) * (ndim - indexed)
-    if not any(e is Ellipsis for e in entries):
+    if not ellipses:
         return (*entries, *missing)
-    ellipsis = next(i for i, e in enumerate(entries) if e is Ellipsis)
-    return (*entries[:ellipsis], *missing, *entries[ellipsis + 1 :])
+    at = next(i for i, e in enumerate(entries) if e is Ellipsis)
+    return (*entries[:at], *missing, *entries[at + 1 :])
 
 
 def first_out_of_bounds(index: Any, shape: tuple[int, ...]) -> tuple[int, slice] | None:
@@ -233,7 +240,7 @@ def basic(index: Any, shape: tuple[int, ...], *, outer: bool = False) -> Selecti
             continue
         axis, size = len(picks), shape[len(picks)]
         pick: Pick
-        finisher: Any = slice(None)
+        finisher: Any = _ALL
         if isinstance(entry, slice):
             pick, finisher = _slice(entry, axis, size)
         elif is_integer(entry):
@@ -255,7 +262,10 @@ def basic(index: Any, shape: tuple[int, ...], *, outer: bool = False) -> Selecti
 def is_basic(index: Any) -> bool:
     """Whether an index has no other entries than integers, slices, ellipses and None."""
     entries = index if isinstance(index, tuple) else (index,)
-    return all(e is None or e is Ellipsis or isinstance(e, slice) or is_integer(e) for e in entries)
+    for entry in entries:
+        if not (isinstance(entry, slice) or entry is None or entry is ... or is_integer(entry)):
+            return False
+    return True
 
 
 def scalar_mask(index: Any) -> tuple[bool, tuple[Any, ...]] | None:
@@ -293,9 +303,9 @@ def _slice(entry: slice, axis: int, size: int) -> tuple[slice, slice]:
     except (TypeError, ValueError) as error:
         raise SelectionError(f"axis {axis}: {error}", found=entry) from error
     if not taken:
-        return slice(0, 0, 1), slice(None)
+        return slice(0, 0, 1), _ALL
     if taken.step > 0:
-        return slice(taken.start, taken[-1] + 1, taken.step), slice(None)
+        return slice(taken.start, taken[-1] + 1, taken.step), _ALL
     return slice(taken[-1], taken[0] + 1, -taken.step), slice(None, None, -1)
 
 
