@@ -563,12 +563,14 @@ def test_fsspecs_memory_is_not_seen_by_other_processes_and_says_so():
 @pytest.mark.parametrize("context", ["forkserver", "fork"])
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_what_is_in_memory_is_not_written_by_other_processes(context):
-    z = zarrdask.create_array({}, shape=4, dtype="i4", chunks=2)
-    with (
-        dask.config.set({"scheduler": "processes", "multiprocessing.context": context}),
-        pytest.raises(zarrdask.errors.StoreError, match="in-memory store"),
-    ):
-        zarrdask.to_zarr(da.ones(4, chunks=2), z)
+    values, x = {}, da.ones(4, chunks=2)
+    write = zarrdask.to_zarr(x, zarrdask.create_array({}, shape=4, dtype="f8"), compute=False)
+    with dask.config.set({"scheduler": "processes", "multiprocessing.context": context}):
+        with pytest.raises(zarrdask.errors.StoreError, match="in-memory store"):
+            write.compute()
+        with pytest.raises(zarrdask.errors.StoreError, match="memory of one process"):
+            zarrdask.to_zarr(x, values)
+    assert values == {}
 
 
 def test_a_mapping_that_does_not_pickle_is_read_by_threads():

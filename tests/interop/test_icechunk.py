@@ -78,8 +78,17 @@ def test_other_processes_do_not_write(session, repository, cluster_address):
     from distributed import Client
 
     ds = days(4, chunks=(2, 5, 3))
-    with dask.config.set(scheduler="processes"), pytest.raises(StoreError, match="merged"):
-        to_zarr(ds, session.store, group="new")
+    writes = (
+        lambda: to_zarr(ds, session.store, group="new"),
+        lambda: to_zarr(ds, session.store, append_dim="time"),
+        lambda: zarrdask.to_zarr(da.ones(4, chunks=2), session.store, "new"),
+        lambda: zarrdask.append(da.ones(4, chunks=2), session.store, "n"),
+    )
+    for write in writes:
+        with dask.config.set(scheduler="processes"), pytest.raises(StoreError, match="one process"):
+            write()
+    # They fail before anything is changed.
+    assert not session.has_uncommitted_changes
     with Client(cluster_address), pytest.raises(StoreError, match="one process"):
         to_zarr(ds, repository.writable_session("main").fork().store, group="new")
 

@@ -69,16 +69,20 @@ def scheduler_in_task() -> Iterator[dict[str, Any]]:
 
 
 def check_visible(store: Store) -> None:
-    """Check that the workers of the current client can access a store."""
-    client = None if store.capabilities.shared else current_client()
-    if client is None:
+    """Check that the tasks of the current scheduler or client can access a store."""
+    if store.capabilities.shared:
         return
-    workers: list[str] = client.scheduler_info(n_workers=-1)["workers"]
-    remote = [address for address in workers if not address.startswith("inproc://")]
-    if remote:
+    addresses: list[str] = []
+    client = current_client()
+    if client is not None:
+        workers: list[str] = client.scheduler_info(n_workers=-1)["workers"]
+        addresses = [f"workers at {each}" for each in workers if not each.startswith("inproc://")]
+    elif getattr(get_scheduler(), "__module__", None) == "dask.multiprocessing":
+        addresses = ["the scheduler 'processes'"]
+    if addresses:
         raise StoreError(
-            "this store is in the memory of one process, where the workers of the Dask cluster "
-            f"can't see it; {unshared_advice(store)}",
+            "this store is in the memory of one process, where tasks in other processes can't see "
+            f"it; {unshared_advice(store)}",
             key=store.url,
-            found=f"workers at {remote[0]}{' and others' if len(remote) > 1 else ''}",
+            found=f"{addresses[0]}{' and others' if len(addresses) > 1 else ''}",
         )
