@@ -14,6 +14,7 @@ from zarrdask.chunks.read import read_region
 from zarrdask.codecs.pipeline import Pipeline
 from zarrdask.errors import CodecError
 from zarrdask.nodes.array import chunks_of
+from zarrdask.storage import in_flight
 
 VALUES = np.arange(40 * 30, dtype="i4").reshape(40, 30)
 
@@ -107,7 +108,7 @@ def test_units_are_decoded_while_later_ones_are_on_their_way(monkeypatch, settin
 
 @pytest.mark.parametrize(("limit", "most"), [(2**28, 12), (900, 2), (1, 1)])
 def test_shards_in_flight_are_bounded_in_bytes(monkeypatch, limit, most):
-    monkeypatch.setattr(shards, "MAX_READ_BYTES_IN_FLIGHT", limit)
+    monkeypatch.setattr(in_flight, "MAX_BYTES_IN_FLIGHT", limit)
     _, store = sharded()
     far = Concurrent(store.inner, seconds=0.05)
     far.starts = []
@@ -162,7 +163,7 @@ def test_shards_within_shards_are_read():
 
 
 def test_rounds_are_bounded_in_bytes(monkeypatch):
-    monkeypatch.setattr(shards, "MAX_READ_BYTES_IN_FLIGHT", 300)
+    monkeypatch.setattr(shards, "MAX_BYTES_IN_FLIGHT", 300)
     z, store = sharded(compressors=[])
     x = zarrdask.from_zarr(z, chunks=-1)
     store.clear()

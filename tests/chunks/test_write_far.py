@@ -15,7 +15,7 @@ from zarrdask.codecs.bytes_to_bytes.gzip import GzipCodec
 from zarrdask.errors import StoreError, UnsupportedError
 from zarrdask.nodes.array import chunks_of
 from zarrdask.runtime.locks import ChunkLocks
-from zarrdask.storage import unchanged
+from zarrdask.storage import in_flight, unchanged
 from zarrdask.storage.memory import MemoryStore
 
 VALUES = np.arange(64.0).reshape(8, 8)
@@ -54,7 +54,7 @@ def test_chunks_that_are_written_in_part_are_read_and_stored_at_the_same_time():
 
 
 def test_bytes_in_flight_are_bounded(monkeypatch):
-    monkeypatch.setattr(write, "MAX_WRITTEN_BYTES_IN_FLIGHT", 150)
+    monkeypatch.setattr(in_flight, "MAX_BYTES_IN_FLIGHT", 150)
     z, store = far(compressors=[])
     write_region(chunks_of(z), (slice(0, 8, 1), slice(0, 8, 1)), VALUES, empty=False, threads=1)
     assert store.most <= 2

@@ -81,7 +81,7 @@ def test_requests_that_hold_no_bytes_do_not_pile_up(setting):
         gate.wait(30)
         done.append(None)
 
-    with Requests(max_bytes=10) as requests:
+    with Requests() as requests:
         threading.Timer(0.05, gate.set).start()
         for sent in range(100):
             requests.send(request)

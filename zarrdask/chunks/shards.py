@@ -26,7 +26,7 @@ from zarrdask.indexing.projection import AnyRequest
 from zarrdask.runtime.shard_indexes import INDEXES, IndexPlace, KeptIndex
 from zarrdask.storage.base import Scratch, Store, StoredValue
 from zarrdask.storage.byte_ranges import Buffer, Range, RangeRequest, Tag, Value, cut, join_ranges
-from zarrdask.storage.in_flight import MAX_READ_BYTES_IN_FLIGHT, in_flight
+from zarrdask.storage.in_flight import MAX_BYTES_IN_FLIGHT, window
 from zarrdask.storage.large_values import get_large, large_size
 from zarrdask.storage.places import store_token
 
@@ -197,11 +197,10 @@ def _indexes(
         yield from zip(_fetch(store, wanted), repeat(None))
         return
     ahead, places = tee(places)
-    parts = in_flight(
+    parts = window(
         lambda place: store.get_part(place.key, place.start, place.length),
         ahead,
         size=attrgetter("length"),
-        max_bytes=MAX_READ_BYTES_IN_FLIGHT,
     )
     for part, at in zip(parts, places, strict=True):
         if part is None:
@@ -264,7 +263,7 @@ def _fetch(store: Store, ranges: Iterable[_Wanted]) -> Iterator[Buffer | None]:
 
     if store.capabilities.concurrent:
         size = attrgetter("size")
-        yield from in_flight(get, ranges, size=size, max_bytes=MAX_READ_BYTES_IN_FLIGHT)
+        yield from window(get, ranges, size=size)
         return
     for batch in _batches(ranges):
         yield from store.get_partial_values([(r.key, (r.start, r.length)) for r in batch])
@@ -274,7 +273,7 @@ def _batches(ranges: Iterable[_Wanted]) -> Iterator[list[_Wanted]]:
     """Yield lists of ranges that may be in memory together."""
     batch, held = list[_Wanted](), 0
     for wanted in ranges:
-        is_full = held + wanted.size > MAX_READ_BYTES_IN_FLIGHT or len(batch) >= MAX_ROUND_RANGES
+        is_full = held + wanted.size > MAX_BYTES_IN_FLIGHT or len(batch) >= MAX_ROUND_RANGES
         if batch and is_full:
             yield batch
             batch, held = [], 0

@@ -25,7 +25,7 @@ from zarrdask.runtime.progress import Show
 from zarrdask.runtime.turns import in_turns
 from zarrdask.storage.base import Store
 from zarrdask.storage.byte_ranges import Buffer
-from zarrdask.storage.in_flight import MAX_WRITTEN_BYTES_IN_FLIGHT, Requests
+from zarrdask.storage.in_flight import Requests
 from zarrdask.storage.unchanged import until_unchanged
 
 #: How a write treats the elements of a unit that are beyond the end of the array: in a new array
@@ -150,7 +150,7 @@ class _Writer:
         def change(unit: _Unit, part: np.ndarray) -> None:
             stored.append(self._change(unit, part))
 
-        with Requests(MAX_WRITTEN_BYTES_IN_FLIGHT) as requests:
+        with Requests() as requests:
             whole_units = requests if self.joined is None else self.joined
             for unit, outside in self._units(cuts):
                 part = values[outside]

@@ -14,7 +14,7 @@ from zarrdask.graph.fuse.block_function import Block
 from zarrdask.graph.fuse.limits import FuseLimits
 from zarrdask.plan.align import Chunks
 from zarrdask.runtime.turns import in_turns
-from zarrdask.storage.in_flight import MAX_WRITTEN_BYTES_IN_FLIGHT, Requests
+from zarrdask.storage.in_flight import Requests
 
 T = TypeVar("T")
 
@@ -71,7 +71,7 @@ def write_in_one_task(
             done += 1
         return done
 
-    requests = Requests(MAX_WRITTEN_BYTES_IN_FLIGHT)
+    requests = Requests()
     writers = [place.writer for place in places]
     with ExitStack() as stack:
         for writer in writers:

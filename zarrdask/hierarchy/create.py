@@ -1,9 +1,8 @@
 """Create nodes: check that it is possible, then write the documents in a safe order."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Literal, TypeVar
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Literal, TypeVar
 
-from zarrdask import config
 from zarrdask.chunks.inventory import erase_leftovers
 from zarrdask.errors import NodeExistsError, ZarrdaskError
 from zarrdask.hierarchy import draft
@@ -24,7 +23,7 @@ from zarrdask.metadata.detect import ANY, Search
 from zarrdask.metadata.formats import find_format
 from zarrdask.metadata.json import Documents
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
-from zarrdask.runtime.threads import on_each
+from zarrdask.runtime.threads import request_on_each
 from zarrdask.storage.base import Store
 from zarrdask.storage.prefetched import prefetch
 from zarrdask.storage.unchanged import change_if_unchanged
@@ -205,7 +204,7 @@ def create_members(
         clear_members(group, members)
     with changing(group, whole=False, keep=keep) as real:
         nodes = [(real.join(name), each) for name, each in documents]
-        at_once(real.store, lambda item: _put_member(*item, again=has_chunks), nodes)
+        request_on_each(real.store, lambda item: _put_member(*item, again=has_chunks), nodes)
 
 
 def check_members(
@@ -220,7 +219,7 @@ def check_members(
         below = set(group.store.list_dir(group.prefix)[1])
         members = {name: m for name, m in members.items() if name.partition("/")[0] in below}
     nodes = [(group.join(name), metadata) for name, metadata in members.items()]
-    at_once(group.store, lambda item: _check_free(*item, replace=replace), nodes)
+    request_on_each(group.store, lambda item: _check_free(*item, replace=replace), nodes)
     return nodes
 
 
@@ -232,7 +231,7 @@ def clear_members(
     Nodes that may be replaced are erased, too: of a group only its documents.
     """
     nodes = check_members(group, members, replace)
-    at_once(group.store, lambda item: _clear(*item, is_replaced=replace != "never"), nodes)
+    request_on_each(group.store, lambda item: _clear(*item, is_replaced=replace != "never"), nodes)
 
 
 def _check_free(node: StorePath, metadata: Metadata, *, replace: Replace) -> None:
@@ -268,13 +267,6 @@ def _put_member(node: StorePath, documents: Documents, *, again: bool) -> None:
     except NodeExistsError:
         if not (again and _is_stored(node, documents)):
             raise
-
-
-def at_once(store: Store, work: Callable[[Any], T], items: Iterable[Any]) -> list[T]:
-    """Do work that consists of requests on each item: at the same time if these have latency."""
-    items = list(items)
-    is_single = not store.capabilities.has_latency or len(items) == 1
-    return on_each(work, items, 1 if is_single else config.get("requests"))
 
 
 def write_consolidated(

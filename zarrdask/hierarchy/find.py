@@ -26,9 +26,9 @@ from zarrdask.metadata.v2 import V2
 from zarrdask.metadata.v3 import EntryPointError
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.consolidated import ConsolidatedMetadata, ConsolidatedStore, is_covered
-from zarrdask.storage.in_flight import in_flight
 from zarrdask.storage.places import key_stamp
 from zarrdask.storage.retry import is_forbidden
+from zarrdask.storage.upkeep import request_each
 from zarrdask.storage.v3_draft import stored_in
 
 #: Which consolidated metadata are used to find a node. "never": none, the node's own documents are
@@ -139,7 +139,7 @@ def _get_all(store: Store, keys: list[str]) -> list[bytes | StoreError | None]:
     except StoreError as error:
         if not is_forbidden(error):
             raise
-    return list((in_flight if store.capabilities.concurrent else map)(get, keys))
+    return list(request_each(store, get, keys))
 
 
 def documents_of(node: StorePath, search: Search) -> Documents:

@@ -12,7 +12,7 @@ from zarrdask.hierarchy.path import StorePath
 from zarrdask.metadata import consolidated, detect
 from zarrdask.metadata.model import GroupMetadata
 from zarrdask.storage.base import Scratch
-from zarrdask.storage.in_flight import in_flight
+from zarrdask.storage.upkeep import request_each
 
 
 def remove_keys(node: StorePath) -> None:
@@ -60,6 +60,6 @@ def _remove_members(group: StorePath) -> None:
         store.erase_values(documents)
     keys, members = store.list_dir(prefix)
     below = [f"{prefix}{name}/" for name in members]
-    for _ in (in_flight if store.capabilities.concurrent else map)(store.erase_prefix, below):
+    for _ in request_each(store, store.erase_prefix, below):
         pass
     store.erase_values([prefix + name for name in keys if name not in names])

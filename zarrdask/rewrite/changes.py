@@ -11,7 +11,6 @@ from zarrdask.errors import NodeNotFoundError, StoreError, ZarrdaskError
 from zarrdask.execution.executor import Workers, run
 from zarrdask.execution.locks import shape_lock
 from zarrdask.hierarchy.append import AppendGuard
-from zarrdask.hierarchy.create import at_once
 from zarrdask.hierarchy.journal import Journal
 from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.hierarchy.removal import remove_keys
@@ -21,6 +20,7 @@ from zarrdask.metadata import detect
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata
 from zarrdask.nodes.array import Array
 from zarrdask.rewrite.destination import Destination, check_begun
+from zarrdask.runtime.threads import request_on_each
 from zarrdask.storage.upkeep import tidy
 from zarrdask.storage.v3_draft import stored_in
 
@@ -265,7 +265,7 @@ def _remove_begun(node: NodePath, journal: Journal) -> None:
     """
     nodes = journal.recorded
     arrays = [node.join(below) for below, kind in nodes.items() if kind == "array"]
-    exist = at_once(node.store, NodePath.has_document, arrays)
+    exist = request_on_each(node.store, NodePath.has_document, arrays)
     taken = [array for array, exists in zip(arrays, exist, strict=True) if exists]
     if node.has_document() and isinstance(node.find()[1], ArrayMetadata):
         taken.append(node)

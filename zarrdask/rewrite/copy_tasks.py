@@ -17,7 +17,6 @@ from zarrdask.chunks.stored import StoredChunks
 from zarrdask.display.words import counted
 from zarrdask.execution.executor import Workers
 from zarrdask.grids.base import Index
-from zarrdask.hierarchy.create import at_once
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.rewrite.changes import Rewrite
 from zarrdask.rewrite.destination import Destination
@@ -36,6 +35,7 @@ from zarrdask.rewrite.move import (
 from zarrdask.rewrite.node_plan import NodeCopy
 from zarrdask.rewrite.report import CopiedArray, CopyMethod
 from zarrdask.runtime.progress import Show, progress
+from zarrdask.runtime.threads import request_on_each
 from zarrdask.storage.base import Store
 
 #: The most decoded bytes, and the most units, of one task.
@@ -107,7 +107,7 @@ def copy_arrays(
             lost.add(number)
 
     if rewrite.resumed:
-        at_once(rewrite.view.store, look, range(len(jobs)))
+        request_on_each(rewrite.view.store, look, range(len(jobs)))
     done -= {n for n in done if any(part.job in lost for part in tasks[n])}
     journal.nodes.update({jobs[number].node.path: "array" for number in lost})
     waiting = rewrite.remaining(0, len(tasks))
@@ -143,7 +143,7 @@ def copy_arrays(
 
 def copy_chunks(parts: Sequence[Part]) -> list[TransferResult]:
     """Copy some units of arrays. This is the task: dashboards of clusters show its name."""
-    return at_once(parts[0].far_store, _copy_part, parts)
+    return request_on_each(parts[0].far_store, _copy_part, parts)
 
 
 def _copy_part(part: Part) -> TransferResult:
@@ -165,7 +165,7 @@ def plan_tasks(jobs: Sequence[ArrayJob]) -> list[list[Part]]:
     """List the units that are stored; return the parts of each task, in a fixed order."""
     if not jobs:
         return []
-    parts_of = at_once(jobs[0].source.units, lambda pair: [*_parts(*pair)], enumerate(jobs))
+    parts_of = request_on_each(jobs[0].source.units, lambda pair: [*_parts(*pair)], enumerate(jobs))
     return [*_tasks(chain.from_iterable(parts_of))]
 
 

@@ -10,7 +10,6 @@ from zarrdask.display.html import as_html, fold
 from zarrdask.display.report import Report
 from zarrdask.display.words import counted
 from zarrdask.execution.executor import workers
-from zarrdask.hierarchy.create import at_once
 from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.indexing.selection import whole_region
 from zarrdask.metadata.convert import convert_group
@@ -24,6 +23,7 @@ from zarrdask.rewrite.destination import Destination, check_begun
 from zarrdask.rewrite.node_plan import Origin, check_apart, plan_nodes
 from zarrdask.rewrite.planning import RechunkOptions, plan_target
 from zarrdask.runtime.progress import Show
+from zarrdask.runtime.threads import request_on_each
 from zarrdask.storage.base import Store
 from zarrdask.storage.upkeep import has_cache
 
@@ -119,7 +119,7 @@ class GroupPlan(Report):
             for plan in self.arrays.values():
                 plan.check(on)
             if plans := list(self.arrays.values()):
-                at_once(plans[0].source.store, RechunkPlan.check_source, plans)
+                request_on_each(plans[0].source.store, RechunkPlan.check_source, plans)
             with rewriting(
                 node,
                 {**self.groups, **arrays},

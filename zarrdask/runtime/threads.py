@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from zarrdask import config
 from zarrdask.runtime.turns import has_turn
+from zarrdask.storage.base import Store
 from zarrdask.storage.system import after_fork, cpu_count
 
 T = TypeVar("T")
@@ -16,18 +17,31 @@ T = TypeVar("T")
 _THREAD = threading.local()
 
 
-def on_each(work: Callable[[Any], T], items: Iterable[Any], threads: int | None) -> list[T]:
+def on_each(
+    work: Callable[[Any], T],
+    items: Iterable[Any],
+    threads: int | None,
+    pool: ThreadPoolExecutor | None = None,
+) -> list[T]:
     """Do work on each item, in threads; return the results in the order of the items.
 
-    The number of threads is by default that of the setting ``zarrdask.threads``.
+    The number of threads is by default that of the setting ``zarrdask.threads``. They are those of
+    `pool`, or by default of a pool that all calls in this process share.
     """
     if threads == 1 or has_turn():
         return [work(item) for item in items]
-    pool = thread_pool(threads)
+    pool = pool or thread_pool(threads)
     futures = [pool.submit(work, item) for item in items]
     # Wait for all of them, even if one fails: no work may go on after this function returns.
     wait(futures)
     return [future.result() for future in futures]
+
+
+def request_on_each(store: Store, work: Callable[[Any], T], items: Iterable[Any]) -> list[T]:
+    """Do work that consists of requests to a store on each item, concurrently if they are slow."""
+    items = list(items)
+    is_single = not store.capabilities.has_latency or len(items) == 1
+    return on_each(work, items, 1 if is_single else config.get("requests"))
 
 
 def thread_pool(threads: int | None) -> ThreadPoolExecutor:

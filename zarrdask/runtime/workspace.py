@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from math import prod
 from queue import SimpleQueue
 from typing import Any, TypeVar
@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from zarrdask.grids.base import Shape
+from zarrdask.runtime.threads import on_each
 from zarrdask.storage.system import after_fork, renewed_after_fork
 
 T = TypeVar("T")
@@ -43,18 +44,10 @@ class Slot:
 
     def each(self, work: Callable[[T], R], items: Iterable[T]) -> list[R]:
         """Do work on each item. All work has ended when this returns or raises an error."""
-        if self.threads == 1:
-            return [work(item) for item in items]
-        if self._pool is None:
+        if self._pool is None and self.threads > 1:
             # Its threads end when the workspace is no longer used.
             self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix="zarrdask-pass")
-        futures = [self._pool.submit(work, item) for item in items]
-        try:
-            return [future.result() for future in futures]
-        finally:
-            for future in futures:
-                future.cancel()
-            wait(futures)
+        return on_each(work, items, self.threads, self._pool)
 
 
 def slots(count: int, threads: int) -> "SimpleQueue[Slot]":

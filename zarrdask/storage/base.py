@@ -23,7 +23,7 @@ from zarrdask.storage.byte_ranges import (
 )
 from zarrdask.storage.capabilities import Capabilities, bypassed, without
 from zarrdask.storage.former_names import INSTEAD, adopt_former_names
-from zarrdask.storage.in_flight import MAX_WRITTEN_BYTES_IN_FLIGHT, Requests, in_flight
+from zarrdask.storage.in_flight import Requests, window
 from zarrdask.storage.keys import Names, check_key, check_prefix, right_below
 from zarrdask.storage.refusals import not_supported
 from zarrdask.storage.system import path_of_url
@@ -124,7 +124,7 @@ class Store(ABC):
 
     def _each(self, request: Callable[[Item], T], items: Iterable[Item]) -> Iterator[T]:
         """Yield the result of a request for each item, with later ones in flight if possible."""
-        return in_flight(request, items) if self.capabilities.concurrent else map(request, items)
+        return window(request, items) if self.capabilities.concurrent else map(request, items)
 
     def get_range(self, key: str, start: int, length: int | None = None) -> Buffer | None:
         """Return part of a value, or None if there is no value.
@@ -218,7 +218,7 @@ class Store(ABC):
             for key, value in values:
                 self.set(key, value)
             return
-        with Requests(MAX_WRITTEN_BYTES_IN_FLIGHT) as requests:
+        with Requests() as requests:
             for key, value in values:
                 requests.send(partial(self.set, key, bytes(value)), len(value))
 

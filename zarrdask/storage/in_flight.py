@@ -8,7 +8,7 @@ whichever task they belong to.
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import cache, partial
 from typing import Any, TypeVar
@@ -19,11 +19,9 @@ from zarrdask.storage.system import after_fork
 T = TypeVar("T")
 Item = TypeVar("Item")
 
-#: The largest number of encoded bytes that one call has read, or requested, ahead of their use.
-MAX_READ_BYTES_IN_FLIGHT = 2**28
-#: The largest number of encoded bytes of one task that are on their way to a store with latency:
-#: fewer, as the decoded values of a block are in memory, too.
-MAX_WRITTEN_BYTES_IN_FLIGHT = 2**26
+#: The largest number of encoded bytes that all requests in flight in this process hold, and results
+#: that are not used yet. A call always has one request in flight, however large it is.
+MAX_BYTES_IN_FLIGHT = 2**28
 
 _THREAD = threading.local()
 #: How many requests of a call are begun or wait in the pool, for each that may be in flight, if
@@ -32,17 +30,38 @@ _THREAD = threading.local()
 _AHEAD = 2
 
 
+class _Bytes:
+    """The number of bytes that requests in flight hold, in all threads of this process."""
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin without any request."""
+        self._lock = threading.Lock()
+        self._held = 0
+
+    def take(self, size: int, *, must: bool) -> bool:
+        """Take a share of `MAX_BYTES_IN_FLIGHT`, and return whether it was left, or `must` be."""
+        with self._lock:
+            is_taken = must or self._held + size <= MAX_BYTES_IN_FLIGHT
+            self._held += size if is_taken else 0
+            return is_taken
+
+    def release(self, size: int) -> None:
+        """Give back a share."""
+        with self._lock:
+            self._held -= size
+
+
+_BYTES = _Bytes()
+
+
 class Requests:
     """Requests of one call: started one after another, up to ``zarrdask.requests`` in flight.
 
     Leaving the block waits for all of them, also after an error, so that nothing goes on behind
     the caller's back. The first error is raised then.
-
-    Parameters
-    ----------
-    max_bytes : int
-        How many bytes the requests in flight may hold together. A request that holds more is
-        sent when it is the only one.
 
     Attributes
     ----------
@@ -50,11 +69,9 @@ class Requests:
         What a request raised, as soon as it is raised here.
     """
 
-    def __init__(self, max_bytes: int) -> None:
-        self.max_bytes = max_bytes
+    def __init__(self) -> None:
         self._requests = config.get("requests")
         self.error: BaseException | None = None
-        self._held = 0
         self._pending: deque[tuple[Future[Any], int]] = deque()
         self._abandoned = threading.Event()
 
@@ -66,23 +83,25 @@ class Requests:
         Exception
             What an earlier request raised.
         """
-        while self._pending and (
-            self._pending[0][0].done()
-            or self._held + size > self.max_bytes
-            or len(self._pending) >= _AHEAD * self._requests
-        ):
+        while self._pending and self._pending[0][0].done():
             self._finish_first()
+        limit, is_taken = _AHEAD * self._requests, False
+        while not is_taken:
+            if len(self._pending) < limit:
+                is_taken = _BYTES.take(size, must=not self._pending)
+            if not is_taken:
+                self._finish_first()
         self._pending.append((_submit(call, self._abandoned, self._requests), size))
-        self._held += size
 
     def _finish_first(self) -> None:
         future, size = self._pending.popleft()
-        self._held -= size
         try:
             future.result()
         except BaseException as error:
             self.error = error
             raise
+        finally:
+            _BYTES.release(size)
 
     def __enter__(self) -> "Requests":
         return self
@@ -92,20 +111,19 @@ class Requests:
             while kind is None and self._pending:
                 self._finish_first()
         finally:
-            _abandon([future for future, _ in self._pending], self._abandoned)
+            _abandon(self._pending, self._abandoned)
 
 
-def in_flight(
+def window(
     call: Callable[[Item], T],
     items: Iterable[Item],
     *,
     size: Callable[[Item], int] | None = None,
-    max_bytes: int = MAX_READ_BYTES_IN_FLIGHT,
 ) -> Iterator[T]:
     """Yield the result of a request for each item in turn, with later ones already in flight.
 
     A window slides over the items: while the caller works on one result, others are on their way.
-    If the items are themselves made from results of `in_flight`, both windows slide together.
+    If the items are themselves made from results of `window`, both windows slide together.
 
     Parameters
     ----------
@@ -115,37 +133,47 @@ def in_flight(
         The items. The request for the only item of a list is made in this thread.
     size : callable, optional
         Returns how many bytes the result for an item has at most.
-    max_bytes : int
-        How many bytes the results in the window may have together. A larger one is alone in it.
     """
     if isinstance(items, list) and len(items) == 1:
         yield call(items[0])  # another thread would make it no sooner
         return
-    window: deque[tuple[Future[T], int]] = deque()
+    pending: deque[tuple[Future[T], int]] = deque()
     abandoned = threading.Event()
-    requests, held = config.get("requests"), 0
+    requests = config.get("requests")
     limit = requests * (1 if size is None else _AHEAD)
     try:
         for item in items:
-            nbytes = 0 if size is None else size(item)
-            while window and (len(window) >= limit or held + nbytes > max_bytes):
-                future, of_first = window.popleft()
-                held -= of_first
-                yield future.result()
-            window.append((_submit(partial(call, item), abandoned, requests), nbytes))
-            held += nbytes
-        while window:
-            yield window.popleft()[0].result()
+            nbytes, is_taken = 0 if size is None else size(item), False
+            while not is_taken:
+                if len(pending) < limit:
+                    is_taken = _BYTES.take(nbytes, must=not pending)
+                if not is_taken:
+                    yield _first_result(pending)
+            pending.append((_submit(partial(call, item), abandoned, requests), nbytes))
+        while pending:
+            yield _first_result(pending)
     finally:
-        _abandon([future for future, _ in window], abandoned)
+        _abandon(pending, abandoned)
 
 
-def _abandon(futures: Collection["Future[Any]"], abandoned: threading.Event) -> None:
+def _first_result(pending: "deque[tuple[Future[T], int]]") -> T:
+    future, size = pending.popleft()
+    try:
+        return future.result()
+    finally:
+        _BYTES.release(size)
+
+
+def _abandon(pending: "deque[tuple[Future[Any], int]]", abandoned: threading.Event) -> None:
     """Wait for requests, the results of which nobody asks for; they are not repeated."""
     abandoned.set()
+    futures = [future for future, _ in pending]
     for future in futures:
         future.cancel()
-    wait(futures)
+    try:
+        wait(futures)
+    finally:
+        _BYTES.release(sum(size for _, size in pending))
 
 
 def pause(seconds: float) -> bool:
@@ -193,5 +221,6 @@ def _enter() -> None:
     _THREAD.is_request = True
 
 
-# A forked process has none of its parent's threads.
+# A forked process has none of its parent's threads and requests.
 after_fork(_pool.cache_clear)
+after_fork(_BYTES.reset)

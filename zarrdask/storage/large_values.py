@@ -12,7 +12,7 @@ from operator import itemgetter
 from zarrdask import config
 from zarrdask.storage.base import Store
 from zarrdask.storage.byte_ranges import Buffer, Tag
-from zarrdask.storage.in_flight import in_flight
+from zarrdask.storage.in_flight import window
 
 #: Values of fewer ranges take longer by two rounds of requests than by one request.
 _MIN_RANGES = 4
@@ -80,9 +80,9 @@ def get_large(store: Store, sizes: Iterable[tuple[str, int]]) -> Iterator[Buffer
         value, start = item
         return len(value.content or b"") if start is None else length
 
-    values, ahead = tee(in_flight(begin, sizes, size=itemgetter(1)))
+    values, ahead = tee(window(begin, sizes, size=itemgetter(1)))
     ranges = ((value, start) for value in ahead for start in value.starts)
-    rest = in_flight(go_on, ranges, size=nbytes)
+    rest = window(go_on, ranges, size=nbytes)
     for value in values:
         for _ in value.starts:
             next(rest)

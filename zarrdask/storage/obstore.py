@@ -19,7 +19,7 @@ from zarrdask.errors import ReadOnlyError, StoreError, without_secrets
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.byte_ranges import Buffer, Part, Tag
 from zarrdask.storage.capabilities import Capabilities, without
-from zarrdask.storage.in_flight import in_flight
+from zarrdask.storage.in_flight import window
 from zarrdask.storage.keys import Names, check_key, check_prefix
 from zarrdask.storage.memory import LIVE, recall
 from zarrdask.storage.obstore_errors import cause, message
@@ -129,7 +129,7 @@ class ObstoreStore(Store):
         return None if value is None else bytes(value)
 
     def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
-        return in_flight(self._get, keys)
+        return window(self._get, keys)
 
     def _get(self, key: str) -> memoryview | None:
         return self._asked(key, lambda path: memoryview(obstore.get(self.inner, path).bytes()))
@@ -296,7 +296,7 @@ class ObstoreStore(Store):
             super().erase_values(checked)
             return
         pages = [checked[at : at + _PAGE] for at in range(0, len(checked), _PAGE)]
-        for _ in in_flight(self._erase_page, pages):
+        for _ in window(self._erase_page, pages):
             pass
 
     def _erase_page(self, keys: Sequence[str]) -> None:

@@ -15,7 +15,7 @@ from zarrdask import config
 from zarrdask.errors import StoreError, ZarrdaskError, censored, printable, without_secrets
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.byte_ranges import Buffer, KeyRange, Range, Tag, Value
-from zarrdask.storage.in_flight import MAX_WRITTEN_BYTES_IN_FLIGHT, pause
+from zarrdask.storage.in_flight import MAX_BYTES_IN_FLIGHT, pause
 from zarrdask.storage.memory import MappingStore
 from zarrdask.storage.v3_draft import DraftStore
 from zarrdask.storage.wrapper import WrappedStore
@@ -202,7 +202,7 @@ class RetryingStore(WrappedStore):
         for key, value in values:
             held.append((key, bytes(value)))
             size += len(value)
-            if size >= MAX_WRITTEN_BYTES_IN_FLIGHT:
+            if size >= MAX_BYTES_IN_FLIGHT:
                 self._attempt(key, partial(self.inner.set_many, held))
                 held, size = [], 0
         if held:

@@ -1,11 +1,14 @@
 """What this package asks of a store besides its values, such as removing temporary files."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
+from typing import TypeVar
 
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.byte_ranges import Value
-from zarrdask.storage.in_flight import in_flight
+
+T = TypeVar("T")
+Item = TypeVar("Item")
 
 
 def reading(store: Store, key: str, scratch: Scratch) -> AbstractContextManager[Value]:
@@ -76,7 +79,11 @@ def tidy(store: Store, prefix: str, *, recursive: bool = False) -> None:
 def value_sizes(store: Store, keys: Iterable[str]) -> Iterator[int | None]:
     """Yield the size of each value in bytes, or None if it is missing, in the order of the keys.
 
-    In a store with latency, many sizes are requested concurrently.
+    Many sizes are requested concurrently if the store can do that.
     """
-    is_remote = store.capabilities.has_latency
-    return in_flight(store._size, keys) if is_remote else map(store._size, keys)
+    return store._each(store._size, keys)
+
+
+def request_each(store: Store, request: Callable[[Item], T], items: Iterable[Item]) -> Iterator[T]:
+    """Yield the result of a request for each item, with later ones in flight if possible."""
+    return store._each(request, items)

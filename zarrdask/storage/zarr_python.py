@@ -12,7 +12,7 @@ from zarrdask.errors import ReadOnlyError, StoreError, without_secrets
 from zarrdask.storage.base import Store
 from zarrdask.storage.byte_ranges import Buffer
 from zarrdask.storage.capabilities import Capabilities
-from zarrdask.storage.in_flight import in_flight
+from zarrdask.storage.in_flight import window
 from zarrdask.storage.keys import Names, check_prefix
 from zarrdask.storage.local import LocalStore
 
@@ -112,7 +112,7 @@ class ZarrPythonStore(Store):
         names = self._run(_collect(self.inner.list_dir, prefix.rstrip("/")), prefix)
         names = sorted({name.rstrip("/") for name in names})
         # A listing of zarr-python does not tell keys from prefixes.
-        are_keys = in_flight(lambda name: self._run(self._exists(prefix + name), prefix), names)
+        are_keys = window(lambda name: self._run(self._exists(prefix + name), prefix), names)
         listed = list(zip(names, are_keys, strict=True))
         keys = [name for name, is_key in listed if is_key]
         return keys, [name for name, is_key in listed if not is_key]

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from zarrdask.errors import MetadataError
-from zarrdask.hierarchy.create import at_once
 from zarrdask.hierarchy.new_array import create_after_chunks
 from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.hierarchy.path import join_path
 from zarrdask.hierarchy.replace import ReplacedNode
 from zarrdask.hierarchy.transaction import Change
 from zarrdask.metadata.model import GroupMetadata, Metadata, ZarrFormat
+from zarrdask.runtime.threads import request_on_each
 from zarrdask.xarray.plan import GroupWrite, VariableWrite
 
 #: What a failed write of a new dataset, or of new variables, leaves.
@@ -203,7 +203,7 @@ def _grow_arrays(write: GroupWrite, root: str | None) -> None:
 
         for is_index in (False, True):
             variables = [each for each in write.appends if each.is_index is is_index]
-            at_once(real.store, grow, variables)
+            request_on_each(real.store, grow, variables)
 
 
 def _consolidate(

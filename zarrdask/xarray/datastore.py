@@ -16,14 +16,11 @@ from zarrdask.hierarchy.path import join_path
 from zarrdask.metadata.detect import Search
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, ZarrFormat
 from zarrdask.nodes.array import Array
-from zarrdask.runtime.threads import on_each
+from zarrdask.runtime.threads import request_on_each
 from zarrdask.storage.base import Store
 from zarrdask.storage.prefetched import prefetch
 from zarrdask.xarray import conventions
 from zarrdask.xarray.lazy import LazyArray
-
-#: Groups of one level that are listed at the same time, in stores with latency.
-_CONCURRENT_GROUPS = 16
 
 
 @dataclass(frozen=True)
@@ -105,11 +102,10 @@ class Hierarchy:
     def tree(self) -> dict[str, StoredGroup]:
         """Return all groups, parents first, level by level."""
         groups: dict[str, StoredGroup] = {}
-        level = {"": self.metadata}
-        threads = 1 if not self.node.store.capabilities.has_latency else _CONCURRENT_GROUPS
+        level, store = {"": self.metadata}, self.node.store
         while level:
             following: dict[str, GroupMetadata] = {}
-            read = on_each(lambda item: self._group(*item), level.items(), threads)
+            read = request_on_each(store, lambda item: self._group(*item), level.items())
             for group, below in read:
                 groups[group.path] = group
                 following |= below

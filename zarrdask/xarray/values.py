@@ -8,8 +8,8 @@ from zarrdask.chunks.write import Beyond, write_region
 from zarrdask.graph.dependencies import Inputs
 from zarrdask.graph.target import WriteOptions, WriteTarget, find_target
 from zarrdask.graph.write_job import WriteJob, write_jobs
-from zarrdask.hierarchy.create import at_once
 from zarrdask.nodes.array import chunks_of
+from zarrdask.runtime.threads import request_on_each
 from zarrdask.xarray.plan import GroupWrite, VariableWrite
 
 #: Variables, and where their values go.
@@ -49,7 +49,7 @@ def _write_eager(writes: Targets) -> None:
     """Write values that are in memory: many small variables at once, large ones by all threads."""
     small = [each for each in writes if each[0].data.nbytes <= _SMALL_BYTES]
     if small:
-        at_once(small[0][1].chunks.store, partial(_write, threads=1), small)
+        request_on_each(small[0][1].chunks.store, partial(_write, threads=1), small)
     for each in writes:
         if each[0].data.nbytes > _SMALL_BYTES:
             _write(each, threads=None)

@@ -1,0 +1,41 @@
+"""Requests in flight."""
+
+import threading
+
+import pytest
+
+from zarrdask.storage import in_flight
+from zarrdask.storage.in_flight import Requests, window
+
+
+def numbers(size=50):
+    """Return a list of the requests that began, and the results of ten of `size` bytes each."""
+    begun = []
+    results = window(lambda n: begun.append(n) or n, iter(range(10)), size=lambda _: size)
+    return begun, results
+
+
+def test_all_calls_share_one_limit_of_bytes(monkeypatch):
+    monkeypatch.setattr(in_flight, "MAX_BYTES_IN_FLIGHT", 100)
+    first, first_results = numbers()
+    assert next(first_results) == 0
+    second, second_results = numbers()
+    # The first call holds 50 bytes, as a result was taken; the second one holds the rest.
+    assert [next(second_results), next(second_results)] == [0, 1]
+    assert second == [0, 1]
+    assert first in ([0], [0, 1])
+    first_results.close()
+    assert [*second_results] == [2, 3, 4, 5, 6, 7, 8, 9]
+    _, third_results = numbers(size=100)
+    assert [*third_results] == [*range(10)]
+
+
+def test_a_request_that_fails_gives_its_bytes_back(monkeypatch):
+    monkeypatch.setattr(in_flight, "MAX_BYTES_IN_FLIGHT", 100)
+    for _ in range(3):
+        with pytest.raises(ZeroDivisionError):
+            next(window(lambda n: 1 / n, iter([0, 1]), size=lambda _: 50))
+        with pytest.raises(ZeroDivisionError), Requests() as requests:
+            requests.send(lambda: 1 / 0, 50)
+    together = threading.Barrier(2)
+    assert sorted(window(lambda _: together.wait(20), iter("ab"), size=lambda _: 50)) == [0, 1]
