@@ -36,3 +36,14 @@ def test_a_group_whose_document_is_damaged_is_replaced(root, tmp_path):
     (tmp_path / "root/g/zarr.json").write_text('{"zarr_format": 3, "node_type": "group"')
     assert not list(root.create_group("g", overwrite=True))
     assert os.listdir(tmp_path / "root/g") == ["zarr.json"]
+
+
+def test_what_is_left_of_an_array_is_reported_and_removed_as_a_group(root, tmp_path):
+    root.create_array("a", shape=3, dtype="i4", chunks=2)[...] = 1
+    os.unlink(tmp_path / "root/a/zarr.json")  # a process that deleted the array died here
+    assert "a" not in root
+    extra = [problem.key for problem in zarrdask.verify(root).problems if problem.kind == "extra"]
+    assert extra == ["a/c/0", "a/c/1"]
+    root.create_group("a")
+    del root["a"]
+    assert not (tmp_path / "root/a").exists()
