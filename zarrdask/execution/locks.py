@@ -7,7 +7,6 @@ from zlib import crc32
 
 from zarrdask.execution.client import current_client, current_worker
 from zarrdask.hierarchy.node_path import NodePath
-from zarrdask.hierarchy.resize import exclusive_shape
 from zarrdask.runtime.locks import Lock
 from zarrdask.storage.unchanged import Lease
 
@@ -26,14 +25,14 @@ def among_workers() -> Lock | None:
 
 
 def shape_lock(node: NodePath) -> AbstractContextManager[Lease | None]:
-    """Return the lock that is held while the shape of an array is changed; see `exclusive_shape`.
+    """Return the lock to hold while the shape of an array is changed: `NodePath.exclusive_shape`.
 
     Tasks and clients of a cluster on several machines share it.
     """
     make_way()
     addresses = _worker_addresses() or _client_addresses()
     is_shared = _are_on_several_machines(addresses)
-    return exclusive_shape(node, cluster_shape_lock if is_shared else None)
+    return node.exclusive_shape(cluster_shape_lock if is_shared else None)
 
 
 def make_way() -> None:

@@ -19,7 +19,7 @@ from zarrdask.graph.write_job import (
 )
 from zarrdask.hierarchy.append import AppendedArray, appended, guarded
 from zarrdask.hierarchy.lookup import locate_node
-from zarrdask.hierarchy.resize import check_shape, refreshed
+from zarrdask.hierarchy.resize import check_shape
 from zarrdask.nodes.array import Array, chunks_of, set_chunks
 from zarrdask.nodes.base import check_writable
 from zarrdask.nodes.open import open_array
@@ -101,14 +101,14 @@ def append(
         array = open_array(*node, mode="r+", consolidated=False)
     if not compute:
         check_deferrable([array])
-        chunks = refreshed(array.node_path, chunks_of(array))
+        chunks = array.node_path.refreshed(chunks_of(array))
         appended(chunks, x.shape, axis)  # An array that does not fit is an error now, not later.
         deferred = DeferredAppend(chunks, node.path, x, axis)
         return delayed(deferred, pure=False, traverse=False)(
             dask_key_name=f"append-zarr-{uuid4().hex}"
         )
     with shape_lock(array.node_path) as lease:
-        current = refreshed(array.node_path, chunks_of(array))
+        current = array.node_path.refreshed(chunks_of(array))
         set_chunks(array, _append(x, array, axis, current, lease, show=progress))
     return None
 
@@ -157,6 +157,6 @@ class DeferredAppend:
         array = Array(chunks.store, self.path, chunks.metadata, "r+")
         shape = chunks.metadata.shape
         with shape_lock(array.node_path) as lease, scheduler_in_task() as options:
-            current = refreshed(array.node_path, chunks)
+            current = array.node_path.refreshed(chunks)
             check_shape(current.metadata, (shape,), array.node_path.location)
             _append(self.x, array, self.axis, current, lease, **options)

@@ -46,9 +46,8 @@ def find_node(
     That is a `DraftStore` if the node is in a hierarchy of the v3 draft, a `ConsolidatedStore` if
     the node was read from consolidated metadata (see `UseConsolidated`), else the store itself.
     """
-    base = node.current
     if consolidated == "never":
-        node = base
+        node = node.current
     required, above = consolidated == "required", consolidated in ("nearest", "required")
     if required or ((above or consolidated == "own") and node.layout.has_consolidated):
         node, documents = _read_consolidated(node, search, above=above, required=required)
@@ -60,12 +59,12 @@ def find_node(
     except EntryPointError:
         if not search.enters_hierarchies:
             raise
-        hierarchy = draft.enter(base, documents["zarr.json"] or b"")
+        hierarchy = draft.enter(node.current, documents["zarr.json"] or b"")
     else:
         if metadata is not None:
             return node, metadata
         if search.enters_hierarchies:
-            hierarchy = draft.root_above(base.parents)
+            hierarchy = draft.root_above(node.current.parents)
     if hierarchy is not None:
         node = node.via(hierarchy)
         metadata = read_node(node, search)
@@ -156,10 +155,10 @@ def node_of(node: StorePath, documents: Documents, search: Search | None) -> Met
         metadata = detect.parse(documents, node.store)
         if metadata is not None:
             form = metadata.format
-            if form.restricts_paths:
+            if form.has_conventions:
                 form.check_stored_path(node.layout.inside(node.prefix).rstrip("/"))
-            other = form.unstated_keys(documents)
-            metadata = metadata if other is None else _with_stored_keys(node, metadata, other)
+                other = form.unstated_keys(documents)
+                metadata = metadata if other is None else _with_stored_keys(node, metadata, other)
     except ZarrdaskError as error:
         raise error.within(node.location) from error.__cause__
     except RecursionError as error:

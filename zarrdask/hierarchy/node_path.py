@@ -1,5 +1,6 @@
 """`NodePath`: the location of a node, and what can be done with the node there."""
 
+from zarrdask.hierarchy.append import append_values
 from zarrdask.hierarchy.change import changing, erase_node, write_node
 from zarrdask.hierarchy.create import (
     check_creation,
@@ -11,6 +12,8 @@ from zarrdask.hierarchy.create import (
     prefetched,
     write_consolidated,
 )
+from zarrdask.hierarchy.diagnose import missing_node
+from zarrdask.hierarchy.erase import erase_elements
 from zarrdask.hierarchy.find import (
     find_node,
     has_document,
@@ -20,10 +23,19 @@ from zarrdask.hierarchy.find import (
     read_node,
     version_stamp,
 )
-from zarrdask.hierarchy.journal import is_begun
-from zarrdask.hierarchy.members import child_nodes, member_names, walk_nodes
+from zarrdask.hierarchy.journal import beside, is_begun
+from zarrdask.hierarchy.members import child_nodes, documents_below, member_names, walk_nodes
 from zarrdask.hierarchy.path import StorePath, exists_error
-from zarrdask.hierarchy.resize import grow, lock_node, stored_metadata, update_node
+from zarrdask.hierarchy.removal import remove_keys
+from zarrdask.hierarchy.resize import (
+    exclusive_shape,
+    grow,
+    lock_node,
+    refreshed,
+    resize_array,
+    stored_metadata,
+    update_node,
+)
 
 
 class NodePath(StorePath):
@@ -42,6 +54,7 @@ class NodePath(StorePath):
     has_document = has_document
     implied_group = implied_group
     not_found = not_found
+    why_missing = missing_node
     version_stamp = version_stamp
     stored_metadata = stored_metadata
 
@@ -49,6 +62,7 @@ class NodePath(StorePath):
     names = member_names
     children = child_nodes
     walk = walk_nodes
+    documents_below = documents_below
 
     # Creation
     is_in_draft = is_in_draft
@@ -60,12 +74,21 @@ class NodePath(StorePath):
     clear_members = clear_members
     exists_error = exists_error
     is_begun = is_begun
+    beside = beside
+
+    # Changes of an array
+    append = append_values
+    erase_elements = erase_elements
+    exclusive_shape = exclusive_shape
+    grow = grow
+    refreshed = refreshed
+    resize = resize_array
 
     # Changes
     changing = changing
     write = write_node
     erase = erase_node
+    remove_keys = remove_keys
     consolidate = write_consolidated
-    grow = grow
     lock = lock_node
     update = update_node

@@ -147,7 +147,7 @@ def grow(
     return update_node(node, zarr_format, update, is_member=is_member)
 
 
-def parse_lengths(shape: Any, ndim: int) -> Shape:
+def _parse_lengths(shape: Any, ndim: int) -> Shape:
     """Return the shape that a user asks for; an integer is that of an array with one axis."""
     lengths = parse_shape(shape)
     if len(lengths) != ndim:
@@ -182,10 +182,12 @@ def refreshed(node: StorePath, chunks: StoredChunks) -> StoredChunks:
     return replace(chunks, metadata=existing_array(metadata, node.location))
 
 
-def resize_array(
-    node: StorePath, chunks: StoredChunks, shape: Shape, *, erase: bool
-) -> StoredChunks:
-    """Change the shape of an array; `erase` says whether elements outside it are erased."""
+def resize_array(node: StorePath, chunks: StoredChunks, shape: Any, *, erase: bool) -> StoredChunks:
+    """Change the shape of an array to one that a user asks for.
+
+    `erase` says whether elements outside it are erased.
+    """
+    shape = _parse_lengths(shape, len(chunks.metadata.shape))
     with exclusive_shape(node), node.store.batch():
         old = refreshed(node, chunks)
         resized(old, shape)  # before anything is erased: it fails for an invalid shape

@@ -47,8 +47,9 @@ class Format(ABC):
     has_entry_point: bool = False
     #: The name of the chunk key encoding that new arrays have by default.
     default_keys: str = "default"
-    #: Whether `check_stored_path` may report a path.
-    restricts_paths: bool = False
+    #: Whether nodes are stored by conventions that their documents do not show: about their paths
+    #: (`check_stored_path`), or the keys of their chunks (`unstated_keys`).
+    has_conventions: bool = False
     #: Whether arrays may be sharded.
     has_shards: bool = True
     #: The codecs of the index of every shard. If given, shards can stand only at the beginning of a

@@ -53,7 +53,7 @@ class V2(Format):
 
     version = _VERSION
     title = "Zarr v2"
-    restricts_paths = True
+    has_conventions = True
     documents = (".zarray", ".zgroup", ".zattrs")
     node_documents = (".zarray", ".zgroup")
     consolidated_key = ".zmetadata"

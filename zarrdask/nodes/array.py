@@ -16,10 +16,8 @@ from zarrdask.codecs.base import Codec
 from zarrdask.display.words import brief_lengths
 from zarrdask.errors import SelectionError, UnsupportedError, one_of, printable
 from zarrdask.grids.base import Shape
-from zarrdask.hierarchy import resize
-from zarrdask.hierarchy.append import append_values
-from zarrdask.hierarchy.erase import erase_elements
 from zarrdask.hierarchy.node_path import NodePath
+from zarrdask.hierarchy.resize import existing_array
 from zarrdask.indexing.projection import Request
 from zarrdask.indexing.selection import basic, find_region, is_basic
 from zarrdask.metadata.model import ArrayMetadata, Metadata
@@ -324,7 +322,7 @@ class Array(Node):
                 "pass the region to erase", key="region", found=None, expected="slices, or ..."
             )
         picks = find_region(region, self.shape, self.dimension_names)
-        erase_elements(self.node_path, self._stored, picks)
+        self.node_path.erase_elements(self._stored, picks)
 
     def resize(self, shape: Any, *, outside: Literal["erase", "keep"] = "erase") -> None:
         """Change the shape of the array (conformance C-76).
@@ -349,9 +347,8 @@ class Array(Node):
         """
         one_of(outside, "outside", ("erase", "keep"))
         check_writable(self)
-        lengths = resize.parse_lengths(shape, self.ndim)
         erase = outside == "erase"
-        self._stored = resize.resize_array(self.node_path, self._stored, lengths, erase=erase)
+        self._stored = self.node_path.resize(self._stored, shape, erase=erase)
 
     def append(self, values: Any, axis: int | str = 0) -> Shape:
         """Append values at the end of an axis.
@@ -391,14 +388,14 @@ class Array(Node):
                 expected="an array-like",
             )
         values = np.asarray(values)
-        self._stored = append_values(self.node_path, self._stored, values, axis=axis)
+        self._stored = self.node_path.append(self._stored, values, axis=axis)
         return self.shape
 
     def _save_attributes(self, change: Change) -> None:
         check_writable(self)
 
         def update(stored: Metadata | None) -> ArrayMetadata:
-            metadata = resize.existing_array(stored, self.node_path.location)
+            metadata = existing_array(stored, self.node_path.location)
             return replace(metadata, attributes=change(metadata.attributes))
 
         metadata = self.node_path.update(self.zarr_format, update)

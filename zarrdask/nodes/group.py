@@ -10,7 +10,6 @@ from weakref import ReferenceType, ref
 from zarrdask.compliance import strictness
 from zarrdask.display.tree import Tree
 from zarrdask.errors import MetadataError, NodeNotFoundError, ZarrdaskError, printable
-from zarrdask.hierarchy.diagnose import missing_node
 from zarrdask.hierarchy.lookup import Lookup
 from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.metadata.create import new_attributes, plan_array
@@ -133,7 +132,7 @@ class Group(Node, Mapping[str, "Array | Group"]):
 
     def _missing(self, name: str) -> NodeNotFoundError:
         node = self._below(name)
-        text = "no member can have this name" if node is None else missing_node(node)
+        text = "no member can have this name" if node is None else node.why_missing()
         return NodeNotFoundError(text, key=f"{self.node_path.location}/{name}")
 
     def __contains__(self, name: object) -> bool:

@@ -13,7 +13,6 @@ from zarrdask.execution.locks import shape_lock
 from zarrdask.hierarchy.append import AppendGuard
 from zarrdask.hierarchy.journal import Journal
 from zarrdask.hierarchy.node_path import NodePath
-from zarrdask.hierarchy.removal import remove_keys
 from zarrdask.hierarchy.resize import check_shape
 from zarrdask.hierarchy.transaction import Change, transaction
 from zarrdask.metadata import detect
@@ -299,6 +298,6 @@ def _remove(node: NodePath) -> None:
     except ZarrdaskError:
         pass  # a node that can't be read is removed as well
     if node.layout.base == node.prefix:
-        remove_keys(node.via(stored_in(node.store)))
+        node.via(stored_in(node.store)).remove_keys()
     else:
         node.erase()

@@ -15,7 +15,6 @@ from zarrdask.graph.placement import chunk_options
 from zarrdask.graph.read import data_type_of
 from zarrdask.grids.axis import Axis
 from zarrdask.hierarchy.append import appended
-from zarrdask.hierarchy.journal import beside
 from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.indexing.selection import (
     Region,
@@ -77,7 +76,7 @@ class RechunkOptions:
     def temp_of(self, node: NodePath) -> KeyPrefix:
         """Return the store and the key prefix for the temporary objects of an array."""
         if self.temp is None:
-            parent, prefix = beside(node)
+            parent, prefix = node.beside()
             return temporary_place(parent, f"{prefix}packed/")
         # Several plans may use the same place at a time.
         place = place_of_node(node).encode(errors="surrogateescape")

@@ -12,7 +12,6 @@ from zarrdask.chunks.inventory import IN_THE_WAY, is_in_the_way, stored_units
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.compliance import collect_deviations
 from zarrdask.errors import StoreError, UnsupportedError, ZarrdaskError
-from zarrdask.hierarchy.members import documents_below
 from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.metadata import consolidated, detect
 from zarrdask.metadata.formats import formats
@@ -200,7 +199,7 @@ def _stale_nodes(group: NodePath) -> list[str]:
     }
     stored = {
         below: {name: text for name, text in members.items() if name not in other_format}
-        for below, members in documents_below(group).items()
+        for below, members in group.documents_below().items()
     }
     return [
         below

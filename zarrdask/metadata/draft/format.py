@@ -73,7 +73,7 @@ class Draft(Format):
     documents = node_documents = DOCUMENTS
     entry_documents = (KEY,)
     has_entry_point = True
-    restricts_paths = True
+    has_conventions = True
     index_codecs = INDEX_CODECS
     fill_masks = True
     has_serializer = False
