@@ -24,7 +24,7 @@ from zarrdask.runtime import buffers
 from zarrdask.runtime.progress import Show
 from zarrdask.storage.base import Scratch
 from zarrdask.storage.byte_ranges import Value
-from zarrdask.storage.large_values import get_large, large_size
+from zarrdask.storage.large_values import get_values
 from zarrdask.storage.upkeep import reading
 
 #: The keys of units in the store, and which part of each goes where.
@@ -142,11 +142,7 @@ def _fetch(chunks: StoredChunks, parts: Iterable[_Part]) -> Iterator[Any]:
             if isinstance(parts, list)
             else chain.from_iterable(keys for keys, _ in parts)
         )
-        if store.capabilities.has_latency:
-            nbytes = metadata.pipeline.spec.nbytes
-            if nbytes > large_size(store):
-                return get_large(store, ((key, nbytes) for key in keys))
-        return store.get_many(keys, scratch)
+        return get_values(store, keys, metadata.pipeline.spec.nbytes, scratch)
     if not store.capabilities.has_latency:
         return (reading(store, key, scratch) for keys, _ in parts for key in keys)
     requests = (

@@ -49,10 +49,6 @@ _MAX_SHARED_BLOCKS = 1000
 #: The largest number of blocks along an axis. Dask holds an integer for each.
 _MAX_BLOCKS = 2**26
 
-#: How many times larger blocks are in a store with latency: then the threads of a worker keep as
-#: many requests in flight as ``zarrdask.requests`` says, also if chunks have a MiB.
-_FAR_FACTOR = 4
-
 
 @suggests_arguments
 def from_zarr(
@@ -193,7 +189,7 @@ def region_blocks(array: Array, region: Region, chunks: Any) -> Chunks:
     metadata = array.metadata
     if chunks is None or (isinstance(chunks, str) and chunks == "auto"):
         extent = tuple(s.stop - s.start for s in region)
-        limit = block_bytes(is_far=chunks_of(array).units.capabilities.has_latency)
+        limit = block_bytes(chunks_of(array).units.capabilities.block_factor)
         return _cut(region, _auto_axes(metadata, extent, limit))
     previous = _cut(region, metadata.grid.axes)
     if isinstance(chunks, str) and chunks == "stored":
@@ -213,9 +209,9 @@ def region_blocks(array: Array, region: Region, chunks: Any) -> Chunks:
     return blocks
 
 
-def block_bytes(*, is_far: bool) -> int:
-    """Return up to which size in bytes units are joined, in a store with latency or another."""
-    return int(config.get("block-size")) * (_FAR_FACTOR if is_far else 1)
+def block_bytes(factor: int) -> int:
+    """Return up to which size in bytes units are joined; `factor` is that of their store."""
+    return int(config.get("block-size")) * factor
 
 
 def _auto_axes(metadata: ArrayMetadata, extent: Shape, limit: int) -> tuple[Axis, ...]:

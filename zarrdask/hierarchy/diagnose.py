@@ -9,7 +9,7 @@ from zarrdask.hierarchy.path import StorePath
 from zarrdask.metadata.draft.entry import KEY, is_entry
 from zarrdask.metadata.json import parse_json
 from zarrdask.storage.base import Scratch, Store
-from zarrdask.storage.places import directory_of, key_stamp, stores_above
+from zarrdask.storage.places import directory_of, is_listed_fast, key_stamp, stores_above
 
 #: How many directories up nodes are searched for where each costs a request.
 _MAX_LEVELS = 4
@@ -87,10 +87,10 @@ def _is_array(document: bytes | None) -> bool:
 def nearest_name(node: StorePath) -> str | None:
     """Return the name beside a path that is most like its own; None if there is none, or far away.
 
-    Only stores without latency are searched, as others take requests.
+    Only local directories and dicts are searched, as other stores may take requests.
     """
     store, path = node
-    if store.capabilities.has_latency:
+    if not is_listed_fast(store):
         return None
     above, _, name = path.rpartition("/")
     prefix = f"{above}/" if above else ""

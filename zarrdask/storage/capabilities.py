@@ -13,6 +13,9 @@ _OPERATIONS = {
     "etags": ("get_part", ("get", "get_many", "get_range", "get_ranges")),
 }
 
+#: For stores with latency.
+_BLOCK_FACTOR = 4
+
 
 @dataclass(frozen=True, kw_only=True)
 class Capabilities:
@@ -58,6 +61,11 @@ class Capabilities:
     etags: bool = False
     directories: bool = False
     bounded: bool = False
+
+    @property
+    def block_factor(self) -> int:
+        """How many times larger blocks are than where requests take no time: more are in flight."""
+        return _BLOCK_FACTOR if self.has_latency else 1
 
 
 @cache

@@ -10,7 +10,7 @@ from math import inf
 from operator import itemgetter
 
 from zarrdask import config
-from zarrdask.storage.base import Store
+from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.byte_ranges import Buffer, Tag
 from zarrdask.storage.in_flight import window
 
@@ -36,6 +36,18 @@ class _Value:
 def large_size(store: Store) -> float:
     """Return the size in bytes above which values of a store are read by `get_large`."""
     return (store.capabilities.etags and _MIN_RANGES * config.get("range-size")) or inf
+
+
+def get_values(
+    store: Store, keys: Iterable[str], nbytes: int, scratch: Scratch
+) -> Iterator[Buffer | None]:
+    """Yield the value of each key, of about `nbytes` bytes, until the next one is requested.
+
+    Large values of a store with ETags are read in ranges that are in flight together.
+    """
+    if nbytes > large_size(store):
+        return get_large(store, ((key, nbytes) for key in keys))
+    return store.get_many(keys, scratch)
 
 
 def get_large(store: Store, sizes: Iterable[tuple[str, int]]) -> Iterator[Buffer | None]:

@@ -55,7 +55,7 @@ def joined_blocks(
     if limit is None and any(auto):
         limit = parse_bytes(dask.config.get("array.chunk-size"))
     elif limit is None:
-        limit = block_bytes(is_far=any(length.has_latency for length in preferred))
+        limit = block_bytes(max((length.block_factor for length in preferred), default=1))
     stored = tuple(length.axis for length in preferred)
     return _join_chunks(chunks, joined, stored, shape, np.dtype(dtype), limit)
 

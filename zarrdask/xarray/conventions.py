@@ -227,11 +227,11 @@ def variable_encoding(array: Array, dims: tuple[Hashable, ...], *, mask: bool) -
     The keys and values are those that ``Dataset.to_zarr`` accepts.
     """
     metadata = array.metadata
-    has_latency = chunks_of(array).units.capabilities.has_latency
+    factor = chunks_of(array).units.capabilities.block_factor
     encoding: dict[str, Any] = {
         "chunks": _lengths(metadata.read_grid),
         "preferred_chunks": PreferredChunks.of(
-            dims, metadata.grid, metadata.dtype.itemsize, has_latency=has_latency
+            dims, metadata.grid, metadata.dtype.itemsize, factor
         ),
         "shards": None if metadata.shard is None else _lengths(metadata.grid),
     }

@@ -24,8 +24,8 @@ class Storage:
     axes: tuple[Axis, ...]
     #: The size of a decoded element in bytes.
     itemsize: int
-    #: Whether the store has latency, which larger blocks hide.
-    has_latency: bool
+    #: That of the capabilities of the store.
+    block_factor: int
 
     def blocks(self) -> dict[Hashable, "JoinedLength | JoinedLengths"]:
         """Return the blocks of `zarrdask.from_zarr` by dimension."""
@@ -37,13 +37,13 @@ class Storage:
         # For "auto", Dask multiplies these blocks; it would divide larger ones within chunks.
         auto_size = load_module("dask.config").get("array.chunk-size")
         auto_limit = config.parse_size(auto_size, "array.chunk-size")
-        limit = min(block_bytes(is_far=self.has_latency), auto_limit)
+        limit = min(block_bytes(self.block_factor), auto_limit)
         block = auto_block(shape, chunk, chunk, self.itemsize, limit)
         blocks: dict[Hashable, JoinedLength | JoinedLengths] = {}
         for dim, axis, length in zip(self.dims, self.axes, block, strict=True):
             lengths = axis_lengths(axis.join(length))
             joined = JoinedLength(lengths) if isinstance(lengths, int) else JoinedLengths(lengths)
-            joined.axis, joined.has_latency = axis, self.has_latency
+            joined.axis, joined.block_factor = axis, self.block_factor
             blocks[dim] = joined
         return blocks
 
@@ -56,14 +56,14 @@ class JoinedLength(int):
 
     #: The stored chunks.
     axis: Axis
-    has_latency: bool
+    block_factor: int
 
 
 class JoinedLengths(tuple[int, ...]):
     """The lengths of all blocks along an axis, where they differ; see `JoinedLength`."""
 
     axis: Axis
-    has_latency: bool
+    block_factor: int
 
 
 class PreferredChunks(dict[Hashable, Any]):
@@ -77,11 +77,11 @@ class PreferredChunks(dict[Hashable, Any]):
 
     @classmethod
     def of(
-        cls, dims: tuple[Hashable, ...], grid: ChunkGrid, itemsize: int, *, has_latency: bool
+        cls, dims: tuple[Hashable, ...], grid: ChunkGrid, itemsize: int, block_factor: int
     ) -> "PreferredChunks":
         """Return the preferred chunks of an array that is stored with a chunk grid."""
         chunks = cls(zip(dims, map(axis_lengths, grid.axes), strict=True))
-        chunks.storage = Storage(dims, grid.axes, itemsize, has_latency)
+        chunks.storage = Storage(dims, grid.axes, itemsize, block_factor)
         return chunks
 
     def decoded(self, itemsize: int) -> "PreferredChunks":
