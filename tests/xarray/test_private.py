@@ -37,21 +37,21 @@ def test_each_class_is_where_we_look_for_it(role):
 @pytest.mark.parametrize("cache", [True, False])
 def test_a_decoded_variable_is_taken_apart(sample, cache):
     data = open_sample(sample, cache=cache).t.variable._data
-    region = unwrap(ImplicitToExplicitIndexingAdapter(data, OuterIndexer))
-    assert isinstance(region.array, LazyArray)
-    assert region.region == (slice(0, 12, 1), slice(0, 6, 1), slice(0, 8, 1))
-    assert len(region.functions) == 2  # masks, then scales
-    values = region.array.stored[...]
-    for function in region.functions:
+    parts = unwrap(ImplicitToExplicitIndexingAdapter(data, OuterIndexer))
+    assert isinstance(parts.array, LazyArray)
+    assert parts.region == (slice(0, 12, 1), slice(0, 6, 1), slice(0, 8, 1))
+    assert len(parts.functions) == 2  # masks, then scales
+    values = parts.array.stored[...]
+    for function in parts.functions:
         values = function(values)
     np.testing.assert_array_equal(values, temperature())
-    assert region.dtype == values.dtype == data.dtype
+    assert parts.dtype == values.dtype == data.dtype
 
 
 def test_slices_are_kept(sample):
     t = open_sample(sample).t.isel(time=slice(2, None, 3), x=slice(1, 5)).isel(time=slice(1, 3))
-    region = unwrap(t.variable._data)
-    assert region.region == (slice(5, 9, 3), slice(0, 6, 1), slice(1, 5, 1))
+    parts = unwrap(t.variable._data)
+    assert parts.region == (slice(5, 9, 3), slice(0, 6, 1), slice(1, 5, 1))
 
 
 @pytest.mark.parametrize("index", [{"time": 1}, {"time": [1, 4]}, {"x": slice(None, None, -1)}])
@@ -61,21 +61,21 @@ def test_other_indices_are_not_taken_apart(sample, index):
 
 @pytest.mark.parametrize("data", [np.arange(3), LazilyIndexedArray(np.arange(3))])
 def test_arrays_of_others_are_left_to_the_caller(data):
-    region = unwrap(data)
-    assert region is None or not isinstance(region.array, LazyArray)
+    parts = unwrap(data)
+    assert parts is None or not isinstance(parts.array, LazyArray)
 
 
 def test_a_boolean_is_cast():
     lazy = LazilyIndexedArray(np.array([0, 1, 2], "i1"))
-    region = unwrap(private.CLASSES["bool"](lazy))
-    (function,) = region.functions
+    parts = unwrap(private.CLASSES["bool"](lazy))
+    (function,) = parts.functions
     np.testing.assert_array_equal(function(np.array([0, 2])), [False, True])
 
 
 def test_a_byte_order_is_cast():
     lazy = LazilyIndexedArray(np.array([1, 2], ">i4"))
-    region = unwrap(private.CLASSES["native"](lazy))
-    (function,) = region.functions
+    parts = unwrap(private.CLASSES["native"](lazy))
+    (function,) = parts.functions
     assert function(np.array([1], ">i4")).dtype == np.dtype("=i4")
 
 

@@ -20,7 +20,6 @@ from zarrdask.chunks.region import ArrayRegion
 from zarrdask.execution.expressions import EXPRESSIONS
 from zarrdask.execution.writer import BlockWriter
 from zarrdask.graph.fuse.optimization import unfused_tasks
-from zarrdask.graph.sources import source_of
 from zarrdask.indexing.selection import basic, is_basic
 from zarrdask.nodes.array import Array, chunks_of
 
@@ -104,8 +103,10 @@ def _read_of(item: Any, index: Any) -> ArrayRegion | None:
     """Return what is read if an item is an array of which a region is taken."""
     if isinstance(item, BlockWriter):
         return item.region  # what follows in the graph depends on what is written there
-    source = ArrayRegion(chunks_of(item)) if isinstance(item, Array) else source_of(item)
-    return None if source is None else source.select(basic(index, source.shape))
+    source = ArrayRegion(chunks_of(item)) if isinstance(item, Array) else item
+    if not isinstance(source, ArrayRegion):
+        return None
+    return source.select(basic(index, source.shape))
 
 
 def _arguments(task: Task, scope: _Scope) -> Iterator[tuple[Any, _Scope]]:

@@ -25,7 +25,7 @@ from zarrdask.packages import load_module
 from zarrdask.plan.align import Chunks, auto_block
 from zarrdask.xarray.lazy import LazyArray
 from zarrdask.xarray.preferred import JoinedLength, JoinedLengths
-from zarrdask.xarray.private import DecodedRegion
+from zarrdask.xarray.private import LazyParts
 from zarrdask.xarray.version import check_version
 
 Functions = tuple[Callable[[np.ndarray], np.ndarray], ...]
@@ -104,23 +104,23 @@ def _active_dask_array() -> ModuleType | None:
     return load_module("dask_array") if active else None
 
 
-def stored_array(region: DecodedRegion, chunks: Any) -> Any:
-    """Return the Dask array of a region of a stored array, decoded; None if it is not ours."""
-    if not isinstance(region.array, LazyArray):
+def stored_array(parts: LazyParts, chunks: Any) -> Any:
+    """Return the Dask array of a variable, decoded; None if its array is not one of ours."""
+    if not isinstance(parts.array, LazyArray):
         return None
-    array = region.array.stored
-    blocks = region_blocks(array, region.region, chunks)
+    array = parts.array.stored
+    blocks = region_blocks(array, parts.region, chunks)
     expressions = _active_dask_array()
-    if region.array.skip_missing and not expressions and not da.ARRAY_EXPR_ENABLED:
-        x = from_zarr(array, chunks=blocks, region=region.region, skip_missing=True)
-        meta = np.empty((0,) * x.ndim, region.dtype)
-        return da.map_blocks(decode, x, region.functions, dtype=region.dtype, meta=meta)
-    source = region_source(array, region.region)
-    decoded = DecodedSource(source, region.functions, region.dtype, region.array.version)
+    if parts.array.skip_missing and not expressions and not da.ARRAY_EXPR_ENABLED:
+        x = from_zarr(array, chunks=blocks, region=parts.region, skip_missing=True)
+        meta = np.empty((0,) * x.ndim, parts.dtype)
+        return da.map_blocks(decode, x, parts.functions, dtype=parts.dtype, meta=meta)
+    region = region_source(array, parts.region)
+    decoded = DecodedRegion(region, parts.functions, parts.dtype, parts.array.version)
     options: dict[str, Any] = {
         "chunks": blocks,
         "meta": np.empty((0,) * decoded.ndim, decoded.dtype),
-        "inline_array": source.stored.is_small,
+        "inline_array": region.stored.is_small,
     }
     if da.ARRAY_EXPR_ENABLED:
         return da.from_array(decoded, **options)  # it names arrays itself
@@ -138,40 +138,40 @@ def decode(values: np.ndarray, functions: Functions) -> np.ndarray:
     return values
 
 
-class DecodedSource:
-    """A region of a stored array after elementwise functions, which have a result of some dtype.
+class DecodedRegion(ArrayRegion):
+    """A region of a stored array, whose elements functions decode one by one.
 
-    `version` is that of the array when it was opened; see `check_version`.
+    `dtype` is that of the decoded elements, and `version` that of the array when it was opened; see
+    `check_version`. Its parts by `read` and `select` are not decoded.
     """
 
-    __slots__ = ("__weakref__", "dtype", "functions", "source", "version")
+    __slots__ = ("_dtype", "functions", "version")
 
     def __init__(
-        self, source: ArrayRegion, functions: Functions, dtype: np.dtype[Any], version: str
+        self, region: ArrayRegion, functions: Functions, dtype: np.dtype[Any], version: str
     ) -> None:
-        self.source = source
+        super().__init__(region.stored, region.region, region.axes, region.token)
         self.functions = functions
-        self.dtype = dtype
+        self._dtype = dtype
         self.version = version
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of the region."""
-        return self.source.shape
-
-    @property
-    def ndim(self) -> int:
-        """The number of axes."""
-        return self.source.ndim
+    def dtype(self) -> np.dtype[Any]:
+        """The data type of the decoded elements."""
+        return self._dtype
 
     def __getitem__(self, index: Any) -> Any:
         selection = basic(index, self.shape)
-        check_version(self.source.stored, self.version)
-        values = decode(self.source[selection.slices], self.functions)
+        check_version(self.stored, self.version)
+        values = decode(self.read(selection.slices), self.functions)
         return values if selection.plain else values[selection.finish]
 
+    def _encoded(self) -> ArrayRegion:
+        return ArrayRegion(self.stored, self.region, self.axes, self.token)
+
     def __dask_tokenize__(self) -> tuple[Any, ...]:
-        return "zarrdask.xarray", normalize_token((self.source, self.functions, self.dtype))
+        parts = self._encoded(), self.functions, self.dtype
+        return "zarrdask.xarray", normalize_token(parts)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return DecodedSource, (self.source, self.functions, self.dtype, self.version)
+        return DecodedRegion, (self._encoded(), self.functions, self.dtype, self.version)

@@ -5,9 +5,8 @@ Everything here has a fallback for a release of xarray that moves or changes the
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -41,8 +40,7 @@ CLASSES: dict[str, type | None] = {
 _ROLES = {kind: role for role, kind in CLASSES.items() if kind is not None}
 
 
-@dataclass(frozen=True)
-class DecodedRegion:
+class LazyParts(NamedTuple):
     """A lazily decoded variable, taken apart."""
 
     #: The backend's array.
@@ -55,7 +53,7 @@ class DecodedRegion:
     dtype: np.dtype[Any]
 
 
-def unwrap(data: Any) -> DecodedRegion | None:
+def unwrap(data: Any) -> LazyParts | None:
     """Take xarray's layers off a lazy array.
 
     The result is None if there is a layer that is not known here (a fancy index, a class of another
@@ -79,7 +77,7 @@ def unwrap(data: Any) -> DecodedRegion | None:
         return None
     if region is None:
         return None
-    return DecodedRegion(inner, region, tuple(reversed(functions)), dtype)
+    return LazyParts(inner, region, tuple(reversed(functions)), dtype)
 
 
 def cast(values: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:

@@ -23,7 +23,6 @@ from zarrdask.graph.fuse.culling import references_of
 from zarrdask.graph.fuse.prefetch import Read, sliced, slicings
 from zarrdask.graph.fuse.steps import prepared, resolve
 from zarrdask.graph.missing import ReadSlices
-from zarrdask.graph.sources import source_of
 
 #: The number of a block along each axis.
 Block = tuple[int, ...]
@@ -93,8 +92,7 @@ class Chain:
     def _sources(self, constants: Mapping[str, Any]) -> list[ArrayRegion]:
         parts = (part.source for part in self.parts)
         stored = [each.source for each in parts if isinstance(each, ReadSlices)]
-        held = map(source_of, constants.values())
-        return [*stored, *(each for each in held if each is not None)]
+        return [*stored, *(each for each in constants.values() if isinstance(each, ArrayRegion))]
 
     @property
     def is_far(self) -> bool:

@@ -22,11 +22,11 @@ from dask.core import flatten
 from dask.highlevelgraph import HighLevelGraph
 
 from zarrdask import config
+from zarrdask.chunks.region import ArrayRegion
 from zarrdask.execution.expressions import EXPRESSIONS
 from zarrdask.graph.fuse.limits import UNFUSED, FuseLimits
 from zarrdask.graph.fuse.reads import find_chains, joined, with_branches
 from zarrdask.graph.missing import missing_parts, shared_tasks
-from zarrdask.graph.sources import source_of
 
 
 def is_optimized() -> bool:
@@ -120,7 +120,7 @@ def _reads(layer: Any) -> bool:
     if any(missing_parts(layer)):
         return True
     held = (source for source, index in getattr(layer, "indices", ()) if index is None)
-    return any(source_of(each) is not None for each in held)
+    return any(isinstance(each, ArrayRegion) for each in held)
 
 
 @cache

@@ -9,7 +9,6 @@ from dask._task_spec import DataNode, GraphNode, Task, TaskRef, _execute_subgrap
 
 from zarrdask.chunks.region import ArrayRegion
 from zarrdask.graph.fuse.steps import steps
-from zarrdask.graph.sources import source_of
 from zarrdask.indexing.selection import Region
 
 #: A source, and the region of it that is read.
@@ -45,9 +44,9 @@ def sliced(pairs: Iterable[tuple[Any, Any]], values: Mapping[Any, Any]) -> Itera
         return argument.value if isinstance(argument, DataNode) else argument
 
     for item, following in pairs:
-        source, region = source_of(value(item)), value(following)
+        source, region = value(item), value(following)
         is_region = isinstance(region, tuple) and all(isinstance(pick, slice) for pick in region)
-        if source is not None and is_region:
+        if isinstance(source, ArrayRegion) and is_region:
             yield source, cast(Region, region)
 
 
