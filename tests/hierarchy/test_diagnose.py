@@ -6,7 +6,9 @@ import pytest
 
 import zarrdask
 from tests.documents import dump, v2, v3
+from tests.storage.latency import LatencyStore
 from zarrdask.errors import ComplianceWarning, NodeNotFoundError
+from zarrdask.storage.local import LocalStore
 
 ENTRY = {
     "zarr_format": "https://purl.org/zarr/spec/protocol/core/3.0",
@@ -82,6 +84,47 @@ def test_what_is_around_a_store_need_not_be_readable():
     assert list(zarrdask.open_group("guarded://bucket/mine/x", mode="a")) == []
 
 
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_a_path_below_an_array_of_a_group(tmp_path, zarr_format):
+    for place in (tmp_path / "x.zarr", {}):
+        root = zarrdask.create_group(place, zarr_format=zarr_format)
+        root.create_array("g/a", shape=2, dtype="i4")
+        with pytest.raises(NodeNotFoundError, match=r"it is inside an array, .*/g/a, which"):
+            _ = root["g/a/b"]
+        with pytest.raises(NodeNotFoundError, match=r"it is inside an array, .*/g/a, which"):
+            zarrdask.from_zarr(place, "g/a/b/c")
+    far = LatencyStore(LocalStore(str(tmp_path / "x.zarr")), seconds=0)
+    with pytest.raises(NodeNotFoundError, match="it is inside an array"):
+        zarrdask.open_array(far, "g/a/b")
+
+
+def test_a_directory_of_stores_lists_them(tmp_path):
+    zarrdask.create_group(tmp_path / "b.zarr")
+    zarrdask.create_array(tmp_path / "a", shape=2, dtype="i4", zarr_format=2)
+    zarrdask.create_group(f"{tmp_path}/c.zarr.zip")
+    (tmp_path / "other").mkdir()
+    expected = "but below it: pass one of 'a', 'b.zarr', 'c.zarr.zip'"
+    assert message(tmp_path) == f"there is no array or group here, {expected}"
+    for number in range(10):
+        zarrdask.create_group(tmp_path / f"d{number}")
+    assert message(tmp_path).endswith("'d4', ...")
+
+
+@pytest.mark.parametrize(
+    ("head", "kind"),
+    [
+        (b"\x89HDF\r\n\x1a\n", "NetCDF or HDF5"),
+        (b"CDF\x01", "NetCDF"),
+        (b"GRIB", "GRIB"),
+        (b"II*\0", "TIFF"),
+    ],
+)
+def test_a_file_of_another_format_points_to_references(tmp_path, head, kind):
+    (tmp_path / "data.nc").write_bytes(head + bytes(20))
+    found = message(tmp_path / "data.nc")
+    assert f"this is a {kind} file; to read its chunks as Zarr, make references" in found
+
+
 def test_a_mode_in_the_place_of_a_path_is_said(tmp_path):
     zarrdask.create_array(tmp_path, shape=2, dtype="i4")
     with pytest.raises(NodeNotFoundError, match=r"pass mode='r\+' by name"):
@@ -99,5 +142,8 @@ def test_the_nearest_name_is_suggested(tmp_path):
         with pytest.raises(NodeNotFoundError) as caught:
             _ = root["nonsense"]
         assert "nearest name is" not in str(caught.value)
+        assert "the names there are 'g'" in str(caught.value)
+        with pytest.raises(NodeNotFoundError, match="the nearest name is 'g'"):
+            zarrdask.from_zarr(root, "G")
     with pytest.raises(NodeNotFoundError, match=r"the nearest name is 'data\.zarr'"):
         zarrdask.open(tmp_path / "dta.zarr")

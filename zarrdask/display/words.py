@@ -54,10 +54,16 @@ def nearest(name: str, names: Iterable[str]) -> str | None:
     ('data.zarr', None)
     >>> nearest("a.zar", ["a.zarr"])
     'a.zarr'
+    >>> nearest("T", ["time", "t"])
+    't'
     """
     # That all names end with .zarr makes none of them alike.
     _, dot, ending = name.rpartition(".")
     end = dot + ending if dot else ""
+    names = list(names)
+    for other in names:
+        if other.casefold() == name.casefold() and other != name:
+            return other
     stems = {other.removesuffix(end): other for other in names}
     matches = get_close_matches(name.removesuffix(end), list(stems), 1)
     if not matches:  # the ending itself may be mistyped

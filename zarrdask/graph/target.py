@@ -11,6 +11,7 @@ from zarrdask.chunks.write import Beyond
 from zarrdask.errors import MetadataError, NodeExistsError, SelectionError
 from zarrdask.execution.client import check_visible
 from zarrdask.graph.dependencies import Inputs
+from zarrdask.graph.elements import check_elements
 from zarrdask.graph.placement import chunk_options, find_place
 from zarrdask.graph.read import data_type_of
 from zarrdask.hierarchy.lookup import locate_node
@@ -131,6 +132,7 @@ def find_target(
         elif isinstance(url, Group):
             options.setdefault("zarr_format", url.zarr_format)
         metadata = plan_array(ArrayOptions(shape=x.shape, **options))
+        check_elements(x, metadata)
         return _new_array(node, metadata, how, inputs)
     if options or how.grid != "regular" or how.commit != "first":
         raise MetadataError(

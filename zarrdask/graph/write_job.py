@@ -56,7 +56,16 @@ def as_dask_array(x: Any) -> da.Array:
 
 
 def check_plain(x: Any) -> None:
-    """Check that an object is none of xarray's: its dimensions and coordinates would be lost."""
+    """Check that an object is no table and none of xarray's: its labels would be lost."""
+    if hasattr(x, "columns") and hasattr(x, "dtypes"):
+        raise UnsupportedError(
+            "a table has columns of different types; pass its values as an array, or an array for "
+            "each column: zarrdask.to_zarr({name: df[name].to_numpy() for name in df.columns}, "
+            "url); of a Dask DataFrame, df[name].to_dask_array(lengths=True)",
+            key="x",
+            found=type(x).__name__,
+            expected="an array, or a mapping of paths to arrays",
+        )
     if hasattr(x, "to_zarr") and (isinstance(x, Mapping) or hasattr(x, "to_dataset")):
         raise UnsupportedError(
             "an object of xarray would lose its dimensions, coordinates and attributes; pass it to "

@@ -17,6 +17,19 @@ _MAX_LEVELS = 4
 _MODES = ("r", "r+", "a", "w", "w-", "x")
 #: The documents that are looked for in the directories above a store.
 DOCUMENTS_ABOVE = (KEY, ".zarray")
+#: The documents by which a directory is recognised as a hierarchy.
+_ROOTS = ("zarr.json", ".zgroup", ".zarray")
+#: How many names in a directory are examined, and how many are listed in a message.
+_MAX_NAMES, _MAX_LISTED = 1000, 8
+#: The first bytes of files whose chunks references can present as Zarr, and the names of formats.
+_OTHER_FORMATS = {
+    b"\x89HDF\r\n\x1a\n": "NetCDF or HDF5",
+    b"CDF": "NetCDF",
+    b"GRIB": "GRIB",
+    b"II*\0": "TIFF",
+    b"MM\0*": "TIFF",
+    b"II+\0": "TIFF",
+}
 #: The directories of a draft hierarchy.
 _DRAFT_DIRECTORIES = ("meta", "data")
 
@@ -29,6 +42,9 @@ def missing_node(node: StorePath, text: str = "there is no array or group here")
     store, path = node
     if path in _MODES:
         return f"{text}; the second argument is the path of a node: pass mode={path!r} by name"
+    array = _array_above(node)
+    if array is not None:
+        return f"{text}: it is inside an array, {array}, which can't hold other nodes"
     for url, v3_document, v2_document in _documents_above(store, _MAX_LEVELS):
         if is_entry(v3_document):
             component = _component(f"{store.url[len(url) :]}/{path}".strip("/"))
@@ -41,12 +57,70 @@ def missing_node(node: StorePath, text: str = "there is no array or group here")
     if store.capabilities.directories and node.layout.has_directories:
         place = f"{directory_of(store)}/{path}".rstrip("/")
         if os.path.isdir(place):
-            return text  # its name is not the mistake
+            stores = _stores_in(place)
+            return text if stores is None else f"{text}, but below it: pass one of {stores}"
         if os.path.exists(place):
-            return f"{text}: this is a file; pass the directory of the array or the group"
+            return f"{text}: {_file_advice(place)}"
         text = f"{text}: there is no such directory"
-    name = nearest_name(node)
-    return text if name is None else f"{text}; the nearest name is {name!r}"
+    name, names = _names_beside(node)
+    near = nearest(name, names)
+    if near is not None:
+        return f"{text}; the nearest name is {near!r}"
+    if path and 0 < len(names) <= _MAX_LISTED:
+        return f"{text}; the names there are {', '.join(map(repr, names))}"
+    return text
+
+
+def _array_above(node: StorePath) -> str | None:
+    """Return the location of an array among the paths above a node; None if there is none.
+
+    In a remote store only the path right above is looked at, unless that is the root.
+    """
+    store, path = node
+    parts = path.split("/")[:-1]
+    parents = ["/".join(parts[:length]) for length in range(len(parts), -1, -1)] if path else []
+    for parent in parents[: min(len(parts), 1)] if store.capabilities.has_latency else parents:
+        prefix = f"{parent}/" if parent else ""
+        try:
+            documents = store.get_many([prefix + name for name in DOCUMENTS_ABOVE], Scratch())
+            v3_document, v2_document = (None if v is None else bytes(v) for v in documents)
+        except ZarrdaskError:
+            return None
+        if v2_document is not None or _is_array(v3_document):
+            return StorePath(store, parent).location
+    return None
+
+
+def _stores_in(directory: str) -> str | None:
+    """Return the names of hierarchies in a directory, as text; None if there are none."""
+    try:
+        names = sorted(os.listdir(directory))[:_MAX_NAMES]
+    except OSError:
+        return None
+    stores = [
+        name
+        for name in names
+        if name.endswith(".zarr.zip")
+        or any(os.path.isfile(os.path.join(directory, name, document)) for document in _ROOTS)
+    ]
+    more = ", ..." if len(stores) > _MAX_LISTED else ""
+    return ", ".join(map(repr, stores[:_MAX_LISTED])) + more if stores else None
+
+
+def _file_advice(path: str) -> str:
+    """Return what to do with a file in the place of a node, by its first bytes."""
+    try:
+        with open(path, "rb") as file:
+            head = file.read(8)
+    except OSError:
+        head = b""
+    for start, kind in _OTHER_FORMATS.items():
+        if head.startswith(start):
+            return (
+                f"this is a {kind} file; to read its chunks as Zarr, make references with "
+                "kerchunk or VirtualiZarr and open reference:// with them"
+            )
+    return "this is a file; pass the directory of the array or the group"
 
 
 def check_around(store: Store) -> None:
@@ -84,26 +158,26 @@ def _is_array(document: bytes | None) -> bool:
         return False
 
 
-def nearest_name(node: StorePath) -> str | None:
-    """Return the name beside a path that is most like its own; None if there is none, or far away.
+def _names_beside(node: StorePath) -> tuple[str, list[str]]:
+    """Return the name of a node and the other names in its directory.
 
     Only local directories and dicts are searched, as other stores may take requests.
     """
     store, path = node
     if not is_listed_fast(store):
-        return None
+        return path, []
     above, _, name = path.rpartition("/")
     prefix = f"{above}/" if above else ""
     if not path:
         parent = next(stores_above(store, 0), None)
         if parent is None:
-            return None
+            return path, []
         store, name = parent, os.path.basename(store.url)
     try:
         _, names = store.list_dir(prefix)
     except ZarrdaskError:
-        return None
-    return nearest(name, [n for n in names if n != name])
+        return name, []
+    return name, sorted(n for n in names if n != name)
 
 
 def _documents_above(store: Store, levels: int) -> Iterator[tuple[str, bytes | None, bytes | None]]:

@@ -1,6 +1,7 @@
 """``vlen-utf8`` and ``vlen-bytes``: elements of any length, each after its size (C-54, C-55)."""
 
 from dataclasses import dataclass
+from numbers import Number
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -54,16 +55,28 @@ class Items(Objects):
     """A codec for elements of any length, bound to chunks."""
 
     def encode(self, chunk: np.ndarray) -> Buffer:
-        item = self.codec.item  # type: ignore[attr-defined]
-        others = {type(element) for element in chunk.flat if not isinstance(element, item)}
-        if np.ndarray in others:
-            chunk = python_objects(chunk)
-            others = {type(element) for element in chunk.flat if not isinstance(element, item)}
-        if others:
-            # numcodecs would store None and NaN as empty elements.
-            raise CodecError(
-                "an element has the wrong type",
-                found=", ".join(sorted(other.__name__ for other in others)),
-                expected=item.__name__,
-            )
-        return super().encode(chunk)
+        return super().encode(check_items(chunk, self.codec.item))  # type: ignore[attr-defined]
+
+
+def check_items(elements: np.ndarray, item: type) -> np.ndarray:
+    """Return the elements as objects of Python, after a check that all have the type."""
+    others = {type(element) for element in elements.flat if not isinstance(element, item)}
+    if np.ndarray in others:
+        elements = python_objects(elements)
+        others = {type(element) for element in elements.flat if not isinstance(element, item)}
+    if others:
+        # numcodecs would store None and NaN as empty elements.
+        raise CodecError(
+            f"an element has the wrong type; objects are stored as {item.__name__} by default: "
+            + _remedy(others),
+            found=", ".join(sorted(other.__name__ for other in others)),
+            expected=item.__name__,
+        )
+    return elements
+
+
+def _remedy(others: set[type]) -> str:
+    """Return what to do with elements of other types."""
+    if all(issubclass(other, Number | np.number | np.bool_) for other in others):
+        return "store numbers with dtype='float64', or another data type of numbers"
+    return "convert all elements first, or store any objects by zarr_format=2, filters=['json2']"

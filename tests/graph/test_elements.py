@@ -1,0 +1,58 @@
+"""Values without a data type of their own: objects and tables fail before anything is written."""
+
+import dask.array as da
+import numpy as np
+import pandas as pd
+import pytest
+
+import zarrdask
+from zarrdask.errors import CodecError, UnsupportedError
+
+NUMBERS = np.array([1, 2.5], object)
+
+
+@pytest.mark.parametrize(
+    ("x", "remedy"),
+    [
+        (NUMBERS, "dtype='float64'"),
+        ({"a": np.zeros(2), "b": NUMBERS}, "dtype='float64'"),
+        (da.from_array(NUMBERS, chunks=1), "dtype='float64'"),
+        (np.array(["a", None], object), "filters=\\['json2'\\]"),
+    ],
+    ids=["numbers", "among others", "blocks in memory", "mixed"],
+)
+def test_objects_in_memory_that_are_no_text_are_refused_at_once(x, remedy):
+    store = {}
+    with pytest.raises(CodecError, match=f"wrong type.*{remedy}"):
+        zarrdask.to_zarr(x, store, compute=False)
+    assert not store
+
+
+def test_the_remedies_work():
+    store = {}
+    zarrdask.to_zarr(NUMBERS, store, dtype="float64")
+    assert zarrdask.open_array(store)[...].tolist() == [1, 2.5]
+    mixed = np.array(["a", None], object)
+    zarrdask.to_zarr(mixed, store, overwrite=True, zarr_format=2, filters=["json2"])
+    assert zarrdask.open_array(store)[...].tolist() == ["a", None]
+
+
+def test_objects_that_are_computed_fail_with_the_remedy():
+    with pytest.raises(CodecError, match="dtype='float64'"):
+        zarrdask.to_zarr(da.ones(4, chunks=2).astype(object), {})
+
+
+def test_text_in_memory_is_stored():
+    store = {}
+    zarrdask.to_zarr(np.array(["a", "b"], object), store)
+    assert zarrdask.open_array(store)[...].tolist() == ["a", "b"]
+
+
+def test_a_table_is_refused_with_a_remedy():
+    table = pd.DataFrame({"a": [1, 2], "b": [0.5, 1.5]})
+    for write in (zarrdask.to_zarr, zarrdask.append):
+        with pytest.raises(UnsupportedError, match="an array for each column"):
+            write(table, {})
+    store = {}
+    zarrdask.to_zarr({name: table[name].to_numpy() for name in table.columns}, store)
+    assert zarrdask.open_array(store, "b")[...].tolist() == [0.5, 1.5]

@@ -1,0 +1,33 @@
+"""The elements of arrays of objects, checked before anything is written."""
+
+from collections.abc import Iterator
+
+import dask.array as da
+import numpy as np
+from dask.core import flatten
+
+from zarrdask.codecs.array_to_bytes.vlen import VlenUtf8Codec, check_items
+from zarrdask.metadata.convert import flat_codecs
+from zarrdask.metadata.model import ArrayMetadata
+
+
+def check_elements(x: da.Array, metadata: ArrayMetadata) -> None:
+    """Check that elements in memory can be stored as text or bytes, if that is how they are stored.
+
+    Raises a CodecError if they can't. Elements that are yet to be computed are checked when they
+    are encoded.
+    """
+    codecs = flat_codecs(metadata) if metadata.dtype.hasobject else ()
+    for codec in codecs:
+        if isinstance(codec, VlenUtf8Codec):
+            for block in _blocks_in_memory(x):
+                check_items(block, codec.item)
+
+
+def _blocks_in_memory(x: da.Array) -> Iterator[np.ndarray]:
+    """Yield the blocks of a Dask array that need not be computed."""
+    graph = x.__dask_graph__()
+    for key in flatten(x.__dask_keys__()):
+        block = graph.get(key)
+        if isinstance(block, np.ndarray):
+            yield block
