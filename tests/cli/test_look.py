@@ -7,6 +7,7 @@ import pytest
 
 import zarrdask
 from tests.cli.commands import call
+from tests.covering import for_each
 from zarrdask.cli.nodes import Place
 from zarrdask.errors import NodeNotFoundError
 
@@ -65,7 +66,9 @@ def test_info_of_a_group(capsys, stored):
     assert done.out.splitlines() == [
         f"group       {stored}",
         "format      Zarr v3",
-        "members     a, g",
+        "members     2",
+        "  a         (10, 4) int32, 160 B, 5 chunks (2, 4)",
+        "  g         group",
         "attributes  2",
         '  title: "é"',
         "  n: [1]",
@@ -88,10 +91,10 @@ def test_tree(capsys, stored):
     assert (done.code, done.err) == (0, "")
     assert done.out.splitlines() == [
         "/",
-        "├── a (10, 4) int32, chunks (2, 4)",
+        "├── a (10, 4) int32, 160 B, 5 chunks (2, 4)",
         "└── g",
-        "    ├── r (6,) uint8, chunks ((1, 2, 3),)",
-        "    └── s (8, 8) float32, chunks (2, 2) in shards (4, 4)",
+        "    ├── r (6,) uint8, 6 B, 3 chunks ((1, 2, 3),)",
+        "    └── s (8, 8) float32, 256 B, 16 chunks (2, 2) in 4 shards (4, 4)",
     ]
 
 
@@ -100,7 +103,7 @@ def test_tree_to_a_depth_and_of_a_group_below(capsys, stored):
     done = call(capsys, "tree", stored, "--component", "g", "--depth", "2")
     assert done.out.splitlines()[0] == "g"
     assert len(done.out.splitlines()) == 3
-    assert call(capsys, "tree", stored / "a").out == "/ (10, 4) int32, chunks (2, 4)\n"
+    assert call(capsys, "tree", stored / "a").out == "/ (10, 4) int32, 160 B, 5 chunks (2, 4)\n"
 
 
 def test_tree_goes_on_after_a_node_that_can_not_be_opened(capsys, stored):
@@ -292,3 +295,37 @@ def test_texts_do_not_control_the_terminal(hostile):
         for text in (str(value), repr(value), getattr(value, "_repr_html_", str)()):
             assert is_printable(text), value
     assert all(is_printable(str(problem)) for problem in report.problems)
+
+
+def test_text_is_shown_as_string(capsys, tmp_path):
+    for zarr_format in (2, 3):
+        root = zarrdask.create_group(tmp_path / str(zarr_format), zarr_format=zarr_format)
+        root.create_array("s", shape=4, dtype="string", chunks=2)
+        assert "s (4,) string, 2 chunks (2,)" in call(capsys, "tree", root.node_path.store.url).out
+        assert (
+            lines(call(capsys, "info", root.node_path.store.url, "--component", "s"))["dtype"]
+            == "string"
+        )
+
+
+@for_each(
+    "region, decoded",
+    [(None, 160), ("0:3", 64), ("t=0:3,x=1", 64), ("..., 1", 160), ("-1", 32), ("9::-4, :", 96)],
+)
+def test_plan_read(capsys, tmp_path, region, decoded):
+    path = tmp_path / "planned"
+    names = ("t", "x")
+    zarrdask.create_array(
+        path, shape=(10, 4), dtype="i4", chunks=(2, 4), dimension_names=names, overwrite=True
+    )[...] = 1
+    options = [] if region is None else [f"--region={region}"]
+    found = json.loads(call(capsys, "plan-read", path, "--json", *options).out)
+    assert found["decoded"] == decoded
+    assert call(capsys, "plan-read", path, *options).out.startswith(f"array    {path} (10, 4)")
+
+
+@for_each("region", ["a", "1:2:3:4", "t=", "1:x"])
+def test_a_region_that_is_none_is_wrong_usage(capsys, tmp_path, region):
+    done = call(capsys, "plan-read", tmp_path, "--region", region)
+    assert (done.code, done.out) == (2, "")
+    assert "neither slices and positions" in done.err

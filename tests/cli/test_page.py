@@ -57,6 +57,7 @@ def test_members_of_json_are_documented(tmp_path, monkeypatch, capsys):
         "`consolidate`": ["consolidate", "a", "--dry-run"],
         "`verify`": ["verify", "a"],
         "`diff`": ["diff", "a", "d"],
+        "`plan-read`": ["plan-read", "a/t"],
         "`stats`": ["stats", "a/t"],
     }
     rows = dict(

@@ -130,3 +130,8 @@ def test_on_a_cluster(capsys, pair, cluster_address):
     done = call(capsys, "verify", pair[0], "--scheduler", cluster_address)
     assert done.code == 1
     assert "truncated  x/c/1" in done.out
+
+
+def test_a_repair_of_what_is_intact_says_so(capsys, pair):
+    a, b = pair
+    assert call(capsys, "repair", b, a).out.endswith("ok\nnothing to repair\n")

@@ -102,12 +102,12 @@ def test_the_tree_is_drawn(full):
         "/",
         "├── a",
         "│   ├── b",
-        "│   │   └── y (4,) uint8, chunks (4,)",
-        "│   └── x (2, 3) int32, chunks (2, 3)",
-        "└── z () int16, chunks ()",
+        "│   │   └── y (4,) uint8, 4 B, 1 chunk (4,)",
+        "│   └── x (2, 3) int32, 24 B, 1 chunk (2, 3)",
+        "└── z () int16, 2 B, 1 chunk ()",
     ]
-    assert list(full["a/b"].tree().lines()) == ["a/b", "└── y (4,) uint8, chunks (4,)"]
-    assert list(full.tree(depth=1).lines()) == ["/", "├── a", "└── z () int16, chunks ()"]
+    assert list(full["a/b"].tree().lines()) == ["a/b", "└── y (4,) uint8, 4 B, 1 chunk (4,)"]
+    assert list(full.tree(depth=1).lines()) == ["/", "├── a", "└── z () int16, 2 B, 1 chunk ()"]
 
 
 def test_a_tree_has_nodes_that_can_not_be_opened():

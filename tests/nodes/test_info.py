@@ -100,6 +100,7 @@ def test_info_of_an_array():
 def test_info_of_a_group():
     group = zarrdask.create_group({}, zarr_format=2)
     group.create_array("a", shape=(), dtype=np.int8)
-    assert dict(group.info.rows)["members"] == "a"
+    assert dict(group.info.rows)["members"] == "1"
+    assert dict(group.info.rows)["  a"] == "() int8, 1 B, 1 chunk ()"
     assert dict(group.info.rows)["format"] == "Zarr v2"
     assert str(Info(())) == ""

@@ -101,7 +101,7 @@ def check(target, names=("a", "g/b", "g/c")):
     arguments=(
         ["copy", "in/a", "out"],
         ["copy", "in", "out", "--overwrite"],
-        ["convert", "in", "out", "--to", "v3-draft"],
+        ["convert", "in", "out", "--zarr-format", "v3-draft"],
         ["copy", "in", "out", "--shards", "4,6", "--zarr-format", "3"],
     ),
     name=("SIGINT", "SIGKILL"),

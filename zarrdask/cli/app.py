@@ -33,6 +33,7 @@ COMMANDS = {
     "verify": "Check that everything stored can be read.",
     "repair": "Replace what can't be read, from another array or hierarchy.",
     "diff": "Compare two arrays or hierarchies.",
+    "plan-read": "Show what a read would fetch and decode.",
     "stats": "Show the range, the mean and the missing values of an array.",
     "completion": "Print a script that completes commands in a shell.",
 }
@@ -70,7 +71,7 @@ class _AllCommands(Commands):
         """Return a command, or None if there is none of that name."""
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = import_module(f"zarrdask.cli.{cmd_name}").command
+        command: click.Command = import_module(f"zarrdask.cli.{cmd_name.replace('-', '_')}").command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

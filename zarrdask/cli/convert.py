@@ -5,17 +5,20 @@ from typing import Any
 import click
 
 from zarrdask.cli import copy, options
+from zarrdask.cli.nodes import both_places
+from zarrdask.cli.output import echo
+from zarrdask.nodes.info import format_name
 
 
 @click.command(
     epilog=options.examples(
         "zarrdask convert old.zarr new.zarr",
-        "zarrdask convert new.zarr old.zarr --to 2 --dry-run",
+        "zarrdask convert new.zarr old.zarr --zarr-format 2 --dry-run",
     )
 )
 @options.place("source")
 @options.place("target")
-@options.zarr_format("--to", default="3", show_default=True, help="The new format.")
+@options.zarr_format(default="3", show_default=True, help="The new format.")
 @options.copying
 @options.restart
 @options.dry_run
@@ -28,4 +31,13 @@ def command(context: click.Context, /, **arguments: Any) -> None:
     to write v3 metadata beside those of v2, use upgrade. The same command resumes a conversion that
     was interrupted.
     """
+    if not arguments["as_json"]:
+        source = both_places(arguments["source"], arguments["target"], arguments)[0].open()
+        before, after = map(format_name, (source.zarr_format, arguments["zarr_format"]))
+        is_same = source.zarr_format == arguments["zarr_format"]
+        echo(
+            f"the source is {before} already; --zarr-format chooses another format"
+            if is_same
+            else f"convert from {before} to {after}"
+        )
     context.invoke(copy.command, include=(), exclude=(), **arguments)

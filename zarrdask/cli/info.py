@@ -13,7 +13,7 @@ from zarrdask.display.report import json_value
 from zarrdask.display.words import byte_size
 from zarrdask.nodes.array import Array, chunks_of
 from zarrdask.nodes.group import Group
-from zarrdask.nodes.info import describe
+from zarrdask.nodes.info import describe, dtype_name
 
 
 @click.command(
@@ -59,7 +59,7 @@ def as_data(node: Array | Group, sizes: tuple[int, int] | None = None) -> dict[s
         "array": place,
         **common,
         "shape": node.shape,
-        "dtype": str(node.dtype),
+        "dtype": dtype_name(node.metadata),
         "bytes": node.nbytes,
         "chunks": node.chunks,
         "shards": node.shards,

@@ -15,6 +15,7 @@ from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.metadata.model import ArrayMetadata, Metadata
 from zarrdask.nodes.array import Array
 from zarrdask.nodes.group import Group
+from zarrdask.nodes.info import dtype_name
 from zarrdask.storage.resolve import options_of_each
 
 #: Options of fsspec, as the user passes them.
@@ -96,7 +97,7 @@ def summary(path: str, node: Metadata | ZarrdaskError) -> dict[str, Any]:
         "path": path,
         "kind": "array",
         "shape": node.shape,
-        "dtype": str(node.dtype),
+        "dtype": dtype_name(node),
         "chunks": node.read_grid.chunks,
         "shards": None if node.shard is None else node.grid.chunks,
     }

@@ -78,6 +78,36 @@ def _lengths_by_name(text: str) -> dict[str | int, int]:
     return by_name
 
 
+def region(value: str) -> Any:
+    """Return the region that a text represents: an index, or a dict of dimensions to indices.
+
+    >>> region("0:24, :, 10"), region("time=0:24,lon=10")
+    ((slice(0, 24, None), slice(None, None, None), 10), {'time': slice(0, 24, None), 'lon': 10})
+    """
+    items = [item.strip() for item in value.strip("()[] ").split(",")]
+    try:
+        if "=" in value:
+            pairs = (item.rpartition("=") for item in items)
+            return {name.strip(): _index(text) for name, _, text in pairs}
+        return tuple(map(_index, items))
+    except ValueError:
+        raise click.BadParameter(
+            f"{value!r} is neither slices and positions, like 0:24,:,10, nor such by dimension, "
+            "like time=0:24,lon=10"
+        ) from None
+
+
+def _index(text: str) -> Any:
+    if text.strip() == "...":
+        return ...
+    if ":" not in text:
+        return int(text)
+    parts = [int(part) if part.strip() else None for part in text.split(":")]
+    if len(parts) > 3:
+        raise ValueError(text)
+    return slice(*parts)
+
+
 def shard_lengths(value: str) -> Any:
     """Return the lengths of shards, or False for no shards."""
     return False if value == "none" else lengths(value)
@@ -106,11 +136,10 @@ def _together(*options: Callable[[F], F]) -> Callable[[F], F]:
     return add
 
 
-def zarr_format(name: str, **attributes: Any) -> Callable[[F], F]:
-    """Add an option for a format: 2, 3, or a dialect of the draft of 3."""
+def zarr_format(**attributes: Any) -> Callable[[F], F]:
+    """Add the option for a format: 2, 3, or a dialect of the draft of 3."""
     return click.option(
-        name,
-        "zarr_format",
+        "--zarr-format",
         type=click.Choice(("2", "3", DRAFT, PROTOCOL)),
         callback=lambda ctx, param, value: int(value) if value in ("2", "3") else value,
         **attributes,
@@ -219,7 +248,7 @@ new_array = _together(
         help="Lengths of shards, multiples of those of chunks, also by dimension; a size; auto; "
         "or none.",
     ),
-    zarr_format("--zarr-format", help="The format of Zarr."),
+    zarr_format(help="The format of Zarr."),
     click.option("--fill-value", help="The fill value as JSON; null leaves it open (v2)."),
     click.option("--dtype", help="The data type."),
     click.option(

@@ -45,10 +45,13 @@ def command(
     with suggestions(damaged):
         _, component, storage_options = damaged
         report = verify(url, component=component, storage_options=storage_options, **work)
+    is_intact = report.ok and not missing
     if not dry_run and (missing or not report.ok):
         if not as_json:
             click.echo(f"{report}\n")
         with options.interruptible("run the same command again to finish the repair"):
             report = report.repair(other, missing=missing, **work)
     print_report(report, as_json=as_json)
+    if is_intact and not as_json:
+        click.echo("nothing to repair")
     return int(not report.ok)

@@ -1,5 +1,6 @@
 """`plan_read`: what reading a Dask array, or a stored array, would fetch and decode."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from math import prod
 from typing import Any
@@ -13,7 +14,7 @@ from zarrdask.chunks.stored import StoredChunks
 from zarrdask.errors import SelectionError, ZarrdaskError
 from zarrdask.graph.dependencies import reads_of
 from zarrdask.graph.fuse.optimization import unfused_tasks
-from zarrdask.indexing.selection import Region, basic, is_basic
+from zarrdask.indexing.selection import Region, basic, index_by_name, is_basic
 from zarrdask.nodes.array import chunks_of
 from zarrdask.nodes.open import open_array
 from zarrdask.plan.read import ArrayReads, ReadPlan
@@ -43,8 +44,9 @@ def plan_read(
     x : dask.array.Array, Array, str, os.PathLike, MutableMapping, Store or Group
         A Dask array (or xarray's object with Dask arrays) that is computed from stored arrays; or a
         stored array, which is read without Dask.
-    region : basic index, optional
-        The part of `x` that would be read. An xarray Dataset takes none: select by its methods.
+    region : basic index, or dict of names of dimensions to integers and slices, optional
+        The part of `x` that would be read. Only stored arrays take a dict. An xarray Dataset takes
+        none: select by its methods.
     component : str, optional
         The path of the array within `x`, if `x` is a place.
     storage_options : dict, optional
@@ -75,13 +77,15 @@ def plan_read(
     >>> plan.requests, plan.repeated, plan.amplification
     (13, 3, 117.0)
     """
-    if region is not None and not is_basic(region):
+    if region is not None and not isinstance(region, Mapping) and not is_basic(region):
         raise SelectionError(
             "only a basic index can be planned: integers, slices, '...' and None", found=region
         )
     if is_dask_collection(x):
         return _plan_of(x if region is None else x[region])
     array = open_array(x, component, storage_options=storage_options)
+    if isinstance(region, Mapping):
+        region = index_by_name(region, array.dimension_names)
     selection = basic(() if region is None else region, array.shape)
     return ReadPlan((_reads(chunks_of(array), [selection.slices]),))
 

@@ -204,7 +204,7 @@ class Group(Node, Mapping[str, "Array | Group"]):
     @property
     def info(self) -> Info:
         """The properties of the group as a table, which prints. It lists the members."""
-        return group_info(self.node_path.location, self.metadata, self)
+        return group_info(self.node_path.location, self.metadata, self._children())
 
     def tree(self, depth: int | None = None) -> Tree:
         """Return a drawing of all nodes below the group, which prints and shows in notebooks.

@@ -8,10 +8,16 @@ from typing import Any, Literal
 from zarrdask.codecs.array_to_array.transpose import TransposeCodec
 from zarrdask.codecs.base import Codec, Kind
 from zarrdask.codecs.numcodecs.adapter import BufferCodec, ObjectCodec
-from zarrdask.display.words import brief_lengths, byte_size
+from zarrdask.display.words import brief_lengths, byte_size, counted
 from zarrdask.errors import UnsupportedError, ZarrdaskError, printable
-from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, ZarrFormat
+from zarrdask.grids.base import ChunkGrid
+from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
 from zarrdask.metadata.v2_codecs import COMPRESSORS
+
+#: The most members of a group that its properties list.
+_MAX_MEMBERS = 100
+#: The names of data types whose elements are objects of Python, by their codecs.
+_OBJECTS = {"vlen-utf8": "string", "vlen-bytes": "bytes"}
 
 
 @dataclass(frozen=True, repr=False)
@@ -55,39 +61,80 @@ def _array_rows(location: str, metadata: ArrayMetadata) -> Iterator[tuple[str, s
     yield "array", location
     yield "format", format_name(metadata.zarr_format)
     yield "shape", str(metadata.shape)
-    yield "dtype", str(metadata.dtype)
-    yield "size", byte_size(prod(metadata.shape) * metadata.dtype.itemsize)
+    yield "dtype", dtype_name(metadata)
+    if not metadata.dtype.hasobject:
+        yield "size", _size(metadata)
     yield "chunks", f"{metadata.read_grid.chunks}, {metadata.read_grid.size} of them"
     if metadata.shard is not None:
         yield "shards", f"{metadata.grid.chunks}, {metadata.grid.size} of them"
     if metadata.dimension_names:
         yield "dimensions", ", ".join(name or "-" for name in metadata.dimension_names)
     yield "codecs", ", ".join(map(describe, metadata.codecs))
-    yield "fill value", "undefined, read as zeros" if fill is None else str(fill)
+    shown = repr(fill) if isinstance(fill, str | bytes) else str(fill)
+    yield "fill value", "undefined, read as zeros" if fill is None else shown
     if metadata.transformers:
         yield "transformers", ", ".join(type(each).__name__ for each in metadata.transformers)
     yield "attributes", str(len(metadata.attributes))
 
 
-def group_info(location: str, metadata: GroupMetadata, members: Iterable[str]) -> Info:
-    """Return the properties of the group at a location."""
+def group_info(
+    location: str,
+    metadata: GroupMetadata,
+    members: Iterable[tuple[str, Metadata | ZarrdaskError]],
+) -> Info:
+    """Return the properties of the group at a location, with a row for each member."""
+    rows = [
+        (f"  {printable(name)}", "group" if isinstance(member, GroupMetadata) else _description(member))
+        for name, member in members
+    ]
+    omitted = len(rows) - _MAX_MEMBERS
     return Info(
         (
             ("group", location),
             ("format", format_name(metadata.zarr_format)),
-            ("members", ", ".join(members) or "none"),
+            ("members", str(len(rows) or "none")),
+            *rows[:_MAX_MEMBERS],
+            *([("  ...", f"and {omitted} more")] if omitted > 0 else ()),
             ("attributes", str(len(metadata.attributes))),
         )
     )
 
 
 def member_label(name: str, metadata: ArrayMetadata | ZarrdaskError) -> str:
-    """Return an array as one line: its name, shape, data type, chunks and shards; or the error."""
+    """Return an array as one line: its name, and its properties; or the error."""
+    space = "  " if isinstance(metadata, ZarrdaskError) else " "
+    return f"{name}{space}{_description(metadata)}"
+
+
+def _description(metadata: ArrayMetadata | ZarrdaskError) -> str:
+    """Return the shape, data type, size, chunks and shards of an array; or the error."""
     if isinstance(metadata, ZarrdaskError):
-        return f"{name}  can't be opened: {metadata}"
-    chunks, units = (brief_lengths(g.chunks) for g in (metadata.read_grid, metadata.grid))
-    shards = f" in shards {units}" if metadata.shard else ""
-    return f"{name} {metadata.shape} {metadata.dtype}, chunks {chunks}{shards}"
+        return f"can't be opened: {metadata}"
+    size = "" if metadata.dtype.hasobject else f", {_size(metadata)}"
+    chunks = _grid(metadata.read_grid, "chunk")
+    shards = f" in {_grid(metadata.grid, 'shard')}" if metadata.shard else ""
+    return f"{metadata.shape} {dtype_name(metadata)}{size}, {chunks}{shards}"
+
+
+def _size(metadata: ArrayMetadata) -> str:
+    return byte_size(prod(metadata.shape) * metadata.dtype.itemsize)
+
+
+def _grid(grid: ChunkGrid, kind: str) -> str:
+    return f"{counted(grid.size, kind)} {brief_lengths(grid.chunks)}"
+
+
+def dtype_name(metadata: ArrayMetadata) -> str:
+    """Return the data type of an array: that of NumPy, or "string" or "bytes" for objects.
+
+    >>> from zarrdask.nodes.create import create_array
+    >>> [dtype_name(create_array({}, shape=4, dtype=t).metadata) for t in ("string", "f4")]
+    ['string', 'float32']
+    """
+    if metadata.dtype != object:
+        return str(metadata.dtype)
+    names = [metadata.data_type.serializer, *(codec.name for codec in metadata.codecs)]
+    return next((_OBJECTS[name] for name in names if name in _OBJECTS), "object")
 
 
 def format_name(zarr_format: ZarrFormat) -> str:

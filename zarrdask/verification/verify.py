@@ -9,6 +9,7 @@ from zarrdask.chunks.stored import StoredChunks
 from zarrdask.execution.executor import run_shown
 from zarrdask.hierarchy.lookup import locate_node
 from zarrdask.metadata.model import ArrayMetadata
+from zarrdask.nodes.info import dtype_name
 from zarrdask.nodes.options import suggests_arguments
 from zarrdask.runtime.progress import Show
 from zarrdask.verification.check import Tally, check_units
@@ -136,7 +137,7 @@ def _report(
         metadata, tally = chunks.metadata, tally_of[path]
         size = metadata.grid.size
         counts = size, tally.stored, size - tally.stored, tally.fill_only, tally.chunks, tally.size
-        arrays.append(ArrayReport(path, metadata.shape, str(metadata.dtype), *counts))
+        arrays.append(ArrayReport(path, metadata.shape, dtype_name(metadata), *counts))
     return VerifyReport(
         scan.root.location,
         sum(not isinstance(node, ArrayMetadata | None) for node in scan.nodes.values()),
