@@ -83,10 +83,10 @@ def group_info(
     members: Iterable[tuple[str, Metadata | ZarrdaskError]],
 ) -> Info:
     """Return the properties of the group at a location, with a row for each member."""
-    rows = [
-        (f"  {printable(name)}", "group" if isinstance(member, GroupMetadata) else _description(member))
-        for name, member in members
-    ]
+    rows = []
+    for name, member in members:
+        text = "group" if isinstance(member, GroupMetadata) else _description(member)
+        rows.append((f"  {printable(name)}", text))
     omitted = len(rows) - _MAX_MEMBERS
     return Info(
         (
