@@ -11,13 +11,15 @@ import numpy as np
 from zarrdask.chunks.region import ArrayRegion
 from zarrdask.chunks.write import Beyond
 from zarrdask.execution.locks import among_workers
+from zarrdask.hierarchy.block_log import BlockLog, Bounds, bounds
 from zarrdask.indexing.selection import Region
 from zarrdask.runtime.cancellation import write_named
 from zarrdask.runtime.locks import ChunkLocks
 from zarrdask.runtime.turns import Pace
 from zarrdask.storage.in_flight import Requests
 
-#: Of each thread that writes a bundle, the functions that write regions, by the names of writes.
+#: Of each thread that writes a bundle, by the names of writes: the function that writes a block,
+#: and the blocks that were written.
 _JOINED = threading.local()
 
 
@@ -35,11 +37,22 @@ class BlockWriter:
     beyond : {"keep", "fill"}
         Whether elements that units hold beyond the end of the array are kept, or become the fill
         value; see `write_region`.
+    log : BlockLog, optional
+        Where the blocks that are stored are recorded, if they are.
     """
 
-    __slots__ = ("_write", "beyond", "empty", "name", "region")
+    __slots__ = ("_write", "beyond", "empty", "log", "name", "region")
 
-    def __init__(self, region: ArrayRegion, *, empty: bool, name: str, beyond: Beyond) -> None:
+    def __init__(
+        self,
+        region: ArrayRegion,
+        *,
+        empty: bool,
+        name: str,
+        beyond: Beyond,
+        log: BlockLog | None = None,
+    ) -> None:
+        self.log = log
         self._write = write_named(name)
         self.region = region
         self.empty = empty
@@ -48,10 +61,16 @@ class BlockWriter:
 
     def write(self, values: np.ndarray, block: Region) -> int:
         """Write a block, and return the number of units that were stored."""
-        write = vars(_JOINED).get(self.name) or self._writer()
+        joined = vars(_JOINED).get(self.name)
+        write, written = joined or (self._writer(), list[Bounds]())
         values = np.asarray(values).astype(self.region.dtype, copy=False)
         with self._write.block():
-            return write(values, block)
+            count = write(values, block)
+            if self.log is not None:
+                written.append(bounds(block))
+                if joined is None:
+                    self.log.add(written)
+        return count
 
     def _writer(self, requests: Requests | None = None) -> Callable[[np.ndarray, Region], int]:
         """Return the function that writes a block."""
@@ -69,15 +88,18 @@ class BlockWriter:
         """Let the blocks that this thread writes have their locks in common.
 
         In a store with latency, their requests join `requests`: the blocks are stored when the
-        context of these is left, which must come first.
+        context of these is left, which must come first. Then they are recorded.
         """
+        written = list[Bounds]()
         joined, is_far = vars(_JOINED), self.region.is_far
         with self._write.block() if is_far else nullcontext():
-            joined[self.name] = self._writer(requests if is_far else None)
+            joined[self.name] = self._writer(requests if is_far else None), written
             try:
                 yield
             finally:
                 del joined[self.name]
+            if self.log is not None and written:
+                self.log.add(written)
 
     @property
     def pace(self) -> Pace:
@@ -92,8 +114,10 @@ class BlockWriter:
         return "zarrdask", self.name  # which is unique
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _writer, (self.region, self.empty, self.name, self.beyond)
+        return _writer, (self.region, self.empty, self.name, self.beyond, self.log)
 
 
-def _writer(region: ArrayRegion, empty: Any, name: str, beyond: Beyond) -> BlockWriter:
-    return BlockWriter(region, empty=empty, name=name, beyond=beyond)
+def _writer(
+    region: ArrayRegion, empty: Any, name: str, beyond: Beyond, log: BlockLog | None
+) -> BlockWriter:
+    return BlockWriter(region, empty=empty, name=name, beyond=beyond, log=log)

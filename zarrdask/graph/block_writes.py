@@ -1,17 +1,22 @@
 """The tasks that write the blocks of a Dask array, and how many of them make one bundle."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from itertools import product
 from math import prod
 from typing import NamedTuple, TypeVar
 
 import dask.array as da
 import numpy as np
+from dask._task_spec import Alias
+from dask.highlevelgraph import HighLevelGraph
 from dask.layers import ArraySliceDep
 
+from zarrdask.execution.expressions import EXPRESSIONS
 from zarrdask.execution.writer import BlockWriter
 from zarrdask.graph.fuse.block_function import Block
 from zarrdask.graph.fuse.limits import FuseLimits
+from zarrdask.hierarchy.block_log import Bounds, bounds
 from zarrdask.plan.align import Chunks
 from zarrdask.runtime.turns import in_turns
 from zarrdask.storage.in_flight import Requests
@@ -95,6 +100,33 @@ class BlockWrites(NamedTuple):
     writer: BlockWriter
     #: A number for each block, the same for equal blocks of a new array; -1 for others.
     repeats: np.ndarray | None = None
+    #: The numbers of the blocks to write, in C order, if an earlier run has stored the others.
+    missing: Sequence[int] | None = None
+
+    def without(self, stored: Collection[Bounds]) -> "BlockWrites":
+        """Return the tasks without those of blocks that are stored."""
+        if not stored:
+            return self
+        slices = ArraySliceDep(self.blocks)
+        numbered = enumerate(product(*(range(len(axis)) for axis in self.blocks)))
+        missing = [number for number, block in numbered if bounds(slices[block]) not in stored]
+        return self._replace(missing=missing)
+
+    def remaining(self) -> da.Array:
+        """Return the receipts of the blocks to write, in one dimension if some are left out."""
+        receipts = self.receipts
+        if self.missing is None:
+            return receipts
+        indices = [tuple(map(int, np.unravel_index(n, receipts.numblocks))) for n in self.missing]
+        if EXPRESSIONS:
+            blocks = [receipts.blocks[index].ravel() for index in indices]
+            return da.concatenate(blocks) if blocks else da.zeros(0, np.intp)
+        name = f"{receipts.name}-missing"
+        layer = {
+            (name, n): Alias((name, n), (receipts.name, *index)) for n, index in enumerate(indices)
+        }
+        graph = HighLevelGraph.from_collections(name, layer, dependencies=[receipts])
+        return da.Array(graph, name, ((1,) * len(layer),), meta=np.empty(0, np.intp))
 
     @property
     def block_count(self) -> int:

@@ -1,14 +1,16 @@
 """The targets of writes: what happens before the blocks are written, afterwards, and on failure."""
 
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any, Literal, NamedTuple, Self
 
 import dask.array as da
 
+from zarrdask import config
 from zarrdask.chunks.region import ArrayRegion
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.chunks.write import Beyond
-from zarrdask.errors import MetadataError, NodeExistsError, SelectionError
+from zarrdask.errors import MetadataError, NodeExistsError, SelectionError, UnsupportedError
 from zarrdask.execution.client import check_visible
 from zarrdask.graph.dependencies import Inputs
 from zarrdask.graph.elements import check_elements
@@ -17,7 +19,9 @@ from zarrdask.graph.read import data_type_of
 from zarrdask.hierarchy.lookup import locate_node
 from zarrdask.hierarchy.new_array import LateArray, NewArray
 from zarrdask.hierarchy.node_path import NodePath
+from zarrdask.hierarchy.recorded import check_begun
 from zarrdask.hierarchy.replace import ReplacedNode, can_stage
+from zarrdask.hierarchy.resumable import ResumableArray
 from zarrdask.hierarchy.transaction import Change
 from zarrdask.indexing.selection import Region, whole_region
 from zarrdask.metadata.create import plan_array
@@ -37,9 +41,10 @@ class WriteOptions(NamedTuple):
     overwrite: bool = False
     grid: GridLike = "regular"
     commit: Literal["first", "last"] = "first"
+    resume: bool = False
 
     def check(self) -> None:
-        """Check the options that have a few possible values."""
+        """Check the options that have a few possible values, or exclude each other."""
         check_mode(self.mode, ("a", "r+", "w", "w-"))
         check_commit(self.commit)
 
@@ -133,7 +138,16 @@ def find_target(
             options.setdefault("zarr_format", url.zarr_format)
         metadata = plan_array(ArrayOptions(shape=x.shape, **options))
         check_elements(x, metadata)
+        if how.resume:
+            return _resumable_array(x, node, metadata, how, inputs)
         return _new_array(node, metadata, how, inputs)
+    if how.resume:
+        raise UnsupportedError(
+            "only the write of a new array can be resumed; a write to an existing array can be "
+            "made again",
+            key="resume",
+            found=True,
+        )
     if options or how.grid != "regular" or how.commit != "first":
         raise MetadataError(
             "these options are for new arrays, and this array exists; omit them",
@@ -158,17 +172,35 @@ def _new_array(
     # A group of the draft may have no document.
     erases = how.replaces and (existed or view.layout.base is not None)
     if erases and inputs.are_below(chunks_of(array).place):
-        raise NodeExistsError(
-            "the new array is computed from the one that it would replace, which this store can't "
-            "keep until the new one is complete; write it elsewhere",
-            key=node.location,
-        )
+        raise _read_error(node)
     region = whole_region(array.shape)
     if how.commit == "last":
         late = LateArray(node, array.node_path, metadata, erases, existed)
         return WriteTarget(array, region, chunks_of(array), late)
     new = NewArray(known, metadata, how.replaces, existed)
     return WriteTarget(array, region, chunks_of(array), new, is_blank=new.is_blank)
+
+
+def _resumable_array(
+    x: da.Array, node: NodePath, metadata: ArrayMetadata, how: WriteOptions, inputs: Inputs
+) -> WriteTarget:
+    _, view = check_begun(node, metadata, overwrite=how.replaces)
+    array = Array(*view, metadata, "r+")
+    if how.replaces and inputs.are_below(array._stored.place):
+        raise _read_error(node)
+    settings = [config.get(name) for name in ("block-size", "write-empty-chunks")]
+    source = x.name, x.chunks, x.dtype.str, metadata.render(), settings
+    plan = sha256(repr(source).encode(errors="surrogateescape")).hexdigest()
+    change = ResumableArray(node, view, metadata, plan, overwrite=how.replaces)
+    return WriteTarget(array, whole_region(array.shape), array._stored, change)
+
+
+def _read_error(node: NodePath) -> NodeExistsError:
+    return NodeExistsError(
+        "the new array is computed from the one that it would replace, which this store can't "
+        "keep until the new one is complete; write it elsewhere",
+        key=node.location,
+    )
 
 
 def _can_stage(array: Array) -> bool:

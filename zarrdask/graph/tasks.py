@@ -20,6 +20,7 @@ from zarrdask.execution.writer import BlockWriter
 from zarrdask.graph.block_writes import BlockWrites
 from zarrdask.graph.fuse.optimization import optimized
 from zarrdask.graph.missing import equal_blocks
+from zarrdask.hierarchy.block_log import BlockLog
 from zarrdask.indexing.selection import Region
 from zarrdask.plan.align import Chunks
 from zarrdask.plan.write import plan_writes
@@ -32,12 +33,13 @@ def write_blocks(
     *,
     empty: bool | None = None,
     is_blank: bool = False,
+    log: BlockLog | None = None,
 ) -> BlockWrites:
     """Return the tasks that write a Dask array to a region of a stored array, one for each block.
 
     `empty` and `beyond` are as in `zarrdask.chunks.write.write_region`. If nothing is stored in the
     region when the tasks run (`is_blank`), only one of equal blocks has to be computed to know that
-    none of them is stored.
+    none of them is stored. Blocks that are stored are recorded in `log`, if there is one.
     """
     plan = plan_writes(
         x.chunks,
@@ -54,7 +56,7 @@ def write_blocks(
     # A unique name, not one by content: a write that is requested again has to be done again.
     name = f"write-zarr-{uuid4().hex}"
     empty = config.get("write-empty-chunks") if empty is None else empty
-    writer = BlockWriter(to, empty=empty, name=name, beyond=beyond)
+    writer = BlockWriter(to, empty=empty, name=name, beyond=beyond, log=log)
     receipts = _map_blocks(
         write_block,
         x,

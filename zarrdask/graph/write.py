@@ -38,6 +38,7 @@ def to_zarr(
     mode: Literal["a", "r+", "w", "w-"] = "a",
     grid: GridLike = "regular",
     commit: Literal["first", "last"] = "first",
+    resume: bool = False,
     progress: Show = False,
     **create_kwargs: Any,
 ) -> Any:
@@ -83,6 +84,12 @@ def to_zarr(
         Whether the metadata of a new array are written before its chunks, so that its regions can
         be written meanwhile, or after them, so that the array appears when it is complete. An
         array that replaces another one on a local disk always appears when it is complete.
+    resume : bool, default False
+        Whether the blocks that are stored are recorded, so that the same call, made again after
+        the process was killed, computes and writes only the missing blocks. The metadata are
+        written last. It is an error if the Dask array (by its name), the chunks or the options have
+        changed; ``overwrite=True`` begins again then. For a single new array that is written now,
+        in a store that can be listed.
     progress : bool, file or callable, default False
         Whether to show a bar: in the output of a notebook's cell, or on standard error; or the file
         to write it to. A file that is not a terminal gets a line every ten seconds. A function is
@@ -131,8 +138,14 @@ def to_zarr(
     array([ 0,  2,  4,  6,  8, 10])
     """
     check_options(create_kwargs, to_zarr, ArrayOptions)
-    how = WriteOptions(region, mode, overwrite, grid, commit)
+    how = WriteOptions(region, mode, overwrite, grid, commit, resume)
     pairs = _pairs(x)
+    if resume and not (compute and pairs is None):
+        raise UnsupportedError(
+            "only the write of a single array that is computed now can be resumed",
+            key="resume",
+            found=True,
+        )
     if pairs is None:
         if url is None:
             raise MetadataError(

@@ -18,6 +18,7 @@ from zarrdask.graph.fuse.writes import bundled
 from zarrdask.graph.placement import known_blocks
 from zarrdask.graph.target import WriteTarget
 from zarrdask.graph.tasks import Action, gather, read_blocks, write_blocks
+from zarrdask.hierarchy.resumable import ResumableArray
 from zarrdask.hierarchy.transaction import transaction
 from zarrdask.nodes.array import Array
 from zarrdask.runtime.progress import Show
@@ -101,19 +102,19 @@ def write_jobs(
     For each write, `empty` is whether chunks that hold only the fill value are stored; as
     configured by default.
     """
-    return [
-        WriteJob(
-            to,
-            write_blocks(
-                x,
-                ArrayRegion(to.chunks, to.region),
-                to.beyond,
-                empty=stores_empty,
-                is_blank=to.is_blank,
-            ),
+    jobs = []
+    for (x, to), stores_empty in zip(writes, empty or [None] * len(writes), strict=True):
+        resumable = to.change if isinstance(to.change, ResumableArray) else None
+        tasks = write_blocks(
+            x,
+            ArrayRegion(to.chunks, to.region),
+            to.beyond,
+            empty=stores_empty,
+            is_blank=to.is_blank,
+            log=None if resumable is None else resumable.log,
         )
-        for (x, to), stores_empty in zip(writes, empty or [None] * len(writes), strict=True)
-    ]
+        jobs.append(WriteJob(to, tasks.without(resumable.stored if resumable else ())))
+    return jobs
 
 
 def check_deferrable(arrays: Iterable[Array]) -> None:

@@ -86,6 +86,8 @@ class Journal:
         An identifier, which differs from those of other plans.
     nodes : mapping of str to Metadata
         The nodes that the plan creates, by their paths.
+    start_again : str
+        The argument by which a user discards a record, for messages.
 
     Attributes
     ----------
@@ -103,7 +105,9 @@ class Journal:
         node: StorePath,
         plan: str,
         nodes: Mapping[str, Metadata] = MappingProxyType({}),
+        start_again: str = "restart=True",
     ) -> None:
+        self._start_again = start_again
         self._node, self._plan = node, plan
         self._store, self._folder = beside(node)
         self._key = f"{self._folder}{_RECORD}"
@@ -134,7 +138,8 @@ class Journal:
         if not is_same:
             raise StoreError(
                 "a run of another plan was interrupted here, its source has changed, or its record "
-                "is damaged: repeat that run to finish it, or begin again with restart=True",
+                "is damaged: repeat that run to finish it, or begin again with "
+                f"{self._start_again}",
                 key=self._key,
             )
         self._done, self.nodes = done, self.nodes | self.recorded

@@ -1,27 +1,23 @@
 """Rewrites as changes of a transaction: they record what is done, so that they can be resumed."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from zarrdask.chunks.inventory import erase_leftovers, stored_units
-from zarrdask.compliance import strictness
-from zarrdask.errors import NodeNotFoundError, StoreError, ZarrdaskError
+from zarrdask.chunks.inventory import stored_units
 from zarrdask.execution.executor import Workers, run
 from zarrdask.execution.locks import shape_lock
 from zarrdask.hierarchy.append import AppendGuard
 from zarrdask.hierarchy.journal import Journal
 from zarrdask.hierarchy.node_path import NodePath
+from zarrdask.hierarchy.recorded import RecordedNodes, last_document
 from zarrdask.hierarchy.resize import check_shape
 from zarrdask.hierarchy.transaction import Change, transaction
-from zarrdask.metadata import detect
-from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata
+from zarrdask.metadata.model import Metadata
 from zarrdask.nodes.array import Array
-from zarrdask.rewrite.destination import Destination, check_begun
-from zarrdask.runtime.threads import request_on_each
+from zarrdask.rewrite.destination import Destination
 from zarrdask.storage.upkeep import tidy
-from zarrdask.storage.v3_draft import stored_in
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -124,14 +120,8 @@ class Rewrite(Change):
         """
         arrays, self._stored = self._stored, {}
         if (root := arrays.pop("", None)) is not None:
-            self.journal.erase()
-            try:
+            with last_document(self.journal, root.view):
                 self.array = root.commit()
-            except StoreError:
-                with suppress(ZarrdaskError):  # the first error is the one to report
-                    if not root.view.has_document():
-                        self.journal.store()  # the chunks are stored: only the document is missing
-                raise
         if arrays:
             self.journal.nodes.update(dict.fromkeys(arrays, "written"))
             self.journal.store()
@@ -159,39 +149,13 @@ class Rewrite(Change):
 class NewNodes(Rewrite):
     """A rewrite to new nodes: the groups are written first, each array when it is complete."""
 
-    #: The node at the root, in the store without a view of its hierarchy.
-    node: NodePath
-    #: The metadata of all nodes by their paths from the root.
-    nodes: Mapping[str, Metadata]
-    #: Whether an earlier run was interrupted, of this plan or another one.
-    begun: bool
-    #: Whether a node that exists is removed.
-    overwrite: bool
+    nodes: RecordedNodes
 
     def begin(self) -> None:
         """Remove what must not stay, store the record, and write the groups."""
-        journal, nodes = self.journal, self.nodes
-        if self.begun:
-            tidy(self.view.store, self.view.prefix, recursive=True)
-        if not self.resumed:
-            if self.overwrite:
-                _remove(self.node)
-            if self.begun:
-                _remove_begun(self.view, journal)
-            arrays = {path: m for path, m in nodes.items() if isinstance(m, ArrayMetadata)}
-            root = arrays.pop("", None)
-            self.view.clear_members(arrays)
-            if root is not None:
-                erase_leftovers(self.view.chunks(root))
-            if self.begun:
-                journal.erase()
-            journal.store()
+        self.nodes.begin()
+        self.view = self.nodes.view
         self._has_begun = True
-        for below, metadata in nodes.items():
-            is_group = isinstance(metadata, GroupMetadata)
-            if is_group and not (self.resumed and self.view.join(below).has_document()):
-                group = self.node.join(below).create(metadata, overwrite=False, is_recorded=True)
-                self.view = self.view.via(group.store)
 
 
 @dataclass
@@ -222,15 +186,10 @@ def rewriting(
     It is an error if there is an array already. The arrays are written in the block.
     """
     with node.lock("rewrite"), node.store.batch():
-        journal = Journal(node, plan, nodes)
-        begun, view = check_begun(node, nodes[""], overwrite=overwrite)
-        is_array = isinstance(nodes[""], ArrayMetadata)
-        is_taken = begun and is_array and view.has_document()
-        restart |= overwrite and is_taken
-        resumed = begun and journal.resume(overwrite=overwrite, restart=restart)
-        if resumed and is_taken:
-            raise view.exists_error()  # see `Rewrite.write_documents`
-        rewrite = NewNodes(view, journal, resumed, node, nodes, begun, overwrite)
+        new = RecordedNodes.prepare(
+            node, nodes, Journal(node, plan, nodes), overwrite=overwrite, restart=restart
+        )
+        rewrite = NewNodes(new.view, new.journal, new.resumed, new)
         with transaction([rewrite]):
             yield rewrite
 
@@ -254,50 +213,3 @@ def rewriting_array(
         longer = LongerArray(node, journal, resumed, guard=guard)
         with transaction([longer]):
             yield longer
-
-
-def _remove_begun(node: NodePath, journal: Journal) -> None:
-    """Remove the documents and the chunks that an interrupted run has stored of its nodes.
-
-    Nothing else is removed: neither other files, nor arrays whose documents the run has not
-    written. That is an error: another program has created them, or the run appended to them.
-    """
-    nodes = journal.recorded
-    arrays = [node.join(below) for below, kind in nodes.items() if kind == "array"]
-    exist = request_on_each(node.store, NodePath.has_document, arrays)
-    taken = [array for array, exists in zip(arrays, exist, strict=True) if exists]
-    if node.has_document() and isinstance(node.find()[1], ArrayMetadata):
-        taken.append(node)
-    if taken:
-        raise taken[0].exists_error()
-    with strictness(strict=False, quiet=True):
-        recorded = {
-            below: detect.parse(documents, node.store)
-            for below, documents in journal.recorded_arrays().items()
-        }
-    with node.changing(whole=True) as real:
-        store = real.store
-        for below in nodes:
-            member = real.join(below)
-            prefix = member.prefix
-            store.erase_values([prefix + name for name in detect.names(store)])
-            metadata = recorded.get(below)
-            if not isinstance(metadata, ArrayMetadata):
-                continue
-            erase_leftovers(member.chunks(metadata))
-            if store.capabilities.listable and next(store.list_prefix(prefix), None) is None:
-                store.erase_prefix(prefix)  # the directories of the chunks
-
-
-def _remove(node: NodePath) -> None:
-    """Remove a node, if there is one, with all below it."""
-    try:
-        node, _ = node.find()
-    except NodeNotFoundError:
-        return
-    except ZarrdaskError:
-        pass  # a node that can't be read is removed as well
-    if node.layout.base == node.prefix:
-        node.via(stored_in(node.store)).remove_keys()
-    else:
-        node.erase()

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from zarrdask.errors import MetadataError
 from zarrdask.execution.executor import check_reached, workers
 from zarrdask.hierarchy.node_path import NodePath
+from zarrdask.hierarchy.recorded import check_begun
 from zarrdask.metadata.convert import Changes, convert
 from zarrdask.metadata.format import Format
 from zarrdask.metadata.model import ArrayMetadata, ZarrFormat
@@ -14,7 +15,7 @@ from zarrdask.nodes.group import Group
 from zarrdask.nodes.options import check_options
 from zarrdask.rewrite.changes import rewriting
 from zarrdask.rewrite.copy_tasks import ArrayJob, Part, copy_arrays, plan_tasks
-from zarrdask.rewrite.destination import Destination, check_begun
+from zarrdask.rewrite.destination import Destination
 from zarrdask.rewrite.member_lengths import check_member_lengths, lengths_of_member
 from zarrdask.rewrite.node_plan import (
     NodeCopy,

@@ -6,7 +6,7 @@ from zarrdask.chunks.stored import StoredChunks
 from zarrdask.grids.base import Shape
 from zarrdask.hierarchy.append import AppendedArray, AppendGuard
 from zarrdask.hierarchy.node_path import NodePath
-from zarrdask.metadata.model import ArrayMetadata, Metadata
+from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.nodes.array import Array
 from zarrdask.storage.base import Store
 
@@ -61,14 +61,3 @@ class Destination:
             lease = None if self.guard is None else self.guard.lease
             metadata = AppendedArray(node, self.chunks, self.old_shape, lease).grow()
         return Array(*node, metadata, "r+")
-
-
-def check_begun(node: NodePath, metadata: Metadata, *, overwrite: bool) -> tuple[bool, NodePath]:
-    """Return whether a rewrite of a node was interrupted, and the node as its hierarchy sees it.
-
-    Otherwise the node must not exist, except with `overwrite`.
-    """
-    known = node.prefetched(metadata)
-    begun = known.is_begun()
-    view = known.check_creation(metadata, overwrite=overwrite or begun)
-    return begun, view.fresh

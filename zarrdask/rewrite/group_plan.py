@@ -11,6 +11,7 @@ from zarrdask.display.report import Report
 from zarrdask.display.words import counted
 from zarrdask.execution.executor import workers
 from zarrdask.hierarchy.node_path import NodePath
+from zarrdask.hierarchy.recorded import check_begun
 from zarrdask.indexing.selection import whole_region
 from zarrdask.metadata.convert import convert_group
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata
@@ -19,7 +20,7 @@ from zarrdask.nodes.group import Group
 from zarrdask.nodes.open_group import open_group
 from zarrdask.rewrite.array_plan import RechunkPlan
 from zarrdask.rewrite.changes import rewriting
-from zarrdask.rewrite.destination import Destination, check_begun
+from zarrdask.rewrite.destination import Destination
 from zarrdask.rewrite.node_plan import Origin, check_apart, plan_nodes
 from zarrdask.rewrite.planning import RechunkOptions, plan_target
 from zarrdask.runtime.progress import Show

@@ -16,6 +16,7 @@ from zarrdask.graph.read import data_type_of
 from zarrdask.grids.axis import Axis
 from zarrdask.hierarchy.append import appended
 from zarrdask.hierarchy.node_path import NodePath
+from zarrdask.hierarchy.recorded import check_begun
 from zarrdask.indexing.selection import (
     Region,
     axis_number,
@@ -33,7 +34,7 @@ from zarrdask.plan.rechunk import as_blocks, schemes
 from zarrdask.plan.strategies import FAR, HANDED_FAR, HANDED_NEAR, NEAR, Costs, Grids
 from zarrdask.plan.write import plan_writes
 from zarrdask.rewrite.array_plan import RechunkPlan
-from zarrdask.rewrite.destination import Destination, KeyPrefix, check_begun
+from zarrdask.rewrite.destination import Destination, KeyPrefix
 from zarrdask.rewrite.member_lengths import check_member_lengths, lengths_of_member
 from zarrdask.rewrite.move import encoded_transfer
 from zarrdask.rewrite.node_plan import check_apart, place_of_node

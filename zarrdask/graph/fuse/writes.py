@@ -46,11 +46,13 @@ def bundled(writes: Sequence[BlockWrites]) -> list[da.Array]:
             chain = find_chain(graph, name)
             if chain is not None:
                 arrays.append(_chain_bundles(graph, chain, remaining.pop(name), limits))
-        array, names = group_bundles(graph, remaining, limits)
+        # Those that are resumed have tasks of their own: most of their blocks are stored.
+        whole = {name: write for name, write in remaining.items() if write.missing is None}
+        array, names = group_bundles(graph, whole, limits)
         if array is not None:
             arrays.append(array)
             remaining = {name: remaining[name] for name in remaining.keys() - names}
-    return [*arrays, *(write.receipts for write in remaining.values())]
+    return [*arrays, *(write.remaining() for write in remaining.values())]
 
 
 @dataclass(frozen=True)
@@ -113,8 +115,9 @@ def _chain_bundles(
     layer = write.receipts.name
     name, shared = f"{layer}-bundles", f"{layer}-chain"
     common, needs = ChainWrites(chain, write.place, write.repeats), tuple(chain.needs)
-    end, length = write.block_count, write.bundle_length(limits, reads_far=chain.is_far)
-    parts = [range(at, min(at + length, end)) for at in range(0, end, length)]
+    length = write.bundle_length(limits, reads_far=chain.is_far)
+    blocks = range(write.block_count) if write.missing is None else write.missing
+    parts = [blocks[at : at + length] for at in range(0, len(blocks), length)]
     bundles = dict[Any, Any]()
     for key, numbers in (((name, number), part) for number, part in enumerate(parts)):
         tasks = chain.tasks(graph, common.blocks(numbers)) if chain.layers else {}
