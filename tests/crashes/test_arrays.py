@@ -68,6 +68,7 @@ def verbs(zarr_format):
             write, values, allows=is_partly_new, again=lambda store: write(store, overwrite=True)
         ),
         "to_zarr last": Verb(lambda store: write(store, commit="last"), values),
+        "to_zarr resume": Verb(lambda store: write(store, resume=True), values),
         "to_zarr overwrite": Verb(
             lambda store: write(store, overwrite=True),
             values,

@@ -120,7 +120,7 @@ class BlockWrites(NamedTuple):
         indices = [tuple(map(int, np.unravel_index(n, receipts.numblocks))) for n in self.missing]
         if EXPRESSIONS:
             blocks = [receipts.blocks[index].ravel() for index in indices]
-            return da.concatenate(blocks) if blocks else da.zeros(0, np.intp)
+            return da.concatenate(blocks)
         name = f"{receipts.name}-missing"
         layer = {
             (name, n): Alias((name, n), (receipts.name, *index)) for n, index in enumerate(indices)

@@ -149,7 +149,8 @@ def compute(jobs: Sequence[WriteJob], *, show: Show = False, **options: Any) -> 
     try:
         nbytes = sum(job.nbytes for job in jobs)
         tasks = bundled([job.tasks for job in jobs])
-        compute_blocks(tasks, "write", show, nbytes=nbytes, **options)
+        if tasks:
+            compute_blocks(tasks, "write", show, nbytes=nbytes, **options)
     except BaseException:
         for job in jobs:
             job.tasks.writer.abort()

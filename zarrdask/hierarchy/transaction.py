@@ -6,9 +6,10 @@ do depends on the class of the change:
 - `NewArray` and `LateArray` create an array: the documents come before the chunks, or after them;
 - `ReplacedNode` writes a new node beside an old one, which it replaces at the end;
 - `AppendedArray` makes an array longer: the chunks come first, then the shape;
-- `ExistingArray` stores chunks of an array one by one;
-- `zarrdask.xarray.changes` has those of datasets, and `zarrdask.rewrite.destination` those of
-  rewrites, which record what is done, so that an interrupted one can be resumed.
+- `ExistingArray` (of `zarrdask.graph.target`) stores chunks of an array one by one;
+- `ResumableArray` is an array whose blocks are recorded when they are stored, and
+  `zarrdask.rewrite.changes` has rewrites, which record their tasks: both can be resumed;
+- `zarrdask.xarray.changes` has the changes of datasets.
 """
 
 from abc import ABC, abstractmethod
@@ -19,7 +20,7 @@ from zarrdask.errors import ZarrdaskError
 
 
 class Change(ABC):
-    """A change of a stored node. Instances pickle, as `commit` may run in a task.
+    """A change of a stored node. Most of them pickle, as `commit` may run in a task.
 
     Whatever can be checked is checked before a change is made: nothing is written before `begin`.
     """

@@ -34,6 +34,7 @@ def bundled(writes: Sequence[BlockWrites]) -> list[da.Array]:
     ``zarrdask.bundle-size`` bytes together. Other writes are not changed. The result are the
     receipts of all writes: arrays with an element for each block, and a task for each bundle.
     """
+    writes = [write for write in writes if write.missing is None or write.missing]
     remaining = {write.receipts.name: write for write in writes}
     arrays, limits = list[da.Array](), FuseLimits.current()
     fusible = [name for name, write in remaining.items() if write.bundle_length(limits) > 1]

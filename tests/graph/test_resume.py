@@ -1,0 +1,245 @@
+"""Writes that record the blocks they have stored, so that the same call writes the missing ones."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+
+import zarrdask
+from tests.storage.unlisted import UnlistedStore
+from zarrdask.errors import NodeExistsError, StoreError, UnsupportedError
+
+VALUES = np.arange(1, 12 * 10 + 1, dtype="i4").reshape(12, 10)
+BLOCKS = 6 * 5
+
+
+class Stop(BaseException):
+    """The end of the process, in a test."""
+
+
+class Computed(list):
+    """The blocks that are computed; `stop_at` is the number of those before the process ends."""
+
+    stop_at = None
+
+    def __dask_tokenize__(self):
+        return "blocks of a test"
+
+    def __call__(self, block):
+        if len(self) == self.stop_at:
+            raise Stop
+        self.append(block)
+        return block
+
+
+def array(computed, values=VALUES):
+    x = da.from_array(values, chunks=(2, 2))
+    return x.map_blocks(computed, dtype=values.dtype, meta=values[:0, :0])
+
+
+def interrupted(place, computed, after, **options):
+    """Write until some blocks are computed; return the notes of the error."""
+    computed.clear()
+    computed.stop_at = after
+    with pytest.raises(Stop) as caught:
+        zarrdask.to_zarr(array(computed), place, resume=True, **options)
+    computed.stop_at = None
+    computed.clear()
+    return caught.value.__notes__
+
+
+def files(place):
+    return sorted(str(p.relative_to(place)) for p in Path(place).rglob("*") if p.is_file())
+
+
+@pytest.fixture(autouse=True)
+def synchronous():
+    with dask.config.set(scheduler="sync"):
+        yield
+
+
+@pytest.mark.parametrize("bundle", [0, 4])
+@pytest.mark.parametrize("options", [{}, {"shards": (2, 2), "chunks": (1, 2)}, {"zarr_format": 2}])
+def test_only_missing_blocks_are_computed(tmp_path, bundle, options):
+    computed, place = Computed(), tmp_path / "a"
+    with dask.config.set({"zarrdask.bundle-blocks": bundle}):
+        notes = interrupted(place, computed, 13, **options)
+        assert "the same call with resume=True writes the missing blocks" in notes[-1]
+        with pytest.raises(zarrdask.errors.NodeNotFoundError):
+            zarrdask.open_array(place)
+        zarrdask.to_zarr(array(computed), place, resume=True, **options)
+    repeated = max(bundle - 1, 0)  # those of the fused task that was not finished
+    assert BLOCKS - 13 <= len(computed) <= BLOCKS - 13 + repeated
+    np.testing.assert_array_equal(zarrdask.open_array(place)[...], VALUES)
+    whole = tmp_path / "whole"
+    zarrdask.to_zarr(array(computed), whole, **options)
+    assert files(place) == files(whole)
+
+
+def test_it_may_be_interrupted_again_and_again(tmp_path):
+    computed, place = Computed(), tmp_path / "a"
+    with dask.config.set({"zarrdask.bundle-blocks": 0}):
+        for _ in range(4):
+            interrupted(place, computed, 6)
+        zarrdask.to_zarr(array(computed), place, resume=True)
+    assert len(computed) == BLOCKS - 24
+    np.testing.assert_array_equal(zarrdask.open_array(place)[...], VALUES)
+
+
+def test_nothing_is_computed_if_only_the_document_is_missing(tmp_path, monkeypatch):
+    computed, place = Computed(), tmp_path / "a"
+    with monkeypatch.context() as patch:
+        patch.setattr("zarrdask.hierarchy.resumable.last_document", None)
+        with pytest.raises(TypeError):
+            zarrdask.to_zarr(array(computed), place, resume=True)
+    computed.clear()
+    zarrdask.to_zarr(array(computed), place, resume=True)
+    assert not computed
+    np.testing.assert_array_equal(zarrdask.open_array(place)[...], VALUES)
+
+
+@pytest.mark.parametrize("change", ["source", "options", "blocks"])
+def test_another_write_is_refused_and_overwrite_begins_again(tmp_path, change):
+    computed, place = Computed(), tmp_path / "a"
+    interrupted(place, computed, 13, chunks=(2, 2))
+    x, options = array(computed), {"chunks": (2, 2)}
+    if change == "source":
+        x = array(computed, VALUES + 1)
+    elif change == "options":
+        options["fill_value"] = 7
+    else:
+        x = x.rechunk((4, 2))
+    before = files(place)
+    with pytest.raises(StoreError, match="overwrite=True"):
+        zarrdask.to_zarr(x, place, resume=True, **options)
+    assert files(place) == before
+    zarrdask.to_zarr(x, place, resume=True, overwrite=True, **options)
+    np.testing.assert_array_equal(zarrdask.open_array(place)[...], x.compute())
+    assert not [name for name in files(place) if "zarrdask" in name]
+
+
+def test_an_array_that_exists_is_not_replaced_unless_that_is_asked_for(tmp_path):
+    computed, place = Computed(), tmp_path / "a"
+    zarrdask.to_zarr(array(computed, VALUES + 1), place)
+    with pytest.raises(NodeExistsError):
+        zarrdask.to_zarr(array(computed), place, resume=True)
+    interrupted(place, computed, 13, overwrite=True)
+    zarrdask.to_zarr(array(computed), place, resume=True, overwrite=True)
+    assert len(computed) < BLOCKS
+    np.testing.assert_array_equal(zarrdask.open_array(place)[...], VALUES)
+
+
+def test_a_write_without_resume_begins_again(tmp_path):
+    computed, place = Computed(), tmp_path / "a"
+    interrupted(place, computed, 13)
+    zarrdask.to_zarr(array(computed, VALUES + 1), place)
+    np.testing.assert_array_equal(zarrdask.open_array(place)[...], VALUES + 1)
+    assert not [name for name in files(place) if "zarrdask" in name]
+
+
+def test_a_damaged_record_of_blocks_is_written_again(tmp_path):
+    computed, place = Computed(), tmp_path / "a"
+    with dask.config.set({"zarrdask.bundle-blocks": 0}):
+        interrupted(place, computed, 13)
+        for number, name in enumerate(name for name in files(place) if "/blocks/" in name):
+            if number < 3:
+                (place / name).write_bytes([b"", b"[[[0,2", b"7"][number])
+        zarrdask.to_zarr(array(computed), place, resume=True)
+    assert len(computed) == BLOCKS - 10
+    np.testing.assert_array_equal(zarrdask.open_array(place)[...], VALUES)
+
+
+def test_workers_in_other_processes_record_their_blocks(tmp_path):
+    x = da.from_array(VALUES, chunks=(2, 2)) + 1
+    zarrdask.create_group(tmp_path)
+    with dask.config.set(scheduler="processes", num_workers=2):
+        zarrdask.to_zarr(x, tmp_path, "a", resume=True)
+    np.testing.assert_array_equal(zarrdask.open_array(tmp_path, "a")[...], VALUES + 1)
+
+
+def test_what_can_not_be_resumed_is_refused(tmp_path):
+    x = da.from_array(VALUES, chunks=(2, 2))
+    zarrdask.to_zarr(x, tmp_path / "a")
+    for arguments, options in [
+        (({"a": x}, tmp_path / "b"), {}),
+        ((x, tmp_path / "b"), {"compute": False}),
+        ((x, tmp_path / "a"), {"region": np.s_[:12]}),
+        ((x, zarrdask.open_array(tmp_path / "a", mode="r+")), {}),
+        ((x, UnlistedStore()), {}),
+    ]:
+        with pytest.raises(UnsupportedError, match="resume"):
+            zarrdask.to_zarr(*arguments, resume=True, **options)
+    assert not (tmp_path / "b").exists()
+
+
+#: A process that stores blocks slowly, each in a task or some in one.
+WRITER = """
+import sys, time
+import dask, dask.array as da, numpy as np
+import zarrdask
+from zarrdask.storage.local import LocalStore
+store = LocalStore.set
+def slow(self, key, value):
+    time.sleep(0.002)
+    store(self, key, value)
+LocalStore.set = slow
+def computed(block):
+    with open(sys.argv[2], "a") as file:
+        file.write("x")
+    return block
+values = np.arange(1, 401).reshape(20, 20)
+x = da.from_array(values, chunks=(1, 2)).map_blocks(computed, dtype="i8", meta=values[:0, :0])
+with dask.config.set({"zarrdask.bundle-blocks": int(sys.argv[3]), "num_workers": 2}):
+    zarrdask.to_zarr(x, sys.argv[1], resume=True)
+"""
+
+
+def killed(place, log, bundle, delay):
+    """Run the writer, and kill it after some time; return whether it ended before."""
+    command = [sys.executable, "-c", WRITER, str(place), str(log), str(bundle)]
+    process = subprocess.Popen(command, cwd=Path(__file__).parents[2])
+    # Its time begins with the first block: to start takes longer than to write.
+    while process.poll() is None and not log.exists():
+        time.sleep(0.005)
+    time.sleep(delay)
+    process.send_signal(signal.SIGKILL)
+    return process.wait(60) == 0
+
+
+def kill_until_done(folder, seed):
+    """Kill a writer again and again until one ends; check what it has written."""
+    rng, place, bundle = random.Random(seed), folder / "a", (0, 8)[seed % 2]
+    total, runs = 0, 0
+    while True:
+        log = folder / f"log{runs}"
+        done = killed(place, log, bundle, rng.uniform(0.05, 0.3) if runs < 3 else 60)
+        total, runs = total + os.path.getsize(log) if log.exists() else total, runs + 1
+        if done:
+            break
+        with pytest.raises(zarrdask.errors.NodeNotFoundError):
+            zarrdask.open_array(place)
+    expected = np.arange(1, 401).reshape(20, 20)
+    np.testing.assert_array_equal(zarrdask.open_array(place)[...], expected)
+    assert files(place) == sorted(
+        ["zarr.json", *(f"c/{i}/{j}" for i in range(20) for j in range(10))]
+    )
+    # Blocks in flight are computed again, and those of tasks that were not finished.
+    assert total <= 200 + (runs - 1) * 2 * max(bundle, 1)
+
+
+def test_a_killed_write_is_resumed(tmp_path):
+    kill_until_done(tmp_path, 1)
+
+
+@pytest.mark.stress
+@pytest.mark.parametrize("seed", range(40))
+def test_a_write_that_is_killed_anywhere_is_resumed(tmp_path, seed):
+    kill_until_done(tmp_path, seed)

@@ -1,0 +1,45 @@
+"""The record of the blocks that tasks have stored."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+from zarrdask.hierarchy.block_log import BlockLog, bounds
+from zarrdask.storage.memory import MemoryStore
+
+
+@pytest.fixture
+def log():
+    return BlockLog(MemoryStore(), "blocks/")
+
+
+def test_blocks_of_all_tasks_are_merged(log):
+    first, second, third = (((n, n + 2), (0, 3)) for n in (0, 2, 4))
+    log.add([first, second])
+    log.add([third])
+    assert log.merge() == {first, second, third}
+    assert len(list(log.store.list_prefix(""))) == 1
+    assert log.merge() == {first, second, third}
+
+
+def test_a_block_without_axes_is_recorded(log):
+    assert log.merge() == set()
+    log.add([()])
+    assert log.merge() == {()}
+
+
+@pytest.mark.parametrize("value", [b"", b"[[[0,", b"7", b"[7]", b"[[[0]]]", b'{"a": 1}', b"\xff"])
+def test_a_damaged_value_counts_as_none(log, value):
+    log.add([((0, 1),)])
+    log.store.set("blocks/cut", value)
+    assert log.merge() == {((0, 1),)}
+
+
+def test_it_pickles():
+    log = BlockLog(MemoryStore({}), "blocks/")
+    assert pickle.loads(pickle.dumps(log)).prefix == log.prefix
+
+
+def test_bounds_are_plain_integers():
+    assert bounds(np.s_[np.int64(2) : np.int64(4), 0:3]) == ((2, 4), (0, 3))
