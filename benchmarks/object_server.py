@@ -4,7 +4,9 @@
 input ends; the seconds are by how much each answer is late. It speaks as much of S3 as clients need
 for values, their parts, listings, deletions and conditions; by plain HTTP the same objects are
 read. Signatures are not checked. ``GET /-/stats`` returns how many requests came, and how many were
-in flight together; ``POST /-/set?delay=0.05`` changes the delay, and begins to count anew.
+in flight together; ``POST /-/set?delay=0.05`` changes the delay, and begins to count anew. With
+``rate=200`` it accepts 200 requests per second (a token bucket that holds `burst` tokens, by
+default a tenth of a second's), and refuses others with 503.
 """
 
 import asyncio
@@ -12,6 +14,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -63,6 +66,24 @@ class Bucket:
     busy: float = 0.0
     #: Answers that are given instead of the right ones, such as 503, one for each request.
     faults: list[int | None] = field(default_factory=list)
+    #: The requests per second that are accepted, 0 for all; and the tokens of the bucket.
+    rate: float = 0.0
+    burst: float = 0.0
+    tokens: float = 0.0
+    filled: float = 0.0
+
+    def _is_refused(self) -> bool:
+        """Take a token, and return whether there was none."""
+        if not self.rate:
+            return False
+        now = time.monotonic()
+        self.tokens = min(self.burst, self.tokens + (now - self.filled) * self.rate)
+        self.filled = now
+        if self.tokens < 1:
+            self.counts["refused"] += 1
+            return True
+        self.tokens -= 1
+        return False
 
     async def answer(
         self, method: str, target: str, headers: dict[str, str], body: bytes
@@ -80,7 +101,10 @@ class Bucket:
         self.now += 1
         self.most = max(self.most, self.now)
         try:
+            is_refused = self._is_refused()
             await asyncio.sleep(self.delay)
+            if is_refused:
+                return error(503, "SlowDown")
             fault = self.faults.pop(0) if self.faults else None
             if fault is not None:
                 return error(fault, "SlowDown")
@@ -93,6 +117,9 @@ class Bucket:
             self.delay = float(query.get("delay", self.delay))
             faults = query.get("faults", "")
             self.faults = [int(each) or None for each in faults.split(",") if each]
+            self.rate = float(query.get("rate", 0))
+            self.burst = float(query.get("burst", self.rate / 10))
+            self.tokens, self.filled = self.burst, time.monotonic()
             self.counts.clear()
             self.most = self.now
         stats = {"requests": self.counts, "most": self.most}

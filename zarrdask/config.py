@@ -68,6 +68,9 @@ DEFAULTS: dict[str, Any] = {
     "index-cache-size": 32 * 2**20,
     # The number of simultaneous requests of one call (stores with latency).
     "requests": 64,
+    # The number of requests per second that a process sends to a bucket or host at most, for reads
+    # and for writes; 0 is no limit. Stores that refuse requests get fewer in any case.
+    "requests-per-second": 0,
     # The package that opens URLs of object stores and of HTTP servers: "fsspec" or "obstore".
     "remote": "fsspec",
     # How often an operation is retried after a transient error, the longest pause before a retry,

@@ -2,23 +2,12 @@
 
 import pytest
 
+from tests.clocks import Clock
 from zarrdask.storage import unchanged
-
-
-class Clock:
-    """A clock that moves only when it is slept by: the lease of a dead writer ends at once."""
-
-    def __init__(self):
-        self.now = 0.0
-
-    def monotonic(self):
-        return self.now
-
-    def sleep(self, seconds):
-        self.now += seconds
 
 
 @pytest.fixture(autouse=True)
 def one_after_another(setting, monkeypatch):
     setting({"scheduler": "synchronous", "zarrdask.threads": 1, "zarrdask.requests": 1})
+    # The lease of a dead writer ends at once.
     monkeypatch.setattr(unchanged, "time", Clock())

@@ -11,14 +11,16 @@ import numpy as np
 import pytest
 
 import zarrdask
+from tests.clocks import Clock
 from tests.covering import for_each
 from tests.storage.faults import Faults, FaultyStore
 from zarrdask.errors import StoreError
-from zarrdask.storage import retry
+from zarrdask.storage import rates, retry
 from zarrdask.storage.base import Scratch, Store, StoredValue
 from zarrdask.storage.capabilities import Capabilities
 from zarrdask.storage.memory import MemoryStore
-from zarrdask.storage.retry import RetryingStore, is_transient
+from zarrdask.storage.rates import request_rate
+from zarrdask.storage.retry import RetryingStore, is_refusal, is_transient, retry_after
 from zarrdask.storage.upkeep import reading
 
 
@@ -29,9 +31,10 @@ class HttpError(Exception):
 
 
 class ClientError(Exception):
-    def __init__(self, status, code=""):
+    def __init__(self, status, code="", headers=None):
         super().__init__(status)
-        self.response = {"ResponseMetadata": {"HTTPStatusCode": status}, "Error": {"Code": code}}
+        metadata = {"HTTPStatusCode": status, "HTTPHeaders": headers or {}}
+        self.response = {"ResponseMetadata": metadata, "Error": {"Code": code}}
 
 
 class OtherHttpError(Exception):
@@ -52,6 +55,12 @@ class RequestError(Exception):
 
 class ServiceResponseError(Exception):
     """As Azure's packages have it."""
+
+
+def with_headers(error, headers):
+    """Return an error of aiohttp, which has the headers of the answer."""
+    error.headers = headers
+    return error
 
 
 def behind(error):
@@ -199,6 +208,58 @@ class Server(Store):
         return b"1"
 
 
+@for_each(
+    ("error", "seconds"),
+    [
+        (with_headers(HttpError(429), {"Retry-After": "7"}), 7.0),
+        (behind(with_headers(HttpError(503), {"retry-after": "0.5"})), 0.5),
+        (with_headers(HttpError(503), {"Retry-After": "soon"}), 0.0),
+        (with_headers(HttpError(503), {"Retry-After": "-3"}), 0.0),
+        (with_headers(HttpError(503), {"Retry-After": "86400"}), 60.0),  # zarrdask.retry-time
+        (with_headers(HttpError(503), {"Retry-After": "Fri, 31 Dec 1999 23:59:59 GMT"}), 0.0),
+        (with_headers(HttpError(503), {"Retry-After": "Fri, 31 Dec 2999 23:59:59 GMT"}), 60.0),
+        (ClientError(503, "SlowDown", {"retry-after": "3"}), 3.0),
+        (ClientError(503, "SlowDown"), 0.0),
+        (HttpError(503), 0.0),
+    ],
+)
+def test_a_store_says_when_to_come_back(error, seconds):
+    assert is_refusal(error)
+    assert retry_after(error) == seconds
+
+
+@for_each("error", [HttpError(500), ConnectionResetError(), ClientError(400, "RequestTimeout")])
+def test_other_transient_errors_are_no_refusals(error):
+    assert is_transient(error)
+    assert not is_refusal(error)
+
+
+def test_requests_that_a_store_refuses_are_sent_at_the_rate_that_it_accepts(setting, monkeypatch):
+    """One of two requests is refused; there are more of them than retries of a request."""
+
+    class Busy(MemoryStore):
+        capabilities = replace(MemoryStore.capabilities, has_latency=True, concurrent=True)
+        requests = 0
+
+        def get(self, key):
+            self.requests += 1
+            if self.requests > 20 and self.requests % 2:
+                raise HttpError(503)
+            return super().get(key)
+
+    setting({"zarrdask.retries": 3})
+    clock = Clock()
+    for module in (rates, retry):
+        monkeypatch.setattr(module, "time", clock)
+    monkeypatch.setattr(rates, "pause", clock.pause)
+    store = Busy()
+    store.values.update({str(key): b"x" for key in range(40)})
+    retrying_store = RetryingStore(store)
+    assert all(retrying_store.get(str(key)) == b"x" for key in range(40))
+    rate = request_rate(retrying_store.url, "read")
+    assert (rate.accepted, rate.refused, rate.limit is None) == (40, 20, False)
+
+
 def test_a_server_that_was_never_reached_is_not_waited_for(monkeypatch):
     clock = [0.0]
     monkeypatch.setattr(retry.time, "monotonic", lambda: clock[0])
@@ -322,7 +383,7 @@ ERRORS = [
     OSError(errno.EIO, "broken"),
     TimeoutError("slow"),
     ConnectionResetError("gone"),
-    HttpError(503),
+    HttpError(500),
     RuntimeError("odd"),
 ]
 

@@ -6,7 +6,8 @@ import random
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from functools import partial
+from email.utils import parsedate_to_datetime
+from functools import cached_property, partial
 from http import HTTPStatus
 from itertools import count
 from typing import Any, NamedTuple, TypeVar
@@ -17,6 +18,7 @@ from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.byte_ranges import Buffer, KeyRange, Range, Tag, Value
 from zarrdask.storage.in_flight import MAX_BYTES_IN_FLIGHT, pause
 from zarrdask.storage.memory import MappingStore
+from zarrdask.storage.rates import Kind, place_of, request_rate
 from zarrdask.storage.v3_draft import DraftStore
 from zarrdask.storage.wrapper import WrappedStore
 
@@ -80,6 +82,11 @@ _CODES = {
 }
 
 
+#: How stores say that there are too many requests, by HTTP status and by error code of S3.
+_REFUSALS = {429, 503}
+_REFUSAL_CODES = {"RequestLimitExceeded", "SlowDown", "Throttling", "ThrottlingException"}
+
+
 def is_transient(error: BaseException | None) -> bool:
     """Whether the same request may succeed later: lost connections, timeouts, HTTP 429 and 5xx.
 
@@ -91,6 +98,46 @@ def is_transient(error: BaseException | None) -> bool:
 def is_forbidden(error: BaseException | None) -> bool:
     """Whether a server refused a request: HTTP 403, which some send for a missing key, too."""
     return any(http_status(each) == HTTPStatus.FORBIDDEN for each in _causes(error))
+
+
+def is_refusal(error: BaseException | None) -> bool:
+    """Whether a store refused a request because there are too many: HTTP 429 or 503."""
+    return any(
+        http_status(each) in _REFUSALS or _error_code(each) in _REFUSAL_CODES
+        for each in _causes(error)
+    )
+
+
+def _error_code(error: BaseException) -> Any:
+    """Return the error code of S3 in an error of botocore, else None."""
+    response = getattr(error, "response", None)
+    return response.get("Error", {}).get("Code") if isinstance(response, dict) else None
+
+
+def retry_after(error: BaseException | None) -> float:
+    """Return the seconds of the header ``Retry-After`` of a refusal; 0 if there is none."""
+    for each in _causes(error):
+        response: Any = getattr(each, "response", None)
+        metadata = response.get("ResponseMetadata", {}) if isinstance(response, dict) else {}
+        holders = metadata.get("HTTPHeaders"), getattr(each, "headers", None)
+        for headers in (*holders, getattr(response, "headers", None)):
+            get = getattr(headers, "get", None)
+            value = get("Retry-After", get("retry-after")) if callable(get) else None
+            if value is not None:
+                return min(_seconds_of(str(value)), float(config.get("retry-time")))
+    return 0.0
+
+
+def _seconds_of(value: str) -> float:
+    """Return the seconds of a header: a number, or a date."""
+    try:
+        return max(float(value), 0.0)
+    except ValueError:
+        pass
+    try:
+        return max(parsedate_to_datetime(value).timestamp() - time.time(), 0.0)
+    except (ValueError, TypeError):
+        return 0.0
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
@@ -111,9 +158,8 @@ def _is_transient(error: BaseException) -> bool:
         return True
     if _class_names(error) & _CLASS_NAMES:
         return True
-    response = getattr(error, "response", None)
-    if isinstance(response, dict) and response.get("Error", {}).get("Code") in _CODES:
-        return True  # botocore
+    if _error_code(error) in _CODES:
+        return True
     return http_status(error) in _STATUSES or (
         isinstance(error, OSError) and error.errno in _ERRNOS
     )
@@ -203,10 +249,10 @@ class RetryingStore(WrappedStore):
             held.append((key, bytes(value)))
             size += len(value)
             if size >= MAX_BYTES_IN_FLIGHT:
-                self._attempt(key, partial(self.inner.set_many, held))
+                self._attempt(key, partial(self.inner.set_many, held), kind="write")
                 held, size = [], 0
         if held:
-            self._attempt(held[0][0], partial(self.inner.set_many, held))
+            self._attempt(held[0][0], partial(self.inner.set_many, held), kind="write")
 
     def create(self, key: str, value: Buffer) -> bool:
         """Store a value if the key is missing, and return whether it was.
@@ -228,7 +274,7 @@ class RetryingStore(WrappedStore):
             is_repeated = next(attempts) > 0 or self.capabilities.has_latency
             return store() or (is_repeated and self.inner.get(key) == bytes(value))
 
-        return self._attempt(key, call)
+        return self._attempt(key, call, kind="write")
 
     def _check_erasable(self, keys: Iterable[str]) -> None:
         self._attempt("", partial(self.inner._check_erasable, list(keys)))
@@ -237,19 +283,32 @@ class RetryingStore(WrappedStore):
         if self.capabilities.concurrent and type(self.inner).erase_values is Store.erase_values:
             Store.erase_values(self, keys)
             return
-        self._attempt("", partial(self.inner.erase_values, list(keys)))
+        self._attempt("", partial(self.inner.erase_values, list(keys)), kind="write")
 
     def list_prefix(self, prefix: str) -> Iterator[str]:
         return iter(self._attempt(prefix, lambda: list(self.inner.list_prefix(prefix))))
 
-    def _attempt(self, key: str, call: Callable[[], T]) -> T:
+    @cached_property
+    def _place(self) -> str:
+        return place_of(self.url)
+
+    def _attempt(self, key: str, call: Callable[[], T], *, kind: Kind = "read") -> T:
         """Return the result of a call, which is repeated after transient errors."""
+        rate = request_rate(self._place, kind) if self.capabilities.has_latency else None
         start, retries = time.monotonic(), 0
         while True:
+            sent = time.monotonic()
+            if rate is not None:
+                begin, sent = sent, rate.wait()
+                start += sent - begin  # that is not the time of the operation
             try:
                 result = call()
             except Exception as error:
-                if self._pause(key, error, retries, start):
+                is_paced = False
+                # A request that is refused again and again, at any rate, is refused for itself.
+                if rate is not None and retries < _QUIET_RETRIES and is_refusal(error):
+                    is_paced = rate.refuse(sent, retry_after(error))
+                if self._pause(key, error, retries, start, is_paced=is_paced):
                     retries += 1
                     continue
                 if isinstance(error, ZarrdaskError | MemoryError):
@@ -260,6 +319,8 @@ class RetryingStore(WrappedStore):
                     found=type(error).__name__,
                 ) from censored(error)
             self._is_reached = True
+            if rate is not None:
+                rate.accept()
             return result
 
     def _resumed(self, keys: list[str], read: Callable[[int], Iterator[T]]) -> Iterator[T]:
@@ -284,15 +345,21 @@ class RetryingStore(WrappedStore):
         for position, key in enumerate(keys):
             yield self._attempt(key, partial(read_next, position))
 
-    def _pause(self, key: str, error: Exception, retries: int, start: float) -> bool:
-        """Wait before another attempt, and return True; False if there is to be no other one."""
+    def _pause(
+        self, key: str, error: Exception, retries: int, start: float, *, is_paced: bool
+    ) -> bool:
+        """Wait before another attempt, and return True; False if there is to be no other one.
+
+        If the rate of requests is adapted to the store, the next attempt waits for its turn only.
+        """
         if retries >= config.get("retries") or not is_transient(error):
             return False
         most = config.get("retry-time")
         if not self._is_reached and any(_NOT_CONNECTED & _class_names(e) for e in _causes(error)):
             most = min(most, _FIRST_CONTACT_SECONDS)
         # A random time, so that many clients do not repeat their requests all at once.
-        seconds = random.uniform(0, min(0.1 * 2**retries, config.get("retry-delay")))
+        most_seconds = 0.0 if is_paced else min(0.1 * 2**retries, config.get("retry-delay"))
+        seconds = random.uniform(0, most_seconds)
         if time.monotonic() + seconds > start + most:
             return False
         # Python shows warnings by default, and hides what is only informative.
@@ -306,16 +373,14 @@ class RetryingStore(WrappedStore):
 def _retried(name: str) -> Callable[..., Any]:
     def operation(self: RetryingStore, key: str, *arguments: Any, **options: Any) -> Any:
         call = partial(getattr(self.inner, name), key, *arguments, **options)
-        return self._attempt(key, call)
+        return self._attempt(key, call, kind="read" if name in _READS else "write")
 
     operation.__name__, operation.__doc__ = name, getattr(Store, name).__doc__
     return operation
 
 
-for _name in (
-    *("get", "get_range", "get_part", "get_tagged", "list_dir", "_size"),
-    *("set", "erase", "erase_prefix", "_tidy"),
-):
+_READS = ("get", "get_range", "get_part", "get_tagged", "list_dir", "_size")
+for _name in (*_READS, "set", "erase", "erase_prefix", "_tidy"):
     setattr(RetryingStore, _name, _retried(_name))
 
 

@@ -1,0 +1,133 @@
+"""Rates of requests: not limited by a store that accepts all, adapted to one that refuses."""
+
+import random
+
+import pytest
+
+from tests.clocks import Clock
+from zarrdask.storage import rates
+from zarrdask.storage.rates import RequestRate, place_of, request_rate
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(rates, "time", clock)
+    monkeypatch.setattr(rates, "pause", clock.pause)
+    return clock
+
+
+@pytest.fixture
+def rate(clock):
+    return RequestRate("s3://bucket", "read")
+
+
+def send(rate, clock, accepts, count, latency=0.001):
+    """Send requests one after another, and return how often one was refused."""
+    refused = 0
+    while count:
+        sent = rate.wait()
+        is_accepted = accepts()
+        clock.now += latency
+        if is_accepted:
+            rate.accept()
+            count -= 1
+        else:
+            rate.refuse(sent)
+            refused += 1
+    return refused
+
+
+class TokenBucket:
+    """What accepts a number of requests per second, and a few at once."""
+
+    def __init__(self, clock, per_second, size):
+        self.clock, self.per_second, self.size = clock, per_second, size
+        self.tokens, self.filled = size, clock.now
+
+    def take(self):
+        """Take a token, and return whether there was one."""
+        gained = (self.clock.now - self.filled) * self.per_second
+        self.tokens, self.filled = min(self.size, self.tokens + gained), self.clock.now
+        is_accepted = self.tokens >= 1
+        self.tokens -= is_accepted
+        return is_accepted
+
+
+def test_a_store_that_accepts_all_is_not_slowed_down(rate, clock):
+    assert send(rate, clock, lambda: True, 1000) == 0
+    assert (rate.limit, rate.accepted, rate.refused) == (None, 1000, 0)
+    assert clock.now == pytest.approx(1)
+
+
+@pytest.mark.parametrize("per_second", [20, 100, 500])
+def test_a_store_that_refuses_gets_about_what_it_accepts(rate, clock, per_second):
+    random.seed(0)
+    tokens = TokenBucket(clock, per_second, per_second / 10)
+    count = 30 * per_second
+    refused = send(rate, clock, tokens.take, count, latency=1 / (20 * per_second))
+    assert clock.now <= 1.25 * count / per_second
+    assert refused <= 0.1 * count
+
+
+def test_the_first_refusal_is_a_warning_that_names_the_store(rate, clock, caplog):
+    send(rate, clock, lambda: True, 10)
+    rate.refuse(rate.wait())
+    (record,) = caplog.records
+    assert record.levelname == "WARNING"
+    assert "s3://bucket: the store refuses requests; reads are limited" in record.message
+
+
+def test_refusals_of_requests_in_flight_together_lower_the_limit_once(rate, clock):
+    send(rate, clock, lambda: True, 100)
+    sent = [rate.wait() for _ in range(50)]
+    clock.now += 0.05
+    limits = set()
+    for each in sent:
+        rate.refuse(each)
+        limits.add(rate.limit)
+    assert len(limits) == 1
+    assert rate.refused == 50
+
+
+def test_several_limits_are_lower_than_each_other(rate, clock):
+    send(rate, clock, lambda: True, 100)
+    limits = []
+    for _ in range(3):
+        sent = rate.wait()
+        clock.now += 0.001
+        rate.refuse(sent)
+        limits.append(rate.limit)
+        clock.now += 0.01
+    assert limits == sorted(limits, reverse=True)
+    assert len(set(limits)) == 3
+
+
+def test_the_store_says_when_the_next_request_may_come(rate, clock):
+    send(rate, clock, lambda: True, 100)
+    begin = clock.now
+    rate.refuse(begin, 7.0)
+    assert rate.wait() == pytest.approx(begin + 7)
+
+
+def test_a_store_that_accepts_nothing_for_long_is_not_busy_but_out_of_order(rate, clock):
+    assert not rate.refuse(rate.wait())  # nothing was ever accepted
+    send(rate, clock, lambda: True, 10)
+    assert rate.refuse(rate.wait())
+    clock.now += 11
+    assert not rate.refuse(clock.now)
+    assert rate.limit is None
+
+
+def test_the_setting_is_a_limit_for_any_store(rate, clock, setting):
+    setting({"zarrdask.requests-per-second": 10})
+    send(rate, clock, lambda: True, 101, latency=0)
+    assert clock.now == pytest.approx(10, rel=0.1)
+
+
+def test_buckets_and_kinds_have_rates_of_their_own():
+    assert place_of("s3://bucket/a/b") == place_of("s3://bucket") == "s3://bucket"
+    reads = request_rate("s3://bucket/a", "read")
+    assert reads is request_rate("s3://bucket/b", "read")
+    assert reads is not request_rate("s3://bucket/a", "write")
+    assert reads is not request_rate("s3://other/a", "read")
