@@ -17,10 +17,10 @@ from zarrdask.grids.base import GRIDS
 from zarrdask.grids.keys import KEY_ENCODINGS
 from zarrdask.metadata.extensions import EXTENSIONS
 from zarrdask.storage.resolve import resolve
-from zarrdask.storage.schemes import STORES
+from zarrdask.storage.schemes import ADAPTERS, STORES
 from zarrdask.storage.transformers import TRANSFORMERS
 
-REGISTRIES = (CODECS, DATA_TYPES, EXTENSIONS, GRIDS, KEY_ENCODINGS, STORES, TRANSFORMERS)
+REGISTRIES = (ADAPTERS, CODECS, DATA_TYPES, EXTENSIONS, GRIDS, KEY_ENCODINGS, STORES, TRANSFORMERS)
 
 pytest.register_assert_rewrite("tests.contracts.codec")
 

@@ -2,10 +2,10 @@
 
 A package does the same for all who install it with entry points of the groups
 ``zarrdask.codecs``, ``zarrdask.data_types``, ``zarrdask.chunk_grids``,
-``zarrdask.chunk_key_encodings``, ``zarrdask.storage_transformers``, ``zarrdask.extensions`` and
-``zarrdask.stores``; so do workers, which don't run the program that calls these functions. Names
-are raw names or URIs (conformance C-20, C-21), which are never fetched; any other is a
-`MetadataError`.
+``zarrdask.chunk_key_encodings``, ``zarrdask.storage_transformers``, ``zarrdask.extensions``,
+``zarrdask.stores`` and ``zarrdask.store_types``; so do workers, which don't run the program that
+calls these functions. Names are raw names or URIs (conformance C-20, C-21), which are never
+fetched; any other is a `MetadataError`.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ from zarrdask.dtypes.registry import DATA_TYPES
 from zarrdask.grids.base import GRIDS, ChunkGrid
 from zarrdask.grids.keys import KEY_ENCODINGS, ChunkKeyEncoding
 from zarrdask.metadata.extensions import EXTENSIONS
-from zarrdask.storage.schemes import STORES, Opener
+from zarrdask.storage.schemes import ADAPTERS, STORES, Adapter, Opener
 from zarrdask.storage.transformers import TRANSFORMERS, TransformerClass
 
 
@@ -91,3 +91,17 @@ def store(name: str, open_url: Opener) -> None:
         (a dict or None), it returns the `zarrdask.storage.Store`.
     """
     STORES.register(name, open_url)
+
+
+def store_type(package: str, adapt: Adapter) -> None:
+    """Make objects of a package known as stores, so that they can be passed wherever a URL can.
+
+    Parameters
+    ----------
+    package : str
+        The name of the package in which the class of the objects is defined.
+    adapt : callable
+        Given an object of the package, it returns the `zarrdask.storage.Store` that the object is,
+        or is in; None if it is something else.
+    """
+    ADAPTERS.register(package, adapt)

@@ -30,6 +30,14 @@ def test_an_opened_node_is_located_in_its_own_store():
     assert locate_node(group, "z", None).store is group.store
 
 
+def test_a_node_of_other_software_is_located_by_its_store_and_path():
+    class Group:
+        store, path = {}, "a\\b/"
+
+    node = locate_node(Group(), "c", None)
+    assert (type(node.store), node.path) == (MemoryStore, "a/b/c")
+
+
 def test_members_are_read_as_their_group_was():
     store = MemoryStore()
     zarrdask.create_group(store)

@@ -104,3 +104,21 @@ def test_a_scheme_that_is_not_registered_is_one_of_fsspec(opened):
 def test_the_name_of_a_scheme_is_checked():
     with pytest.raises(MetadataError, match="lower-case"):
         register.store("Sqlite", LocalStore)
+
+
+def test_an_object_of_a_registered_package_is_a_store(own_registries):
+    class Bucket:
+        __module__ = "acme.buckets"
+
+    class Other(Bucket):
+        __module__ = "elsewhere"
+
+    class Client(Bucket):
+        pass
+
+    store = MemoryStore()
+    register.store_type("acme", lambda value: None if type(value) is Client else store)
+    assert resolve(Bucket()) is resolve(Other()) is store
+    Client.__module__ = "acme.clients"
+    with pytest.raises(StoreError, match="not a place where arrays are stored"):
+        resolve(Client())

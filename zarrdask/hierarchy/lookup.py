@@ -1,6 +1,5 @@
 """Locate the node that a user names, and find it as the user asks."""
 
-import os
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +14,6 @@ from zarrdask.metadata.model import Metadata, ZarrFormat
 from zarrdask.storage.base import Store
 from zarrdask.storage.resolve import resolve
 from zarrdask.storage.retry import retrying
-from zarrdask.storage.zarr_python import split_node
 
 
 def locate_node(
@@ -25,15 +23,13 @@ def locate_node(
 
     The arguments are those of `zarrdask.open`. Of an opened node its own store is returned.
     """
-    store_above = getattr(url, "store", None)
-    if isinstance(store_above, Store) and not isinstance(url, Store):
-        node = NodePath(store_above, url.path)
-    else:
-        path = ""
-        if not isinstance(url, str | os.PathLike):
-            url, path = split_node(url)
-            path = normalise_path(path)
-        node = NodePath(retrying(resolve(url, storage_options)), path)
+    store, path = getattr(url, "store", None), getattr(url, "path", None)
+    if store is None or not isinstance(path, str) or isinstance(url, Store):
+        node = NodePath(retrying(resolve(url, storage_options)), "")
+    elif isinstance(store, Store):
+        node = NodePath(store, path)
+    else:  # a node of zarr-python
+        node = NodePath(retrying(resolve(store, storage_options)), normalise_path(path))
     return node.join(component) if component else node
 
 

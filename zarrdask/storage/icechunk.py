@@ -10,7 +10,7 @@ from zarrdask.errors import StoreError, UnsupportedError
 from zarrdask.storage.byte_ranges import Buffer
 from zarrdask.storage.capabilities import Capabilities
 from zarrdask.storage.keys import check_prefix
-from zarrdask.storage.zarr_python import ZarrPythonStore
+from zarrdask.storage.zarr_python import ZarrPythonStore, is_zarr_object
 
 _REFUSALS = ("invalid zarr key", "bad key prefix", "invalid chunk index")
 
@@ -96,6 +96,11 @@ class IcechunkStore(ZarrPythonStore):
         except _errors() as error:
             _check_refused(error)
             return False
+
+
+def adapt_store(value: Any) -> "IcechunkStore | None":
+    """Return the store of a session as one of ours; None for other objects of icechunk."""
+    return IcechunkStore(value) if is_zarr_object(value, "Store") else None
 
 
 def _errors() -> type[Exception]:

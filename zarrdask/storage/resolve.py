@@ -2,8 +2,8 @@
 
 import os
 import re
+import sys
 from collections.abc import MutableMapping
-from importlib import import_module
 from typing import Any
 from urllib.parse import unquote
 
@@ -13,21 +13,13 @@ from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import MappingStore, MemoryStore
 from zarrdask.storage.open_file import check_file_name
 from zarrdask.storage.remote import REMOTE_SCHEMES
-from zarrdask.storage.schemes import STORES
+from zarrdask.storage.schemes import ADAPTERS, STORES
 from zarrdask.storage.system import path_of_url
 
 _LOCAL = ("file://", "local://")
 #: The suffixes of paths that are directories as a rule.
 _DIRECTORIES = ("", ".zarr")
 _SUFFIX = re.compile(r"\.[a-z0-9_-]+$")
-#: The functions that return the store for an object of a package, or None. The package need not be
-#: installed: the user who passes such an object has imported it.
-_ADAPTERS = {
-    "fsspec": "zarrdask.storage.fsspec_objects:adapt_mapping",
-    "obstore": "zarrdask.storage.obstore_urls:adapt_object",
-    "upath": "zarrdask.storage.fsspec_objects:adapt_path",
-    "zarr": "zarrdask.storage.zarr_python:adapt_store",
-}
 
 
 def resolve(url: Any, storage_options: dict[str, Any] | None = None) -> Store:
@@ -92,12 +84,12 @@ def _adapted(value: Any) -> Store | None:
     if isinstance(value, Store):
         return value
     for kind in type(value).__mro__:
-        adapter = _ADAPTERS.get(kind.__module__.partition(".")[0])
-        if adapter is not None:
-            module, _, name = adapter.partition(":")
-            store: Store | None = getattr(import_module(module), name)(value)
-            if store is not None:
-                return store
+        package = kind.__module__.partition(".")[0]
+        # Looking for a package that is not built in reads the entry points of all packages.
+        adapt = None if package in sys.stdlib_module_names else ADAPTERS.get(package)
+        store = None if adapt is None else adapt(value)
+        if store is not None:
+            return store
     if isinstance(value, MutableMapping):
         return MemoryStore(value) if isinstance(value, dict) else MappingStore(value)
     if isinstance(value, os.PathLike):

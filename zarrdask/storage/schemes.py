@@ -1,4 +1,4 @@
-"""The functions that open the store at a URL, by its scheme, or by the suffix of its path."""
+"""The functions that open a store at a URL, or for an object: by scheme, suffix or package."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,6 +7,8 @@ from zarrdask.extension import Registry
 from zarrdask.storage.base import Store
 from zarrdask.storage.remote import REMOTE_SCHEMES
 
+#: Given an object, returns the store that it is, or is in; None if it is something else.
+Adapter = Callable[[Any], Store | None]
 #: Given a URL, or the absolute path of a file, and the options of the user.
 Opener = Callable[[str, dict[str, Any] | None], Store]
 
@@ -22,5 +24,19 @@ STORES: Registry[Opener] = Registry(
         "reference": f"{_HERE}.references:open_url",
         "zip": f"{_HERE}.zip.opening:open_member",
         ".zip": f"{_HERE}.zip.opening:open_archive",
+    },
+)
+#: By the package that the class of an object is defined in, which need not be installed: the user
+#: who passes such an object has imported it.
+ADAPTERS: Registry[Adapter] = Registry(
+    "store",
+    "url",
+    "zarrdask.store_types",
+    {
+        "fsspec": f"{_HERE}.fsspec_objects:adapt_mapping",
+        "icechunk": f"{_HERE}.icechunk:adapt_store",
+        "obstore": f"{_HERE}.obstore_urls:adapt_object",
+        "upath": f"{_HERE}.fsspec_objects:adapt_path",
+        "zarr": f"{_HERE}.zarr_python:adapt_store",
     },
 )

@@ -25,13 +25,6 @@ def is_zarr_object(value: Any, *names: str) -> bool:
     )
 
 
-def split_node(value: Any) -> tuple[Any, str]:
-    """Return the store and the path of a node of zarr-python; of anything else itself and ""."""
-    if is_zarr_object(value, "Array", "AsyncArray", "Group", "AsyncGroup", "StorePath"):
-        return value.store, value.path
-    return value, ""
-
-
 class ZarrPythonStore(Store):
     """Any store of zarr-python 3.
 
@@ -173,8 +166,6 @@ def adapt_store(value: Any) -> Store | None:
         return _of_package("fsspec_objects").adapt_file_system(value.fs, value.path)  # type: ignore[no-any-return]
     if kind == "ObjectStore":
         return _of_package("obstore_urls").adapt_object(value.store)  # type: ignore[no-any-return]
-    if type(value).__module__.startswith("icechunk."):
-        return _of_package("icechunk").IcechunkStore(value)  # type: ignore[no-any-return]
     return ZarrPythonStore(value)
 
 
