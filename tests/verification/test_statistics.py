@@ -7,7 +7,8 @@ import pytest
 
 import zarrdask
 from tests.cli.commands import call
-from zarrdask.errors import UnsupportedError
+from tests.covering import for_each
+from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.verification import statistics as module
 from zarrdask.verification.statistics import statistics
 
@@ -69,3 +70,45 @@ def test_on_the_command_line(capsys, tmp_path):
     done = call(capsys, "stats", tmp_path / "data.zarr")
     assert done.code == 1
     assert "expected an array but found a group; its arrays: a" in done.err
+
+
+def packed(zarr_format, **attributes):
+    values = np.array([[-9, 0, 10], [20, -9, 30]], "i2")
+    options = {"fill_value": -9, "zarr_format": zarr_format, "attributes": attributes}
+    z = zarrdask.create_array({}, shape=(4, 3), chunks=(1, 3), dtype="i2", **options)
+    z[:2] = values
+    return z
+
+
+@for_each(
+    "z",
+    [
+        packed(3, _FillValue=-9, scale_factor=0.5, add_offset=-4, units="K"),
+        packed(3, missing_value=[-9], scale_factor=[0.5], add_offset=-4.0, units="K"),
+        packed(2, _ARRAY_DIMENSIONS=["y", "x"], scale_factor=0.5, add_offset=-4, units="K"),
+    ],
+)
+def test_attributes_of_cf_are_obeyed(z):
+    found = statistics(z)
+    numbers = np.array([0, 10, 20, 30]) * 0.5 - 4
+    assert (found.count, found.missing, found.numbers) == (12, 8, 4)
+    assert (found.minimum, found.maximum, found.mean) == (-4, 11, numbers.mean())
+    assert found.std == pytest.approx(numbers.std())
+    assert "maximum     11 K\n" in str(found)
+    assert sum(found.histogram["counts"]) == 4
+
+
+def test_a_negative_factor_reverses_the_histogram():
+    z = zarrdask.create_array({}, shape=3, dtype="i4", attributes={"scale_factor": -2})
+    z[...] = [1, 1, 4]
+    found = statistics(z)
+    assert (found.minimum, found.maximum) == (-8, -2)
+    assert found.histogram == {"start": -10.0, "width": 2.0, "counts": (1, 0, 0, 2)}
+    assert str(found).splitlines()[-1].split("  ")[0] == "histogram"
+
+
+def test_an_attribute_that_is_not_a_number_is_an_error():
+    with pytest.raises(MetadataError, match="scale_factor"):
+        statistics(packed(3, scale_factor="big"))
+    with pytest.raises(MetadataError, match="_FillValue"):
+        statistics(packed(3, _FillValue="none"))

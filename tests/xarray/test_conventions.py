@@ -9,13 +9,12 @@ from xarray.backends.zarr import FillValueCoder
 
 import zarrdask
 from tests.covering import for_each
+from zarrdask.dtypes.cf_fill_values import decode_fill_value, encode_fill_value
 from zarrdask.errors import MetadataError
 from zarrdask.xarray import ZarrdaskBackendEntrypoint, conventions
 from zarrdask.xarray.conventions import (
     MissingDimensionsError,
-    decode_fill_value,
     dimensions,
-    encode_fill_value,
     variable_encoding,
 )
 

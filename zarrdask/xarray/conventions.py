@@ -18,24 +18,17 @@ codecs             objects of numcodecs; in the     dicts, ``{"name": ..., "conf
 This module knows arrays and plain values only: it reads no chunks and does not import xarray.
 """
 
-import base64
-import binascii
-import struct
 from collections.abc import Hashable, Mapping
 from typing import Any
 
-import numpy as np
-
 from zarrdask.codecs.base import Codec, Kind
+from zarrdask.dtypes.cf_fill_values import FILL_VALUE, decode_fill_value
 from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.grids.base import ChunkGrid
 from zarrdask.metadata.model import DIMENSIONS, ArrayMetadata
 from zarrdask.metadata.v2_codecs import render_codecs
 from zarrdask.nodes.array import Array, chunks_of
 from zarrdask.xarray.preferred import PreferredChunks, axis_lengths
-
-#: CF's attribute for the value of missing elements.
-FILL_VALUE = "_FillValue"
 
 Chunks = tuple[int | tuple[int, ...], ...]
 
@@ -150,71 +143,6 @@ def variable_attributes(metadata: ArrayMetadata, *, mask: bool) -> dict[str, Any
 def without_nczarr(attributes: Mapping[str, Any]) -> dict[str, Any]:
     """Return attributes without those by which NCZarr describes the storage."""
     return {name: value for name, value in attributes.items() if not name.lower().startswith("_nc")}
-
-
-def decode_fill_value(value: Any, dtype: np.dtype[Any]) -> Any:
-    """Return the value that the attribute ``_FillValue`` of a v3 array stands for.
-
-    Numbers that other software wrote as they are, and texts such as ``"NaN"``, are accepted.
-
-    Examples
-    --------
-    >>> decode_fill_value("AAAAAAAA+H8=", np.dtype("f4"))
-    nan
-    """
-    try:
-        if dtype.kind == "c" and isinstance(value, list):
-            real, imaginary = (_decode_float(part) for part in value)
-            return complex(real, imaginary)
-        if dtype.kind == "f":
-            return _decode_float(value)
-        if dtype.kind == "S" and isinstance(value, str):
-            return base64.standard_b64decode(value)
-        if dtype.kind == "b":
-            return bool(value)
-        if dtype.kind in "iu":
-            return int(value)
-    except (ValueError, TypeError) as error:
-        raise MetadataError(
-            "the attribute is not a fill value of this data type",
-            key=FILL_VALUE,
-            found=value,
-            expected=str(dtype),
-        ) from error
-    return value
-
-
-def _decode_float(value: Any) -> float:
-    if isinstance(value, str):
-        try:
-            return float(struct.unpack("<d", base64.b64decode(value, validate=True))[0])
-        except (binascii.Error, struct.error):
-            return float(value)  # "NaN", "-Infinity", "1e20"
-    return float(value)
-
-
-def encode_fill_value(value: Any, dtype: np.dtype[Any]) -> Any:
-    """Return CF's ``_FillValue`` as the attribute of a v3 array.
-
-    Examples
-    --------
-    >>> encode_fill_value(np.nan, np.dtype("f4"))
-    'AAAAAAAA+H8='
-    >>> encode_fill_value(np.int16(-1), np.dtype("i2"))
-    -1
-    """
-    if dtype.kind == "f":
-        return _encode_float(value)
-    if dtype.kind == "c":
-        return [_encode_float(value.real), _encode_float(value.imag)]
-    if dtype.kind == "S":
-        return base64.standard_b64encode(bytes(value)).decode()
-    plain = {"b": bool, "i": int, "u": int}.get(dtype.kind, str)
-    return plain(value)
-
-
-def _encode_float(value: Any) -> str:
-    return base64.standard_b64encode(struct.pack("<d", float(value))).decode()
 
 
 # --------------------------------------------------------------------------------------------

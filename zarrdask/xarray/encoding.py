@@ -17,13 +17,13 @@ from xarray import Variable
 from xarray.backends.zarr import encode_zarr_attr_value, encode_zarr_variable
 
 from zarrdask.display.words import did_you_mean
+from zarrdask.dtypes.cf_fill_values import FILL_VALUE, encode_fill_value
 from zarrdask.errors import MetadataError, UnsupportedError, ZarrdaskError
 from zarrdask.graph.placement import chunk_options
 from zarrdask.metadata.create import plan_array
 from zarrdask.metadata.format import Format
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.metadata.options import ArrayOptions
-from zarrdask.xarray.conventions import FILL_VALUE, encode_fill_value
 from zarrdask.xarray.private import vlen_dtype
 from zarrdask.xarray.request import ArgumentTypeError, WriteSettings
 

@@ -10,12 +10,12 @@ from xarray import Variable, conventions
 
 from zarrdask.chunks.inventory import trim
 from zarrdask.compliance import warn_compliance
+from zarrdask.dtypes.cf_fill_values import FILL_VALUE
 from zarrdask.errors import MetadataError
 from zarrdask.hierarchy.append import guarded
 from zarrdask.metadata.model import ZarrFormat
 from zarrdask.nodes.array import Array, chunks_of
 from zarrdask.storage.unchanged import Lease
-from zarrdask.xarray.conventions import FILL_VALUE
 from zarrdask.xarray.coordinates import read_coordinates
 from zarrdask.xarray.datastore import StoredGroup, ZarrdaskDataStore
 from zarrdask.xarray.encoding import encode_values
