@@ -2,10 +2,12 @@
 
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import dask
@@ -16,6 +18,7 @@ import pytest
 import zarrdask
 from tests.storage.unlisted import UnlistedStore
 from zarrdask.errors import NodeExistsError, StoreError, UnsupportedError
+from zarrdask.storage.memory import MemoryStore
 
 VALUES = np.arange(1, 12 * 10 + 1, dtype="i4").reshape(12, 10)
 BLOCKS = 6 * 5
@@ -155,6 +158,41 @@ def test_a_damaged_record_of_blocks_is_written_again(tmp_path):
         zarrdask.to_zarr(array(computed), place, resume=True)
     assert len(computed) == BLOCKS - 10
     np.testing.assert_array_equal(zarrdask.open_array(place)[...], VALUES)
+
+
+def test_a_record_whose_chunks_were_removed_counts_as_none(tmp_path):
+    computed, place = Computed(), tmp_path / "a"
+    interrupted(place, computed, 13)
+    shutil.rmtree(place / "c")
+    zarrdask.to_zarr(array(computed), place, resume=True)
+    assert len(computed) == BLOCKS
+    np.testing.assert_array_equal(zarrdask.open_array(place)[...], VALUES)
+
+
+class Refusing(MemoryStore):
+    """A store with latency that refuses some values, while others are in flight."""
+
+    capabilities = replace(MemoryStore.capabilities, has_latency=True)
+    refused = ()
+
+    def set(self, key, value):
+        if key in self.refused:
+            raise StoreError("refused", key=key)
+        super().set(key, value)
+
+
+def test_blocks_in_flight_are_recorded_when_they_are_stored():
+    store, computed = Refusing({}), Computed()
+    store.refused = ("c/3/3",)
+    with dask.config.set({"zarrdask.bundle-blocks": 8}):
+        with pytest.raises(StoreError, match="refused"):
+            zarrdask.to_zarr(array(computed), store, resume=True)
+        stored = [key for key in store.list_prefix("") if key.startswith("c/")]
+        store.refused = ()
+        computed.clear()
+        zarrdask.to_zarr(array(computed), store, resume=True)
+    assert BLOCKS - len(stored) <= len(computed) < BLOCKS
+    np.testing.assert_array_equal(zarrdask.open_array(store)[...], VALUES)
 
 
 def test_workers_in_other_processes_record_their_blocks(tmp_path):

@@ -44,7 +44,7 @@ class WriteOptions(NamedTuple):
     resume: bool = False
 
     def check(self) -> None:
-        """Check the options that have a few possible values, or exclude each other."""
+        """Check the options that have a few possible values."""
         check_mode(self.mode, ("a", "r+", "w", "w-"))
         check_commit(self.commit)
 
@@ -186,13 +186,13 @@ def _resumable_array(
 ) -> WriteTarget:
     _, view = check_begun(node, metadata, overwrite=how.replaces)
     array = Array(*view, metadata, "r+")
-    if how.replaces and inputs.are_below(array._stored.place):
+    if how.replaces and inputs.are_below(chunks_of(array).place):
         raise _read_error(node)
     settings = [config.get(name) for name in ("block-size", "write-empty-chunks")]
     source = x.name, x.chunks, x.dtype.str, metadata.render(), settings
     plan = sha256(repr(source).encode(errors="surrogateescape")).hexdigest()
     change = ResumableArray(node, view, metadata, plan, overwrite=how.replaces)
-    return WriteTarget(array, whole_region(array.shape), array._stored, change)
+    return WriteTarget(array, whole_region(array.shape), chunks_of(array), change)
 
 
 def _read_error(node: NodePath) -> NodeExistsError:

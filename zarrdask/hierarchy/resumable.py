@@ -2,6 +2,7 @@
 
 from contextlib import ExitStack
 
+from zarrdask.chunks.inventory import stored_units
 from zarrdask.errors import UnsupportedError
 from zarrdask.hierarchy.block_log import BlockLog, Bounds
 from zarrdask.hierarchy.journal import Journal, beside
@@ -44,7 +45,7 @@ class ResumableArray(Change):
         self, node: NodePath, view: NodePath, metadata: ArrayMetadata, plan: str, *, overwrite: bool
     ) -> None:
         self._node, self._view, self._overwrite = node, view, overwrite
-        self._nodes: dict[str, Metadata] = {"": metadata}
+        self._metadata = metadata
         self._journal = Journal(node, plan, self._nodes, start_again="overwrite=True")
         self._held = ExitStack()
         self._has_begun = False
@@ -63,6 +64,10 @@ class ResumableArray(Change):
         """The location of the array."""
         return self._node.location
 
+    @property
+    def _nodes(self) -> dict[str, Metadata]:
+        return {"": self._metadata}
+
     def begin(self) -> None:
         """Read what an earlier run has stored, or erase what is there and begin a record."""
         self._held.enter_context(self._node.lock("rewrite"))
@@ -73,11 +78,14 @@ class ResumableArray(Change):
         self._has_begun = True
         if nodes.resumed:
             self.stored = self.log.merge()
+        chunks = self._view.chunks(self._metadata)
+        if self.stored and next(stored_units(chunks), None) is None:
+            self.stored.clear()  # the array may have been removed, but not its record
 
     def commit(self) -> None:
         """Erase the record, and write the documents."""
         with last_document(self._journal, self._view):
-            self._node.create(self._nodes[""], overwrite=False)
+            self._node.create(self._metadata, overwrite=False)
         self._held.close()
 
     def abort(self) -> str:
