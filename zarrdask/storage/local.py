@@ -345,12 +345,19 @@ class LocalStore(Store):
 
         Such links are no directories to others: a walk that enters them would not end.
         """
-        keys, prefixes, loops = [], [], []
-        path = self.path(check_prefix(prefix))
-        if self._is_linked(path.rstrip("/")) and not self._follows:
+        self._check_directory(check_prefix(prefix))
+        return self._entries(prefix)
+
+    def _check_directory(self, prefix: str) -> None:
+        """Check that a directory is not behind a symbolic link, if links are not followed."""
+        if self._is_linked(self.path(prefix).rstrip("/")) and not self._follows:
             self._check_erasable([f"{prefix}x"])
+
+    def _entries(self, prefix: str) -> tuple[list[str], list[str], list[str]]:
+        """Return what `list_entries` does, of a directory that was checked."""
+        keys, prefixes, loops = [], [], []
         try:
-            with os.scandir(path) as entries:
+            with os.scandir(self.path(prefix)) as entries:
                 for entry in entries:
                     if is_temporary(entry.name):
                         continue
@@ -363,7 +370,7 @@ class LocalStore(Store):
         except _ABSENT:
             return [], [], []
         except OSError as error:
-            fail(path, error)
+            fail(self.path(prefix), error)
         return sorted(keys), sorted(prefixes), sorted(loops)
 
     def _walk(self, prefix: str) -> Iterator[str]:
@@ -372,12 +379,17 @@ class LocalStore(Store):
         If all keys are those of chunks, directories are yielded, too, with a slash at their end:
         one may be in the place of a chunk.
         """
+        self._check_directory(check_prefix(prefix))
         pending = [prefix]
         while pending:
             folder = pending.pop()
-            if self.holds_chunks and folder != prefix:
-                yield folder
-            keys, prefixes, loops = self.list_entries(folder)
+            if folder != prefix:
+                if self.holds_chunks:
+                    yield folder
+                # The directories above it were checked.
+                if os.path.islink(self.path(folder[:-1])):
+                    self._check_directory(folder)
+            keys, prefixes, loops = self._entries(folder)
             yield from (folder + name for name in keys)
             if self.holds_chunks:
                 yield from (f"{folder}{name}/" for name in loops)
