@@ -1,6 +1,7 @@
 """Arrays as xarray indexes them."""
 
 import asyncio
+import json
 import pickle
 import threading
 from dataclasses import replace
@@ -20,6 +21,7 @@ from zarrdask.chunks.read import read_region
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.xarray import ZarrdaskBackendEntrypoint, open_zarr
 from zarrdask.xarray.lazy import LazyArray
+from zarrdask.xarray.private import text_dtype
 
 SHAPE = (5, 6, 7)
 VALUES = np.arange(5 * 6 * 7).reshape(SHAPE)
@@ -175,5 +177,41 @@ def test_texts(zarr_format):
     )
     array[...] = ["one", "two", "three"]
     ds = open_zarr(store, chunks=None, use_zarr_fill_value_as_mask=False)
-    assert ds.a.dtype.metadata == {"element_type": str}
+    assert ds.a.dtype == text_dtype()
+    assert ds.a.values.dtype == text_dtype()
     assert ds.a.values.tolist() == ["one", "two", "three"]
+    assert ds.a.isel(x=1).item() == "two"
+    assert ds.a[[2, 0]].values.tolist() == ["three", "one"]
+    assert pickle.loads(pickle.dumps(ds)).identical(ds)
+
+
+@pytest.mark.parametrize("options", [{}, {"chunked_array_type": "dask"}, {"skip_missing": True}])
+def test_texts_in_blocks(options):
+    store = {}
+    array = zarrdask.create_array(
+        store, "a", shape=6, chunks=2, dtype="string", dimension_names=["x"]
+    )
+    array[2:4] = ["one", "three"]
+    with dask.config.set({"tokenize.ensure-deterministic": True}):
+        ds = open_zarr(store, chunks={"x": 2}, **options)
+        name = open_zarr(store, chunks={"x": 2}, **options).a.data.name
+        assert options.get("chunked_array_type") == "dask" or ds.a.data.name == name
+    assert ds.a.dtype == ds.a.data.dtype == text_dtype()
+    assert ds.a.values.tolist() == ["", "", "one", "three", "", ""]
+    assert (ds.a == "one").sum() == 1
+    written = {}
+    ds.zarrdask.to_zarr(written)
+    assert json.loads(written["a/zarr.json"])["data_type"] == "string"
+    assert open_zarr(written).a.load().identical(ds.a.load())
+
+
+def test_texts_are_coordinates_and_indexes():
+    store = {}
+    names = np.array(["b", "a"], object)
+    xr.Dataset({"v": ("name", [1, 2])}, {"name": names, "long": ("name", names)}).zarrdask.to_zarr(
+        store
+    )
+    ds = open_zarr(store)
+    assert ds.long.dtype == text_dtype()
+    assert int(ds.v.sel(name="a")) == 2
+    assert ds.indexes["name"].tolist() == ["b", "a"]

@@ -1,5 +1,7 @@
 """xarray's private classes: these tests fail where a release of xarray changes them."""
 
+import inspect
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -15,7 +17,7 @@ from tests.covering import for_each
 from tests.xarray.samples import temperature, write_sample
 from zarrdask.xarray import ZarrdaskBackendEntrypoint, private
 from zarrdask.xarray.lazy import LazyArray
-from zarrdask.xarray.private import unwrap, vlen_dtype
+from zarrdask.xarray.private import text_dtype, unwrap, vlen_dtype
 
 
 @pytest.fixture
@@ -81,6 +83,13 @@ def test_a_byte_order_is_cast():
 
 def test_texts_are_marked_as_xarray_does():
     assert vlen_dtype(str).metadata == create_vlen_dtype(str).metadata
+
+
+def test_texts_have_the_dtype_that_this_xarray_gives_them():
+    from xarray.backends.zarr import ZarrArrayWrapper
+
+    keeps = "keep a native StringDType" in inspect.getsource(ZarrArrayWrapper)
+    assert text_dtype().kind == ("T" if keeps else "O")
 
 
 def test_an_index_with_an_integer_is_left_to_the_caller():

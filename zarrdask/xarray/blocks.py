@@ -6,6 +6,7 @@ slices into what a task reads, but not past functions that are tasks of their ow
 
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -23,7 +24,7 @@ from zarrdask.grids.axis import Axis
 from zarrdask.indexing.selection import basic
 from zarrdask.packages import load_module
 from zarrdask.plan.align import Chunks, auto_block
-from zarrdask.xarray.lazy import LazyArray
+from zarrdask.xarray.lazy import LazyArray, as_variable
 from zarrdask.xarray.preferred import JoinedLength, JoinedLengths
 from zarrdask.xarray.private import LazyParts
 from zarrdask.xarray.version import check_version
@@ -108,15 +109,17 @@ def stored_array(parts: LazyParts, chunks: Any) -> Any:
     """Return the Dask array of a variable, decoded; None if its array is not one of ours."""
     if not isinstance(parts.array, LazyArray):
         return None
-    array = parts.array.stored
+    array, functions = parts.array.stored, parts.functions
+    if parts.array.dtype.kind == "T":
+        functions = (partial(as_variable, dtype=parts.array.dtype), *functions)
     blocks = region_blocks(array, parts.region, chunks)
     expressions = _active_dask_array()
     if parts.array.skip_missing and not expressions and not da.ARRAY_EXPR_ENABLED:
         x = from_zarr(array, chunks=blocks, region=parts.region, skip_missing=True)
         meta = np.empty((0,) * x.ndim, parts.dtype)
-        return da.map_blocks(decode, x, parts.functions, dtype=parts.dtype, meta=meta)
+        return da.map_blocks(decode, x, functions, dtype=parts.dtype, meta=meta)
     region = region_source(array, parts.region)
-    decoded = DecodedRegion(region, parts.functions, parts.dtype, parts.array.version)
+    decoded = DecodedRegion(region, functions, parts.dtype, parts.array.version)
     options: dict[str, Any] = {
         "chunks": blocks,
         "meta": np.empty((0,) * decoded.ndim, decoded.dtype),

@@ -191,6 +191,8 @@ class ZarrdaskDataStore(AbstractDataStore):
             data = LazilyIndexedArray(lazy, BasicIndexer((0,)))
             return Variable(dims, data, attributes)
         encoding = conventions.variable_encoding(array, dims, mask=mask)
+        if lazy.dtype.kind == "T":
+            encoding["dtype"] = lazy.dtype  # Without it, xarray makes objects of texts.
         return Variable(dims, LazilyIndexedArray(lazy), attributes, encoding)
 
     def get_attrs(self) -> dict[str, Any]:

@@ -40,7 +40,9 @@ _STORAGE = frozenset(
 
 def encode_values(variable: Variable, name: Hashable, form: Format) -> Variable:
     """Return a variable with its values encoded by the rules of CF."""
-    if variable.dtype.kind == "T" and variable.dtype == np.dtypes.StringDType():
+    text, chosen = np.dtypes.StringDType(), variable.encoding.get("dtype")
+    is_text = variable.dtype.kind in "UO" and getattr(chosen, "kind", "") == "T"
+    if is_text or (variable.dtype.kind == "T" and variable.dtype == text):
         # NumPy's texts of any length are stored as objects are that are texts: they may get longer.
         # Those with missing values are left to xarray.
         variable = variable.copy(data=variable.data.astype(vlen_dtype(str)))

@@ -178,7 +178,7 @@ def _check_dtype(name: str, stored: Variable, new: Variable) -> None:
     kind = new.dtype.kind
     if kind in "biufcmM" or new.dtype == object:
         return
-    if kind in "SUT" and stored.dtype == object:
+    if kind in "SUT" and stored.dtype.kind in "OT":
         return
     if new.dtype != stored.dtype:
         raise MetadataError(

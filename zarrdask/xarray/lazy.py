@@ -19,7 +19,7 @@ from zarrdask.indexing.selection import Pick, pick_size
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.nodes.array import Array, chunks_of
 from zarrdask.runtime.threads import thread_pool
-from zarrdask.xarray.private import vlen_dtype
+from zarrdask.xarray.private import text_dtype
 from zarrdask.xarray.version import check_version, opened_version
 
 #: Points are read one by one if the smallest block that holds them has this many times as many
@@ -87,8 +87,11 @@ class LazyArray(BackendArray):
     def _read(self, key: indexing.ExplicitIndexer, threads: int | None) -> Any:
         if self._values is not None:
             # At most one axis: all kinds of indices mean the same.
-            return np.array(self._values[key.tuple], self._values.dtype)
+            return np.array(self._values[key.tuple], self.dtype)
         check_version(chunks_of(self._array), self.version)
+        return as_variable(self._read_stored(key, threads), self.dtype)
+
+    def _read_stored(self, key: indexing.ExplicitIndexer, threads: int | None) -> Any:
         reader = _Reader(self._array, threads, self._stored_map())
         if isinstance(key, indexing.VectorizedIndexer):
             points = _as_points(key.tuple, self.shape)
@@ -139,12 +142,17 @@ def _chunk_numbers(axis: Axis, pick: Pick) -> Any:
 
 
 def _dtype_of(metadata: ArrayMetadata) -> np.dtype[Any]:
-    """Return the dtype that xarray sees: objects that are all texts are marked as such."""
+    """Return the dtype that xarray sees: that of its engine zarr, also for texts."""
     if metadata.dtype.kind != "O":
         return metadata.dtype
     codecs = metadata.codecs if metadata.shard is None else metadata.shard.codec.codecs
     is_text = any(codec.name.removeprefix("numcodecs.") == "vlen-utf8" for codec in codecs)
-    return vlen_dtype(str) if is_text else metadata.dtype
+    return text_dtype() if is_text else metadata.dtype
+
+
+def as_variable(values: Any, dtype: np.dtype[Any]) -> Any:
+    """Return stored elements as those of a variable: objects that are texts as NumPy's."""
+    return np.asarray(values).astype(dtype) if dtype.kind == "T" else values
 
 
 def _threads() -> int | None:

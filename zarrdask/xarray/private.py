@@ -98,6 +98,17 @@ def _region_of(keys: list[tuple[Any, ...]], shape: tuple[int, ...]) -> Region | 
     return region
 
 
+#: Whether xarray's engine zarr keeps the text of NumPy; older releases make objects of it.
+KEEPS_TEXT = hasattr(
+    _find_class("ZarrArrayWrapper", "xarray.backends.zarr"), "_preserve_string_dtype"
+)
+
+
+def text_dtype() -> np.dtype[Any]:
+    """Return the dtype that xarray's engine zarr gives to texts of any length."""
+    return np.dtypes.StringDType() if KEEPS_TEXT else vlen_dtype(str)
+
+
 def vlen_dtype(element_type: type) -> np.dtype[Any]:
     """Return the dtype by which xarray knows objects that are all of one type."""
     return np.dtype("O", metadata={"element_type": element_type})
