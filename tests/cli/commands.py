@@ -75,3 +75,8 @@ def _execute(code, arguments, outputs):
     sys.stdout, sys.stderr = (os.fdopen(number, "w") for number in (1, 2))
     sys.argv = ["zarrdask", *arguments]
     exec(code, {"__name__": "__main__"})
+
+
+def lines(done):
+    assert (done.code, done.err) == (0, "")
+    return dict(line.split(None, 1) for line in done.out.splitlines() if not line[0].isspace())

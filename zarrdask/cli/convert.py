@@ -8,6 +8,7 @@ from zarrdask.cli import copy, options
 from zarrdask.cli.nodes import both_places
 from zarrdask.cli.output import echo
 from zarrdask.nodes.info import format_name
+from zarrdask.storage.resolve import resolve
 
 
 @click.command(
@@ -32,7 +33,13 @@ def command(context: click.Context, /, **arguments: Any) -> None:
     was interrupted.
     """
     if not arguments["as_json"]:
-        source = both_places(arguments["source"], arguments["target"], arguments)[0].open()
+        source_place, target_place = both_places(
+            arguments["source"], arguments["target"], arguments
+        )
+        source = source_place.open()
+        resolve(
+            target_place.url, target_place.storage_options
+        )  # errors come before what is printed
         before, after = map(format_name, (source.zarr_format, arguments["zarr_format"]))
         is_same = source.zarr_format == arguments["zarr_format"]
         echo(

@@ -1,4 +1,4 @@
-"""`zarrdask rechunk` and `zarrdask copy`."""
+"""The command `rechunk`."""
 
 import json
 import signal
@@ -11,14 +11,6 @@ from tests.cli.commands import call
 from zarrdask.rewrite.passes import Pass
 
 VALUES = np.arange(64, dtype="i4").reshape(8, 8)
-
-
-@pytest.fixture
-def source(tmp_path):
-    """An array in a group."""
-    root = zarrdask.create_group(tmp_path / "in", zarr_format=2, attributes={"k": 1})
-    root.create_array("x", shape=(8, 8), dtype="i4", chunks=(1, 8))[...] = VALUES
-    return tmp_path / "in"
 
 
 def test_rechunk_prints_the_plan_and_does_it(capsys, source, tmp_path):
@@ -88,45 +80,6 @@ def test_errors_of_rechunk(capsys, source, tmp_path, options, code, text):
     assert not done.out
 
 
-def test_copy_a_hierarchy_into_another_format(capsys, source, tmp_path):
-    target = tmp_path / "out"
-    done = call(capsys, "copy", source, target, "--zarr-format", "3")
-    assert (done.code, done.err) == (0, "")
-    assert "x: moved" in done.out
-    group = zarrdask.open_group(target)
-    assert (group.zarr_format, dict(group.attrs)) == (3, {"k": 1})
-    assert call(capsys, "diff", source, target).code == 0
-
-
-def test_copy_some_with_other_codecs(capsys, source, tmp_path):
-    root = zarrdask.open_group(source, mode="r+")
-    root.create_array("y", shape=3, dtype="i4")
-    target = tmp_path / "out"
-    done = call(
-        capsys, "copy", source, target, "--include", "x", "--compressor", "zstd", "--chunks", "4"
-    )
-    assert done.code == 0, done.err
-    assert list(zarrdask.open_group(target)) == ["x"]
-    assert zarrdask.open_array(target, "x").chunks == (4, 4)
-
-
-def test_errors_of_copy(capsys, source, tmp_path):
-    assert call(capsys, "copy", source).code == 2
-    zarrdask.create_group(tmp_path / "out")
-    done = call(capsys, "copy", source, tmp_path / "out")
-    assert done.code == 1
-    assert done.err.count("\n") == 1
-
-
-def test_a_dry_run_of_a_copy_writes_nothing(capsys, source, tmp_path):
-    done = call(capsys, "copy", source, tmp_path / "out", "--dry-run", "--json")
-    assert (done.code, done.err) == (0, "")
-    report = json.loads(done.out)
-    assert [array["method"] for array in report["arrays"]] == ["moved"]
-    assert not (tmp_path / "out").exists()
-    assert call(capsys, "copy", source, source / "below", "--dry-run").code == 1
-
-
 def test_a_plan_as_json(capsys, source, tmp_path):
     arguments = "rechunk", source / "x", tmp_path / "out", "--chunks", "8,1", "--json"
     plan = json.loads(call(capsys, *arguments, "--dry-run").out)
@@ -165,26 +118,3 @@ def test_an_interrupted_rechunk_is_resumed(capsys, monkeypatch, source, tmp_path
     )
     assert len(ran) == 3 + 1 + plan.tasks - 3
     np.testing.assert_array_equal(zarrdask.open_array(tmp_path / "out")[...], values)
-
-
-def test_convert_is_a_copy_into_a_format(capsys, source, tmp_path):
-    done = call(capsys, "convert", source, tmp_path / "old.zarr", "--zarr-format", "2", "--dry-run")
-    assert done.code == 0
-    assert done.out.startswith("the source is Zarr v2 already; --zarr-format chooses another")
-    assert not (tmp_path / "old.zarr").exists()
-    assert call(capsys, "convert", source, tmp_path / "old.zarr", "--zarr-format", "2").code == 0
-    done = call(capsys, "convert", source, tmp_path / "new.zarr")
-    assert done.out.startswith("convert from Zarr v2 to Zarr v3\n")
-    assert zarrdask.open(tmp_path / "old.zarr").zarr_format == 2
-    assert call(capsys, "convert", source).code == 2
-
-
-def test_upgrade_writes_metadata_only(capsys, tmp_path):
-    path = tmp_path / "old.zarr"
-    zarrdask.create_array(path, shape=4, dtype="i4", zarr_format=2)[...] = 1
-    assert "metadata only" in call(capsys, "upgrade", path, "--dry-run").out
-    assert not (path / "zarr.json").exists()
-    done = call(capsys, "upgrade", path, "--remove-v2")
-    assert (done.code, sorted(f.name for f in path.iterdir())) == (0, ["0", "zarr.json"])
-    for command in ("copy", "convert"):
-        assert "zarrdask upgrade URL" in call(capsys, command, path, "--in-place").err

@@ -1,0 +1,55 @@
+"""The command `info`."""
+
+import json
+
+from tests.cli.commands import call, lines
+
+
+def test_info_of_an_array(capsys, stored):
+    done = call(capsys, "info", stored / "a")
+    assert done.out.splitlines() == [
+        f"array       {stored}/a",
+        "format      Zarr v3",
+        "shape       (10, 4)",
+        "dtype       int32",
+        "size        160 B",
+        "chunks      (2, 4), 5 of them",
+        "dimensions  y, -",
+        "codecs      bytes(endian=little), gzip(level=5)",
+        "fill value  0",
+        "attributes  0",
+    ]
+
+
+def test_info_counts_what_is_stored(capsys, stored):
+    found = lines(call(capsys, "info", stored, "--component", "a", "--stored"))
+    size = sum(file.stat().st_size for file in (stored / "a/c").rglob("*") if file.is_file())
+    assert found["stored"] == f"3 of 5 chunks, {size} B"
+    found = lines(call(capsys, "info", stored / "g/s", "--stored"))
+    assert found["shards"] == "(4, 4), 4 of them"
+    assert found["stored"].startswith("1 of 4 shards, ")
+
+
+def test_info_of_a_group(capsys, stored):
+    done = call(capsys, "info", stored)
+    assert done.out.splitlines() == [
+        f"group       {stored}",
+        "format      Zarr v3",
+        "members     2",
+        "  a         (10, 4) int32, 160 B, 5 chunks (2, 4)",
+        "  g         group",
+        "attributes  2",
+        '  title: "é"',
+        "  n: [1]",
+    ]
+
+
+def test_info_as_json(capsys, stored):
+    found = json.loads(call(capsys, "info", stored, "--json").out)
+    assert found["attributes"] == {"title": "é", "n": [1]}
+    assert found["members"] == ["a", "g"]
+    found = json.loads(call(capsys, "info", stored / "a", "--json", "--stored").out)
+    assert (found["shape"], found["dtype"], found["chunks"]) == ([10, 4], "int32", [2, 4])
+    assert (found["bytes"], found["units"], found["stored_units"]) == (160, 5, 3)
+    assert found["stored_bytes"] == sum(f.stat().st_size for f in (stored / "a/c").rglob("?/0"))
+    assert found["fill_value"] == 0
