@@ -36,9 +36,10 @@ def test_a_pickled_array_keeps_the_order_of_shards_that_its_process_has(tmp_path
     z = zarrdask.create_array(
         tmp_path, shape=(6, 6), dtype="u1", chunks=1, shards=[lengths, [6]], overwrite=True
     )
-    pickle.dumps(chunks_of(z))  # with the setting of that time
+    chunks = chunks_of(z)
+    pickle.dumps(chunks)  # with the setting of that time
     with dask.config.set({"zarrdask.shard-order": "f"}):
-        data = pickle.dumps(chunks_of(z))
+        data = pickle.dumps(chunks)
     module.unpack.cache_clear()
     metadata = pickle.loads(data).metadata
     assert metadata.shard.codec.order == "f"

@@ -23,6 +23,7 @@ from zarrdask.errors import (
     StoreError,
     UnsupportedError,
 )
+from zarrdask.nodes.array import chunks_of
 from zarrdask.storage.base import Scratch
 from zarrdask.storage.byte_ranges import cut
 from zarrdask.storage.memory import MemoryStore
@@ -1014,3 +1015,18 @@ def test_what_an_attribute_holds_is_a_copy():
     z.attrs["m"]["a"] = 2
     z.attrs.asdict()["m"]["a"] = 3
     assert z.attrs["m"] == {"a": 1}
+
+
+def test_a_task_carries_the_store_as_it_is_when_the_task_is_made():
+    class Session(MemoryStore):
+        version = 1
+
+        def __reduce__(self):
+            return MemoryStore, ({"version": str(self.version).encode()},)
+
+    store = Session()
+    z = create_array(store, shape=2, dtype="i4")
+    for version in (1, 2):
+        store.version = version
+        again = pickle.loads(pickle.dumps(chunks_of(z)))
+        assert again.store.get("version") == str(version).encode()

@@ -37,7 +37,7 @@ class StoredChunks:
     """The units of one array in a store.
 
     It pickles to a few hundred bytes, without attributes, dimension names and the like, and is
-    opened once per process.
+    opened once per process. What was pickled is kept, for tasks that are pickled one by one.
 
     Attributes
     ----------
@@ -101,6 +101,15 @@ class StoredChunks:
         """Whether each task may hold the metadata. Thousands of chunk lengths make them large."""
         size = sum(map(len, self.documents.values()))
         return size <= _MAX_INLINE_BYTES or len(self._pack()) <= _MAX_INLINE_BYTES
+
+    def unpickled(self) -> "StoredChunks":
+        """Return the same chunks, which were not pickled yet.
+
+        An archive that is being written pickles otherwise than later, as does a session.
+        """
+        chunks = object.__new__(type(self))
+        vars(chunks).update(vars(self), _packed={})
+        return chunks
 
     def __reduce__(self) -> tuple[Any, ...]:
         return unpack, (LAYOUT, __version__, self._pack())

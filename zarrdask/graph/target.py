@@ -1,6 +1,7 @@
 """The targets of writes: what happens before the blocks are written, afterwards, and on failure."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import sha256
 from typing import Any, Literal, NamedTuple, Self
 
@@ -74,7 +75,7 @@ class WriteTarget:
     #: Whether nothing is stored in the region when the change has begun.
     is_blank: bool = False
 
-    @property
+    @cached_property
     def written(self) -> ArrayRegion:
         """The written region, at its final place."""
         return ArrayRegion(chunks_of(self.array), self.region)

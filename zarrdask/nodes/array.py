@@ -415,8 +415,8 @@ class Array(Node):
 
 
 def chunks_of(array: Array) -> StoredChunks:
-    """Return the stored chunks of an array."""
-    return array._stored
+    """Return the stored chunks of an array, which tasks carry with its store as that is now."""
+    return array._stored.unpickled()
 
 
 def set_chunks(array: Array, stored: StoredChunks) -> None:

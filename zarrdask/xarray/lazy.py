@@ -88,11 +88,11 @@ class LazyArray(BackendArray):
         if self._values is not None:
             # At most one axis: all kinds of indices mean the same.
             return np.array(self._values[key.tuple], self.dtype)
-        check_version(chunks_of(self._array), self.version)
         return as_variable(self._read_stored(key, threads), self.dtype)
 
     def _read_stored(self, key: indexing.ExplicitIndexer, threads: int | None) -> Any:
         reader = _Reader(self._array, threads, self._stored_map())
+        check_version(reader._stored, self.version)
         if isinstance(key, indexing.VectorizedIndexer):
             points = _as_points(key.tuple, self.shape)
             if points is not None:
