@@ -12,6 +12,7 @@ import zarrdask
 from tests.interop.shared import Ours, same
 from zarrdask.codecs.base import Kind
 from zarrdask.codecs.imagecodecs.names import KINDS
+from zarrdask.errors import TruncatedError
 
 GRADIENT = np.add.outer(np.arange(64), np.arange(64)) // 3
 IMAGE = GRADIENT.astype("u1")
@@ -74,6 +75,18 @@ class TestCodecs:
         z = create(tmp_path, name, values)
         zarrdask.open_array(tmp_path, mode="r+")[...] = values
         same(np.asarray(z[...]), zarrdask.open_array(tmp_path)[...])
+
+
+@pytest.mark.parametrize("name", ["htj2k", "jpeg"])
+def test_a_truncated_image_is_an_error(tmp_path: Path, name: str) -> None:
+    values = VALUES.get(name, IMAGE)
+    create(tmp_path, name, values)[...] = values
+    chunk = next(path for path in (tmp_path / "c").rglob("*") if path.is_file())
+    data = chunk.read_bytes()
+    for size in range(len(data)):
+        chunk.write_bytes(data[:size])
+        with pytest.raises(TruncatedError):
+            zarrdask.open_array(tmp_path)[...]
 
 
 def test_the_names_are_those_of_zarr_python() -> None:

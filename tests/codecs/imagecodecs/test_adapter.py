@@ -21,7 +21,7 @@ from zarrdask.codecs.base import ChunkSpec
 from zarrdask.codecs.imagecodecs import adapter
 from zarrdask.codecs.imagecodecs.names import KINDS
 from zarrdask.codecs.registry import CODECS, parse_codec
-from zarrdask.errors import CodecError, MetadataError, UnsupportedError
+from zarrdask.errors import CodecError, MetadataError, TruncatedError, UnsupportedError
 
 CHUNK = np.arange(12, dtype="u2").reshape(3, 4)
 
@@ -132,6 +132,16 @@ def test_an_image_of_another_size_or_type_is_an_error(other):
 def test_damage_is_an_error(damage):
     with pytest.raises(CodecError):
         image("png").bind(ChunkSpec(CHUNK.shape, CHUNK.dtype, 0)).decode(damage)
+
+
+@for_each("name", ["jpeg", "htj2k"])
+def test_an_image_without_its_end_marker_is_truncated(name, monkeypatch):
+    monkeypatch.setattr(adapter, "_class", lambda _: Png)
+    codec = adapter.ImageCodec(f"imagecodecs_{name}", "{}").bind(
+        ChunkSpec(CHUNK.shape, CHUNK.dtype, 0)
+    )
+    with pytest.raises(TruncatedError, match="end marker"):
+        codec.decode(Png().encode(CHUNK))
 
 
 @for_each("dtype", ["M8[s]", "O", "V3", "S2"])

@@ -24,12 +24,14 @@ from zarrdask.codecs.base import (
 from zarrdask.codecs.imagecodecs.names import KINDS
 from zarrdask.codecs.numeric import native
 from zarrdask.codecs.streams import too_long
-from zarrdask.errors import CodecError, MetadataError, UnsupportedError
+from zarrdask.errors import CodecError, MetadataError, TruncatedError, UnsupportedError
 
 #: The largest size, in bytes, for which memory is allocated before a value is decoded.
 _MAX_ALLOCATED_BYTES = 2**31
 #: Codecs that need a buffer of the exact size, and so get none.
 _EXACT = frozenset({"imagecodecs_pglz"})
+#: The last bytes of a complete value, for codecs that decode truncated values without an error.
+_LAST_BYTES = {"imagecodecs_htj2k": b"\xff\xd9", "imagecodecs_jpeg": b"\xff\xd9"}
 #: Members that the classes for zarr-python have, but not those for numcodecs. They change no byte.
 _IGNORED = frozenset({"numthreads"})
 
@@ -152,9 +154,16 @@ class Image(Serializer):
             return bytes(codec.encode(values))
 
     def decode(self, data: Buffer) -> np.ndarray:
-        codec = _bound(self.codec, self.spec.shape, self.dtype)
+        codec, value = _bound(self.codec, self.spec.shape, self.dtype), bytes(data)
+        last = _LAST_BYTES.get(self.codec.name, b"")
+        if not value.endswith(last):
+            raise TruncatedError(
+                "the image is truncated: its end marker is missing",
+                found=f"{len(value)} bytes, the last {value[-len(last) :].hex()}",
+                expected=f"{last.hex()} at the end",
+            )
         with _errors("decode"):
-            return _array(codec.decode(bytes(data)), self.spec.shape, self.dtype)
+            return _array(codec.decode(value), self.spec.shape, self.dtype)
 
 
 @dataclass(frozen=True)
