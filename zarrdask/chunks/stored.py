@@ -4,6 +4,7 @@ A *unit* is what is stored as one object: a chunk, or a shard of an array that h
 """
 
 import pickle
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -79,6 +80,14 @@ class StoredChunks:
     def location(self) -> str:
         """The URL of the array, for messages."""
         return f"{self.store.url}/{self.prefix}".rstrip("/")
+
+    def task_name(self, verb: str) -> str:
+        """Return the name of tasks, for dashboards: such as ``read_t2m`` for the array ``t2m``.
+
+        Dashboards cut names at the first "-" that is not followed by letters alone.
+        """
+        name = self.location.rpartition("/")[2].partition(".")[0]
+        return re.sub(r"\W+", "_", f"{verb}_{name}").strip("_")
 
     @cached_property
     def place(self) -> str:

@@ -170,7 +170,8 @@ def from_zarr(
     is_stored = array.stored_map() if skip_missing and not EXPRESSIONS else None
     # Not another name if nothing is skipped.
     seen = () if is_stored is None else (is_stored,)
-    x = _lazy(source, blocks, name or f"from-zarr-{tokenize(source, lengths, *seen)}", is_stored)
+    default = f"{source.stored.task_name('read')}-{tokenize(source, lengths, *seen)}"
+    x = _lazy(source, blocks, name or default, is_stored)
     return x if selection.turn is None else x[selection.turn]
 
 
@@ -318,7 +319,7 @@ class StoredArray(da.Array):  # type: ignore[misc]
         lengths = tuple(map(_sliced, edges, selection.slices))
         source = self.source.select(selection)
         chunks = tuple(lengths[axis] for axis in selection.kept)
-        name = f"from-zarr-{tokenize(source, self.name)}"
+        name = f"{source.stored.task_name('read')}-{tokenize(source, self.name)}"
         x = _lazy(source, chunks, name, self.is_stored)
         return x if selection.turn is None else da.Array.__getitem__(x, selection.turn)
 

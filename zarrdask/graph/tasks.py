@@ -54,7 +54,7 @@ def write_blocks(
         # If rechunking takes several steps, no intermediate block exceeds the written ones.
         x = x.rechunk(blocks, block_size_limit=plan.block_bytes)
     # A unique name, not one by content: a write that is requested again has to be done again.
-    name = f"write-zarr-{uuid4().hex}"
+    name = f"{to.stored.task_name('write')}-{uuid4().hex}"
     empty = config.get("write-empty-chunks") if empty is None else empty
     writer = BlockWriter(to, empty=empty, name=name, beyond=beyond, log=log)
     receipts = _map_blocks(

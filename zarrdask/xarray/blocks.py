@@ -131,7 +131,8 @@ def stored_array(parts: LazyParts, chunks: Any) -> Any:
         return expressions.from_array(decoded, fancy=False, **options)
     # A plain Dask array, not one that knows its source: xarray does not mix array classes.
     lengths = [np.array(axis).tobytes() for axis in blocks]
-    return da.from_array(decoded, name=f"zarrdask-{tokenize(decoded, lengths)}", **options)
+    name = f"{region.stored.task_name('read')}-{tokenize(decoded, lengths)}"
+    return da.from_array(decoded, name=name, **options)
 
 
 def decode(values: np.ndarray, functions: Functions) -> np.ndarray:
