@@ -74,7 +74,8 @@ def skip(request):
 
 
 @pytest.fixture(autouse=True)
-def engine(monkeypatch):
+def engine(monkeypatch, setting):
+    setting({"zarrdask.block-size": 1})  # xarray's tests expect a block for each stored chunk
     monkeypatch.setitem(BACKEND_ENTRYPOINTS, "zarr", ("zarr", Engine))
     list_engines.cache_clear()
     yield
