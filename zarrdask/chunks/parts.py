@@ -39,15 +39,15 @@ def in_parts(
         return [work(cuts)]
     if show is None:
         show = eager_show(nbytes)
-    threads = thread_count(threads)
+    threads, is_remote = thread_count(threads), chunks.units.capabilities.has_latency
     parts = 1
     if show is not False:
         parts = _SHOWN_PARTS
-    elif threads > 1 and not chunks.units.capabilities.has_latency:
+    elif threads > 1 and not is_remote:
         # Requests to a store with latency should not be held up by the end of a part.
         parts = _PARTS
     size = max(1, -(-count // (threads * parts)))
-    if chunks.units.capabilities.has_latency:
+    if is_remote:
         # Units that are requested together are in memory at the same time.
         size = min(size, max(_REQUEST_BYTES // max(chunks.metadata.pipeline.spec.nbytes, 1), 1))
     pieces = [cuts.some(at, at + size) for at in range(0, count, size)] if size < count else [cuts]

@@ -33,6 +33,7 @@ from zarrdask.indexing.selection import Region, axis_number, whole_region
 from zarrdask.metadata.model import ArrayMetadata, ZarrFormat
 from zarrdask.storage.base import Store
 from zarrdask.storage.byte_ranges import Buffer, Tag
+from zarrdask.storage.places import is_listed_fast
 from zarrdask.storage.system import clock
 from zarrdask.storage.unchanged import CHECK_INTERVAL, Lease
 from zarrdask.storage.upkeep import value_sizes
@@ -114,7 +115,6 @@ class AppendingStore(WrappedStore):
         super().__init__(inner)
         self._check, self._checked = check, checked
         capabilities = inner.capabilities
-        self._has_latency = capabilities.has_latency
         self._can_create = capabilities.create_exclusive
         self._can_swap = capabilities.compare_and_swap
 
@@ -129,7 +129,7 @@ class AppendingStore(WrappedStore):
 
     def set(self, key: str, value: Buffer) -> None:
         # Where a look costs little, no value is prepared in vain for a key that exists.
-        is_new = self._has_latency or next(value_sizes(self.inner, [key])) is None
+        is_new = not is_listed_fast(self.inner) or next(value_sizes(self.inner, [key])) is None
         if not (is_new and self._can_create and self.create(key, value)):
             self._replace(key, value)
 

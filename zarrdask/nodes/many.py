@@ -13,7 +13,8 @@ from zarrdask.indexing.projection import Regions
 from zarrdask.indexing.selection import Selection, basic, index_by_name
 from zarrdask.nodes.indexers import result_shape
 from zarrdask.runtime import buffers
-from zarrdask.runtime.threads import on_each
+from zarrdask.runtime.threads import request_on_each
+from zarrdask.storage.places import slowest
 
 if TYPE_CHECKING:
     from zarrdask.nodes.array import Array
@@ -66,8 +67,9 @@ def read_many(
         name: _plan(array, regions, None if out is None else out[name], names)
         for name, array in arrays.items()
     }
-    is_remote = any(each.chunks.units.capabilities.has_latency for each in reads.values())
-    on_each(_read, reads.values(), max(len(reads), 1) if is_remote else 1)
+    if reads:
+        store = slowest(*(each.chunks.units for each in reads.values()))
+        request_on_each(store, _read, reads.values())
     return {name: each.result for name, each in reads.items()}
 
 

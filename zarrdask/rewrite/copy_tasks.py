@@ -37,6 +37,7 @@ from zarrdask.rewrite.report import CopiedArray, CopyMethod
 from zarrdask.runtime.progress import Show, progress
 from zarrdask.runtime.threads import request_on_each
 from zarrdask.storage.base import Store
+from zarrdask.storage.places import slowest
 
 #: The most decoded bytes, and the most units, of one task.
 _TASK_BYTES, _TASK_UNITS = 2**26, 256
@@ -79,10 +80,9 @@ class Part(NamedTuple):
     empty: bool
 
     @property
-    def far_store(self) -> Store:
+    def slow_store(self) -> Store:
         """The store with latency, if one of the two has any."""
-        source, target = self.source.units, self.target.units
-        return source if not target.capabilities.has_latency else target
+        return slowest(self.source.units, self.target.units)
 
 
 def copy_arrays(
@@ -143,7 +143,7 @@ def copy_arrays(
 
 def copy_chunks(parts: Sequence[Part]) -> list[TransferResult]:
     """Copy some units of arrays. This is the task: dashboards of clusters show its name."""
-    return request_on_each(parts[0].far_store, _copy_part, parts)
+    return request_on_each(parts[0].slow_store, _copy_part, parts)
 
 
 def _copy_part(part: Part) -> TransferResult:
@@ -175,7 +175,7 @@ def _tasks(parts: Iterable[Part]) -> Iterator[list[Part]]:
     for part in parts:
         joined = [*task, part]
         is_small = (
-            part.far_store.capabilities.has_latency
+            part.slow_store.capabilities.has_latency
             and sum(each.nbytes for each in joined) <= _TASK_BYTES
             and sum(len(each.indices) for each in joined) <= _TASK_UNITS
         )
