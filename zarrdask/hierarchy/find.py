@@ -100,37 +100,35 @@ def read_documents(
     a document makes a node, those that would make another one are taken to be absent.
     """
     documents: list[dict[str, bytes | None]] = [{} for _ in paths]
-    refusals: list[dict[str, StoreError]] = [{} for _ in paths]
+    prefixes = [key_prefix(path) for path in paths]
+    refusals = dict[str, StoreError]()
     left = list(range(len(paths)))
     for turn, names in enumerate(rounds):
         if turn:
             left = [at for at in left if not detect.is_node(documents[at])]
-        prefixes = [key_prefix(paths[at]) for at in left]
-        keys = [prefix + name for prefix in prefixes for name in names]
-        values = iter(_get_all(store, keys))
+        keys = [prefixes[at] + name for at in left for name in names]
+        values = iter(_get_all(store, keys, refusals))
         for at in left:
-            for name, value in zip(names, islice(values, len(names)), strict=True):
-                if isinstance(value, StoreError):
-                    refusals[at][name] = value
-                documents[at][name] = None if isinstance(value, StoreError) else value
-    for own, refused in zip(documents, refusals, strict=True):
-        if refused:
-            needed = detect.other_documents(own) if detect.is_node(own) else refused
-            for name in filter(refused.__contains__, needed):
-                raise refused[name]
+            documents[at].update(zip(names, islice(values, len(names)), strict=True))
+    if refusals:
+        for prefix, own in zip(prefixes, documents, strict=True):
+            for name in detect.other_documents(own) if detect.is_node(own) else own:
+                if prefix + name in refusals:
+                    raise refusals[prefix + name]
     return [*documents]
 
 
-def _get_all(store: Store, keys: list[str]) -> list[bytes | StoreError | None]:
-    """Return the values of keys; in place of one that the server refuses to send, the error."""
+def _get_all(store: Store, keys: list[str], refusals: dict[str, StoreError]) -> list[bytes | None]:
+    """Return the values of keys; those that the server refuses to send are added to `refusals`."""
 
-    def get(key: str) -> bytes | StoreError | None:
+    def get(key: str) -> bytes | None:
         try:
             return store.get(key)
         except StoreError as error:
             if not is_forbidden(error):
                 raise
-            return error
+            refusals[key] = error
+            return None
 
     try:
         # Each value is valid until the next is requested: copy it.

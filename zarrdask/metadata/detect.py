@@ -118,11 +118,14 @@ def parse(documents: Documents, store: Store | None = None) -> Metadata | None:
     formats are tried, the preferred one first.
     """
     layout = DIRECTORIES if store is None else layout_of(store)
+    metadata = None
     if layout.zarr_format is not None:
         metadata = find_format(layout.zarr_format).parse(documents, layout.minor)
     else:
-        found = (form.parse(documents) for form in formats())
-        metadata = next((each for each in found if each is not None), None)
+        for form in formats():
+            metadata = form.parse(documents)
+            if metadata is not None:
+                break
     if isinstance(metadata, ArrayMetadata):
         vars(metadata)["documents"] = documents
     return metadata
