@@ -8,8 +8,6 @@ The names below are the public interface. Errors are in `zarrdask.errors` and st
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from zarrdask.other_names import MODULE, STORAGE
-
 if TYPE_CHECKING:
     from zarrdask import codecs as codecs
     from zarrdask import conventions as conventions
@@ -102,6 +100,9 @@ def __getattr__(name: str) -> Any:
     if name in _SUBMODULES:
         return import_module(f"zarrdask.{name}")
     if name not in _MODULES:
+        # Imported here: xarray imports this package in every process that lists its engines.
+        from zarrdask.other_names import MODULE, STORAGE
+
         hint = next((f"; {names[name]}" for names in (MODULE, STORAGE) if name in names), "")
         # Python itself suggests names that are like this one.
         raise AttributeError(f"module 'zarrdask' has no attribute {name!r}{hint}", name=name)
