@@ -1,6 +1,7 @@
 """``open_zarr`` and ``open_mfdataset``."""
 
 import inspect
+import itertools
 import uuid
 
 import numpy as np
@@ -121,3 +122,16 @@ def test_one_chained_url_is_one_group(tmp_path):
     write_sample(place)
     with open_mfdataset(f"zip://::file://{place}") as found:
         np.testing.assert_array_equal(found.t, temperature())
+
+
+def test_an_open_dataset_is_rewritten_by_the_place_it_was_opened_from(tmp_path):
+    write_sample(tmp_path / "a")
+    ds = open_zarr(tmp_path / "a")
+    for verb, source in itertools.product((zarrdask.rechunk, zarrdask.copy), (ds, ds.t)):
+        with pytest.raises(UnsupportedError, match="pass the place of the stored dataset"):
+            verb(source, tmp_path / "b", chunks={"time": -1})
+    place = ds.encoding["source"]
+    zarrdask.rechunk(place, tmp_path / "b", chunks={"time": -1, "x": 4}).execute(progress=False)
+    rewritten = open_zarr(tmp_path / "b")
+    assert rewritten.t.encoding["chunks"] == (12, 3, 4)
+    assert rewritten.identical(ds)

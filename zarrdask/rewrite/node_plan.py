@@ -6,7 +6,13 @@ from fnmatch import fnmatchcase
 from functools import partial
 from typing import Any, NamedTuple
 
-from zarrdask.errors import MetadataError, NodeExistsError, ZarrdaskError, one_of
+from zarrdask.errors import (
+    MetadataError,
+    NodeExistsError,
+    UnsupportedError,
+    ZarrdaskError,
+    one_of,
+)
 from zarrdask.hierarchy.lookup import locate_node, look_up
 from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.metadata.convert import convert_group
@@ -174,9 +180,25 @@ def find_origin(
     source: Any, storage_options: dict[str, Any] | None, component: str | None = None
 ) -> Origin:
     """Return the node that a user passes as the source."""
+    check_stored(source)
     place = look_up(source, component, storage_options)
     node, metadata = replace(place, node=place.node.current).find(None, default="own")
     return Origin(node, metadata, has_cache(node.store))
+
+
+def check_stored(source: Any) -> None:
+    """Check that the source is none of xarray's objects: only what is stored can be rewritten."""
+    if not (hasattr(source, "to_zarr") and isinstance(getattr(source, "encoding", None), Mapping)):
+        return
+    place = source.encoding.get("source")
+    raise UnsupportedError(
+        "an object of xarray may have changed since it was opened; pass the place of the stored "
+        "dataset, with chunks by dimension, or write the object itself by "
+        "ds.chunk(...).zarrdask.to_zarr(...)",
+        key="source",
+        found=type(source).__name__,
+        expected="a URL or a path" if place is None else repr(place),
+    )
 
 
 def locate_target(

@@ -17,7 +17,7 @@ from zarrdask.nodes.open_group import open as open_node
 from zarrdask.nodes.options import check_options
 from zarrdask.rewrite.array_plan import RechunkPlan
 from zarrdask.rewrite.group_plan import GroupPlan, plan_group
-from zarrdask.rewrite.node_plan import locate_target
+from zarrdask.rewrite.node_plan import check_stored, locate_target
 from zarrdask.rewrite.planning import (
     RechunkOptions,
     plan_append,
@@ -182,6 +182,7 @@ def rechunk(
                 "Dask array to a stored array",
             )
             return plan_from_dask(as_dask_array(source), place, options)
+        check_stored(source)
         node = open_node(source, storage_options=of_source, consolidated=False)
         if isinstance(node, Group):
             _check_whole(selects, "a group is rewritten as a whole; pass one of its arrays instead")
