@@ -68,3 +68,13 @@ def test_a_store_that_stores_parts_itself_is_called_for_it():
 
     set_partial_values(OwnParts(), [("a", 0, b"1")])
     assert parts == [("a", 0, b"1")]
+
+
+def test_an_error_within_a_property_of_a_store_is_raised_as_it_is():
+    class Mistaken(MemoryStore):
+        @property
+        def url(self):
+            return self.pth
+
+    with pytest.raises(AttributeError, match="no attribute 'pth'"):
+        _ = Mistaken().url

@@ -84,6 +84,8 @@ class Store(ABC):
     if not TYPE_CHECKING:  # For type checkers, every attribute would exist.
 
         def __getattr__(self, name: str) -> Any:
+            if hasattr(type(self), name):
+                return object.__getattribute__(self, name)  # The error is one within a property.
             raise no_attribute(self, name, INSTEAD.get(name, ""))
 
     @classmethod
