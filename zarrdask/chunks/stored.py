@@ -111,10 +111,10 @@ class StoredChunks:
         size = sum(map(len, self.documents.values()))
         return size <= _MAX_INLINE_BYTES or len(self._pack()) <= _MAX_INLINE_BYTES
 
-    def unpickled(self) -> "StoredChunks":
-        """Return the same chunks, which were not pickled yet.
+    def renewed(self) -> "StoredChunks":
+        """Return the same chunks without the pickled content that is kept.
 
-        An archive that is being written pickles otherwise than later, as does a session.
+        The pickled form of a store may change, as that of an archive that is being written does.
         """
         chunks = object.__new__(type(self))
         vars(chunks).update(vars(self), _packed={})

@@ -416,7 +416,7 @@ class Array(Node):
 
 def chunks_of(array: Array) -> StoredChunks:
     """Return the stored chunks of an array, which tasks carry with its store as that is now."""
-    return array._stored.unpickled()
+    return array._stored.renewed()
 
 
 def set_chunks(array: Array, stored: StoredChunks) -> None:
