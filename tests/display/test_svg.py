@@ -4,8 +4,9 @@ import re
 from itertools import pairwise
 from xml.etree import ElementTree
 
-import pytest
+import dask.array as da
 
+import zarrdask
 from tests.covering import for_each
 from tests.pictures import IMAGES, PICTURES
 from zarrdask.display.picture import Cell, Picture, Slot, Strip, text_width
@@ -97,13 +98,25 @@ def test_units_are_drawn_to_scale_without_overlap():
     assert all(a + n == b for (a, n), (b, _) in pairwise(boxes))
 
 
-@pytest.mark.parametrize("kind", ["merged", "read-modify-write"])
-def test_units_that_are_not_whole_are_hatched(kind):
-    root = drawn(picture(None, strip([4]), kind))
+def test_units_that_are_read_and_written_back_are_hatched():
+    root = drawn(picture(None, strip([4]), "read-modify-write"))
     [box] = titled(root)
     [name] = re.findall(r"url\(#(.*)\)", box.get("fill"))
-    assert name.endswith(kind)
     assert name in [pattern.get("id") for pattern in root.iter(f"{SVG}pattern")]
+
+
+@for_each("kind, marked", [("merged", 3), ("whole", 0)])
+def test_merged_units_have_a_mark_in_the_corner(kind, marked):
+    root = drawn(picture(None, strip([4, 4, 4]), kind))
+    assert all("url" not in box.get("fill", "") for box in titled(root))
+    marks = [path for path in root.iter(f"{SVG}path") if path.get("d", "").endswith("h7v7z")]
+    assert len(marks) == marked
+
+
+def test_the_vertical_axis_is_no_longer_than_a_screen():
+    plan = zarrdask.plan_write(da.zeros((1000, 1000), chunks=100), {}, chunks=100)
+    root = ElementTree.fromstring(plan.svg())
+    assert float(root.get("height")) < 340 < float(root.get("width"))
 
 
 def test_pictures_on_one_page_share_the_same_patterns():

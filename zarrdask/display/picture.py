@@ -7,7 +7,7 @@ from functools import cached_property
 from itertools import groupby
 from typing import NamedTuple
 
-#: The greatest and the least length of a unit, of all units of an axis, and of a gap, in pixels.
+#: The greatest and the least length of a unit, and the lengths of an axis and of a gap, in pixels.
 _MAX_UNIT, _MIN_UNIT, _MAX_AXIS, _GAP = 56, 16, 440, 34
 #: The approximate width of a character in pixels.
 _CHARACTER = 6.2
@@ -56,18 +56,21 @@ class Strip:
         The begin and end of each visible source block.
     edges : tuple of int
         The boundaries of the visible written blocks; always with the first and the last of all.
+    room : int
+        The greatest length of all units together, in pixels, if they are not very many.
     """
 
     name: str
     slots: tuple[Slot, ...]
     sources: tuple[tuple[int, int], ...]
     edges: tuple[int, ...]
+    room: int = _MAX_AXIS
 
     @cached_property
     def places(self) -> tuple[float, ...]:
         """The begin of each slot, and the end of the last one, in pixels."""
         lengths = [slot.end - slot.begin for slot in self.slots if slot.unit is not None]
-        longest = min(max(_MAX_AXIS / max(len(lengths), 1), _MIN_UNIT), _MAX_UNIT)
+        longest = min(max(self.room / max(len(lengths), 1), _MIN_UNIT), _MAX_UNIT)
         scale = longest / max([*lengths, 1])
         places = [0.0]
         for begin, end, unit in self.slots:

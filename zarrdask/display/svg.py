@@ -19,12 +19,11 @@ from zarrdask.display.picture import Cell, Picture, Slot, Strip, text_width
 #: The least distance between two lines of source blocks, in pixels.
 _MIN_DISTANCE = 6
 _MIDDLE = ' text-anchor="middle"'
-#: The patterns over units that are not whole: the size in pixels, and the lines. Drawings on one
-#: page may share their names, as they are the same in each.
-_HATCHES = {
-    "merged": (8, "M-1 9L9 -1M-1 1L1 -1M7 9L9 7"),
-    "read-modify-write": (5, "M0 0L5 5M5 0L0 5"),
-}
+#: The size in pixels, and the lines, of the pattern over units that cost more than others. Drawings
+#: on one page may share its name, as it is the same in each.
+_HATCHES = {"read-modify-write": (8, "M-1 9L9 -1M-1 1L1 -1M7 9L9 7")}
+#: The size of the corner of merged units that is marked, in pixels.
+_CORNER = 7
 #: The attributes of lines between blocks.
 _LINES = {"source": 'stroke-dasharray="5 3"', "block": 'stroke-width="2.5"'}
 
@@ -124,6 +123,7 @@ def _cells(frame: _Frame) -> Iterator[str]:
         if written != box:
             yield draw_rectangle(box, f'{colour} fill-opacity=".15"/>')
         yield draw_rectangle(written, f'{colour} fill-opacity=".6"/>')
+        yield _corner(cell.kind, box)
         yield draw_rectangle(box, f"{_hatch(cell.kind)}{titled(cell.title)}")
     yield "</g>"
 
@@ -139,6 +139,15 @@ def _labels(frame: _Frame) -> Iterator[str]:
             labelled.add(cell.label)
             place = (left + right) / 2, (top + bottom) / 2 + 4
             yield draw_text(*place, cell.label, f'{style} fill="#1f2328"')
+
+
+def _corner(kind: str, box: Box) -> str:
+    """Return the mark of a merged unit."""
+    if kind != "merged":
+        return ""
+    _, top, right, _ = box
+    path = f"M{decimal(right - _CORNER)} {decimal(top)}h{_CORNER}v{_CORNER}z"
+    return f'<path d="{path}" fill-opacity=".45" stroke="none"/>'
 
 
 def _hatch(kind: str) -> str:
@@ -197,6 +206,7 @@ def _text_column(frame: _Frame) -> Iterator[str]:
         else:
             box = left, top, left + 20, top + 14
             yield draw_rectangle(box, f'fill="{COLOURS[0][0]}" fill-opacity=".6"/>')
+            yield _corner(kind, box)
             yield draw_rectangle(box, f'{_hatch(kind)} stroke="currentColor" stroke-opacity=".5"/>')
         yield draw_text(left + 28, top + 11, text)
         top += 20

@@ -18,6 +18,9 @@ _MAX_UNITS, _SELECTED_UNITS = 20, 16
 #: The largest number of block boundaries that are drawn along an axis.
 _MAX_BOUNDARIES = 150
 
+#: The greatest length of the vertical axis, in pixels.
+_MAX_HEIGHT = 260
+
 #: How a unit is drawn: the index of its owner, its kind, and the texts in it and about it.
 Description = tuple[Index, Kind, str, str]
 
@@ -29,6 +32,16 @@ class Projection(NamedTuple):
     axes: tuple[int, ...]
     #: The unit along each axis that is not drawn.
     position: Index
+
+
+def axis_names(names: Sequence[str | None] | None, ndim: int) -> tuple[str, ...]:
+    """Return the names of axes for drawings and texts; those without a name have a number.
+
+    >>> axis_names(("time", None), 2), axis_names(None, 1)
+    (('time', 'axis 1'), ('axis 0',))
+    """
+    given = names or (None,) * ndim
+    return tuple(name or f"axis {i}" for i, name in enumerate(given))
 
 
 def draw(
@@ -61,7 +74,7 @@ def draw_units(
     return Picture(
         title="",
         across=across,
-        down=above[0] if above else None,
+        down=replace(above[0], room=_MAX_HEIGHT) if above else None,
         cells=_cells(projection, strips, axes, describe),
         legend=(),
         notes=tuple(_notes(projection, axes, names)),

@@ -14,7 +14,7 @@ from zarrdask.display.svg import html, svg
 from zarrdask.display.words import byte_size, counted
 from zarrdask.grids.base import Index
 from zarrdask.plan.axis import AxisPlan, Kind, describe_lengths
-from zarrdask.plan.drawing import Description, draw_units
+from zarrdask.plan.drawing import Description, axis_names, draw_units
 from zarrdask.plan.read_counts import ReadCounts, bounds
 
 #: The largest number of chunks that a text lists.
@@ -96,8 +96,7 @@ class ArrayReads(ReadCounts, Report):
     def picture(self, axes: Sequence[int] | None = None) -> Picture:
         """Return the content of the drawing; see `ReadPlan.svg`."""
         plans = [self._axis_plan(number) for number in range(len(self.stored.shape))]
-        given = self.stored.dimension_names or (None,) * len(plans)
-        names = [name or f"axis {i}" for i, name in enumerate(given)]
+        names = axis_names(self.stored.dimension_names, len(plans))
 
         def describe(index: Index) -> Description | None:
             times = self.count_at(index)

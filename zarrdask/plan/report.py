@@ -14,7 +14,7 @@ from zarrdask.display.words import aligned, byte_size, counted
 from zarrdask.errors import MetadataError
 from zarrdask.grids.axis import Uneven
 from zarrdask.plan.axis import AxisPlan
-from zarrdask.plan.drawing import draw
+from zarrdask.plan.drawing import axis_names, draw
 from zarrdask.plan.strategies import Costs, Grids, Scheme, Stage, lengths_of
 
 #: The largest number of chunks or regions along an axis of which a drawing is made.
@@ -172,6 +172,11 @@ class PlanReport(Report):
         drawings = "".join(html(self.picture(number)) for number in numbers)
         return table(self.facts()) + drawings
 
+    @property
+    def _dimension_names(self) -> tuple[str | None, ...] | None:
+        """The names of the axes, for drawings."""
+        return None
+
     def _can_draw(self, number: int) -> bool:
         read, written = self._boundaries(number)
         owned = self.scheme.stages[number].regions.edges
@@ -195,7 +200,7 @@ class PlanReport(Report):
             AxisPlan(_lengths(blocks), _lengths(owned), Uneven(int(units[-1]), units), 0)
             for blocks, owned, units in zip(read, drawn.regions.edges, written, strict=True)
         ]
-        names = [f"axis {i}" for i in range(len(axes))]
+        names = axis_names(self._dimension_names, len(axes))
         source_name = _SOURCE_NAMES[drawn.reads]
         picture = draw(axes, names, source_name)
         legend = ("block", "regions, one task each"), ("source", f"{source_name}s that are read")

@@ -25,7 +25,7 @@ from zarrdask.plan.axis import (
     describe_lengths,
     unit_at,
 )
-from zarrdask.plan.drawing import draw
+from zarrdask.plan.drawing import axis_names, draw
 
 #: The name of a source block in texts.
 _SOURCE = "Dask block"
@@ -346,10 +346,9 @@ def plan_writes(
         largest = prod(map(max, chunks))
         max_elements = max(block_size // max(dtype.itemsize, 1), 2 * largest)
         blocks = shorten(blocks, start, units, max_elements)
-    names = target.dimension_names or (None,) * len(units)
     return WritePlan(
         tuple(map(AxisPlan, chunks, blocks, units, start, (keeps,) * len(units))),
         dtype,
         target.dtype,
-        tuple(name or f"axis {i}" for i, name in enumerate(names)),
+        axis_names(target.dimension_names, len(units)),
     )

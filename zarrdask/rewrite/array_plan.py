@@ -88,6 +88,10 @@ class RechunkPlan(PlanReport):
                 digest.update(edges.tobytes() + b"|")
         return digest.hexdigest()
 
+    @property
+    def _dimension_names(self) -> tuple[str | None, ...] | None:
+        return self.target.metadata.dimension_names
+
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as values that JSON can represent: sizes are numbers of bytes."""
         return {
