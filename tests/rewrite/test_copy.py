@@ -377,7 +377,7 @@ class TestReport:
         report = zarrdask.copy(tmp_path / "a", tmp_path / "b", zarr_format=2)
         lines = str(report).splitlines()
         assert lines[0] == f"{tmp_path / 'a'} -> {tmp_path / 'b'}: 1 array, 0 groups"
-        assert lines[1].startswith("/: moved within shards, 20 units, ")
+        assert lines[1].startswith("/: moved within shards, 20 chunks or shards, ")
         assert lines[2] == "  note: shards of 4 x 6 became chunks of 2 x 3"
 
     def test_progress_is_told(self, tmp_path, capsys):
@@ -542,7 +542,7 @@ class TestDryRun:
         ]
         assert (planned.groups, planned.notes) == (done.groups, done.notes)
         assert all(array.units is None for array in planned.arrays)
-        assert "0 units" not in str(planned)
+        assert "0 chunks or shards" not in str(planned)
 
     def test_it_finds_the_errors_of_a_copy(self, tmp_path):
         source = hierarchy(tmp_path / "a")
