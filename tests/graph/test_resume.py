@@ -3,11 +3,11 @@
 import os
 import random
 import shutil
-import signal
-import subprocess
-import sys
 import time
+import warnings
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from multiprocessing import get_context
 from pathlib import Path
 
 import dask
@@ -18,6 +18,7 @@ import pytest
 import zarrdask
 from tests.storage.unlisted import UnlistedStore
 from zarrdask.errors import NodeExistsError, StoreError, UnsupportedError
+from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import MemoryStore
 
 VALUES = np.arange(1, 12 * 10 + 1, dtype="i4").reshape(12, 10)
@@ -218,38 +219,41 @@ def test_what_can_not_be_resumed_is_refused(tmp_path):
     assert not (tmp_path / "b").exists()
 
 
-#: A process that stores blocks slowly, each in a task or some in one.
-WRITER = """
-import sys, time
-import dask, dask.array as da, numpy as np
-import zarrdask
-from zarrdask.storage.local import LocalStore
-store = LocalStore.set
-def slow(self, key, value):
-    time.sleep(0.002)
-    store(self, key, value)
-LocalStore.set = slow
-def computed(block):
-    with open(sys.argv[2], "a") as file:
-        file.write("x")
-    return block
-values = np.arange(1, 401).reshape(20, 20)
-x = da.from_array(values, chunks=(1, 2)).map_blocks(computed, dtype="i8", meta=values[:0, :0])
-with dask.config.set({"zarrdask.bundle-blocks": int(sys.argv[3]), "num_workers": 2}):
-    zarrdask.to_zarr(x, sys.argv[1], resume=True)
-"""
+def write_slowly(place, log, bundle):
+    """Store blocks slowly, each in a task or some in one: the process that is killed."""
+    store = LocalStore.set
+
+    def slow(self, key, value):
+        time.sleep(0.002)
+        store(self, key, value)
+
+    LocalStore.set = slow
+
+    def note(block):
+        with open(log, "a") as file:
+            file.write("x")
+        return block
+
+    many = np.arange(1, 401).reshape(20, 20)
+    x = da.from_array(many, chunks=(1, 2)).map_blocks(note, name="x", dtype="i8", meta=many[:0, :0])
+    options = {"zarrdask.bundle-blocks": bundle, "scheduler": "threads"}
+    # The threads of the pool that Dask keeps are not in this process.
+    with ThreadPoolExecutor(2) as pool, dask.config.set(options, pool=pool):
+        zarrdask.to_zarr(x, place, resume=True)
 
 
 def killed(place, log, bundle, delay):
-    """Run the writer, and kill it after some time; return whether it ended before."""
-    command = [sys.executable, "-c", WRITER, str(place), str(log), str(bundle)]
-    process = subprocess.Popen(command, cwd=Path(__file__).parents[2])
-    # Its time begins with the first block: to start takes longer than to write.
-    while process.poll() is None and not log.exists():
+    """Write in another process, and kill it after some time; return whether it ended before."""
+    process = get_context("fork").Process(target=write_slowly, args=(place, log, bundle))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # forks of processes with threads
+        process.start()
+    while process.is_alive() and not log.exists():
         time.sleep(0.005)
-    time.sleep(delay)
-    process.send_signal(signal.SIGKILL)
-    return process.wait(60) == 0
+    process.join(delay)
+    process.kill()
+    process.join()
+    return process.exitcode == 0
 
 
 def kill_until_done(folder, seed):
@@ -258,7 +262,7 @@ def kill_until_done(folder, seed):
     total, runs = 0, 0
     while True:
         log = folder / f"log{runs}"
-        done = killed(place, log, bundle, rng.uniform(0.05, 0.3) if runs < 3 else 60)
+        done = killed(place, log, bundle, rng.uniform(0.02, 0.3) if runs < 3 else 60)
         total, runs = total + os.path.getsize(log) if log.exists() else total, runs + 1
         if done:
             break
