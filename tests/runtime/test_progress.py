@@ -14,9 +14,10 @@ import pytest
 from distributed import Client
 
 import zarrdask
+from tests.covering import for_each
 from zarrdask.execution.counter import Counter, Tasks
 from zarrdask.runtime import progress as progress_module
-from zarrdask.runtime.progress import progress
+from zarrdask.runtime.progress import Progress, progress
 from zarrdask.storage.local import LocalStore
 
 
@@ -319,3 +320,32 @@ def test_a_large_eager_access_is_shown_on_a_terminal(monkeypatch, size, is_termi
     ] * 2
     # The bar goes when it is done.
     assert out.getvalue().rpartition("\r")[2] == ""
+
+
+@for_each(
+    "unit, nbytes, done, rate",
+    [
+        ("chunk", 10**6, 30, "15.0 chunks/s, 150kB/s"),
+        ("region", 0, 1, "2.0 s/region"),
+        ("block", 0, 100, "50.0 blocks/s"),
+        ("byte", 100, 100, "50.0B/s"),
+    ],
+)
+def test_the_rate_of_a_line(monkeypatch, unit, nbytes, done, rate):
+    times = iter([0.0, 2.0, 2.0])
+    monkeypatch.setattr(progress_module, "monotonic", lambda: next(times))
+    work = Progress(100, "copy", unit, nbytes)
+    work.done = done
+    line = work.line(ncols=100)
+    assert line.endswith(f", {rate}]")
+    assert "  " not in line.partition("|")[2].rpartition("|")[2]
+
+
+def test_work_that_was_done_before_does_not_count_for_the_rate(monkeypatch):
+    monkeypatch.setattr(progress_module, "monotonic", lambda: 1.0)
+    work = Progress(100, "copy", "chunk", 0)
+    work.resume(50)
+    work.advance(20)
+    monkeypatch.setattr(progress_module, "monotonic", lambda: 3.0)
+    assert "70/100" in work.line()
+    assert work.line().endswith("[00:02<00:03, 10.0 chunks/s]")

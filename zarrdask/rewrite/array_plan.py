@@ -294,7 +294,7 @@ def run_passes(
     """Run passes one after another, without the regions that are recorded as done."""
     for stage, work in enumerate(passes, first):
         done = rewrite.journal.done(stage)
-        shown.advance(sum(region_bytes(work, number) for number in done))
+        shown.resume(sum(region_bytes(work, number) for number in done))
         try:
             if isinstance(work, Exchange):
                 remaining = rewrite.remaining(stage, work.regions.size)

@@ -123,7 +123,7 @@ def copy_arrays(
     nbytes = sum(part.nbytes for task in tasks for part in task)
     copied = sum(len(part.indices) for n in done for part in tasks[n])
     with progress(count, "copy", show, nbytes=nbytes) as bar:
-        bar.advance(copied)
+        bar.resume(copied)
         add(range(len(jobs)))
 
         def finished(number: int, stored: Sequence[TransferResult]) -> None:

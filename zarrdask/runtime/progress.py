@@ -21,17 +21,9 @@ Show = bool | TextIO | Callable[[int, int, int], object]
 TERMINAL_INTERVAL, LOG_INTERVAL = 0.1, 10.0
 #: The size below which no eager read or write shows a bar, whatever the setting is, in bytes.
 _MIN_EAGER_BYTES = 2**20
-#: The options of tqdm for each unit of work.
-_UNITS: dict[str, dict[str, Any]] = {
-    "chunk": {"unit": " chunks"},
-    "region": {"unit": " regions"},
-    "block": {"unit": " blocks"},
-    "byte": {"unit": "B", "unit_scale": True},
-}
-#: The form of a line in a log or in a notebook.
-_LINE = (
-    "{desc}: {percentage:3.0f}% {n_fmt}/{total_fmt} [{elapsed}<{remaining}, {rate_fmt}{postfix}]"
-)
+#: The form of a line in a log or in a notebook, and of a bar on a terminal.
+_LINE = "{desc}: {percentage:3.0f}% {n_fmt}/{total_fmt} [{elapsed}<{remaining}, RATE]"
+_BAR = "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}<{remaining}, RATE]"
 
 
 class Progress:
@@ -42,7 +34,7 @@ class Progress:
 
     def __init__(self, total: int, label: str, unit: str, nbytes: int) -> None:
         self.total, self.label, self.unit, self.nbytes = total, label, unit, nbytes
-        self.done = 0
+        self.done = self._before = 0
         self._start = self._shown_at = monotonic()
         self._mutex = threading.Lock()
         self._display: _Display | None = None
@@ -71,17 +63,44 @@ class Progress:
                 self._shown_at = now
                 display.show(self)
 
-    def line(self, template: str | None = None, **layout: Any) -> str:
+    def resume(self, by: int) -> None:
+        """Add work that was done before: it counts as done, but not for the rate."""
+        self._before += by
+        self.advance(by)
+
+    def line(self, template: str = _BAR, **layout: Any) -> str:
         """Return a line of text with the work that is done, the rate and the time left."""
         from tqdm import tqdm
 
-        seconds = monotonic() - self._start
-        rate = tqdm.format_sizeof(self.bytes_done / max(seconds, 1e-9), "B/s")
-        options = _UNITS[self.unit] | {"bar_format": template} | layout
-        if self.nbytes and self.unit != "byte":
-            options["postfix"] = rate
-        text: str = tqdm.format_meter(self.done, self.total, seconds, prefix=self.label, **options)
+        seconds = max(monotonic() - self._start, 1e-9)
+        done = max(self.done - self._before, 0)
+        nbytes = done if self.unit == "byte" else self.nbytes * done // max(self.total, 1)
+        rates = [] if self.unit == "byte" else [_rate(done / seconds, self.unit)]
+        if self.unit == "byte" or self.nbytes:
+            rates.append(tqdm.format_sizeof(nbytes / seconds, "B/s"))
+        text: str = tqdm.format_meter(
+            self.done,
+            self.total,
+            seconds,
+            initial=self.done - done,
+            prefix=self.label,
+            bar_format=template.replace("RATE", ", ".join(rates)),
+            unit="B",
+            unit_scale=self.unit == "byte",
+            **layout,
+        )
         return text
+
+
+def _rate(rate: float, unit: str) -> str:
+    """Return a rate as text.
+
+    >>> _rate(120.4, "chunk"), _rate(0.25, "region")
+    ('120 chunks/s', '4.0 s/region')
+    """
+    if 0 < rate < 1:
+        return f"{1 / rate:.1f} s/{unit}"
+    return f"{rate:.{0 if rate >= 100 else 1}f} {unit}s/s"
 
 
 class _Display(Protocol):
