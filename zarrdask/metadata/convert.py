@@ -166,7 +166,7 @@ class _Conversion:
         before, is_same = self.before, self.is_same
         grid, codecs = self.units()
         transformers = before.transformers if is_same else ()
-        grid, codecs, transformers = self.target.layout(grid, codecs, transformers)
+        grid, codecs, transformers = self.target.arrange(grid, codecs, transformers)
         asked = self.changes.attributes
         attributes = new_attributes(before.attributes if asked is None else asked)
         return ArrayMetadata(

@@ -41,7 +41,7 @@ def plan_array(options: ArrayOptions) -> ArrayMetadata:
     chunk_fill = data_type.default if fill is None else fill
     codecs = complete(chain, ChunkSpec(grid.chunk_shape, data_type.dtype, chunk_fill))
     layers = _transformers(options, form, len(shape))
-    grid, codecs, transformers = form.layout(grid, codecs, layers)
+    grid, codecs, transformers = form.arrange(grid, codecs, layers)
     names = options.dimension_names
     if names is not None and (isinstance(names, str) or not isinstance(names, Iterable)):
         raise MetadataError(

@@ -26,7 +26,7 @@ from zarrdask.metadata.options import ArrayOptions, as_list
 from zarrdask.storage.transformers import StorageTransformer
 
 #: The grid, codecs and storage transformers of an array.
-Layout = tuple[ChunkGrid, tuple[Codec, ...], tuple[StorageTransformer, ...]]
+Parts = tuple[ChunkGrid, tuple[Codec, ...], tuple[StorageTransformer, ...]]
 
 
 class Format(ABC):
@@ -173,9 +173,9 @@ class Format(ABC):
         """Return the extensions of a new array."""
         return parse_extensions(items) if items else ()
 
-    def layout(
+    def arrange(
         self, grid: ChunkGrid, codecs: tuple[Codec, ...], transformers: Sequence[Any]
-    ) -> Layout:
+    ) -> Parts:
         """Return the three in the form in which arrays of the format are modelled."""
         return grid, codecs, tuple(transformers)
 

@@ -43,7 +43,7 @@ from zarrdask.metadata.draft.transformers import (
     with_shards,
     without_shards,
 )
-from zarrdask.metadata.format import Format, Layout
+from zarrdask.metadata.format import Format, Parts
 from zarrdask.metadata.formats import find_format
 from zarrdask.metadata.json import Documents, parse_json, render_attributes, render_json, required
 from zarrdask.metadata.model import DIMENSIONS, ArrayMetadata, GroupMetadata, Metadata
@@ -273,9 +273,9 @@ class Draft(Format):
     def extensions(self, items: list[Any]) -> tuple[Definition, ...]:
         return parse_extensions(items)
 
-    def layout(
+    def arrange(
         self, grid: ChunkGrid, codecs: tuple[Codec, ...], transformers: Sequence[Any]
-    ) -> Layout:
+    ) -> Parts:
         return with_shards(grid, codecs, transformers)
 
     # ---- arrays that are converted from another format
