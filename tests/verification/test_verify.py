@@ -241,3 +241,11 @@ class TestReport:
         assert "verify" in capsys.readouterr().err
         zarrdask.verify(make({}))
         assert not capsys.readouterr().err
+
+
+def test_the_repr_names_the_first_failure():
+    store = {}
+    make(store)
+    assert repr(zarrdask.verify(store)).endswith("; ok>")
+    store["g/a/c/1"] = b""
+    assert repr(zarrdask.verify(store)).endswith("; NOT OK: 1 truncated (the first: g/a/c/1)>")

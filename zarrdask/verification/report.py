@@ -124,8 +124,9 @@ class VerifyReport(Report):
         return sum(problem.kind == kind for problem in self.problems)
 
     def summary(self) -> str:
-        """Return one line: the place, the numbers of nodes, and the result."""
-        return f"{self._title()}; {self._verdict()}"
+        """Return one line: the place, the numbers of nodes, the result, and the first failure."""
+        first = f" (the first: {self.failures[0].key or '/'})" if self.failures else ""
+        return f"{self._title()}; {self._verdict()}{first}"
 
     def _title(self) -> str:
         counts = f"{counted(self.groups, 'group')}, {counted(len(self.arrays), 'array')}"
