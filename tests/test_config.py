@@ -94,6 +94,12 @@ def test_what_is_no_size_is_an_error_that_names_the_option_or_the_setting(value)
         zarrdask.create_array({}, shape=4, dtype="f8")
 
 
+def test_a_setting_that_was_renamed_is_reported_with_its_name():
+    renamed = pytest.warns(UserWarning, match="bundle-blocks: .* it is now zarrdask.fuse-blocks")
+    with dask.config.set({"zarrdask.bundle-blocks": 1}), renamed:
+        config.get("threads")
+
+
 def test_a_setting_that_does_not_exist_is_reported_once():
     with dask.config.set({"zarrdask.blok-size": 1}):
         with pytest.warns(UserWarning, match="blok-size: .* did you mean zarrdask.block-size"):

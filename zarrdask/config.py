@@ -18,9 +18,9 @@ DEFAULTS: dict[str, Any] = {
     "block-size": 16 * 2**20,
     # Whether small blocks are fused to larger tasks, and equal tasks on missing blocks to one.
     "fuse": True,
-    # Bytes, and a number: a task writes several small blocks, up to these limits; 0 turns it off.
-    "bundle-size": 16 * 2**20,
-    "bundle-blocks": 256,
+    # Bytes, and a number: a fused task has several small blocks, up to these limits.
+    "fuse-size": 16 * 2**20,
+    "fuse-blocks": 256,
     # The number of threads of an eager read or write (z[...]); null means one for each core.
     "threads": None,
     # Bytes: an eager read or write of at least this size shows a progress bar on a terminal and in
@@ -80,6 +80,8 @@ DEFAULTS: dict[str, Any] = {
     "retry-time": 60,
 }
 
+#: The current names of settings that had others.
+_RENAMED = {"bundle-size": "fuse-size", "bundle-blocks": "fuse-blocks"}
 #: The minimum values of settings that can't be 0.
 _MINIMUM = {"requests": 1}
 
@@ -98,6 +100,7 @@ def _warn_of(names: frozenset[str]) -> None:
     for name in sorted(names):
         matches = get_close_matches(name, DEFAULTS, 1)
         hint = f"; did you mean zarrdask.{matches[0]}?" if matches else ""
+        hint = f"; it is now zarrdask.{_RENAMED[name]}" if name in _RENAMED else hint
         warnings.warn(f"zarrdask.{name}: there is no such setting{hint}", stacklevel=4)
 
 

@@ -163,7 +163,7 @@ def test_workers_are_killed(client, tmp_path, seed, kind):
     assert not partial(tmp_path)
 
 
-def test_a_bundle_is_written_again(client, tmp_path):
+def test_a_fused_task_is_run_again(client, tmp_path):
     values = np.arange(1, 6401).reshape(80, 80)
     x = da.from_array(values, chunks=(5, 5)) + 1
     task = zarrdask.to_zarr(x, tmp_path, "a", compute=False, compressors=())

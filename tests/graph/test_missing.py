@@ -311,7 +311,7 @@ def test_few_tasks_are_left_of_a_reduction():
     (mean,) = dask.optimize(x.mean())
     assert len(mean.dask) < 60
     assert mean.compute() == pytest.approx(2e-4)
-    with dask.config.set({"zarrdask.bundle-blocks": 0}):
+    with dask.config.set({"zarrdask.fuse-blocks": 0}):
         assert len(dask.optimize(x.mean())[0].dask) < 60
         assert len(dask.optimize(zarrdask.from_zarr(z, chunks="stored").mean())[0].dask) > 400
 

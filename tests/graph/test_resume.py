@@ -74,7 +74,7 @@ def synchronous():
 @pytest.mark.parametrize("options", [{}, {"shards": (2, 2), "chunks": (1, 2)}, {"zarr_format": 2}])
 def test_only_missing_blocks_are_computed(tmp_path, bundle, options):
     computed, place = Computed(), tmp_path / "a"
-    with dask.config.set({"zarrdask.bundle-blocks": bundle}):
+    with dask.config.set({"zarrdask.fuse-blocks": bundle}):
         notes = interrupted(place, computed, 13, **options)
         assert "the same call with resume=True writes the missing blocks" in notes[-1]
         with pytest.raises(zarrdask.errors.NodeNotFoundError):
@@ -90,7 +90,7 @@ def test_only_missing_blocks_are_computed(tmp_path, bundle, options):
 
 def test_it_may_be_interrupted_again_and_again(tmp_path):
     computed, place = Computed(), tmp_path / "a"
-    with dask.config.set({"zarrdask.bundle-blocks": 0}):
+    with dask.config.set({"zarrdask.fuse-blocks": 0}):
         for _ in range(4):
             interrupted(place, computed, 6)
         zarrdask.to_zarr(array(computed), place, resume=True)
@@ -151,7 +151,7 @@ def test_a_write_without_resume_begins_again(tmp_path):
 
 def test_a_damaged_record_of_blocks_is_written_again(tmp_path):
     computed, place = Computed(), tmp_path / "a"
-    with dask.config.set({"zarrdask.bundle-blocks": 0}):
+    with dask.config.set({"zarrdask.fuse-blocks": 0}):
         interrupted(place, computed, 13)
         for number, name in enumerate(name for name in files(place) if "/blocks/" in name):
             if number < 3:
@@ -185,7 +185,7 @@ class Refusing(MemoryStore):
 def test_blocks_in_flight_are_recorded_when_they_are_stored():
     store, computed = Refusing({}), Computed()
     store.refused = ("c/3/3",)
-    with dask.config.set({"zarrdask.bundle-blocks": 8}):
+    with dask.config.set({"zarrdask.fuse-blocks": 8}):
         with pytest.raises(StoreError, match="refused"):
             zarrdask.to_zarr(array(computed), store, resume=True)
         stored = [key for key in store.list_prefix("") if key.startswith("c/")]
@@ -236,7 +236,7 @@ def write_slowly(place, log, bundle):
 
     many = np.arange(1, 401).reshape(20, 20)
     x = da.from_array(many, chunks=(1, 2)).map_blocks(note, name="x", dtype="i8", meta=many[:0, :0])
-    options = {"zarrdask.bundle-blocks": bundle, "scheduler": "threads"}
+    options = {"zarrdask.fuse-blocks": bundle, "scheduler": "threads"}
     # The threads of the pool that Dask keeps are not in this process.
     with ThreadPoolExecutor(2) as pool, dask.config.set(options, pool=pool):
         zarrdask.to_zarr(x, place, resume=True)

@@ -18,7 +18,7 @@ from zarrdask.runtime.locks import ChunkLocks
 from zarrdask.runtime.turns import Pace
 from zarrdask.storage.in_flight import Requests
 
-#: Of each thread that writes a bundle, by the names of writes: the function that writes a block,
+#: Of each thread that runs a fused task, by the names of writes: the function that writes a block,
 #: and the blocks that were written.
 _JOINED = threading.local()
 

@@ -1,10 +1,9 @@
-"""The tasks that write the blocks of a Dask array, and how many of them make one bundle."""
+"""The tasks that write the blocks of a Dask array, and how many of them become one."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Collection, Sequence
 from itertools import product
 from math import prod
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import dask.array as da
 import numpy as np
@@ -16,16 +15,9 @@ from zarrdask.execution.expressions import EXPRESSIONS
 from zarrdask.execution.writer import BlockWriter
 from zarrdask.graph.fuse.block_function import Block
 from zarrdask.graph.fuse.limits import FuseLimits
+from zarrdask.graph.fuse.task_reads import name_keys
 from zarrdask.hierarchy.block_log import Bounds, bounds
 from zarrdask.plan.align import Chunks
-from zarrdask.runtime.turns import in_turns
-from zarrdask.storage.in_flight import Requests
-
-T = TypeVar("T")
-
-#: The time in seconds for one block above which threads do not take turns: to compute and write a
-#: small block holds the GIL for a part of it.
-SLOW_SECONDS = 400e-6
 
 
 class Place(NamedTuple):
@@ -35,6 +27,8 @@ class Place(NamedTuple):
     writer: BlockWriter
     #: The slices of each block in the array.
     slices: ArraySliceDep
+    #: A number for each block, the same for equal blocks of a new array; -1 for others.
+    repeats: np.ndarray | None
 
     def nbytes(self, block: Block) -> int:
         """Return the size of a block in bytes."""
@@ -43,50 +37,9 @@ class Place(NamedTuple):
 
     def note(self, block: Block) -> str:
         """Return the note of an error that was raised while a block was computed or written."""
-        first, *others = self.writer.region.keys(self.slices[block]) or ["nothing"]
-        more = f" and {len(others)} others" if others else ""
-        store = self.writer.region.stored.store
-        return f"raised for block {block}, stored as {first}{more} in {store.url}"
-
-
-def write_in_one_task(
-    places: Iterable[Place],
-    write: Callable[[T, Requests], list[int]],
-    items: Iterator[T],
-    *,
-    count: int,
-    slow: float = SLOW_SECONDS,
-    nbytes: int,
-) -> np.ndarray:
-    """Write small blocks, and return their receipt: a number of units for each.
-
-    Threads take turns, unless a store has latency: there, the blocks are on their way together.
-
-    `write` writes the blocks of an item, and returns the number of units of each; the second
-    argument are the requests of all blocks, which tell an error of theirs from one of this item.
-    There are `count` items, which are not small if one takes `slow` seconds, with blocks of
-    `nbytes`.
-    """
-    counts = list[int]()
-
-    def run(items: Iterator[T]) -> int:
-        done = 0
-        for item in items:
-            counts.extend(write(item, requests))
-            done += 1
-        return done
-
-    requests = Requests()
-    writers = [place.writer for place in places]
-    with ExitStack() as stack:
-        for writer in writers:
-            stack.enter_context(writer.joining(requests))
-        stack.enter_context(requests)
-        if not any(writer.region.is_far for writer in writers):
-            in_turns(run, items, count=count, nbytes=nbytes, slow=slow, pace=writers[0].pace)
-        else:
-            run(items)
-    return np.array(counts, np.intp)
+        region = self.writer.region
+        keys = name_keys(region.keys(self.slices[block]))
+        return f"raised for block {block}, stored as {keys} in {region.stored.store.url}"
 
 
 class BlockWrites(NamedTuple):
@@ -98,7 +51,7 @@ class BlockWrites(NamedTuple):
     blocks: Chunks
     #: What the tasks hold to write them.
     writer: BlockWriter
-    #: A number for each block, the same for equal blocks of a new array; -1 for others.
+    #: As in `Place`.
     repeats: np.ndarray | None = None
     #: The numbers of the blocks to write, in C order, if an earlier run has stored the others.
     missing: Sequence[int] | None = None
@@ -136,10 +89,10 @@ class BlockWrites(NamedTuple):
     @property
     def place(self) -> Place:
         """The place where the blocks are stored."""
-        return Place(self.writer, ArraySliceDep(self.blocks))
+        return Place(self.writer, ArraySliceDep(self.blocks), self.repeats)
 
-    def bundle_length(self, limits: FuseLimits, *, reads_far: bool = False) -> int:
-        """Return the number of blocks in a bundle; bundles are of use from two blocks on.
+    def length(self, limits: FuseLimits, *, reads_far: bool = False) -> int:
+        """Return the number of blocks that one task writes; fewer than two blocks are not fused.
 
         `reads_far` is whether blocks are read from a store with latency.
         """

@@ -121,7 +121,7 @@ def from_zarr(
     Notes
     -----
     Where many small blocks are reduced, or merged to larger ones, one task reads several of them:
-    up to ``zarrdask.bundle-blocks`` blocks, of ``zarrdask.bundle-size`` bytes together.
+    up to ``zarrdask.fuse-blocks`` blocks, of ``zarrdask.fuse-size`` bytes together.
 
     With ``skip_missing=True``, the result is that of what is stored at the time of the call. All
     equal tasks on missing blocks become one, so functions are called once for all missing blocks

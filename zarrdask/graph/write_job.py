@@ -14,7 +14,7 @@ from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.execution.compute import compute_blocks
 from zarrdask.graph.block_writes import BlockWrites
 from zarrdask.graph.conflicts import check_disjoint
-from zarrdask.graph.fuse.writes import bundled
+from zarrdask.graph.fuse.writes import fuse_writes
 from zarrdask.graph.placement import known_blocks
 from zarrdask.graph.target import WriteTarget
 from zarrdask.graph.tasks import Action, gather, read_blocks, write_blocks
@@ -148,7 +148,7 @@ def compute(jobs: Sequence[WriteJob], *, show: Show = False, **options: Any) -> 
         return
     try:
         nbytes = sum(job.nbytes for job in jobs)
-        tasks = bundled([job.tasks for job in jobs])
+        tasks = fuse_writes([job.tasks for job in jobs])
         if tasks:
             compute_blocks(tasks, "write", show, nbytes=nbytes, **options)
     except BaseException:
@@ -162,4 +162,4 @@ def deferred(jobs: Sequence[WriteJob], completions: Sequence[Action] = ()) -> De
     # By then, other writes may have stored what equal blocks without values have to erase.
     tasks = [job.tasks._replace(repeats=None) for job in jobs]
     # All blocks come first: a commit may replace what another array is computed from.
-    return gather(bundled(tasks), [*(job.commit for job in jobs), *completions])
+    return gather(fuse_writes(tasks), [*(job.commit for job in jobs), *completions])

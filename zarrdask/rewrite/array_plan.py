@@ -17,7 +17,7 @@ from zarrdask.chunks.region import ArrayRegion
 from zarrdask.errors import StoreError
 from zarrdask.execution.counter import Counter, Reporter, Tasks, reports
 from zarrdask.execution.executor import Workers, check_reached, workers
-from zarrdask.graph.fuse.writes import bundled
+from zarrdask.graph.fuse.writes import fuse_writes
 from zarrdask.graph.tasks import write_blocks
 from zarrdask.hierarchy.journal import Journal
 from zarrdask.indexing.regions import moved
@@ -220,7 +220,7 @@ class RechunkPlan(PlanReport):
         region = ArrayRegion(place, whole_region(self.blocks.shape))
         tasks = write_blocks(self.blocks, region, "fill")
         try:
-            dask.compute(*bundled([tasks]), scheduler=on.get)
+            dask.compute(*fuse_writes([tasks]), scheduler=on.get)
         except BaseException:
             tasks.writer.abort()
             raise

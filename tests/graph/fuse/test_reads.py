@@ -1,4 +1,4 @@
-"""Bundles below reductions: the same values, from fewer tasks."""
+"""Fused reads: the same values, from fewer tasks."""
 
 import os
 import threading
@@ -19,7 +19,7 @@ import zarrdask
 from tests.graph.fuse.test_writes import failing
 from tests.storage.latency import FarStore
 from zarrdask.graph.fuse import limits
-from zarrdask.graph.fuse.reads import join_blocks
+from zarrdask.graph.fuse.evaluate import run_fused
 from zarrdask.nodes.array import Array
 from zarrdask.storage.memory import MemoryStore
 
@@ -28,8 +28,8 @@ VALUES = np.random.default_rng(5).random(SHAPE)
 
 
 @pytest.fixture(scope="module", autouse=True)
-def three_bundles():
-    """Let the 24 blocks of small arrays be read by three bundles or more."""
+def three_tasks():
+    """Let the 24 blocks of small arrays be read by three fused tasks or more."""
     patch = pytest.MonkeyPatch()
     patch.setattr(limits, "_MIN_TASKS", 3)
     patch.setattr(limits, "_TASKS_PER_THREAD", 1)
@@ -97,7 +97,7 @@ REDUCTIONS = {
 )
 @example(leaves=[], operations=["centred"], reductions=["argmax"])
 @example(leaves=["stored"], operations=["centred"], reductions=["mean", "std"])
-def test_any_graph_has_the_same_values_as_without_bundles(leaves, operations, reductions):
+def test_any_graph_has_the_same_values_as_when_nothing_is_fused(leaves, operations, reductions):
     x = stored()
     for leaf in leaves:
         x = x * LEAVES[leaf]()
@@ -126,7 +126,9 @@ def test_any_graph_has_the_same_values_as_without_bundles(leaves, operations, re
     ids=["sum", "write", "reversed"],
 )
 @pytest.mark.parametrize("skip_missing", [False, True])
-def test_blocks_of_a_bundle_are_requested_together_from_a_far_store(compute, shards, skip_missing):
+def test_blocks_of_a_fused_task_are_requested_together_from_a_far_store(
+    compute, shards, skip_missing
+):
     together = threading.Event()
 
     class Store(FarStore):
@@ -154,22 +156,22 @@ def test_blocks_of_a_bundle_are_requested_together_from_a_far_store(compute, sha
 
 
 def tasks_of(x):
-    """Return the number of tasks after Dask's optimisation, and how many of them are bundles."""
+    """Return the number of tasks after Dask's optimisation, and how many of them are fused."""
     with dask.config.set(num_workers=1):
         tasks = dict(dask.optimize(x)[0].dask)
-    return len(tasks), sum(map(_bundles, tasks.values()))
+    return len(tasks), sum(map(_fused, tasks.values()))
 
 
-def _bundles(task):
-    # Dask may have fused a bundle with the only task that needs it.
+def _fused(task):
+    # Dask may have fused the task with the only task that needs it.
     if getattr(task, "func", None) is _execute_subgraph:
-        return sum(map(_bundles, task.args[0].values()))
-    return getattr(task, "func", None) is join_blocks
+        return sum(map(_fused, task.args[0].values()))
+    return getattr(task, "func", None) is run_fused
 
 
 @pytest.mark.parametrize("reduction", sorted(REDUCTIONS.keys() - {"some", "all"}))
 @pytest.mark.parametrize("change", ["doubled", "numbered"])
-def test_only_bundles_read_blocks(reduction, change):
+def test_only_fused_tasks_read_blocks(reduction, change):
     x = OPERATIONS[change](stored())
     count, number = tasks_of(REDUCTIONS[reduction](x))
     assert 3 <= number <= 12
@@ -180,7 +182,7 @@ def test_only_bundles_read_blocks(reduction, change):
 
 @pytest.mark.parametrize("reduction", sorted(REDUCTIONS.keys() - {"some", "all"}))
 @pytest.mark.parametrize("join", [da.concatenate, da.stack])
-def test_only_bundles_read_blocks_of_arrays_that_are_joined(reduction, join):
+def test_only_fused_tasks_read_blocks_of_arrays_that_are_joined(reduction, join):
     x = OPERATIONS["doubled"](join([stored(), stored() + 1]))
     count, number = tasks_of(REDUCTIONS[reduction](x))
     assert 3 <= number <= 24
@@ -202,14 +204,14 @@ def test_what_else_is_needed_has_tasks_of_its_own():
 @pytest.mark.parametrize(
     "options",
     [
-        {"zarrdask.bundle-size": 0},
-        {"zarrdask.bundle-blocks": 1},
+        {"zarrdask.fuse-size": 0},
+        {"zarrdask.fuse-blocks": 1},
         {"array_optimize": optimize},
         {"optimization.fuse.active": False},
         {"zarrdask.fuse": False},
     ],
 )
-def test_settings_that_switch_bundles_off(options):
+def test_settings_that_switch_it_off(options):
     with dask.config.set(options):
         assert tasks_of(stored().sum())[1] == 0
 
@@ -226,7 +228,7 @@ def test_an_error_names_the_block_and_its_key(tmp_path, scheduler):
     assert any("block (1, 2)" in note and "c/1/2" in note for note in caught.value.__notes__)
 
 
-def test_a_cluster_computes_bundles(tmp_path, client):
+def test_a_cluster_computes_fused_tasks(tmp_path, client):
     x = stored(tmp_path)
     with dask.config.set(scheduler=client):
         np.testing.assert_array_equal((x + 1).max(axis=0).compute(), (VALUES + 1).max(axis=0))
@@ -235,9 +237,9 @@ def test_a_cluster_computes_bundles(tmp_path, client):
         assert both == (pytest.approx(VALUES.mean()), pytest.approx(VALUES.std()))
 
 
-def test_a_scheduler_elsewhere_makes_bundles_as_the_user_has_set():
+def test_a_scheduler_elsewhere_fuses_as_the_user_has_set():
     y, z = stored().sum(), stored().max()
-    with dask.config.set({"zarrdask.bundle-blocks": 0}):
+    with dask.config.set({"zarrdask.fuse-blocks": 0}):
         sent = cloudpickle.dumps(y.__dask_optimize__)
     assert len(cloudpickle.loads(sent)(y.dask, y.__dask_keys__())) > 24
     # Results with equal functions are optimised together.
@@ -266,7 +268,7 @@ def _dying(block, marker, block_id):
 
 
 @pytest.mark.stress
-def test_a_bundle_of_a_worker_that_dies_is_computed_by_another(tmp_path):
+def test_a_fused_task_of_a_worker_that_dies_is_computed_by_another(tmp_path):
     x = stored(tmp_path / "a").map_blocks(
         _dying, tmp_path / "died", dtype="f8", meta=np.empty((0, 0))
     )
@@ -290,11 +292,11 @@ def test_results_that_share_blocks_are_computed_from_one_read_of_each():
     cases = [
         ((x.min(), x.max()), 5),
         ((x.sum(axis=0), y.max(axis=0)), 6),
-        # Few bundles would have to read all blocks, or others need the blocks, too.
-        ((x.mean(axis=0), x.max(axis=1)), 0),
+        # Few tasks would have to read all blocks, or others need the blocks, too.
+        ((x.mean(axis=0), x.max(axis=1, split_every=8)), 0),
         ((x.mean(), x), 0),
     ]
-    for results, bundles in cases:
+    for results, number in cases:
         seen.clear()
         with dask.config.set(scheduler="sync", num_workers=1):
             with dask.config.set(array_optimize=optimize):
@@ -307,7 +309,16 @@ def test_results_that_share_blocks_are_computed_from_one_read_of_each():
             keys = [each.__dask_keys__() for each in results]
             tasks = results[0].__dask_optimize__(graph, keys)
         assert len(seen) == 24
-        assert sum(map(_bundles, dict(tasks).values())) == bundles
+        assert sum(map(_fused, dict(tasks).values())) == number
+
+
+def test_results_of_two_arrays_that_each_need_one_of_the_other():
+    x, y = stored(), stored(values=VALUES[::-1].copy())
+    results = [x.min(), (x - y.mean()).max(), y.min(), (y - x.mean()).max()]
+    with dask.config.set(scheduler="sync", num_workers=1):
+        with dask.config.set(array_optimize=optimize):
+            expected = dask.compute(*results)
+        assert dask.compute(*results) == expected
 
 
 def test_an_error_in_a_block_that_results_share_names_its_key():

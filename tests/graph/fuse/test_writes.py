@@ -1,4 +1,4 @@
-"""Bundles: small blocks that share a task are what they are when each has its own."""
+"""Fused writes: small blocks that share a task are what they are when each has its own."""
 
 from unittest import mock
 
@@ -13,8 +13,7 @@ import zarrdask
 from tests.storage.latency import LatencyStore
 from zarrdask.errors import StoreError
 from zarrdask.graph.fuse import limits
-from zarrdask.graph.fuse.writes import write_chain
-from zarrdask.graph.groups import write_groups
+from zarrdask.graph.fuse.evaluate import write_fused
 
 SHAPE = (8, 12)
 BLOCKS = (2, 3)
@@ -22,8 +21,8 @@ VALUES = np.arange(1, 97, dtype="f8").reshape(SHAPE)
 
 
 @pytest.fixture(scope="module", autouse=True)
-def three_bundles():
-    """Let small arrays of 16 blocks be written by three bundles or more."""
+def three_tasks():
+    """Let small arrays of 16 blocks be written by three fused tasks or more."""
     with (
         mock.patch.object(limits, "_MIN_TASKS", 3),
         mock.patch.object(limits, "_TASKS_PER_THREAD", 1),
@@ -33,12 +32,10 @@ def three_bundles():
 
 
 def tasks_of(delayed):
-    """Return the tasks that are left after Dask's optimisation, and how many are bundles."""
+    """Return the tasks that are left after Dask's optimisation, and how many are fused."""
     (optimized,) = dask.optimize(delayed)
     tasks = dict(optimized.__dask_graph__())
-    number = sum(
-        getattr(task, "func", None) in (write_chain, write_groups) for task in tasks.values()
-    )
+    number = sum(getattr(task, "func", None) is write_fused for task in tasks.values())
     return len(tasks), number
 
 
@@ -94,7 +91,7 @@ OPERATIONS = {
     shares=st.booleans(),
 )
 @example(first="memory", leaves=["random"], operations=[], shares=False)
-def test_any_graph_is_written_as_it_is_without_bundles(first, leaves, operations, shares):
+def test_any_graph_is_written_as_it_is_when_nothing_is_fused(first, leaves, operations, shares):
     x = LEAVES[first]()
     for leaf in leaves:
         x = x * LEAVES[leaf]()
@@ -109,20 +106,21 @@ def test_any_graph_is_written_as_it_is_without_bundles(first, leaves, operations
         np.testing.assert_array_equal(root[name][...], values)
 
 
-def test_only_bundles_reach_the_scheduler():
+def test_only_fused_tasks_reach_the_scheduler():
     with dask.config.set(num_workers=1):
         for leaf in ("stored", "memory", "array-like", "random", "constant", "transposed"):
             x = LEAVES[leaf]().map_blocks(_numbered, dtype="f8") * 2
             count, number = tasks_of(zarrdask.to_zarr(x, {}, compute=False))
-            assert number == 4, leaf  # 3 bundles of 5 blocks, and one of 1
-            # Beside them, what they have in common, the last task, and the source of an array-like.
-            assert count <= number + 3, leaf
+            assert number == 4, leaf  # 3 of 5 blocks, and one of 1
+            # Beside them, the function of a block, where blocks are stored, the last task, and the
+            # source of an array-like.
+            assert count <= number + 4, leaf
 
 
-@pytest.mark.parametrize("setting", ["bundle-size", "bundle-blocks"])
-def test_settings_bound_bundles_and_switch_them_off(setting):
+@pytest.mark.parametrize("setting", ["fuse-size", "fuse-blocks"])
+def test_settings_bound_fused_tasks_and_switch_them_off(setting):
     x = stored() + 1
-    for value, expected in {0: 0, 1: 0, 3 * (48 if setting == "bundle-size" else 1): 6}.items():
+    for value, expected in {0: 0, 1: 0, 3 * (48 if setting == "fuse-size" else 1): 6}.items():
         with dask.config.set({f"zarrdask.{setting}": value, "num_workers": 1}):
             assert tasks_of(zarrdask.to_zarr(x, {}, compute=False))[1] == expected
 
@@ -131,12 +129,12 @@ def test_settings_bound_bundles_and_switch_them_off(setting):
     "options",
     [{"array_optimize": None}, {"optimization.fuse.active": False}, {"zarrdask.fuse": False}],
 )
-def test_a_graph_that_dask_does_not_fuse_has_no_bundles(options):
+def test_a_graph_that_dask_does_not_fuse_is_not_fused_here(options):
     with dask.config.set(options):
         assert tasks_of(zarrdask.to_zarr(stored() + 1, {}, compute=False))[1] == 0
 
 
-def test_blocks_of_single_tasks_are_bundled_too():
+def test_blocks_of_single_tasks_are_fused_too():
     x = stored()
     y = x[2:] * da.from_array(VALUES[:1], chunks=(1, 3))
     for several in (y, da.stack([y, y + 1]), da.concatenate([x, y]), x.rechunk((2, 6))[:, :, None]):
@@ -195,8 +193,8 @@ def test_an_error_names_the_block_and_its_key(tmp_path, scheduler):
     assert "chunks or shards that were not written read as the fill value" in notes
 
 
-@pytest.mark.parametrize("leaf", ["memory", "reversed"])  # a chain, and groups
-def test_blocks_of_a_bundle_are_stored_together_in_a_far_store(leaf):
+@pytest.mark.parametrize("leaf", ["memory", "reversed"])  # by a function, and by single tasks
+def test_blocks_of_a_fused_task_are_stored_together_in_a_far_store(leaf):
     store, x = LatencyStore(seconds=0.05), LEAVES[leaf]()
     with dask.config.set(scheduler="threads", num_workers=1):
         zarrdask.to_zarr(x, store)
@@ -223,7 +221,7 @@ def test_an_error_of_an_earlier_block_does_not_name_a_later_one(leaf):
     assert store._now == 0
 
 
-def test_what_a_function_of_a_bundle_writes_itself_is_stored_when_it_returns():
+def test_what_a_function_in_a_fused_task_writes_itself_is_stored_when_it_returns():
     store = LatencyStore()
     aside = zarrdask.create_array(store, "aside", shape=1, dtype="i4")
 
@@ -244,7 +242,7 @@ def _fail_once(block, marker, block_id):
     return block
 
 
-def test_a_bundle_is_retried_whole(tmp_path, client):
+def test_a_fused_task_is_retried_whole(tmp_path, client):
     rng = da.random.default_rng(1)
     x = rng.random(SHAPE, chunks=BLOCKS).map_blocks(
         _fail_once, tmp_path / "failed", dtype="f8", meta=np.empty((0, 0))
@@ -255,7 +253,7 @@ def test_a_bundle_is_retried_whole(tmp_path, client):
     np.testing.assert_array_equal(zarrdask.open_array(tmp_path, "a")[...], expected)
 
 
-def test_arrays_that_are_written_beside_others_have_bundles_where_they_can():
+def test_arrays_that_are_written_beside_others_are_fused_where_they_can_be():
     x, y = stored() + 1, da.from_array(VALUES, chunks=BLOCKS)
     shifted = x[:, 1:].rechunk(BLOCKS)  # each block is computed from two others
     members = {"a": x, "b": x * 2, "c": x.mean() + x, "d": shifted, "e": y, "f": y[::-1] * 2}
@@ -265,7 +263,7 @@ def test_arrays_that_are_written_beside_others_have_bundles_where_they_can():
             assert tasks_of(zarrdask.to_zarr(chosen, {}, compute=False))[1] == number, names
 
 
-def test_blocks_of_joined_arrays_have_bundles():
+def test_blocks_of_joined_arrays_are_fused():
     def column(count):
         z = zarrdask.create_array({}, shape=(count, 8), dtype="i1", chunks=1)
         return zarrdask.from_zarr(z, chunks="stored")

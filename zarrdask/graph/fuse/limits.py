@@ -27,7 +27,7 @@ class FuseLimits:
     @classmethod
     def current(cls) -> "FuseLimits":
         """Return the limits by the settings, for the current scheduler."""
-        return cls(config.get("bundle-blocks"), config.get("bundle-size"), thread_count())
+        return cls(config.get("fuse-blocks"), config.get("fuse-size"), thread_count())
 
     def length(self, count: int, block_bytes: int, *, is_far: bool = False) -> int:
         """Return the number of blocks in a task; fewer than two blocks are not fused.

@@ -22,11 +22,11 @@ from dask.core import flatten
 from dask.highlevelgraph import HighLevelGraph
 
 from zarrdask import config
-from zarrdask.chunks.region import ArrayRegion
 from zarrdask.execution.expressions import EXPRESSIONS
 from zarrdask.graph.fuse.limits import UNFUSED, FuseLimits
-from zarrdask.graph.fuse.reads import find_chains, joined, with_branches
-from zarrdask.graph.missing import missing_parts, shared_tasks
+from zarrdask.graph.fuse.missing import shared_tasks
+from zarrdask.graph.fuse.reads import fuse_reads, fuse_tasks
+from zarrdask.graph.missing import missing_parts, sources_of
 
 
 def is_optimized() -> bool:
@@ -49,9 +49,9 @@ class Optimization:
 
     def __call__(self, graph: Any, keys: Any, **options: Any) -> Any:
         """Return the optimised graph; the arguments are those of Dask's function."""
-        if isinstance(graph, HighLevelGraph) and any(map(_reads, graph.layers.values())):
+        if isinstance(graph, HighLevelGraph) and _reads(graph):
             limits = self.limits or FuseLimits.current()
-            results = set(flatten(keys if isinstance(keys, list | set) else [keys]))
+            results = dict.fromkeys(flatten(keys if isinstance(keys, list | set) else [keys]))
             graph = _fused(graph, results, limits)
         return optimize(graph, keys, **options)
 
@@ -59,7 +59,12 @@ class Optimization:
         return Optimization, (self.limits or FuseLimits.current(),)
 
 
-def _fused(graph: HighLevelGraph, results: set[Any], limits: FuseLimits) -> Any:
+def _reads(graph: HighLevelGraph) -> bool:
+    """Whether a graph reads stored arrays."""
+    return any(True for layer in graph.layers.values() for _ in sources_of(layer))
+
+
+def _fused(graph: HighLevelGraph, results: Collection[Any], limits: FuseLimits) -> Any:
     """Return a graph that reads stored arrays, with small blocks fused."""
     layers = graph.layers.values()
     parts = [part for layer in layers for part in missing_parts(layer)]
@@ -68,19 +73,13 @@ def _fused(graph: HighLevelGraph, results: set[Any], limits: FuseLimits) -> Any:
         return graph
     graph = optimize_blockwise(graph, keys=results)
     if parts:
-        tasks, shared = shared_tasks(graph, results)
+        tasks, shared = shared_tasks(graph, {*results})
         count = sum(int(part.is_stored.sum()) for part in parts)
         block_bytes = max(part.block_bytes for part in parts)
         is_far = any(part.source.is_far for part in parts)
         length = limits.length(count, block_bytes, is_far=is_far)
-        return joined(tasks, results, shared, length)
-    chains = find_chains(graph, results)
-    names = {each.name for chain in chains.values() for each in chain.below or [chain]}
-    count = sum(len(graph.layers[name]) for name in names)
-    block_bytes = max((chain.block_bytes for chain in chains.values()), default=0)
-    is_far = any(chain.is_far for chain in chains.values())
-    length = limits.length(count, block_bytes, is_far=is_far)
-    return with_branches(graph, results, chains, length)
+        return fuse_tasks(tasks, results, shared, length)
+    return fuse_reads(graph, results, limits)
 
 
 def optimized(
@@ -113,14 +112,6 @@ class _Method:
 
 #: One value for all arrays.
 _OPTIMIZATION = Optimization()
-
-
-def _reads(layer: Any) -> bool:
-    """Whether a layer reads a stored array."""
-    if any(missing_parts(layer)):
-        return True
-    held = (source for source, index in getattr(layer, "indices", ()) if index is None)
-    return any(isinstance(each, ArrayRegion) for each in held)
 
 
 @cache

@@ -1,7 +1,7 @@
-"""Run tasks that Dask has fused, many of them one after another, at little cost each."""
+"""Run tasks one after another, at little cost each."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,8 +14,8 @@ Compute = Callable[[Mapping[Any, Any]], Any]
 
 
 @dataclass(frozen=True)
-class Fused:
-    """A graph of tasks with one result, in the order in which they are computed.
+class Subgraph:
+    """Tasks that Dask has made one, in the order in which they are computed.
 
     Dask sorts such a graph whenever it runs it, which takes longer than small blocks do.
 
@@ -57,7 +57,8 @@ def prepared(task: GraphNode) -> Compute:
         return compute
     if task.func is _execute_subgraph:
         graph, result, names, *references = task.args
-        return Fused(tuple(zip(names, references, strict=True)), steps(graph, [result]), result)
+        inputs = tuple(zip(names, references, strict=True))
+        return Subgraph(inputs, tuple(steps(graph, [result])), result)
     function, arguments = task.func, task.args
 
     def call(values: Mapping[Any, Any]) -> Any:
@@ -66,23 +67,32 @@ def prepared(task: GraphNode) -> Compute:
     return call
 
 
-def steps(graph: Tasks, kept: Iterable[Any]) -> tuple[tuple[Any, Compute, tuple[Any, ...]], ...]:
-    """Return the tasks of a graph as the steps of `Fused`, which keep some results."""
-    uses = Counter(need for task in graph.values() for need in task.dependencies)
-    uses.update(kept)
-    ordered, stack = dict[Any, None](), [*graph]
-    while stack:
-        key = stack[-1]
-        missing = [
-            need for need in graph[key].dependencies if need in graph and need not in ordered
-        ]
-        stack += missing
-        if not missing:
-            ordered[stack.pop()] = None
+def ordered(graph: Tasks, results: Iterable[Any]) -> Iterator[Any]:
+    """Yield the keys of the tasks that results need, each after those that it depends on.
 
-    def step(key: Any) -> tuple[Any, Compute, tuple[Any, ...]]:
+    What only a later result needs comes after the earlier results.
+    """
+    done = set[Any]()
+    for result in results:
+        stack = [result]
+        while stack:
+            key = stack[-1]
+            if key in done:
+                stack.pop()
+                continue
+            needs = graph[key].dependencies
+            missing = [each for each in needs if each in graph and each not in done]
+            stack += missing
+            if not missing:
+                done.add(stack.pop())
+                yield key
+
+
+def steps(graph: Tasks, results: Collection[Any]) -> Iterator[tuple[Any, Compute, tuple[Any, ...]]]:
+    """Yield the tasks of a graph as the steps of `Subgraph`, which keep the results."""
+    uses = Counter(need for task in graph.values() for need in task.dependencies)
+    uses.update(results)
+    for key in ordered(graph, results):
         task = graph[key]
         uses.subtract(task.dependencies)
-        return key, prepared(task), tuple(need for need in task.dependencies if not uses[need])
-
-    return tuple(map(step, ordered))
+        yield key, prepared(task), tuple(need for need in task.dependencies if not uses[need])

@@ -1,137 +1,221 @@
-"""Bundles: many small blocks that one task computes and writes, one after another.
+"""Fuse the writes of small blocks.
 
 Dask and its schedulers take up to a millisecond for a task, which is longer than writing a small
-block. So where the blocks of a write are independent, consecutive ones become one task. Only the
-graph changes: each block is computed and written as it would be by a task of its own. Blocks that
-are on their way to a store with latency do not keep the next ones waiting.
+block. So where the blocks of a write are independent, consecutive ones are written by one task.
+Only the graph changes: each block is computed and written as it would be by a task of its own.
+Blocks that are on their way to a store with latency do not keep the next ones waiting.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import dask.array as da
 import numpy as np
-from dask._task_spec import DataNode, Task, TaskRef
+from dask._task_spec import DataNode, GraphNode, Task, TaskRef, convert_legacy_graph
 from dask.blockwise import optimize_blockwise
+from dask.core import flatten
 from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 
-from zarrdask.chunks.region import reading_ahead
 from zarrdask.execution.expressions import EXPRESSIONS
-from zarrdask.graph.block_writes import BlockWrites, Place, write_in_one_task
-from zarrdask.graph.fuse.block_function import Block, Chain, far_blocks, find_chain
+from zarrdask.graph.block_writes import BlockWrites
+from zarrdask.graph.fuse.block_function import Block, BlockFunction
+from zarrdask.graph.fuse.culling import culled
+from zarrdask.graph.fuse.evaluate import write_fused
+from zarrdask.graph.fuse.find import FusedTask, find_fused
+from zarrdask.graph.fuse.find_functions import Functions, find_function, find_functions
+from zarrdask.graph.fuse.function_layers import function_layers, inputs_of, needed_layers
 from zarrdask.graph.fuse.limits import FuseLimits
 from zarrdask.graph.fuse.optimization import is_optimized
-from zarrdask.graph.groups import group_bundles
-from zarrdask.storage.in_flight import Requests
+from zarrdask.graph.fuse.steps import Tasks
+from zarrdask.graph.missing import sources_of
+
+#: The largest number of tasks that are fused for each block that is written.
+_MAX_TASKS_PER_BLOCK = 8
+#: The largest number of blocks that are written together, as they are computed from the same ones.
+_MAX_WRITES = 8
 
 
-def bundled(writes: Sequence[BlockWrites]) -> list[da.Array]:
-    """Return the tasks of writes that are computed together, with small blocks in bundles.
+def fuse_writes(writes: Sequence[BlockWrites]) -> list[da.Array]:
+    """Return the tasks of writes that are computed together, with those of small blocks fused.
 
-    Blocks are put in bundles if they are independent: if no other block, or only a few, needs what
-    each is computed from. A bundle has up to ``zarrdask.bundle-blocks`` blocks, which have up to
-    ``zarrdask.bundle-size`` bytes together. Other writes are not changed. The result are the
-    receipts of all writes: arrays with an element for each block, and a task for each bundle.
+    They are if the blocks are independent: if no other block, or only a few, needs what each is
+    computed from. Other writes are not changed. The result are the receipts of all writes: arrays
+    with an element for each block, and a task for each fused task.
     """
     writes = [write for write in writes if write.missing is None or write.missing]
     remaining = {write.receipts.name: write for write in writes}
     arrays, limits = list[da.Array](), FuseLimits.current()
-    fusible = [name for name, write in remaining.items() if write.bundle_length(limits) > 1]
-    if fusible and not EXPRESSIONS and is_optimized():
-        graphs = [write.receipts.__dask_graph__() for write in writes]
-        keys = [(name, *(0 for _ in write.blocks)) for name, write in remaining.items()]
-        # As Dask is going to optimise it: tasks that one layer needs become part of that layer.
-        graph = optimize_blockwise(HighLevelGraph.merge(*graphs), keys)
-        for name in fusible:
-            chain = find_chain(graph, name)
-            if chain is not None:
-                arrays.append(_chain_bundles(graph, chain, remaining.pop(name), limits))
-        # Those that are resumed have tasks of their own: most of their blocks are stored.
-        whole = {name: write for name, write in remaining.items() if write.missing is None}
-        array, names = group_bundles(graph, whole, limits)
-        if array is not None:
-            arrays.append(array)
-            remaining = {name: remaining[name] for name in remaining.keys() - names}
+    if EXPRESSIONS or all(write.length(limits) < 2 for write in writes) or not is_optimized():
+        return [write.remaining() for write in writes]
+    graphs = [write.receipts.__dask_graph__() for write in writes]
+    keys = [(name, *(0 for _ in write.blocks)) for name, write in remaining.items()]
+    # As Dask is going to optimise it: tasks that one layer needs become part of that layer.
+    graph = optimize_blockwise(HighLevelGraph.merge(*graphs), keys)
+    for name, write in [*remaining.items()]:
+        function = find_function(graph, name) if write.length(limits) > 1 else None
+        if function is not None:
+            arrays.append(_fuse_layer(graph, write, function, limits))
+            del remaining[name]
+    # Those that are resumed have tasks of their own: most of their blocks are stored.
+    whole = {name: write for name, write in remaining.items() if write.missing is None}
+    more, names = _fuse_together(graph.cull_layers(whole), whole, limits)
+    arrays += more
+    remaining = {name: remaining[name] for name in remaining.keys() - names}
     return [*arrays, *(write.remaining() for write in remaining.values())]
 
 
 @dataclass(frozen=True)
-class ChainWrites:
-    """What the bundles of one write have in common."""
+class _Blocks(Sequence[Any]):
+    """The keys of consecutive blocks of a layer, in C order."""
 
-    #: The function that computes and writes a block.
-    chain: Chain
-    #: The place where the blocks are stored.
-    place: Place
-    #: As in `BlockWrites`.
-    repeats: np.ndarray | None
+    name: str
+    #: The number of blocks of the layer along each axis.
+    counts: Block
+    #: The positions of the blocks.
+    positions: Sequence[int]
 
-    def blocks(self, numbers: Sequence[int]) -> Iterator[Block]:
-        """Yield the blocks with these numbers in C order."""
-        axes = np.unravel_index(np.array(numbers), self.place.slices.numblocks)
-        return zip(*(axis.tolist() for axis in axes), strict=True)
+    def __len__(self) -> int:
+        return len(self.positions)
 
+    def __getitem__(self, item: Any) -> Any:
+        block = np.unravel_index(self.positions[item], self.counts)
+        return self.name, *map(int, block)
 
-def write_chain(
-    common: ChainWrites,
-    numbers: Sequence[int],
-    tasks: Mapping[Any, Any],
-    needs: tuple[Any, ...],
-    *results: Any,
-) -> np.ndarray:
-    """Compute and write blocks, and return the receipt, a number of units for each: a task.
-
-    `tasks` are those that only these blocks need, and `results` those of the tasks `needs`.
-    """
-    place, repeats = common.place, common.repeats
-    outside, items = dict(zip(needs, results, strict=True)), [*common.blocks(numbers)]
-    compute = common.chain.given(outside, tasks)
-    # Numbers of blocks of which nothing was stored: they hold the fill value only.
-    blank = set[int]()
-
-    def write(block: Block, requests: Requests) -> list[int]:
-        repeat = -1 if repeats is None else int(repeats[block])
-        if repeat in blank:
-            return [0]
-        try:
-            count: int = compute(block).item()
-        except BaseException as error:
-            if error is not requests.error:  # which is one of an earlier block
-                error.add_note(place.note(block))
-            raise
-        if repeat >= 0 and not count:
-            blank.add(repeat)
-        return [count]
-
-    nbytes = place.nbytes(items[0])
-    with reading_ahead(far_blocks(((common.chain, block) for block in items), outside)):
-        return write_in_one_task([place], write, iter(items), count=len(items), nbytes=nbytes)
+    def __iter__(self) -> Iterator[Any]:
+        axes = np.unravel_index(np.array(self.positions), self.counts)
+        blocks = zip(*(axis.tolist() for axis in axes), strict=True)
+        return ((self.name, *block) for block in blocks) if axes else iter([(self.name,)])
 
 
-def _chain_bundles(
-    graph: HighLevelGraph, chain: Chain, write: BlockWrites, limits: FuseLimits
+def _fuse_layer(
+    graph: HighLevelGraph, write: BlockWrites, function: BlockFunction, limits: FuseLimits
 ) -> da.Array:
-    """Return the bundles of one write."""
-    layer = write.receipts.name
-    name, shared = f"{layer}-bundles", f"{layer}-chain"
-    common, needs = ChainWrites(chain, write.place, write.repeats), tuple(chain.needs)
-    length = write.bundle_length(limits, reads_far=chain.is_far)
+    """Return the receipts of a write whose blocks one function computes, each from its own input.
+
+    Neither the blocks nor their tasks are looked at one by one.
+    """
+    length = write.length(limits, reads_far=function.is_far)
+    counts = tuple(map(len, write.blocks))
     blocks = range(write.block_count) if write.missing is None else write.missing
-    parts = [blocks[at : at + length] for at in range(0, len(blocks), length)]
-    bundles = dict[Any, Any]()
-    for key, numbers in (((name, number), part) for number, part in enumerate(parts)):
-        tasks = chain.tasks(graph, common.blocks(numbers)) if chain.layers else {}
-        results = map(TaskRef, needs)
-        bundles[key] = Task(key, write_chain, TaskRef(shared), numbers, tasks, needs, *results)
-    # What the bundles have in common is one key, so that a worker receives it once.
-    node = MaterializedLayer({shared: DataNode(shared, common)})
-    outside = graph.dependencies[layer] - chain.layers
+    ranges = (blocks[at : at + length] for at in range(0, len(blocks), length))
+    name = function.name
+    fused = [FusedTask(_Blocks(name, counts, each), {}, (), frozenset([name])) for each in ranges]
+    return _receipts(graph, [write], fused, {name: function})
+
+
+def _fuse_together(
+    graph: HighLevelGraph, writes: Mapping[str, BlockWrites], limits: FuseLimits
+) -> tuple[list[da.Array], set[str]]:
+    """Return the receipts of writes whose blocks are fused, if there are any, and their names.
+
+    Slices, concatenated arrays and inputs that several arrays share have single tasks. `writes` are
+    all that the graph has, by the names of their layers.
+    """
+    # Annotations belong to tasks that would vanish.
+    if any(layer.annotations for layer in graph.layers.values()):
+        return [], set()
+    lengths = {name: write.length(limits) for name, write in writes.items()}
+    names = {name for name in writes if lengths[name] > 1 and _is_local(graph, writes[name])}
+    if not names:
+        return [], names
+    functions = find_functions(graph)
+    is_far = any(each.is_far for layer in graph.layers.values() for each in sources_of(layer))
+    length = min(writes[name].length(limits, reads_far=is_far) for name in names)
+    tasks, results = _single_tasks(graph, functions), _keys(writes.values())
+    needs = dict.fromkeys(need for each in functions.values() for need in each.needs)
+    found = [*find_fused(tasks, {**results, **needs}, length, functions=functions, whole=True)]
+    found = [each for each in found if _is_small(each)]
+    # Which layers have roots of the same fused task, and how many blocks are in one.
+    together = {frozenset(root[0] for root in each.roots) for each in found}
+    counts = Counter(root[0] for each in found for root in each.roots)
+    names = {name for name in names if counts[name] == writes[name].block_count}
+    while others := set().union(*(each & names for each in together if not each <= names)):
+        names -= others
+    if not names:
+        return [], names
+    found = [*_joined((each for each in found if each.roots[0][0] in names), length)]
+    shared = {need: tasks[need] for each in found for need in each.needs}
+    return [_receipts(graph, [writes[name] for name in names], found, functions, shared)], names
+
+
+def _keys(writes: Iterable[BlockWrites]) -> dict[Any, None]:
+    """Return the keys of the blocks of writes, in order."""
+    return {key: None for write in writes for key in flatten(write.receipts.__dask_keys__())}
+
+
+def _single_tasks(graph: HighLevelGraph, functions: Functions) -> Tasks:
+    """Return the tasks of a graph, but for those of the layers of functions and below them."""
+    every = [each for function in functions.values() for each in (function, *function.below)]
+    left_out = {each.name for each in every}.union(*(each.layers for each in every))
+    names = (name for name in graph._toposort_layers() if name not in left_out)
+    tasks = {key: task for name in names for key, task in graph.layers[name].items()}
+    if not all(isinstance(task, GraphNode) for task in tasks.values()):
+        tasks = convert_legacy_graph(tasks, graph.get_all_external_keys())
+    return tasks
+
+
+def _is_local(graph: HighLevelGraph, write: BlockWrites) -> bool:
+    """Whether blocks around the middle, along each axis, can be fused: this looks at few tasks."""
+    name, middle = write.receipts.name, [len(axis) // 2 for axis in write.blocks]
+    keys = {
+        (name, *middle[:axis], number, *middle[axis + 1 :]): None
+        for axis, at in enumerate(middle)
+        for number in range(at - _MAX_WRITES // 2, at + _MAX_WRITES // 2 + 1)
+        if 0 <= number < len(write.blocks[axis])
+    }
+    sample = culled(graph.cull_layers([name]), keys)
+    if sum(map(len, sample.layers.values())) > 2 * _MAX_TASKS_PER_BLOCK * len(keys):
+        return False
+    fused = find_fused(_single_tasks(sample, {}), keys, write.block_count, whole=True)
+    return sum(len(each.roots) for each in fused if _is_small(each)) == len(keys)
+
+
+def _is_small(fused: FusedTask) -> bool:
+    count = len(fused.roots)
+    return count <= _MAX_WRITES and len(fused.tasks) <= _MAX_TASKS_PER_BLOCK * count
+
+
+def _joined(parts: Iterable[FusedTask], length: int) -> Iterator[FusedTask]:
+    """Join consecutive fused tasks up to so many blocks."""
+    joined, count = list[FusedTask](), 0
+    for part in parts:
+        if joined and count + len(part.roots) > length:
+            yield FusedTask.union(joined)
+            joined, count = [], 0
+        joined.append(part)
+        count += len(part.roots)
+    yield FusedTask.union(joined)
+
+
+def _receipts(
+    graph: HighLevelGraph,
+    writes: Collection[BlockWrites],
+    fused: Sequence[FusedTask],
+    functions: Functions,
+    shared: Tasks = MappingProxyType({}),
+) -> da.Array:
+    """Return the fused tasks of writes as a Dask array, with an element for each block."""
+    name = f"{min(write.receipts.name for write in writes)}-fused"
+    where, tasks, used = f"{name}-places", dict[Any, Any](), set[str]()
+    for number, each in enumerate(fused):
+        inputs, needs = inputs_of(graph, functions, each)
+        used |= each.functions
+        arguments = TaskRef(where), each, inputs, needs, *map(TaskRef, needs)
+        tasks[name, number] = Task((name, number), write_fused, *arguments)
+    functions = {each: functions[each] for each in used}
+    layers = dict[str, Any](function_layers(functions.values()))
+    # In one key, so that a worker receives them once.
+    places = {write.receipts.name: write.place for write in writes}
+    layers[where] = MaterializedLayer({where: DataNode(where, places), **shared})
+    outside = set().union(*(needed_layers(graph, each) for each in functions.values()))
     below = graph.cull_layers(outside)
-    tasks = MaterializedLayer(bundles, annotations=graph.layers[layer].annotations)
+    annotations = next(graph.layers[write.receipts.name].annotations for write in writes)
     whole = HighLevelGraph(
-        {**below.layers, shared: node, name: tasks},
-        {**below.dependencies, shared: set(), name: {shared, *outside}},
+        {**below.layers, **layers, name: MaterializedLayer(tasks, annotations=annotations)},
+        {**below.dependencies, **{key: set() for key in layers}, name: {*layers, *outside}},
     )
-    chunks = (tuple(map(len, parts)),)
+    chunks = (tuple(len(each.roots) for each in fused),)
     return da.Array(whole, name, chunks, meta=np.empty(0, np.intp))

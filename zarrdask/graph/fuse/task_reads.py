@@ -1,4 +1,4 @@
-"""What tasks are going to read of stores with latency, in their order: requested before they do."""
+"""The regions of stored arrays that tasks read, in their order, as far as arguments show them."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
@@ -8,7 +8,7 @@ from typing import Any, cast
 from dask._task_spec import DataNode, GraphNode, Task, TaskRef, _execute_subgraph
 
 from zarrdask.chunks.region import ArrayRegion
-from zarrdask.graph.fuse.steps import steps
+from zarrdask.graph.fuse.steps import ordered
 from zarrdask.indexing.selection import Region
 
 #: A source, and the region of it that is read.
@@ -28,7 +28,7 @@ def slicings(
     if task.func is _execute_subgraph:
         graph, result, names, *references = arguments
         inputs = dict(zip(names, references, strict=True))
-        for key, *_ in steps(graph, [result]):
+        for key in ordered(graph, [result]):
             yield from slicings(graph[key], inputs)
     else:
         # In tasks that read, as in those of `dask.array.from_array`, slices follow the array.
@@ -50,16 +50,21 @@ def sliced(pairs: Iterable[tuple[Any, Any]], values: Mapping[Any, Any]) -> Itera
             yield source, cast(Region, region)
 
 
-def far_reads(tasks: Iterable[GraphNode]) -> Iterator[Read]:
-    """Yield what tasks, in their order, read of stores with latency.
+def reads_of(task: GraphNode) -> list[Read]:
+    """Return what a task reads."""
+    return [*sliced(slicings(task), {})]
 
-    Nothing, if the first one that reads a source does not read one of such a store.
+
+def keys_of(reads: Iterable[Read]) -> list[str]:
+    """Return the keys of the stored objects that are read."""
+    return [key for source, region in reads for key in source.keys(region)]
+
+
+def name_keys(keys: Iterable[str]) -> str:
+    """Return text that names the first key and the number of others.
+
+    >>> name_keys(["c/0", "c/1", "c/2"]), name_keys([])
+    ('c/0 and 2 others', 'nothing')
     """
-    is_far = False
-    for task in tasks:
-        reads = [*sliced(slicings(task), {})]
-        far = [each for each in reads if each[0].is_far]
-        is_far = is_far or bool(far)
-        if reads and not is_far:
-            return
-        yield from far
+    first, *others = dict.fromkeys(keys) or ["nothing"]
+    return f"{first} and {len(others)} others" if others else first
