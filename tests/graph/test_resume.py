@@ -70,17 +70,17 @@ def synchronous():
         yield
 
 
-@pytest.mark.parametrize("bundle", [0, 4])
+@pytest.mark.parametrize("fuse_blocks", [0, 4])
 @pytest.mark.parametrize("options", [{}, {"shards": (2, 2), "chunks": (1, 2)}, {"zarr_format": 2}])
-def test_only_missing_blocks_are_computed(tmp_path, bundle, options):
+def test_only_missing_blocks_are_computed(tmp_path, fuse_blocks, options):
     computed, place = Computed(), tmp_path / "a"
-    with dask.config.set({"zarrdask.fuse-blocks": bundle}):
+    with dask.config.set({"zarrdask.fuse-blocks": fuse_blocks}):
         notes = interrupted(place, computed, 13, **options)
         assert "the same call with resume=True writes the missing blocks" in notes[-1]
         with pytest.raises(zarrdask.errors.NodeNotFoundError):
             zarrdask.open_array(place)
         zarrdask.to_zarr(array(computed), place, resume=True, **options)
-    repeated = max(bundle - 1, 0)  # those of the fused task that was not finished
+    repeated = max(fuse_blocks - 1, 0)  # those of the fused task that was not finished
     assert BLOCKS - 13 <= len(computed) <= BLOCKS - 13 + repeated
     np.testing.assert_array_equal(zarrdask.open_array(place)[...], VALUES)
     whole = tmp_path / "whole"
@@ -219,7 +219,7 @@ def test_what_can_not_be_resumed_is_refused(tmp_path):
     assert not (tmp_path / "b").exists()
 
 
-def write_slowly(place, log, bundle):
+def write_slowly(place, log, fuse_blocks):
     """Store blocks slowly, each in a task or some in one: the process that is killed."""
     store = LocalStore.set
 
@@ -236,15 +236,15 @@ def write_slowly(place, log, bundle):
 
     many = np.arange(1, 401).reshape(20, 20)
     x = da.from_array(many, chunks=(1, 2)).map_blocks(note, name="x", dtype="i8", meta=many[:0, :0])
-    options = {"zarrdask.fuse-blocks": bundle, "scheduler": "threads"}
+    options = {"zarrdask.fuse-blocks": fuse_blocks, "scheduler": "threads"}
     # The threads of the pool that Dask keeps are not in this process.
     with ThreadPoolExecutor(2) as pool, dask.config.set(options, pool=pool):
         zarrdask.to_zarr(x, place, resume=True)
 
 
-def killed(place, log, bundle, delay):
+def killed(place, log, fuse_blocks, delay):
     """Write in another process, and kill it after some time; return whether it ended before."""
-    process = get_context("fork").Process(target=write_slowly, args=(place, log, bundle))
+    process = get_context("fork").Process(target=write_slowly, args=(place, log, fuse_blocks))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # forks of processes with threads
         process.start()
@@ -258,11 +258,11 @@ def killed(place, log, bundle, delay):
 
 def kill_until_done(folder, seed):
     """Kill a writer again and again until one ends; check what it has written."""
-    rng, place, bundle = random.Random(seed), folder / "a", (0, 8)[seed % 2]
+    rng, place, fuse_blocks = random.Random(seed), folder / "a", (0, 8)[seed % 2]
     total, runs = 0, 0
     while True:
         log = folder / f"log{runs}"
-        done = killed(place, log, bundle, rng.uniform(0.02, 0.3) if runs < 3 else 60)
+        done = killed(place, log, fuse_blocks, rng.uniform(0.02, 0.3) if runs < 3 else 60)
         total, runs = total + os.path.getsize(log) if log.exists() else total, runs + 1
         if done:
             break
@@ -274,7 +274,7 @@ def kill_until_done(folder, seed):
         ["zarr.json", *(f"c/{i}/{j}" for i in range(20) for j in range(10))]
     )
     # Blocks in flight are computed again, and those of tasks that were not finished.
-    assert total <= 200 + (runs - 1) * 2 * max(bundle, 1)
+    assert total <= 200 + (runs - 1) * 2 * max(fuse_blocks, 1)
 
 
 def test_a_killed_write_is_resumed(tmp_path):
