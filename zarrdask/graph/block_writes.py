@@ -28,7 +28,7 @@ class Place(NamedTuple):
     #: The slices of each block in the array.
     slices: ArraySliceDep
     #: A number for each block, the same for equal blocks of a new array; -1 for others.
-    repeats: np.ndarray | None
+    equal_blocks: np.ndarray | None
 
     def nbytes(self, block: Block) -> int:
         """Return the size of a block in bytes."""
@@ -52,7 +52,7 @@ class BlockWrites(NamedTuple):
     #: What the tasks hold to write them.
     writer: BlockWriter
     #: As in `Place`.
-    repeats: np.ndarray | None = None
+    equal_blocks: np.ndarray | None = None
     #: The numbers of the blocks to write, in C order, if an earlier run has stored the others.
     missing: Sequence[int] | None = None
 
@@ -89,7 +89,7 @@ class BlockWrites(NamedTuple):
     @property
     def place(self) -> Place:
         """The place where the blocks are stored."""
-        return Place(self.writer, ArraySliceDep(self.blocks), self.repeats)
+        return Place(self.writer, ArraySliceDep(self.blocks), self.equal_blocks)
 
     def length(self, limits: FuseLimits, *, reads_far: bool = False) -> int:
         """Return the number of blocks that one task writes; fewer than two blocks are not fused.

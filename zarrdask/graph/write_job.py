@@ -160,6 +160,6 @@ def compute(jobs: Sequence[WriteJob], *, show: Show = False, **options: Any) -> 
 def deferred(jobs: Sequence[WriteJob], completions: Sequence[Action] = ()) -> Delayed:
     """Return one Delayed that writes all blocks of all jobs, commits each, then completes all."""
     # By then, other writes may have stored what equal blocks without values have to erase.
-    tasks = [job.tasks._replace(repeats=None) for job in jobs]
+    tasks = [job.tasks._replace(equal_blocks=None) for job in jobs]
     # All blocks come first: a commit may replace what another array is computed from.
     return gather(fuse_writes(tasks), [*(job.commit for job in jobs), *completions])

@@ -60,7 +60,7 @@ def write_fused(
     def write(root: Any) -> int:
         name, *number = root
         place, block = places[name], tuple(number)
-        repeat = -1 if place.repeats is None else int(place.repeats[block])
+        repeat = -1 if place.equal_blocks is None else int(place.equal_blocks[block])
         if (name, repeat) in blank:
             return 0
         try:
