@@ -119,6 +119,27 @@ def test_a_store_that_accepts_nothing_for_long_is_not_busy_but_out_of_order(rate
     assert rate.limit is None
 
 
+def test_a_request_that_waits_while_the_limit_is_removed_is_sent(rate, clock, monkeypatch):
+    send(rate, clock, lambda: True, 10)
+    rate.refuse(rate.wait(), 20.0)
+
+    def pause(seconds):
+        clock.now += seconds
+        return rate.refuse(clock.now) or True
+
+    monkeypatch.setattr(rates, "pause", pause)
+    assert rate.wait() == pytest.approx(20, abs=1)
+    assert rate.limit is None
+
+
+def test_a_limit_that_was_lowered_once_grows_for_days(rate, clock):
+    send(rate, clock, lambda: True, 10)
+    rate.refuse(rate.wait())
+    clock.now += 1e6
+    assert send(rate, clock, lambda: True, 1000) == 0
+    assert rate.limit > 100
+
+
 def test_the_setting_is_a_limit_for_any_store(rate, clock, setting):
     setting({"zarrdask.requests-per-second": 10})
     send(rate, clock, lambda: True, 101, latency=0)

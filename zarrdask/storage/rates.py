@@ -8,6 +8,7 @@ equal shares without knowing of each other.
 """
 
 import logging
+import math
 import random
 import threading
 import time
@@ -29,6 +30,9 @@ _DECREASE = 0.8
 _GROWTH = 6.0
 #: The lowest limit, in requests per second.
 _LEAST = 0.5
+#: Seconds: for how long the limit doubles twice each second, before the second refusal; then it is
+#: far above what any store accepts.
+_DOUBLING = 60.0
 #: Seconds: the time over which the rate of accepted requests is measured.
 _PERIOD = 1.0
 #: Seconds: a store that has accepted nothing for so long is not busy, but out of order.
@@ -87,9 +91,11 @@ class RequestRate:
             while (now := time.monotonic()) < self._next:
                 if not pause(self._next - now):
                     raise CancelledError
-            rate = min(limit for limit in (self.limit, most or None) if limit is not None)
-            # Not at equal distances, as several processes would then stay in step.
-            self._next = max(self._next, now) + random.uniform(0.8, 1.2) / rate
+            with self._lock:
+                # Another thread may have removed the limit meanwhile.
+                rate = min(self.limit or math.inf, most or math.inf)
+                # Not at equal distances, as several processes would then stay in step.
+                self._next = max(self._next, now) + random.uniform(0.8, 1.2) / rate
         return now
 
     def accept(self) -> None:
@@ -102,7 +108,7 @@ class RequestRate:
                 return
             seconds = now - self._lowered
             if self._peak is None:
-                grown = self._lowered_to * 4**seconds
+                grown = self._lowered_to * 4 ** min(seconds, _DOUBLING)
             else:
                 plateau = (self._peak * (1 - _DECREASE) / _GROWTH) ** (1 / 3)
                 grown = self._peak + _GROWTH * (seconds - plateau) ** 3
