@@ -8,6 +8,13 @@ from zarrdask.storage import in_flight
 from zarrdask.storage.in_flight import Requests, window
 
 
+@pytest.fixture
+def limit(monkeypatch):
+    """Limit the bytes in flight to 100, of which no other test holds any."""
+    monkeypatch.setattr(in_flight, "MAX_BYTES_IN_FLIGHT", 100)
+    monkeypatch.setattr(in_flight, "_BYTES", in_flight._Bytes())
+
+
 def numbers(size=50):
     """Return a list of the requests that began, and the results of ten of `size` bytes each."""
     begun = []
@@ -15,8 +22,8 @@ def numbers(size=50):
     return begun, results
 
 
-def test_all_calls_share_one_limit_of_bytes(monkeypatch):
-    monkeypatch.setattr(in_flight, "MAX_BYTES_IN_FLIGHT", 100)
+@pytest.mark.usefixtures("limit")
+def test_all_calls_share_one_limit_of_bytes():
     first, first_results = numbers()
     assert next(first_results) == 0
     second, second_results = numbers()
@@ -30,8 +37,8 @@ def test_all_calls_share_one_limit_of_bytes(monkeypatch):
     assert [*third_results] == [*range(10)]
 
 
-def test_a_request_that_fails_gives_its_bytes_back(monkeypatch):
-    monkeypatch.setattr(in_flight, "MAX_BYTES_IN_FLIGHT", 100)
+@pytest.mark.usefixtures("limit")
+def test_a_request_that_fails_gives_its_bytes_back():
     for _ in range(3):
         with pytest.raises(ZeroDivisionError):
             next(window(lambda n: 1 / n, iter([0, 1]), size=lambda _: 50))
