@@ -15,7 +15,7 @@ from tests.counting import CountingStore
 from tests.covering import for_each
 from tests.documents import named, sharding
 from tests.storage.latency import LatencyStore
-from zarrdask.errors import CodecError, SelectionError
+from zarrdask.errors import CodecError, NodeTypeError, SelectionError
 
 VALUES = np.arange(24 * 20, dtype="i4").reshape(24, 20)
 REGIONS = [(slice(0, 7), slice(3, 9)), (slice(2, 7), slice(3, 20)), (5, slice(None, None, -2)), ...]
@@ -120,6 +120,7 @@ def test_the_result_is_read_into_given_memory():
         (np.empty((1, 3), "f8"), "float64"),
         ([[0, 0, 0]], "list"),
         (np.broadcast_to(np.int32(0), (1, 3)), "writable"),
+        (5, "an array for each region"),
     ],
 )
 def test_memory_that_does_not_fit_is_an_error(out, message):
@@ -131,6 +132,45 @@ def test_memory_that_does_not_fit_is_an_error(out, message):
 def test_a_region_that_is_no_region_is_an_error_with_its_number(region):
     with pytest.raises(SelectionError, match=r"regions\[1\]"):
         array().read_many([0, region])
+
+
+def test_regions_of_several_arrays_may_come_from_an_iterator():
+    z = array()
+    found = zarrdask.read_many({"a": z, "b": z}, iter([0, 1]))
+    assert [len(blocks) for blocks in found.values()] == [2, 2]
+    for blocks in found.values():
+        check(z, [0, 1], blocks)
+
+
+def test_what_is_no_regions_is_an_error():
+    z = array()
+    for read in (z.read_many, lambda regions: zarrdask.read_many({"a": z}, regions)):
+        with pytest.raises(SelectionError, match=r"regions: .*an index for each region"):
+            read(5)
+
+
+def test_what_is_no_array_is_an_error_with_its_name():
+    root = zarrdask.create_group({})
+    x = root.create_array("x", shape=(6,), dtype="i4")
+    root.create_group("below")
+    with pytest.raises(NodeTypeError, match=r"arrays\['below'\].*group\.arrays\(\)"):
+        zarrdask.read_many(root, [0])
+    assert zarrdask.read_many(dict(root.arrays()), [0])["x"] == [0]
+    for arrays in (x, [x], "a.zarr"):
+        with pytest.raises(NodeTypeError, match="a mapping of names to arrays"):
+            zarrdask.read_many(arrays, [0])
+
+
+@for_each("out", [{"a": np.empty((1, 20), "i4")}, np.empty((1, 20), "i4"), [1]])
+def test_each_array_requires_memory(out):
+    with pytest.raises(SelectionError, match=r"out: .*\['a', 'b'\]"):
+        zarrdask.read_many({"a": array(), "b": array()}, [0], out)
+
+
+def test_memory_that_does_not_fit_is_an_error_with_the_name_of_the_array():
+    out = {"a": np.empty((1, 20), "i4"), "b": np.empty((1, 20), "f8")}
+    with pytest.raises(SelectionError, match=r"b: out\[0\]"):
+        zarrdask.read_many({"a": array(), "b": array()}, [0], out)
 
 
 def test_a_damaged_chunk_is_an_error_with_its_key():

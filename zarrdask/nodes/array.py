@@ -1,6 +1,6 @@
 """Stored arrays, read and written by NumPy's indexing; each access happens immediately."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from math import prod
 from typing import Any, Literal
@@ -239,12 +239,12 @@ class Array(Node):
         """Selection of whole chunks (shards if there are any) by their indices and slices."""
         return indexers.BlockIndex(self)
 
-    def read_many(self, regions: Sequence[Any], out: Any = None) -> Any:
+    def read_many(self, regions: Iterable[Any], out: Any = None) -> Any:
         """Read many regions in one call, decoding each chunk once and on all cores.
 
         Parameters
         ----------
-        regions : sequence of index
+        regions : iterable of index
             The regions, as in `zarrdask.read_many`, which reads several arrays.
         out : ndarray or sequence of ndarray, optional
             The memory for the result: an array whose first axis is as long as `regions`, or an

@@ -1,13 +1,13 @@
 """Read many regions of one or several arrays in one call."""
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from zarrdask.chunks.read import read_blocks
 from zarrdask.chunks.stored import StoredChunks
-from zarrdask.errors import SelectionError
+from zarrdask.errors import NodeTypeError, SelectionError
 from zarrdask.grids.base import Shape
 from zarrdask.indexing.projection import Regions
 from zarrdask.indexing.selection import Selection, basic, index_by_name
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def read_many(
-    arrays: Mapping[str, "Array"], regions: Sequence[Any], out: Mapping[str, Any] | None = None
+    arrays: Mapping[str, "Array"], regions: Iterable[Any], out: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """Read the same regions of several arrays, all of them in one call.
 
@@ -32,7 +32,7 @@ def read_many(
     ----------
     arrays : mapping of str to Array
         The arrays, by any names.
-    regions : sequence of index
+    regions : iterable of index
         The regions, each an index made of integers, slices, ``...`` and None, or a dict of names of
         dimensions to integers and slices. Axes that a region does not mention are read as a whole.
     out : mapping of str to (ndarray or sequence of ndarray), optional
@@ -46,8 +46,11 @@ def read_many(
 
     Raises
     ------
+    NodeTypeError
+        If `arrays` has a value that is not an array, such as a group in a group.
     SelectionError
-        If a region is not such an index, or an array of `out` has the wrong shape or data type.
+        If a region is not such an index, or `out` lacks memory for an array, or an array of `out`
+        has the wrong shape or data type.
     CodecError
         If a chunk or shard is damaged; the error names its key.
     StoreError
@@ -62,22 +65,58 @@ def read_many(
     >>> [x.shape for x in batch["x"]], [y.shape for y in batch["y"]]
     ([(4, 4), (4, 4), (2, 4, 4)], [(), (), (2,)])
     """
+    _check_arrays(arrays)
+    regions = _listed(regions, "regions", "an index for each region")
+    if out is not None and not (isinstance(out, Mapping) and arrays.keys() <= out.keys()):
+        raise SelectionError(
+            "each array requires memory of its own",
+            key="out",
+            found=list(out) if isinstance(out, Mapping) else type(out).__name__,
+            expected=f"a mapping with the keys {list(arrays)}",
+        )
     names = {name for array in arrays.values() for name in array.dimension_names or ()}
-    reads = {
-        name: _plan(array, regions, None if out is None else out[name], names)
-        for name, array in arrays.items()
-    }
+    reads = dict[str, _Plan]()
+    for name, array in arrays.items():
+        try:
+            reads[name] = _plan(array, regions, None if out is None else out[name], names)
+        except SelectionError as error:
+            raise error.within(name) from error.__cause__
     if reads:
         store = slowest(*(each.chunks.units for each in reads.values()))
         request_on_each(store, _read, reads.values())
     return {name: each.result for name, each in reads.items()}
 
 
-def read_regions(array: "Array", regions: Sequence[Any], out: Any = None) -> Any:
+def read_regions(array: "Array", regions: Iterable[Any], out: Any = None) -> Any:
     """Read regions of one array; see `Array.read_many`."""
-    plan = _plan(array, regions, out, set())
+    plan = _plan(array, _listed(regions, "regions", "an index for each region"), out, set())
     _read(plan)
     return plan.result
+
+
+def _check_arrays(arrays: Any) -> None:
+    if not isinstance(arrays, Mapping):
+        raise NodeTypeError(
+            "these are not arrays by names",
+            key="arrays",
+            found=arrays,
+            expected="a mapping of names to arrays, or a group; array.read_many reads one array",
+        )
+    for name, array in arrays.items():
+        if not isinstance(getattr(array, "_stored", None), StoredChunks):
+            raise NodeTypeError(
+                "this is not an array of zarrdask; of a group, pass dict(group.arrays())",
+                key=f"arrays[{name!r}]",
+                found=array,
+            )
+
+
+def _listed(values: Any, key: str, expected: str) -> list[Any]:
+    if not isinstance(values, Iterable):
+        raise SelectionError(
+            "this can't be iterated over", key=key, found=values, expected=expected
+        )
+    return list(values)
 
 
 class _Plan(NamedTuple):
@@ -101,7 +140,10 @@ def _plan(array: "Array", regions: Sequence[Any], out: Any, names: Set[str | Non
         blocks = _allocate(shapes, array.dtype)
     else:
         # An index with "..." is a view, even of a single element.
-        blocks = [out[n, ...] for n in range(len(out))] if isinstance(out, np.ndarray) else [*out]
+        if isinstance(out, np.ndarray) and out.ndim:
+            blocks = [out[n, ...] for n in range(len(out))]
+        else:
+            blocks = _listed(out, "out", "an array, or an array for each region")
         _check_blocks(blocks, shapes, array.dtype)
     views = [block[(*each.undo, ...)] for block, each in zip(blocks, selections, strict=True)]
     picks = Regions(tuple(each.slices for each in selections))
