@@ -7,7 +7,7 @@ import zarrdask
 from tests.conventions.nodes import make
 from tests.covering import for_each
 from zarrdask.conventions import Crs, Spatial, crs, spatial, write_crs
-from zarrdask.errors import MetadataError, ReadOnlyError
+from zarrdask.errors import MetadataError, NodeTypeError, ReadOnlyError
 
 WKT = 'GEOGCRS["WGS 84"]'
 TRANSFORM = (10.0, 0.0, 500.0, 0.0, -10.0, 4000.0)
@@ -109,6 +109,26 @@ def test_other_conventions_of_an_array_stay(image):
     assert spatial(image) is None
 
 
+def test_what_is_written_again_replaces_what_was_written(image):
+    write_crs(image, "EPSG:4326", transform=TRANSFORM, convention="proj")
+    image.attrs["spatial:bbox"] = [0.0, 0.0, 1.0, 1.0]
+    moved = (*TRANSFORM[:5], 0.0)
+    write_crs(image, WKT, transform=moved, convention="proj")
+    assert crs(image) == Crs(wkt=WKT)
+    assert spatial(image) == Spatial(("y", "x"), moved, shape=(4, 6))
+
+
+def test_an_unknown_convention_is_an_error(image):
+    with pytest.raises(MetadataError, match=r"convention: .*'cf' or 'gdal' or 'proj'"):
+        write_crs(image, WKT, convention="CF")
+
+
+def test_only_an_open_array_is_written_to(root):
+    for node in (root, "a.zarr"):
+        with pytest.raises(NodeTypeError, match=r"array: .*open_array"):
+            write_crs(node, WKT)
+
+
 def test_a_rotated_grid_needs_the_convention_proj(image):
     rotated = (10.0, 1.0, 500.0, 1.0, -10.0, 4000.0)
     with pytest.raises(MetadataError, match="proj"):
@@ -124,6 +144,9 @@ def test_a_rotated_grid_needs_the_convention_proj(image):
         ({"transform": TRANSFORM, "x": X, "y": Y}, "either"),
         ({"transform": TRANSFORM[:5]}, "affine"),
         ({"transform": (*TRANSFORM[:5], float("nan"))}, "affine"),
+        ({"transform": "abcdef"}, "affine"),
+        ({"transform": 1.0}, "affine"),
+        ({"transform": (0.0, *TRANSFORM[1:])}, "same coordinates"),
         ({"x": X}, "both"),
         ({"x": X[:-1], "y": Y}, "one coordinate"),
     ],

@@ -11,7 +11,7 @@ from zarrdask.conventions.spatial import (
     spatial_attributes,
     write_coordinates,
 )
-from zarrdask.errors import MetadataError
+from zarrdask.errors import MetadataError, NodeTypeError, one_of
 from zarrdask.nodes.array import Array
 from zarrdask.nodes.base import check_writable
 from zarrdask.nodes.create import create_array
@@ -66,17 +66,30 @@ def write_crs(
         If `definition` is not a coordinate reference system, or has no form that the convention
         stores, or if the coordinates do not fit the array or the convention. Nothing has been
         written then.
+    NodeTypeError
+        If `array` is not an open array.
     ReadOnlyError
         If the array was opened for reading only.
     """
+    if not isinstance(array, Array):
+        raise NodeTypeError(
+            "coordinate reference systems are written to arrays",
+            key="array",
+            found=array,
+            expected='an open array, as of zarrdask.open_array(url, mode="r+")',
+        )
     check_writable(array)
+    one_of(convention, "convention", ("cf", "gdal", "proj"))
     system = _as_crs(definition)
     if convention == "proj":
         attributes = _proj_attributes(system)
         place = spatial_attributes(array, transform, x, y)
         conventions = [_PROJ, _SPATIAL] if place else [_PROJ]
         others = [each for each in array.attrs.get(_CONVENTIONS, []) if each not in conventions]
-        array.attrs.update(attributes | place | {_CONVENTIONS: others + conventions})
+        # What an earlier call has written would describe another system, or another place.
+        replaced = ("proj:", "spatial:") if place else ("proj:",)
+        kept = {k: v for k, v in array.attrs.items() if not k.startswith(replaced)}
+        array.attrs.put(kept | attributes | place | {_CONVENTIONS: others + conventions})
         return
     values = coordinates(array, transform, x, y)
     check_coordinates(array, values)

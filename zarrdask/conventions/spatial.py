@@ -195,15 +195,23 @@ def write_coordinates(array: Array, values: Mapping[str, np.ndarray]) -> None:
 
 def _affine(array: Array, transform: Sequence[float], x: Any, y: Any) -> tuple[float, ...]:
     """Return the six numbers of a transformation; ``rasterio.Affine`` has three more."""
-    numbers = tuple(map(float, transform))
     if x is not None or y is not None:
-        raise MetadataError("pass either transform, or x and y", key="transform", found=numbers)
+        raise MetadataError("pass either transform, or x and y", key="transform", found=transform)
+    try:
+        numbers = tuple(map(float, transform))
+    except (TypeError, ValueError):
+        numbers = ()
     if len(numbers) not in (6, 9) or array.ndim < 2 or not np.isfinite(numbers).all():
         raise MetadataError(
             "this is not an affine transformation of rows and columns",
             key="transform",
-            found=numbers,
+            found=transform,
             expected="six finite numbers, for an array of two or more axes",
+        )
+    a, b, _, d, e, _ = numbers[:6]
+    if a * e == b * d:
+        raise MetadataError(
+            "all rows or columns would have the same coordinates", key="transform", found=transform
         )
     return numbers[:6]
 
