@@ -146,6 +146,23 @@ def test_the_setting_is_a_limit_for_any_store(rate, clock, setting):
     assert clock.now == pytest.approx(10, rel=0.1)
 
 
+@pytest.mark.parametrize(
+    ("url", "place"),
+    [
+        ("https://user:secret@host:8080/x.zarr", "https://user:***@host:8080"),
+        ("https://user:se/cret@host/x.zarr", "https://user:***@host"),
+        ("http://[::1]:9000/x", "http://[::1]:9000"),
+        ("https://host?next=http://other/", "https://host"),
+        ("simplecache::s3://bucket/x", "s3://bucket"),
+        ("zip://a.zarr::gs://bucket/x.zip", "gs://bucket"),
+        ("the store of a user", "the store of a user"),
+        ("https://[", "https://["),
+    ],
+)
+def test_the_bucket_or_host_of_a_url(url, place):
+    assert place_of(url) == place
+
+
 def test_buckets_and_kinds_have_rates_of_their_own():
     assert place_of("s3://bucket/a/b") == place_of("s3://bucket") == "s3://bucket"
     reads = request_rate("s3://bucket/a", "read")

@@ -10,15 +10,16 @@ equal shares without knowing of each other.
 import logging
 import math
 import random
+import re
 import threading
 import time
 from collections import deque
 from concurrent.futures import CancelledError
 from functools import cache
 from typing import Literal
-from urllib.parse import urlsplit
 
 from zarrdask import config
+from zarrdask.errors import without_secrets
 from zarrdask.storage.in_flight import pause
 from zarrdask.storage.system import after_fork
 
@@ -37,6 +38,9 @@ _DOUBLING = 60.0
 _PERIOD = 1.0
 #: Seconds: a store that has accepted nothing for so long is not busy, but out of order.
 _OUTAGE = 10.0
+
+#: The protocol and the bucket or host of a URL, or of each in a chain.
+_PLACE = re.compile(r"(?:^|::)([A-Za-z][\w+.-]*://[^/?#]*?)(?=[/?#]|::[A-Za-z][\w+.-]*://|$)")
 
 Kind = Literal["read", "write"]
 
@@ -173,9 +177,13 @@ after_fork(_rate.cache_clear)
 
 @cache
 def place_of(url: str) -> str:
-    """Return the bucket or host of a URL."""
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc}"
+    """Return the bucket or host of a URL, without a password; of another text, the text.
+
+    In a chain of protocols (``simplecache::s3://bucket/key``), that of the last one counts.
+    """
+    url = without_secrets(url)
+    places: list[str] = _PLACE.findall(url)
+    return places[-1] if places else url
 
 
 def request_rate(url: str, kind: Kind) -> RequestRate:
