@@ -170,6 +170,20 @@ def test_a_record_whose_chunks_were_removed_counts_as_none(tmp_path):
     np.testing.assert_array_equal(zarrdask.open_array(place)[...], VALUES)
 
 
+@pytest.mark.parametrize("removed", ["c", ".zarrdask-rewrite/plan.json"])
+def test_blocks_of_a_run_that_can_not_be_resumed_are_not_taken_for_those_of_the_next(
+    tmp_path, removed
+):
+    computed, place = Computed(), tmp_path / "a"
+    with dask.config.set({"zarrdask.fuse-blocks": 0}):
+        interrupted(place, computed, 13)
+        (shutil.rmtree if removed == "c" else os.unlink)(place / removed)
+        interrupted(place, computed, 4)
+        zarrdask.to_zarr(array(computed), place, resume=True)
+    assert len(computed) == BLOCKS - 4
+    np.testing.assert_array_equal(zarrdask.open_array(place)[...], VALUES)
+
+
 class Refusing(MemoryStore):
     """A store with latency that refuses some values, while others are in flight."""
 

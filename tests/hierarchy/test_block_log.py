@@ -36,6 +36,15 @@ def test_a_damaged_value_counts_as_none(log, value):
     assert log.merge() == {((0, 1),)}
 
 
+def test_it_can_be_cleared(log):
+    log.clear()
+    log.add([((0, 1),)])
+    log.store.set("other", b"kept")
+    log.clear()
+    assert log.merge() == set()
+    assert list(log.store.list_prefix("")) == ["other"]
+
+
 def test_it_pickles():
     log = BlockLog(MemoryStore({}), "blocks/")
     assert pickle.loads(pickle.dumps(log)).prefix == log.prefix

@@ -42,6 +42,10 @@ class BlockLog:
             self.store.erase_values(keys)
         return blocks
 
+    def clear(self) -> None:
+        """Erase all records."""
+        self.store.erase_prefix(self.prefix)
+
 
 def _parsed(value: object) -> set[Bounds]:
     """Return the blocks of a value; none if it is damaged, so that they are written again."""

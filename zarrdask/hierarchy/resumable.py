@@ -74,13 +74,15 @@ class ResumableArray(Change):
         nodes = RecordedNodes.prepare(
             self._node, self._nodes, self._journal, overwrite=self._overwrite
         )
+        chunks = self._view.chunks(self._metadata)
+        has_chunks = nodes.resumed and next(stored_units(chunks), None) is not None
+        if not has_chunks:
+            # Blocks may be recorded whose chunks were removed, also with the record of the write.
+            self.log.clear()
         nodes.begin()
         self._has_begun = True
-        if nodes.resumed:
+        if has_chunks:
             self.stored = self.log.merge()
-        chunks = self._view.chunks(self._metadata)
-        if self.stored and next(stored_units(chunks), None) is None:
-            self.stored.clear()  # the array may have been removed, but not its record
 
     def commit(self) -> None:
         """Erase the record, and write the documents."""
