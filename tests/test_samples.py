@@ -165,7 +165,7 @@ class TestGroups:
         assert len(lines) == 6
         for line, name in zip(lines[1:], DATASET, strict=True):
             values = expected("xarray", f"v{version}/{name}")
-            assert f"─ {name} {values.shape} {values.dtype}, chunks" in line
+            assert f"─ {name} {values.shape} {values.dtype}, {values.nbytes} B, 1 chunk" in line
 
     @pytest.mark.parametrize("version", [2, 3])
     def test_attributes_and_names_of_a_dataset(self, version):
