@@ -114,7 +114,6 @@ def from_zarr(
         If the region does not fit the array.
     StoreError
         If the store is in memory and the workers of the current client are other processes.
-
     UnsupportedError
         If `skip_missing` is true and the store can't be listed.
 
@@ -200,7 +199,7 @@ def region_blocks(array: Array, region: Region, chunks: Any) -> Chunks:
         blocks: Chunks = normalize_chunks(
             chunks, region_shape(region), dtype=metadata.dtype, previous_chunks=previous
         )
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, ZeroDivisionError) as error:
         raise MetadataError(
             f"these are not chunks of the array: {error}",
             key="chunks",
