@@ -42,3 +42,9 @@ def test_values_without_a_finite_one_have_no_histogram():
     assert Histogram.of(np.array([np.inf])) is None
     assert Histogram.of(np.array([], "i4")) is None
     assert Histogram.of(np.array([True, False])).counts == (1, 1)
+
+
+def test_bins_of_the_largest_numbers_begin_at_a_finite_one():
+    largest = np.finfo("f8").max
+    found = Histogram.of(np.array([-largest, largest]))
+    assert (found.start, sum(found.counts)) == (-largest, 2)

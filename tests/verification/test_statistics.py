@@ -46,6 +46,17 @@ def test_what_is_not_a_number_is_counted_and_left_out(fill):
     assert "NaN" in str(found)
 
 
+def test_squares_of_very_large_numbers_are_infinite(monkeypatch):
+    monkeypatch.setattr(module, "_TASK_BYTES", 16)
+    z = zarrdask.create_array({}, shape=4, dtype="f8", chunks=2)
+    z[:] = [1e200, 1e200, 3e200, 3e200]
+    found = statistics(z, scheduler="sync")
+    assert (found.maximum, found.mean, found.std) == (3e200, 2e200, np.inf)
+    z[:] = [1, 1, 2, 2]
+    z.attrs["scale_factor"] = 1e200
+    assert statistics(z, scheduler="sync").std == np.inf
+
+
 def test_nothing_has_no_mean():
     assert statistics(zarrdask.create_array({}, shape=0, dtype="f8")).mean is None
     empty = statistics(zarrdask.create_array({}, shape=4, dtype="f8", fill_value=np.nan))

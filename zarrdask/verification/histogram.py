@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from math import floor, frexp, isfinite, ldexp
+from sys import float_info
 
 import numpy as np
 
@@ -60,8 +61,8 @@ class Histogram:
 
     @property
     def start(self) -> float:
-        """The begin of the first bin."""
-        return ldexp(float(self.first), self.exponent)
+        """The begin of the first bin, or the smallest number if the bin begins below it."""
+        return max(self.first * self.width, -float_info.max)
 
     def __add__(self, other: "Histogram") -> "Histogram":
         """Return the histogram of the values of both."""

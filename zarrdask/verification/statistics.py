@@ -96,7 +96,7 @@ class Statistics(Report):
             return replace(some, array=a.array, **dict(zip(_COUNTS, counts, strict=True)))
         total, delta = a.numbers + b.numbers, b.mean - a.mean
         mean = a.mean + delta * b.numbers / total
-        squares = a._squares + b._squares + delta**2 * a.numbers * b.numbers / total
+        squares = a._squares + b._squares + delta * delta * a.numbers * b.numbers / total
         low, high = min(a.minimum, b.minimum), max(a.maximum, b.maximum)  # type: ignore[type-var]
         bins = a._histogram or b._histogram
         if a._histogram and b._histogram:
@@ -121,7 +121,7 @@ class Statistics(Report):
             maximum=high,
             mean=self.mean * factor + offset,
             units=units,
-            _squares=self._squares * factor**2,
+            _squares=self._squares * factor * factor,
             _scale=(factor, offset),
         )
 
