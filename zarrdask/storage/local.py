@@ -21,13 +21,7 @@ from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.byte_ranges import Buffer, Range
 from zarrdask.storage.capabilities import Capabilities
 from zarrdask.storage.keys import Names, check_prefix
-from zarrdask.storage.links import (
-    is_loop,
-    names_in,
-    open_unlinked,
-    opened_directory,
-    remove_below,
-)
+from zarrdask.storage.links import is_loop, names_in, open_unlinked, opened_directory, remove_below
 from zarrdask.storage.open_file import (
     READ,
     OpenFile,
