@@ -27,7 +27,8 @@ from zarrdask.storage.obstore_errors import NotConnectedError, cause, message
 from zarrdask.storage.obstore_urls import open_url
 from zarrdask.storage.places import store_token
 from zarrdask.storage.resolve import resolve
-from zarrdask.storage.retry import is_transient, retrying
+from zarrdask.storage.retry import retrying
+from zarrdask.storage.transient_errors import is_transient
 from zarrdask.testing import VALUES, ReadOnlyStoreContract, StoreContract
 
 

@@ -12,101 +12,17 @@ import pytest
 
 import zarrdask
 from tests.clocks import Clock
-from tests.covering import for_each
 from tests.storage.faults import Faults, FaultyStore
+from tests.storage.server_errors import HttpError, behind
 from zarrdask.errors import StoreError
 from zarrdask.storage import rates, retry
 from zarrdask.storage.base import Scratch, Store, StoredValue
 from zarrdask.storage.capabilities import Capabilities
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.storage.rates import request_rate
-from zarrdask.storage.retry import RetryingStore, is_refusal, is_transient, retry_after
+from zarrdask.storage.retry import RetryingStore
+from zarrdask.storage.transient_errors import is_transient
 from zarrdask.storage.upkeep import reading
-
-
-class HttpError(Exception):
-    def __init__(self, status):
-        super().__init__(status)
-        self.status = status
-
-
-class ClientError(Exception):
-    def __init__(self, status, code="", headers=None):
-        super().__init__(status)
-        metadata = {"HTTPStatusCode": status, "HTTPHeaders": headers or {}}
-        self.response = {"ResponseMetadata": metadata, "Error": {"Code": code}}
-
-
-class OtherHttpError(Exception):
-    """As Google's packages have it."""
-
-    def __init__(self, code):
-        super().__init__(code)
-        self.code = code
-
-
-class RequestError(Exception):
-    """As the package requests has it: the response tells."""
-
-    def __init__(self, status):
-        super().__init__(status)
-        self.response = HttpError(status)
-
-
-class ServiceResponseError(Exception):
-    """As Azure's packages have it."""
-
-
-def with_headers(error, headers):
-    """Return an error of aiohttp, which has the headers of the answer."""
-    error.headers = headers
-    return error
-
-
-def behind(error):
-    """Return an error of ours that was raised because of another."""
-    found = StoreError("failed", key="a")
-    found.__cause__ = error
-    return found
-
-
-TRANSIENT = [
-    ConnectionResetError(),
-    TimeoutError(),
-    OSError(errno.EHOSTUNREACH, "no route"),
-    HttpError(429),
-    HttpError(503),
-    ClientError(500),
-    ClientError(400, "RequestTimeout"),
-    ClientError(400, "ThrottlingException"),
-    OtherHttpError(429),
-    RequestError(503),
-    ServiceResponseError(),
-    behind(ConnectionResetError()),
-    behind(behind(HttpError(502))),
-]
-LASTING = [
-    PermissionError(),
-    FileNotFoundError(),
-    OSError(errno.ENOSPC, "full"),
-    HttpError(404),
-    HttpError(403),
-    ClientError(403, "AccessDenied"),
-    OtherHttpError([503]),
-    RequestError(404),
-    behind(OSError(errno.EROFS, "read-only")),
-    ValueError(),
-]
-
-
-@for_each("error", TRANSIENT)
-def test_what_may_pass(error):
-    assert is_transient(error)
-
-
-@for_each("error", LASTING)
-def test_what_lasts(error):
-    assert not is_transient(error)
 
 
 @pytest.fixture
@@ -206,32 +122,6 @@ class Server(Store):
         if not self.up:
             raise behind(ConnectionRefusedError("refused"))
         return b"1"
-
-
-@for_each(
-    ("error", "seconds"),
-    [
-        (with_headers(HttpError(429), {"Retry-After": "7"}), 7.0),
-        (behind(with_headers(HttpError(503), {"retry-after": "0.5"})), 0.5),
-        (with_headers(HttpError(503), {"Retry-After": "soon"}), 0.0),
-        (with_headers(HttpError(503), {"Retry-After": "-3"}), 0.0),
-        (with_headers(HttpError(503), {"Retry-After": "86400"}), 60.0),  # zarrdask.retry-time
-        (with_headers(HttpError(503), {"Retry-After": "Fri, 31 Dec 1999 23:59:59 GMT"}), 0.0),
-        (with_headers(HttpError(503), {"Retry-After": "Fri, 31 Dec 2999 23:59:59 GMT"}), 60.0),
-        (ClientError(503, "SlowDown", {"retry-after": "3"}), 3.0),
-        (ClientError(503, "SlowDown"), 0.0),
-        (HttpError(503), 0.0),
-    ],
-)
-def test_a_store_says_when_to_come_back(error, seconds):
-    assert is_refusal(error)
-    assert retry_after(error) == seconds
-
-
-@for_each("error", [HttpError(500), ConnectionResetError(), ClientError(400, "RequestTimeout")])
-def test_other_transient_errors_are_no_refusals(error):
-    assert is_transient(error)
-    assert not is_refusal(error)
 
 
 def test_requests_that_a_store_refuses_are_sent_at_the_rate_that_it_accepts(setting, monkeypatch):

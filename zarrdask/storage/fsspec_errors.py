@@ -4,7 +4,7 @@ from typing import Any
 
 from zarrdask.errors import StoreError
 from zarrdask.storage.fsspec_options import not_an_option, unknown_option
-from zarrdask.storage.retry import http_status
+from zarrdask.storage.transient_errors import http_status
 
 #: What file systems raise: errors of any class; and what they raise for a missing value.
 ERRORS = (Exception,)
