@@ -174,6 +174,20 @@ def test_coordinates_with_other_values_stay(root, image, convention):
     assert (sorted(root), dict(image.attrs)) == (["t", "x"], {})
 
 
+def test_coordinates_that_are_not_numbers_stay(root, image):
+    root.create_array("x", shape=6, dtype="U1")[...] = list("abcdef")
+    with pytest.raises(MetadataError, match="other values"):
+        write_crs(image, WKT, transform=TRANSFORM)
+    assert sorted(root) == ["t", "x"]
+
+
+def test_nothing_is_written_if_a_group_has_the_name_of_the_variable(root, image):
+    root.create_group("crs")
+    with pytest.raises(NodeTypeError, match="crs"):
+        write_crs(image, WKT, transform=TRANSFORM)
+    assert (sorted(root), dict(image.attrs)) == (["crs", "t"], {})
+
+
 @pytest.mark.parametrize("names", [None, (None, "x")])
 def test_coordinates_need_names_of_dimensions(root, names):
     array = root.create_array("u", shape=(4, 6), dtype="f4", dimension_names=names)

@@ -105,11 +105,12 @@ def write_crs(
             key=CF,
             found=system if array.path else "an array at the root",
         )
-    write_coordinates(array, values)
     variable = array.node_path.parents[-1].join(name)
+    existing = open_array(*variable, mode="r+") if variable.exists() else None
+    write_coordinates(array, values)
     attributes = {**(system.grid_mapping or {}), "crs_wkt": system.wkt}
-    if variable.exists():
-        open_array(*variable, mode="r+").attrs.update(attributes)
+    if existing is not None:
+        existing.attrs.update(attributes)
     else:
         create_array(
             *variable,

@@ -169,11 +169,15 @@ def check_coordinates(array: Array, values: Mapping[str, np.ndarray]) -> None:
         if not node.exists():
             continue
         found = open_array(*node)
-        if found.shape != expected.shape or not np.allclose(found[...], expected, rtol=1e-12):
+        if (
+            found.dtype.kind not in "iuf"
+            or found.shape != expected.shape
+            or not np.allclose(found[...], expected, rtol=1e-12)
+        ):
             raise MetadataError(
                 "the coordinates of this dimension exist, with other values",
                 key=node.location,
-                found=f"shape {found.shape}",
+                found=f"{found.dtype} of shape {found.shape}",
                 expected=f"{expected}",
             )
 
