@@ -1,5 +1,7 @@
 """What is said where there is no node."""
 
+import os
+
 import fsspec
 import fsspec.implementations.memory
 import pytest
@@ -123,6 +125,11 @@ def test_a_file_of_another_format_points_to_references(tmp_path, head, kind):
     (tmp_path / "data.nc").write_bytes(head + bytes(20))
     found = message(tmp_path / "data.nc")
     assert f"this is a {kind} file; to read its chunks as Zarr, make references" in found
+
+
+def test_a_fifo_is_not_opened(tmp_path):
+    os.mkfifo(tmp_path / "data.zarr")
+    assert "pass the directory of the array or the group" in message(tmp_path / "data.zarr")
 
 
 def test_a_mode_in_the_place_of_a_path_is_said(tmp_path):

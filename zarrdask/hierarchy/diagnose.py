@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 
 from zarrdask.display.words import nearest
 from zarrdask.errors import MetadataError, NodeExistsError, StoreError, ZarrdaskError
@@ -109,11 +110,10 @@ def _stores_in(directory: str) -> str | None:
 
 def _file_advice(path: str) -> str:
     """Return what to do with a file in the place of a node, by its first bytes."""
-    try:
-        with open(path, "rb") as file:
+    head = b""
+    if os.path.isfile(path):  # to open a FIFO would block
+        with suppress(OSError), open(path, "rb") as file:
             head = file.read(8)
-    except OSError:
-        head = b""
     for start, kind in _OTHER_FORMATS.items():
         if head.startswith(start):
             return (
