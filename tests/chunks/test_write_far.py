@@ -143,7 +143,7 @@ def test_part_of_a_chunk_is_written_again_if_another_machine_changed_it():
 
 
 def test_a_chunk_that_others_never_leave_alone_is_an_error(monkeypatch):
-    monkeypatch.setattr(unchanged, "_MAX_ATTEMPTS", 3)
+    monkeypatch.setattr(unchanged, "MAX_ATTEMPTS", 3)
     store, numbers = Swapping(), iter(range(1, 9))
     z = zarrdask.create_array(store, shape=4, dtype="u1", chunks=4, compressors=[])
     store.others = lambda: store.inner.set("c/0", bytes([next(numbers)] * 4))

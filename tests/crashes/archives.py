@@ -105,7 +105,7 @@ def record(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     What a process left that died is removed by the next one at once.
     """
     monkeypatch.setattr(ScriptedArchive, "root", folder, raising=False)
-    monkeypatch.setattr(atomic, "_ABANDONED_AFTER", -1)
+    monkeypatch.setattr(atomic, "ABANDONED_AFTER", -1)
     monkeypatch.setattr(atomic, "_is_alive", lambda process: False)
     for name in _CHANGES:
         monkeypatch.setattr(os, name, _recorded(name, getattr(os, name)))

@@ -39,7 +39,7 @@ class Pausing(ScriptedStore):
         with self.turn:
             if len(self.script.log) == self.at:
                 self.at = -1
-                unchanged.time.sleep(2 * unchanged._EXPIRY)
+                unchanged.time.sleep(2 * unchanged.EXPIRY)
                 self.other(elsewhere(self))
             return super()._run(name, key, operation, *arguments)
 

@@ -79,6 +79,6 @@ def verbs(zarr_format):
 def test_an_interrupted_rewrite_ends_as_if_nothing_had_happened(
     mishaps, verb, zarr_format, kind, interval, monkeypatch
 ):
-    monkeypatch.setattr(copy_tasks, "_TASK_UNITS", 1)
-    monkeypatch.setattr(journal, "_WRITE_INTERVAL", interval)
+    monkeypatch.setattr(copy_tasks, "TASK_UNITS", 1)
+    monkeypatch.setattr(journal, "WRITE_INTERVAL", interval)
     check(verbs(zarr_format)[verb], kind, mishaps)

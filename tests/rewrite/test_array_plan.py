@@ -86,7 +86,7 @@ def test_what_was_cut_short_at_the_very_end_is_not_taken_for_the_next(
 
 
 def test_the_array_is_returned_even_if_the_record_is_due(source, tmp_path, monkeypatch):
-    monkeypatch.setattr(journal, "_WRITE_INTERVAL", 0)
+    monkeypatch.setattr(journal, "WRITE_INTERVAL", 0)
     np.testing.assert_array_equal(finish(columns(source, tmp_path / "b"))[...], VALUES)
     region = np.s_[:8]
     longer = zarrdask.rechunk(source, tmp_path / "b", append=0, source_region=region)

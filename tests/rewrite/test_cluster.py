@@ -128,7 +128,7 @@ def test_without_a_cluster_it_is_refused(columns, scheduler):
 
 
 def test_fewer_workers_than_planned_are_refused(client, columns, monkeypatch):
-    monkeypatch.setattr(cluster, "_REPLACEMENT_SECONDS", 0.1)
+    monkeypatch.setattr(cluster, "REPLACEMENT_SECONDS", 0.1)
     plan = columns()
     plan = replace(plan, costs=plan.costs._replace(processes=3))
     with pytest.raises(zarrdask.errors.StoreError, match=r"fewer workers.*found 2.*expected 3"):
@@ -230,7 +230,7 @@ def at_full_speed():
 
 def test_nothing_is_stored_after_an_error(client, columns, tmp_path, monkeypatch):
     """Another member may write meanwhile: it has ended when the error comes."""
-    monkeypatch.setattr(cluster, "_POLL_SECONDS", 0.01)
+    monkeypatch.setattr(cluster, "POLL_SECONDS", 0.01)
     plan, place = columns(), tmp_path / "b"
     assert plan.scheme.stages[1].tasks > 2 * 3
     (place / "c/0/3").mkdir(parents=True)

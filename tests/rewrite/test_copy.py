@@ -462,7 +462,7 @@ class TestFailures:
         np.testing.assert_array_equal(zarrdask.open_array(inner)[...], VALUES)
 
     def test_arrays_that_are_complete_stay(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(journal, "_WRITE_INTERVAL", 0)
+        monkeypatch.setattr(journal, "WRITE_INTERVAL", 0)
         root = hierarchy(tmp_path / "a")
         inner = zarrdask.storage.LocalStore(str(tmp_path / "b"))
         with pytest.raises(StoreError, match="full"):

@@ -27,7 +27,7 @@ STOPPED = """
 import os
 from zarrdask.hierarchy import journal
 from zarrdask.rewrite import copy_tasks, destination
-journal._WRITE_INTERVAL, copy_tasks._TASK_UNITS = 0, 3
+journal.WRITE_INTERVAL, copy_tasks.TASK_UNITS = 0, 3
 copy, begun = copy_tasks._copy_part, []
 def count(part):
     begun.append(part)
@@ -47,8 +47,8 @@ class Stop(KeyboardInterrupt):
 @pytest.fixture(autouse=True)
 def small_tasks(monkeypatch):
     """Tasks of three units, and a record that is stored after each."""
-    monkeypatch.setattr(copy_tasks, "_TASK_UNITS", 3)
-    monkeypatch.setattr(journal, "_WRITE_INTERVAL", 0)
+    monkeypatch.setattr(copy_tasks, "TASK_UNITS", 3)
+    monkeypatch.setattr(journal, "WRITE_INTERVAL", 0)
 
 
 @pytest.fixture
@@ -293,7 +293,7 @@ def test_what_is_killed_before_its_record_is_due_can_be_done_again(monkeypatch, 
     def killed(*_, **__):
         raise Stop
 
-    monkeypatch.setattr(journal, "_WRITE_INTERVAL", 1000)
+    monkeypatch.setattr(journal, "WRITE_INTERVAL", 1000)
     with monkeypatch.context() as patch:
         patch.setattr(Rewrite, "abort", lambda self: "")
         patch.setattr(journal.Journal, "done", killed)
@@ -397,7 +397,7 @@ def test_documents_are_written_while_other_arrays_are_copied(monkeypatch, verb):
         seen.append("a/.zarray" in target)
         return len(target) / 8  # each chunk takes a moment
 
-    monkeypatch.setattr(journal, "_WRITE_INTERVAL", 1)
+    monkeypatch.setattr(journal, "WRITE_INTERVAL", 1)
     monkeypatch.setattr(journal, "monotonic", clock)
     if verb == "copy":
         zarrdask.copy(root, target, scheduler="sync")

@@ -41,7 +41,7 @@ def test_a_small_chunk_may_have_small_chunks_in_it():
 
 def test_a_thread_does_not_wait_for_its_turn_forever(monkeypatch):
     # The thread that has the turn may wait for the lock of a chunk that this one holds.
-    monkeypatch.setattr(turns, "_PATIENCE", 0.01)
+    monkeypatch.setattr(turns, "PATIENCE", 0.01)
     has_turn, handled = threading.Event(), threading.Event()
 
     def wait(items):

@@ -63,7 +63,7 @@ def test_a_directory_goes_when_nothing_was_added_for_a_while(tmp_path, dead, dee
     place = tmp_path / name_of(dead)
     (place / "c" / "0").mkdir(parents=True)
     (place / "c" / "0" / "0").touch()
-    before = time.time() - 2 * module._ABANDONED_AFTER
+    before = time.time() - 2 * module.ABANDONED_AFTER
     for path in (place, place / "c", place / "c" / "0"):
         os.utime(path, (before, before))
     os.utime(place / deep)
@@ -96,7 +96,7 @@ def test_a_node_that_is_replaced_has_none_beside_it(tmp_path, dead):
     zarrdask.to_zarr(da.ones(4), tmp_path, "a")
     left = tmp_path / name_of(dead)
     left.mkdir()
-    before = time.time() - 2 * module._ABANDONED_AFTER
+    before = time.time() - 2 * module.ABANDONED_AFTER
     os.utime(left, (before, before))
     zarrdask.to_zarr(da.zeros(4), tmp_path, "a", overwrite=True, commit="last")
     assert [name for name in os.listdir(tmp_path) if is_temporary(name)] == []

@@ -22,7 +22,7 @@ class TestVersionedStore(StoreContract):
 @pytest.fixture(autouse=True)
 def ranges_of_100_bytes(setting, monkeypatch):
     setting({"zarrdask.range-size": 100})
-    monkeypatch.setattr(large_values, "_MIN_RANGES", 1)
+    monkeypatch.setattr(large_values, "MIN_RANGES", 1)
 
 
 def test_large_values_take_two_rounds():

@@ -408,7 +408,7 @@ def test_what_a_subclass_overrides_is_not_bypassed(setting):
 
 
 def test_a_large_value_is_uploaded_in_parts_and_is_whole(store, monkeypatch):
-    monkeypatch.setattr(ours, "_PART", 2**20)
+    monkeypatch.setattr(ours, "UPLOAD_PART_BYTES", 2**20)
     value = np.arange(3 * 2**20 + 5, dtype="u1")
     store.set("k", memoryview(value))
     assert store.get("k") == value.tobytes()

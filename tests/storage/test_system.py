@@ -47,7 +47,7 @@ def test_a_file_that_is_open_elsewhere_is_replaced_later(tmp_path, monkeypatch):
     system.replace(f"{tmp_path}/new", f"{tmp_path}/old")
     assert (tmp_path / "old").read_text() == "new"
     failures.extend(range(10_000))
-    monkeypatch.setattr(system, "_PATIENCE", 0.0)
+    monkeypatch.setattr(system, "PATIENCE", 0.0)
     with pytest.raises(PermissionError):
         system.replace(f"{tmp_path}/old", f"{tmp_path}/new")
 

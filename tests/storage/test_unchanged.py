@@ -49,8 +49,8 @@ class Elsewhere(Swapping):
 
 @pytest.fixture
 def store(monkeypatch):
-    monkeypatch.setattr(unchanged, "_RENEWAL", 0.01)
-    monkeypatch.setattr(unchanged, "_EXPIRY", 0.5)
+    monkeypatch.setattr(unchanged, "RENEWAL", 0.01)
+    monkeypatch.setattr(unchanged, "EXPIRY", 0.5)
     return Swapping()
 
 
@@ -227,8 +227,8 @@ def test_a_writer_that_lost_its_lease_says_so(store, monkeypatch):
 
 
 def test_a_writer_that_was_stopped_for_long_leaves_the_lease_to_its_new_holder(store, monkeypatch):
-    monkeypatch.setattr(unchanged, "_RENEWAL", 60)  # The process was stopped: nothing was renewed.
-    monkeypatch.setattr(unchanged, "_EXPIRY", 0.02)
+    monkeypatch.setattr(unchanged, "RENEWAL", 60)  # The process was stopped: nothing was renewed.
+    monkeypatch.setattr(unchanged, "EXPIRY", 0.02)
     taken, checked = threading.Event(), threading.Event()
 
     def work():

@@ -16,7 +16,7 @@ from zarrdask.verification.statistics import statistics
 @pytest.mark.parametrize("dtype", ["f4", "f8", "i2", "u8", "?"])
 @pytest.mark.parametrize("options", [{"chunks": (3, 4)}, {"chunks": (2, 2), "shards": (4, 4)}])
 def test_statistics_are_those_of_numpy(monkeypatch, dtype, options):
-    monkeypatch.setattr(module, "_TASK_BYTES", 64)
+    monkeypatch.setattr(module, "TASK_BYTES", 64)
     values = np.random.default_rng(0).integers(0, 50, (11, 10)).astype(dtype)
     z = zarrdask.create_array({}, shape=values.shape, dtype=dtype, **options)
     z[...] = values

@@ -44,7 +44,7 @@ from zarrdask.storage.places import store_token
 _MAX_NARROW_FRACTION = 0.5
 #: A slice that overlaps more blocks than this is read by itself, too. Dask would make a task for
 #: each of them at once, and such a task costs as much as reading a small block a second time.
-_MAX_SHARED_BLOCKS = 1000
+MAX_SHARED_BLOCKS = 1000
 
 #: The largest number of blocks along an axis. Dask holds an integer for each.
 _MAX_BLOCKS = 2**26
@@ -336,7 +336,7 @@ class StoredArray(da.Array):  # type: ignore[misc]
             needed *= _count(compose_axis(whole, pick), unit)
             available *= _count(compose_axis(whole, touched), unit)
             blocks *= last - first
-        return needed <= available * _MAX_NARROW_FRACTION or blocks > _MAX_SHARED_BLOCKS
+        return needed <= available * _MAX_NARROW_FRACTION or blocks > MAX_SHARED_BLOCKS
 
     def __reduce__(self) -> tuple[Any, ...]:
         plain = da.Array(self.dask, self.name, self.chunks, meta=self._meta)

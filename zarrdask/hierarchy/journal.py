@@ -16,7 +16,7 @@ from zarrdask.storage.base import Store
 from zarrdask.storage.v3_draft import stored_in
 
 #: Seconds between two writes of the record. A resumed run repeats the tasks done since the last.
-_WRITE_INTERVAL = 1.0
+WRITE_INTERVAL = 1.0
 #: More tasks in one stage than any plan has. A damaged record must not fill the memory.
 _MAX_TASKS = 2**24
 #: The version of the record's format.
@@ -163,7 +163,7 @@ class Journal:
     @property
     def is_due(self) -> bool:
         """Whether the record was stored so long ago that it should be again."""
-        return monotonic() - self._stored >= _WRITE_INTERVAL
+        return monotonic() - self._stored >= WRITE_INTERVAL
 
     def erase(self) -> None:
         """Erase the record, and what else is stored about the rewrite."""

@@ -29,11 +29,11 @@ from zarrdask.rewrite.exchange import Exchange, ExchangeMember
 from zarrdask.runtime.progress import Progress
 
 #: Seconds between two checks whether all workers are still there.
-_POLL_SECONDS = 1
+POLL_SECONDS = 1
 #: Seconds until the scheduler is certain to know that a worker is lost.
 _DETECTION_SECONDS = 5
 #: Seconds to wait for workers that replace lost ones.
-_REPLACEMENT_SECONDS = 60
+REPLACEMENT_SECONDS = 60
 #: How often workers may be lost before a box is given up.
 _MAX_LOSSES = 3
 
@@ -101,7 +101,7 @@ def keep_worker_busy(name: str) -> None:
     make_way()
     # The reference must not outlive the check: the member goes when the worker drops it.
     while (member := _MEMBERS.get(name)) is not None:
-        if member.wait_until_stopped(_POLL_SECONDS):
+        if member.wait_until_stopped(POLL_SECONDS):
             break
         del member
 
@@ -181,7 +181,7 @@ class _Members:
             running = {threads.submit(work, number) for number in range(count)}
             try:
                 while running:
-                    done, running = wait(running, _POLL_SECONDS, FIRST_EXCEPTION)
+                    done, running = wait(running, POLL_SECONDS, FIRST_EXCEPTION)
                     for future in done:
                         future.result()
                     if running and self._are_lost():
@@ -253,7 +253,7 @@ def _wait(
     """Call a method that waits for a future, for short times only: a lost actor never returns."""
     while not is_over():
         try:
-            return answer(timeout=_POLL_SECONDS)
+            return answer(timeout=POLL_SECONDS)
         except TimeoutError:
             if is_done():  # the actor itself may have raised it
                 return answer()
@@ -311,7 +311,7 @@ def _started_members(exchange: Exchange, shared: Any, client: Any) -> Iterator[_
 
 def _wait_for_workers(count: int, client: Any) -> list[str]:
     """Return the addresses of a number of workers, as soon as the cluster has them."""
-    end = monotonic() + _REPLACEMENT_SECONDS
+    end = monotonic() + REPLACEMENT_SECONDS
     while len(addresses := sorted(_worker_addresses(client))) < count:
         if monotonic() > end:
             raise _too_few_workers(len(addresses), count)

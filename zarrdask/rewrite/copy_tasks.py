@@ -40,7 +40,7 @@ from zarrdask.storage.base import Store
 from zarrdask.storage.places import slowest
 
 #: The most decoded bytes, and the most units, of one task.
-_TASK_BYTES, _TASK_UNITS = 2**26, 256
+_TASK_BYTES, TASK_UNITS = 2**26, 256
 _METHODS: dict[Transfer, CopyMethod] = {
     "units": "moved",
     "inner": "moved within shards",
@@ -177,7 +177,7 @@ def _tasks(parts: Iterable[Part]) -> Iterator[list[Part]]:
         is_small = (
             part.slow_store.capabilities.has_latency
             and sum(each.nbytes for each in joined) <= _TASK_BYTES
-            and sum(len(each.indices) for each in joined) <= _TASK_UNITS
+            and sum(len(each.indices) for each in joined) <= TASK_UNITS
         )
         if task and not is_small:
             yield task
@@ -201,7 +201,7 @@ def _parts(number: int, job: ArrayJob) -> Iterator[Part]:
     else:
         indices, shape = _met_shards(job.source, after), after.chunk_shape
     nbytes = max(prod(shape) * max(before.dtype.itemsize, after.dtype.itemsize), 1)
-    count = max(min(_TASK_BYTES // nbytes, _TASK_UNITS), 1)
+    count = max(min(_TASK_BYTES // nbytes, TASK_UNITS), 1)
     while batch := list(islice(indices, count)):
         yield Part(number, transfer, source, target, batch, len(batch) * nbytes, empty)
 

@@ -24,7 +24,7 @@ _SHORT_TURN, _LONG_TURN = 8, 64
 
 #: The time in seconds after which a thread no longer waits for its turn: the thread that has it may
 #: wait for something that this one holds, such as the lock of a chunk.
-_PATIENCE = 0.5
+PATIENCE = 0.5
 #: Whether a thread has waited that long in vain: until the turn ends, no other thread waits for it.
 _is_stuck = False
 
@@ -86,7 +86,7 @@ def _turn() -> Iterator[None]:
     """Wait for the turn of this thread, but not for ever."""
     global _is_stuck
     turn, had_turn = _TURN, has_turn()
-    acquired = turn.acquire(timeout=0 if _is_stuck else _PATIENCE)
+    acquired = turn.acquire(timeout=0 if _is_stuck else PATIENCE)
     _is_stuck, _THREAD.has_turn = not acquired, acquired
     try:
         yield

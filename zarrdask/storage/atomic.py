@@ -27,7 +27,7 @@ _RUN = token_hex(6)
 _SERIAL = count()
 #: A temporary directory to which nothing was added for this number of seconds is abandoned. Tasks
 #: of other processes may still be writing to a younger one.
-_ABANDONED_AFTER = 3600
+ABANDONED_AFTER = 3600
 
 
 def is_temporary(name: str) -> bool:
@@ -122,6 +122,6 @@ def _is_alive(process: int) -> bool:
 
 
 def _is_unchanged(path: str) -> bool:
-    """Whether nothing was added to a directory, at any depth, for `_ABANDONED_AFTER` seconds."""
+    """Whether nothing was added to a directory, at any depth, for `ABANDONED_AFTER` seconds."""
     last = max((os.stat(place).st_mtime for place, _, _ in os.walk(path)), default=0.0)
-    return time.time() - last > _ABANDONED_AFTER
+    return time.time() - last > ABANDONED_AFTER

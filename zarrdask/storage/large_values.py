@@ -15,7 +15,7 @@ from zarrdask.storage.byte_ranges import Buffer, Tag
 from zarrdask.storage.in_flight import window
 
 #: Values of fewer ranges take longer by two rounds of requests than by one request.
-_MIN_RANGES = 4
+MIN_RANGES = 4
 
 
 @dataclass
@@ -35,7 +35,7 @@ class _Value:
 
 def large_size(store: Store) -> float:
     """Return the size in bytes above which values of a store are read by `get_large`."""
-    return (store.capabilities.etags and _MIN_RANGES * config.get("range-size")) or inf
+    return (store.capabilities.etags and MIN_RANGES * config.get("range-size")) or inf
 
 
 def get_values(

@@ -40,7 +40,7 @@ T = TypeVar("T")
 _PAGE = 1000
 #: Bytes: larger values are uploaded in parts of this size, so that none of the requests takes
 #: longer than the time limit of a request. They appear at once all the same.
-_PART = 2**26
+UPLOAD_PART_BYTES = 2**26
 #: What obstore raises: errors of its own, and of these built-in ones.
 _ERRORS = (BaseError, OSError, ValueError, NotImplementedError)
 
@@ -218,9 +218,15 @@ class ObstoreStore(Store):
     def set(self, key: str, value: Buffer) -> None:
         self._check_writeable(key)
         body = self._body(value)
-        is_large = len(body) > _PART
+        is_large = len(body) > UPLOAD_PART_BYTES
         try:
-            obstore.put(self.inner, self.path(key), body, use_multipart=is_large, chunk_size=_PART)
+            obstore.put(
+                self.inner,
+                self.path(key),
+                body,
+                use_multipart=is_large,
+                chunk_size=UPLOAD_PART_BYTES,
+            )
         except _ERRORS as error:
             raise self._failed(key, error) from self._cause(error)
 

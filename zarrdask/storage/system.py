@@ -20,7 +20,7 @@ IS_WINDOWS = sys.platform == "win32"
 
 #: Seconds for which Windows is asked again to change a file that is open elsewhere, and the pause
 #: between two attempts.
-_PATIENCE, _PAUSE = 5.0, 0.005
+PATIENCE, _PAUSE = 5.0, 0.005
 
 #: The errors of file systems in which a file can't have a second name.
 NO_LINKS = frozenset({EMLINK, ENOSYS, EOPNOTSUPP, EPERM})
@@ -134,7 +134,7 @@ def path_of_url(path: str) -> str:
 
 def _patiently(call: Callable[[], T]) -> T:
     """Call a function again as long as a file is open elsewhere, for a limited time."""
-    deadline = time.monotonic() + _PATIENCE
+    deadline = time.monotonic() + PATIENCE
     while True:
         try:
             return call()

@@ -20,9 +20,9 @@ from zarrdask.storage.wrapper import WrappedStore
 T = TypeVar("T")
 
 #: After how many attempts a change is given up, as others changed the value each time.
-_MAX_ATTEMPTS = 100
+MAX_ATTEMPTS = 100
 #: Seconds between two renewals of a lease, and after how many without one others take it.
-_RENEWAL, _EXPIRY = 10.0, 60.0
+RENEWAL, EXPIRY = 10.0, 60.0
 #: Seconds after which a writer checks again, before it stores anything, that it holds its lease.
 CHECK_INTERVAL = 1.0
 
@@ -54,7 +54,7 @@ class UnchangedStore(WrappedStore):
             self.inner.set(key, value)
         elif not self.inner.swap(key, value, self._tags.pop(key)):
             raise ChangedError(
-                f"other writers changed this value during each of {_MAX_ATTEMPTS} attempts to "
+                f"other writers changed this value during each of {MAX_ATTEMPTS} attempts to "
                 "change it; align regions that are written at the same time with chunks, or shards",
                 key=f"{self.url}/{key}",
             )
@@ -77,7 +77,7 @@ def until_unchanged(store: Store, change: Callable[[Store], T]) -> T:
     UnsupportedError
         If the server behind the store can't store a value on a condition.
     """
-    for attempt in range(_MAX_ATTEMPTS - 1):
+    for attempt in range(MAX_ATTEMPTS - 1):
         try:
             return change(UnchangedStore(store))
         except ChangedError:
@@ -139,7 +139,7 @@ def lease(store: Store, key: str) -> Iterator[Lease | None]:
     """Hold a lock that is a value in a store, which excludes the writers of all machines.
 
     The store has `compare_and_swap`. The holder renews the value, and erases it at the end. If
-    it is killed, the next one waits until the value has not changed for `_EXPIRY` seconds of its
+    it is killed, the next one waits until the value has not changed for `EXPIRY` seconds of its
     own clock, and replaces it then. Where the server has no conditional writes, nothing is locked,
     and the result is None. If another writer took the lease, as this one could not renew it in
     time, a `StoreError` is raised at the end.
@@ -172,7 +172,7 @@ def _take(store: Store, key: str, name: bytes) -> bool:
     tag, since = None, 0.0
     while True:
         try:
-            is_free = tag is None or time.monotonic() - since > _EXPIRY
+            is_free = tag is None or time.monotonic() - since > EXPIRY
             if is_free and store.swap(key, name, tag):
                 return True
         except UnsupportedError:
@@ -191,8 +191,8 @@ def _renew(store: Store, key: str, name: bytes, ended: Event, lost: Event) -> No
     """
     number, renewed, is_last = 0, clock(), False
     while not is_last:
-        is_last, now = ended.wait(_RENEWAL), clock()
-        if is_last and now - renewed < _EXPIRY / 2:
+        is_last, now = ended.wait(RENEWAL), clock()
+        if is_last and now - renewed < EXPIRY / 2:
             return
         with suppress(StoreError):  # The next attempt may succeed.
             value, tag = store.get_tagged(key)

@@ -20,7 +20,7 @@ from zarrdask.verification.elements import blocks
 from zarrdask.verification.histogram import Histogram
 
 #: The largest size of a block in bytes.
-_TASK_BYTES = 2**25
+TASK_BYTES = 2**25
 _COUNTS = ("count", "nan", "fill", "missing")
 #: The kinds of NumPy's types that have statistics.
 _KINDS = "biuf"
@@ -172,7 +172,7 @@ def statistics(array: Array, *, scheduler: Any = None, show: Show = False) -> St
             expected="bool, int, uint or float",
         )
     chunks, attributes = chunks_of(array), array.metadata.attributes
-    tasks = [ArrayRegion(chunks, region) for region in blocks(chunks, chunks, _TASK_BYTES)]
+    tasks = [ArrayRegion(chunks, region) for region in blocks(chunks, chunks, TASK_BYTES)]
     options = {"scheduler": scheduler, "show": show, "unit": "region", "nbytes": array.nbytes}
     total = Statistics(location)
     for part in run_shown(block_statistics, tasks, "stats", array.store, **options):

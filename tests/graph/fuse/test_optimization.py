@@ -223,8 +223,8 @@ def outcome(seed, *, is_default):
 
 @pytest.mark.parametrize("part", range(2))
 def test_hostile_graphs_give_what_they_give_without_the_optimisation(part, monkeypatch):
-    monkeypatch.setattr(limits, "_MIN_TASKS", 3)
-    monkeypatch.setattr(limits, "_TASKS_PER_THREAD", 1)
+    monkeypatch.setattr(limits, "MIN_TASKS", 3)
+    monkeypatch.setattr(limits, "TASKS_PER_THREAD", 1)
     for seed in range(part * 20, part * 20 + 20):
         case, expected, calls = outcome(seed, is_default=False)
         _, found, own = outcome(seed, is_default=True)

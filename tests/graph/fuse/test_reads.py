@@ -31,9 +31,9 @@ VALUES = np.random.default_rng(5).random(SHAPE)
 def three_tasks():
     """Let the 24 blocks of small arrays be read by three fused tasks or more."""
     patch = pytest.MonkeyPatch()
-    patch.setattr(limits, "_MIN_TASKS", 3)
-    patch.setattr(limits, "_TASKS_PER_THREAD", 1)
-    patch.setattr(limits, "_FAR_TASKS_PER_THREAD", 3)
+    patch.setattr(limits, "MIN_TASKS", 3)
+    patch.setattr(limits, "TASKS_PER_THREAD", 1)
+    patch.setattr(limits, "FAR_TASKS_PER_THREAD", 3)
     yield
     patch.undo()
 

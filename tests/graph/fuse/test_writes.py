@@ -24,9 +24,9 @@ VALUES = np.arange(1, 97, dtype="f8").reshape(SHAPE)
 def three_tasks():
     """Let small arrays of 16 blocks be written by three fused tasks or more."""
     with (
-        mock.patch.object(limits, "_MIN_TASKS", 3),
-        mock.patch.object(limits, "_TASKS_PER_THREAD", 1),
-        mock.patch.object(limits, "_FAR_TASKS_PER_THREAD", 1),
+        mock.patch.object(limits, "MIN_TASKS", 3),
+        mock.patch.object(limits, "TASKS_PER_THREAD", 1),
+        mock.patch.object(limits, "FAR_TASKS_PER_THREAD", 1),
     ):
         yield
 

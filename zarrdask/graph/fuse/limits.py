@@ -7,10 +7,10 @@ from zarrdask.execution.client import thread_count
 
 #: The smallest number of fused tasks: for each thread, and at all. If they were fewer, a thread
 #: without work would wait longer for the last one.
-_TASKS_PER_THREAD = 8
-_MIN_TASKS = 32
+TASKS_PER_THREAD = 8
+MIN_TASKS = 32
 #: The same for each thread where a store has latency: the blocks of a task wait together.
-_FAR_TASKS_PER_THREAD = 4
+FAR_TASKS_PER_THREAD = 4
 
 
 @dataclass(frozen=True)
@@ -35,9 +35,9 @@ class FuseLimits:
         There are `count` blocks of up to `block_bytes`. `is_far` is whether they are in a store
         with latency, where the blocks of a task wait together.
         """
-        tasks = max(_MIN_TASKS, _TASKS_PER_THREAD * self.threads)
+        tasks = max(MIN_TASKS, TASKS_PER_THREAD * self.threads)
         if is_far:
-            tasks = _FAR_TASKS_PER_THREAD * self.threads
+            tasks = FAR_TASKS_PER_THREAD * self.threads
         return min(self.blocks, self.nbytes // max(block_bytes, 1), count // tasks)
 
 
