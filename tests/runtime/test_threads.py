@@ -1,6 +1,8 @@
 """Threads that work together."""
 
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -26,14 +28,32 @@ def test_work_of_threads_may_be_done_by_as_many_others():
     assert found == [[0, 9, 18, 27]]
 
 
-def test_all_has_ended_when_an_error_comes():
-    ended = []
+class Pool(ThreadPoolExecutor):
+    """A thread, and the work that it was given."""
+
+    def __init__(self):
+        super().__init__(1)
+        self.futures = []
+
+    def submit(self, *arguments):
+        self.futures.append(super().submit(*arguments))
+        return self.futures[-1]
+
+
+def test_all_has_ended_when_an_error_comes_and_the_rest_does_not_begin():
+    pool, begun, ended = Pool(), [], []
 
     def work(n):
+        begun.append(n)
         if n == 0:
             raise ValueError(n)
+        end = time.monotonic() + 20
+        while not pool.futures[-1].cancelled() and time.monotonic() < end:
+            time.sleep(0.001)
         ended.append(n)
 
-    with pytest.raises(ValueError, match="0"):
-        on_each(work, range(9), 3)
-    assert sorted(ended) == list(range(1, 9))
+    with pool:
+        with pytest.raises(ValueError, match="0"):
+            on_each(work, range(9), 2, pool)
+        assert begun in ([0], [0, 1])
+        assert ended == begun[1:]

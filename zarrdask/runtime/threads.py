@@ -32,9 +32,13 @@ def on_each(
         return [work(item) for item in items]
     pool = pool or thread_pool(threads)
     futures = [pool.submit(work, item) for item in items]
-    # Wait for all of them, even if one fails: no work may go on after this function returns.
-    wait(futures)
-    return [future.result() for future in futures]
+    try:
+        return [future.result() for future in futures]
+    finally:
+        # No work may go on after this function ends, also by an error or Ctrl-C.
+        for future in futures:
+            future.cancel()
+        wait(futures)
 
 
 def request_on_each(store: Store, work: Callable[[Any], T], items: Iterable[Any]) -> list[T]:
