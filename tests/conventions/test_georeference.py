@@ -199,3 +199,9 @@ def test_coordinates_of_an_array_at_the_root_have_no_place():
     array = zarrdask.create_array({}, shape=(4, 6), dtype="f4", dimension_names=("y", "x"))
     with pytest.raises(MetadataError, match="root"):
         write_crs(array, WKT, transform=TRANSFORM, convention="gdal")
+
+
+def test_the_variable_can_not_have_the_name_of_coordinates(root, image):
+    with pytest.raises(MetadataError, match="name: the array of coordinates"):
+        write_crs(image, WKT, transform=TRANSFORM, name="x")
+    assert (list(root), dict(image.attrs)) == (["t"], {})

@@ -29,8 +29,9 @@ def test_all_calls_share_one_limit_of_bytes():
     second, second_results = numbers()
     # The first call holds 50 bytes, as a result was taken; the second one holds the rest.
     assert [next(second_results), next(second_results)] == [0, 1]
-    assert second == [0, 1]
-    assert first in ([0], [0, 1])
+    assert sorted(second) == [0, 1]
+    # Threads may begin in any order, and late.
+    assert sorted(first) in ([0], [0, 1])
     first_results.close()
     assert [*second_results] == [2, 3, 4, 5, 6, 7, 8, 9]
     _, third_results = numbers(size=100)

@@ -105,6 +105,10 @@ def write_crs(
             key=CF,
             found=system if array.path else "an array at the root",
         )
+    if name in values:
+        raise MetadataError(
+            "the array of coordinates of this dimension has this name", key="name", found=name
+        )
     variable = array.node_path.parents[-1].join(name)
     existing = open_array(*variable, mode="r+") if variable.exists() else None
     write_coordinates(array, values)
