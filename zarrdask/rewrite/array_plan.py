@@ -168,7 +168,8 @@ class RechunkPlan(PlanReport):
         with progress_bar(total, "rechunk", show, unit="byte") as shown:
             self._store_blocks(journal, first, on)
             shown.advance(block_bytes)
-            run_passes(passes, rewrite, first + 1, on, shown)
+            name = self.target.chunks.task_name("rechunk")
+            run_passes(passes, rewrite, first + 1, name, on, shown)
         if len(passes) > 1 or block_bytes:
             journal.store()  # nothing is read again from the temporary objects
             clear_prefix(self.temp)
@@ -289,7 +290,12 @@ def region_bytes(work: AnyPass, number: int) -> int:
 
 
 def run_passes(
-    passes: Sequence[AnyPass], rewrite: Rewrite, first: int, on: Workers, shown: Progress
+    passes: Sequence[AnyPass],
+    rewrite: Rewrite,
+    first: int,
+    name: str,
+    on: Workers,
+    shown: Progress,
 ) -> None:
     """Run passes one after another, without the regions that are recorded as done."""
     for stage, work in enumerate(passes, first):
@@ -301,12 +307,14 @@ def run_passes(
                 finished = partial(rewrite.finish, stage)
                 run_exchange(work, SharedPass(work), remaining, on, shown, finished)
             else:
-                _run_pass(work, rewrite, stage, on, shown)
+                _run_pass(work, rewrite, stage, name, on, shown)
         finally:
             _free_memory(on)
 
 
-def _run_pass(work: Pass, rewrite: Rewrite, stage: int, on: Workers, shown: Progress) -> None:
+def _run_pass(
+    work: Pass, rewrite: Rewrite, stage: int, name: str, on: Workers, shown: Progress
+) -> None:
     tasks = Tasks(shown)
 
     def finished(number: int, _: int) -> None:
@@ -315,15 +323,26 @@ def _run_pass(work: Pass, rewrite: Rewrite, stage: int, on: Workers, shown: Prog
     # The executor keeps the next tasks ready; a process still runs only this many at a time.
     on = on._replace(threads=work.stage.costs.at_once)
     with reports(tasks, on) as report:
-        task = partial(rechunk_region, SharedPass(work), report)
+        task = RechunkRegion(SharedPass(work), report, name)
         rewrite.run(stage, task, range(work.regions.size), finished, on)
 
 
-def rechunk_region(shared: SharedPass, report: Callable[[], Reporter] | None, number: int) -> int:
-    """Rewrite a region. This is the task: dashboards of clusters show its name."""
-    count = None if report is None else Counter(number, report())
-    stored: int = shared.work(number, count)
-    return stored
+@dataclass(frozen=True)
+class RechunkRegion:
+    """Rewrites a region. This is the task: dashboards of clusters show its name."""
+
+    shared: SharedPass
+    report: Callable[[], Reporter] | None
+    name: str
+
+    @property
+    def __name__(self) -> str:
+        return self.name
+
+    def __call__(self, number: int) -> int:
+        count = None if self.report is None else Counter(number, self.report())
+        stored: int = self.shared.work(number, count)
+        return stored
 
 
 def _free_memory(on: Workers) -> None:
