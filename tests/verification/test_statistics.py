@@ -47,7 +47,7 @@ def test_what_is_not_a_number_is_counted_and_left_out(fill):
 
 
 def test_squares_of_very_large_numbers_are_infinite(monkeypatch):
-    monkeypatch.setattr(module, "_TASK_BYTES", 16)
+    monkeypatch.setattr(module, "TASK_BYTES", 16)
     z = zarrdask.create_array({}, shape=4, dtype="f8", chunks=2)
     z[:] = [1e200, 1e200, 3e200, 3e200]
     found = statistics(z, scheduler="sync")
