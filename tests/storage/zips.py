@@ -1,8 +1,14 @@
 """Zip archives that are made by hand, byte by byte, so that they can be wrong."""
 
 import struct
+import subprocess
+import sys
+import zipfile
 from dataclasses import dataclass
+from pathlib import Path
 from zlib import crc32
+
+ROOT = Path(__file__).parents[2]
 
 
 @dataclass
@@ -51,3 +57,20 @@ def pack(entries: list[Entry], *, count: int | None = None, prefix: bytes = b"")
     start = len(body) - len(prefix)
     end = struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, count, count, len(central), start, 0)
     return bytes(body + central + end)
+
+
+def zipped(path, values):
+    with zipfile.ZipFile(path, "w") as archive:
+        for key, value in values.items():
+            archive.writestr(key, value)
+    return path
+
+
+def hidden(folder):
+    """Return what was made beside an archive, and is left."""
+    return [path.name for path in Path(folder).iterdir() if path.name.startswith(".")]
+
+
+def run_python(code, *args):
+    command = [sys.executable, "-c", code, *map(str, args)]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, timeout=120, check=False)
