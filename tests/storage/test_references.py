@@ -3,7 +3,6 @@
 import base64
 import json
 import pickle
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -143,23 +142,6 @@ def test_a_document_that_was_changed_is_not_read_by_tasks(tmp_path):
     path.write_text('{"a": "new"}')
     with pytest.raises(StoreError, match="changed"):
         pickle.loads(task)
-
-
-PARQUET = Path(__file__).parents[1] / "data" / "kerchunk_parquet"
-
-
-@pytest.fixture
-def bucket(monkeypatch):
-    """Return the bucket that all references are to."""
-    bucket = LatencyStore()
-    bucket.inner.set("data.bin", b"header" + np.arange(32, dtype="f4").tobytes())
-    bucket.inner.set("scalar.bin", b"scalar")
-    monkeypatch.setattr(module, "open_remote", lambda *_: bucket)
-    return bucket
-
-
-def opened(folder=PARQUET):
-    return open_references({"fo": str(folder), "remote_protocol": "s3", "lazy": True})
 
 
 def test_a_document_of_any_name_is_read(tmp_path):
