@@ -1,6 +1,5 @@
 """Arrays: what they tell, reads and writes with NumPy's meaning, other shapes."""
 
-import itertools
 import math
 import pickle
 
@@ -11,8 +10,9 @@ from hypothesis import strategies as st
 
 from tests import selections
 from tests.covering import covering, for_each
-from tests.documents import dump, named, same, sharding, stored, v2, v3
-from zarrdask import Array, create_array, open_array
+from tests.documents import dump, same, stored, v2, v3
+from tests.nodes.stores import Counting, counting, filled, keys
+from zarrdask import create_array, open_array
 from zarrdask.errors import (
     MetadataError,
     NodeExistsError,
@@ -25,27 +25,9 @@ from zarrdask.errors import (
 )
 from zarrdask.nodes.array import chunks_of
 from zarrdask.storage.base import Scratch
-from zarrdask.storage.byte_ranges import cut
 from zarrdask.storage.memory import MemoryStore
 
 FORMATS = [2, 3]
-
-
-def filled(shape=(7, 10), chunks=(3, 4), dtype="i4", **options):
-    """Return an array of 0, 1, 2 ... and the same as an ndarray."""
-    z = create_array({}, shape=shape, dtype=dtype, chunks=chunks, **options)
-    values = np.arange(math.prod(shape)).reshape(shape).astype(dtype)
-    z[...] = values
-    return z, values
-
-
-def keys(z):
-    """Return the keys of the chunks that are stored."""
-    documents = ("zarr.json", ".zarray", ".zattrs", ".zgroup")
-    return sorted(k for k in z.store.list_prefix("") if k.rpartition("/")[2] not in documents)
-
-
-# ---- what it tells
 
 
 def test_attributes_of_a_v3_array(place):
@@ -142,9 +124,6 @@ def test_an_array_is_iterated_by_rows():
     assert [row.tolist() for row in z] == values.tolist()
 
 
-# ---- as an ndarray
-
-
 @for_each("zarr_format", FORMATS)
 @for_each("shape", [(), (5,), (0,), (3, 0), (7, 10), (2, 3, 4)])
 def test_numpy_takes_an_array(shape, zarr_format):
@@ -166,9 +145,6 @@ def test_what_is_read_is_the_readers_own():
     for found in (z[...], z[0:3, 0:4], z[::2], z.oindex[[0]], z.blocks[0]):
         found[...] = -1
     same(z[...], values)
-
-
-# ---- selections, compared with NumPy
 
 
 @given(selections.stored_arrays(), st.data())
@@ -194,40 +170,6 @@ def test_basic_writes_are_numpys(case, data):
     same(z[...], expected)
 
 
-@given(selections.stored_arrays(), st.data())
-def test_outer_reads_are_numpys(case, data):
-    z, expected = case
-    index = data.draw(selections.outer(z.shape))
-    same(z.oindex[index], selections.take_outer(expected, index)[0])
-
-
-@given(selections.stored_arrays(), st.data())
-def test_outer_writes_are_numpys(case, data):
-    z, expected = case
-    index = data.draw(selections.outer(z.shape))
-    found, grid = selections.take_outer(expected, index)
-    value = (np.arange(found.size).reshape(found.shape) + 50) % 200
-    if all(len(set(axis.ravel())) == axis.size for axis in grid):
-        expected[grid] = value.reshape(expected[grid].shape)
-    else:
-        value = 99
-        expected[grid] = value
-    z.oindex[index] = value
-    same(z[...], expected)
-
-
-@given(selections.stored_arrays(min_dims=1, min_side=1), st.data())
-def test_pointwise_reads_and_writes_are_numpys(case, data):
-    z, expected = case
-    index = data.draw(selections.points(z.shape))
-    same(z.vindex[index], expected[index])
-    # Written one after another: of a place that is met twice, the last value stays.
-    value = (np.arange(index[0].size).reshape(index[0].shape) + 50) % 200
-    z.vindex[index] = value
-    expected[index] = value
-    same(z[...], expected)
-
-
 def test_an_append_that_fails_leaves_nothing_behind(monkeypatch):
     z = create_array({}, shape=2, chunks=1, dtype="i4")
     z[...] = 1
@@ -242,57 +184,6 @@ def test_an_append_that_fails_leaves_nothing_behind(monkeypatch):
     with pytest.raises(StoreError, match="the disk is full"):
         z.append([2, 3, 4])
     assert (z.shape, sorted(z.store.list())) == ((2,), keys)
-
-
-def test_points_of_shards_that_are_stored_transposed():
-    codecs = [named("transpose", order=[1, 0]), sharding((3, 2))]
-    z = create_array({}, shape=(6, 8), chunks=(4, 6), dtype="i4", codecs=codecs)
-    z[...] = expected = np.arange(48).reshape(6, 8)
-    same(z.vindex[[0, 5, 3], [7, 1, 2]], expected[[0, 5, 3], [7, 1, 2]].astype("i4"))
-
-
-@given(selections.stored_arrays(min_dims=1), st.data())
-def test_mask_reads_and_writes_are_numpys(case, data):
-    z, expected = case
-    flat = data.draw(st.lists(st.booleans(), min_size=z.size, max_size=z.size))
-    mask = np.array(flat, bool).reshape(z.shape)
-    same(z.vindex[mask], expected[mask])
-    same(z[mask], expected[mask])
-    value = np.arange(mask.sum()) + 50
-    z[mask] = value
-    expected[mask] = value
-    same(z[...], expected)
-    z[mask] = 3
-    expected[mask] = 3
-    same(z[...], expected)
-
-
-def cumulated(lengths):
-    """Return where lengths begin, and where the last one ends."""
-    return list(itertools.accumulate(lengths, initial=0))
-
-
-@given(selections.stored_arrays(min_dims=1, min_side=1), st.data())
-def test_blocks_are_the_stored_units(case, data):
-    z, expected = case
-    index, region = [], []
-    for size, lengths in zip(z.shape, z.shards or z.chunks, strict=True):
-        edges = [*range(0, size, lengths), size] if isinstance(lengths, int) else cumulated(lengths)
-        count = len(edges) - 1
-        if data.draw(st.booleans()):
-            at = data.draw(st.integers(-count, count - 1))
-            index.append(at)
-            region.append(slice(edges[at % count], edges[at % count + 1]))
-        else:
-            start = data.draw(st.integers(0, count))
-            stop = data.draw(st.integers(start, count + 1))
-            index.append(slice(start, stop))
-            region.append(slice(edges[start], edges[min(stop, count)]))
-    index, region = tuple(index), tuple(region)
-    same(z.blocks[index], expected[region])
-    z.blocks[index] = 77
-    expected[region] = 77
-    same(z[...], expected)
 
 
 @given(selections.stored_arrays(min_dims=1), st.integers(0, 2), st.integers(0, 40), st.booleans())
@@ -329,48 +220,6 @@ def test_a_slice_that_reaches_outside_is_cut_off(case, data):
     same(z[index], expected[index])
 
 
-FANCY = [
-    ([1, 0, 1],),
-    (np.array([-1, 2]),),
-    (np.array([True, False, True, False, False, False, True]),),
-    ([1, 2], slice(1, 5)),
-    (slice(None), [3, 1, 3]),
-    (..., [0, -1]),
-    ([0, 2], ...),
-    (3, [1, 2]),
-    ([1, 2], 3),
-    ([0, 1, 2], [3, 2, 1]),
-    (np.array([[0, 1], [2, 3]]), np.array([[4, 5], [6, 7]])),
-    ([],),
-]
-
-
-@for_each("index", FANCY)
-def test_lists_and_masks_in_brackets_mean_what_they_mean_in_numpy(index):
-    z, values = filled()
-    index = index if len(index) > 1 else index[0]
-    numpys = np.array([], int) if isinstance(index, list) and not index else index
-    same(z[index], values[numpys])
-    z[index] = -5
-    values[numpys] = -5
-    same(z[...], values)
-
-
-@for_each(
-    "index",
-    [
-        ([0, 1], slice(None), [0, 1]),
-        (0, slice(None), [0, 1]),
-        ([[0, 1]], slice(None), 0),
-        (None, [0]),
-    ],
-)
-def test_mixtures_that_mean_something_else_in_numpy_are_refused_with_advice(index):
-    z, _ = filled((3, 3, 3), (2, 2, 2))
-    with pytest.raises(SelectionError, match=r"oindex|newaxis"):
-        z[index]
-
-
 @for_each("index", [1.5, "1", (0, 1.5), [0.5], (0, 0, 0), (..., ...), [True, False]])
 def test_what_numpy_refuses_is_an_index_error(index):
     z, values = filled()
@@ -381,13 +230,6 @@ def test_what_numpy_refuses_is_an_index_error(index):
             z[index]
         with pytest.raises(IndexError):
             z[index] = 1
-
-
-@for_each("index", [slice(None, None, 2), slice(None, None, -1), slice(2, 0, -1), None, [0]])
-def test_blocks_are_selected_by_integers_and_plain_slices_only(index):
-    z, _ = filled()
-    with pytest.raises(SelectionError):
-        z.blocks[index]
 
 
 @for_each("value", [np.zeros(3), np.zeros((7, 9)), np.zeros((2, 7, 10)), [1, 2]])
@@ -432,9 +274,6 @@ def test_values_of_another_byte_order_are_values():
     z, values = filled()
     z[...] = values.astype(">i4")
     same(z[...], values)
-
-
-# ---- which chunks are stored
 
 
 @for_each("options", [{}, {"shards": (6, 8)}, {"zarr_format": 2}])
@@ -522,43 +361,6 @@ def test_a_partial_write_in_a_shard_keeps_the_other_inner_chunks_bytes():
     assert z[...].tolist() == [1, 2, 3, 99, 5, 6, 7, 8]
 
 
-# ---- how much is read
-
-
-class Counting(MemoryStore):
-    """A store that counts what is asked for."""
-
-    def __init__(self, values):
-        super().__init__(values)
-        self.gets, self.parts, self.sets = [], [], []
-
-    def get(self, key):
-        self.gets.append(key)
-        return super().get(key)
-
-    def get_many(self, keys, scratch):
-        return map(self.get, keys)
-
-    def get_range(self, key, start, length=None):
-        self.parts.append((key, start, length))
-        value = self.values.get(key)
-        return None if value is None else cut(value, start, length)
-
-    def get_ranges(self, key, ranges, scratch):
-        self.parts += [(key, *r) for r in ranges]
-        value = self.values.get(key)
-        return (None if value is None else value[s : s + n] for s, n in ranges)
-
-    def set(self, key, value):
-        self.sets.append(key)
-        super().set(key, value)
-
-
-def counting(z):
-    store = Counting(z.store.values)
-    return Array(store, "", z.metadata, "r+"), store
-
-
 @for_each(
     ("index", "expected"),
     [
@@ -575,14 +377,6 @@ def test_a_read_asks_for_the_chunks_it_meets_once(index, expected):
     watched, store = counting(z)
     same(watched[index], values[index])
     assert sorted(store.gets) == expected
-
-
-def test_points_ask_for_each_chunk_once():
-    z, values = filled()
-    watched, store = counting(z)
-    index = ([0, 6, 1, 0, 6], [0, 9, 1, 3, 8])
-    same(watched.vindex[index], values[index])
-    assert sorted(store.gets) == ["c/0/0", "c/2/2"]
 
 
 def test_a_part_of_a_shard_asks_for_its_index_and_the_inner_chunks():
@@ -623,8 +417,6 @@ def test_threads_give_the_same_as_none(setting):
         z[...] = values
 
 
-# ---- other shapes
-
 LAYOUTS = [
     {"chunks": (3, 4)},
     {"chunks": (3, 4), "shards": (6, 8)},
@@ -632,48 +424,6 @@ LAYOUTS = [
     {"chunks": (3, 4), "zarr_format": 2, "order": "F", "separator": "/"},
     {"chunks": (1, 2), "shards": (3, 4), "order": "F"},
 ]
-
-
-def resized(values, shape, fill):
-    """Return what an array is after it got another shape."""
-    out = np.full(shape, fill, values.dtype)
-    common = tuple(slice(min(a, b)) for a, b in zip(values.shape, shape, strict=True))
-    out[common] = values[common]
-    return out
-
-
-@given(selections.stored_arrays(min_dims=1), st.data())
-def test_any_resizes_keep_what_is_inside_and_fill_the_rest(case, data):
-    z, values = case
-    for _ in range(3):
-        shape = tuple(data.draw(st.integers(0, 12)) for _ in z.shape)
-        z.resize(shape)
-        values = resized(values, shape, 7)
-        same(z[...], values)
-    grid = z.metadata.grid
-    ends = grid.start(grid.counts) if z.shards else grid.counts
-    chunks = z.chunks if z.shards else (1,) * z.ndim
-    assert z.nchunks_stored() <= math.prod(n // c for n, c in zip(ends, chunks, strict=True))
-
-
-def test_chunks_outside_are_erased():
-    z, _ = filled()
-    z.resize((3, 5))
-    assert keys(z) == ["c/0/0", "c/0/1"]
-
-
-def test_a_1d_array_takes_a_number():
-    z, values = filled((5,), 2)
-    z.resize(3)
-    same(z[...], values[:3])
-
-
-@for_each("shape", [3, (3,), (3, 3, 3), (3, -1), (3, 2.5), ("3", 3), (True, 3)])
-def test_what_is_no_shape_for_the_array_is_an_error_and_changes_nothing(shape):
-    z, values = filled()
-    with pytest.raises(MetadataError):
-        z.resize(shape)
-    same(open_array(z.store)[...], values)
 
 
 @covering(options=LAYOUTS, axis=[0, 1, -1], count=[0, 1, 5, 20])
@@ -708,9 +458,6 @@ def test_appending_along_an_axis_that_is_not_there_is_an_error(axis):
     z, _ = filled()
     with pytest.raises(IndexError):
         z.append(np.zeros((7, 10)), axis=axis)
-
-
-# ---- small and odd arrays
 
 
 @pytest.mark.parametrize("options", [{}, {"zarr_format": 2}, {"shards": ()}])
@@ -819,9 +566,6 @@ def test_objects_may_be_lists_of_one_length():
     assert z[0] == {"a": None}
 
 
-# ---- attributes
-
-
 @pytest.mark.parametrize("zarr_format", FORMATS)
 def test_attributes_are_stored_at_once_and_the_rest_stays(place, zarr_format):
     z = create_array(place, shape=3, dtype="i4", dimension_names=["x"], zarr_format=zarr_format)
@@ -848,9 +592,6 @@ def test_members_that_need_not_be_understood_survive_a_resize():
     z = open_array(stored(v3(novelty={"must_understand": False})), mode="r+")
     z.resize(9)
     assert open_array(z.store).metadata.extra == {"novelty": {"must_understand": False}}
-
-
-# ---- opening and creating
 
 
 def test_opening_for_reading_is_the_default(place):
@@ -959,12 +700,6 @@ def test_setting_everything_takes_no_memory_for_what_is_not_there(monkeypatch):
     z, shapes = create_array({}, shape=(10**7, 10**7), dtype="u1", chunks=100), []
     z[...] = 0
     assert shapes == [z.shape]
-
-
-def test_an_array_of_no_axes_by_points():
-    z = create_array({}, shape=(), dtype="i4")
-    z[...] = 5
-    assert z.vindex[()].tolist() == 5
 
 
 @for_each("index", ["x", 1.5, (True, 0), {}, "a"])

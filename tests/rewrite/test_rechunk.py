@@ -13,6 +13,19 @@ import pytest
 import zarrdask
 from tests.covering import covering, for_each
 from tests.graph.cases import explained, same
+from tests.rewrite.arrays import (
+    SHAPE,
+    VALUES,
+    Breaking,
+    Counted,
+    broken,
+    by,
+    columns,
+    data_of,
+    keys,
+    quietly,
+    stored,
+)
 from tests.rewrite.rewrites import rewrite, smallest
 from tests.storage.faults import Faults, FaultyStore
 from zarrdask.execution import executor
@@ -22,90 +35,8 @@ from zarrdask.rewrite import array_plan
 from zarrdask.runtime.workspace import release
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import MemoryStore
-from zarrdask.storage.wrapper import WrappedStore
 
-SHAPE = (24, 30)
-VALUES = np.arange(1, 24 * 30 + 1, dtype="i4").reshape(SHAPE)
-DOCUMENTS = ("plan.json", "arrays.json", "zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata")
 WAYS = ("one pass", "two passes", "three passes")
-
-
-class Counted(WrappedStore):
-    """Counts reads and writes of each key, and remembers which ranges were read."""
-
-    def __init__(self, inner=None):
-        super().__init__(MemoryStore() if inner is None else inner)
-        self.reads, self.sets, self.ranges = Counter(), Counter(), Counter()
-        self.pieces = 0
-
-    def get(self, key):
-        self.reads[key] += 1
-        return self.inner.get(key)
-
-    def get_many(self, keys, scratch):
-        keys = list(keys)
-        self.reads.update(keys)
-        return self.inner.get_many(keys, scratch)
-
-    def get_range(self, key, start, length=None):
-        self.ranges[key, start, length] += 1
-        return self.inner.get_range(key, start, length)
-
-    def get_ranges(self, key, ranges, scratch):
-        self.ranges.update((key, *each) for each in ranges)
-        self.pieces += 1
-        return self.inner.get_ranges(key, ranges, scratch)
-
-    def set(self, key, value):
-        self.sets[key] += 1
-        self.inner.set(key, value)
-
-    def taken(self):
-        """Return what was read, and set, since the last call: chunks and packed pieces only."""
-        found = [
-            Counter({k: n for k, n in counts.items() if k.rpartition("/")[2] not in DOCUMENTS})
-            for counts in (self.reads, self.sets)
-        ]
-        ranges = self.ranges
-        self.reads, self.sets, self.ranges = Counter(), Counter(), Counter()
-        return (*found, ranges)
-
-
-def stored(place=None, path="", values=VALUES, **options):
-    """Return an array that is stored."""
-    options = {"chunks": (3, 30), "compressors": ()} | options
-    place = MemoryStore() if place is None else place
-    array = zarrdask.create_array(place, path, shape=values.shape, dtype=values.dtype, **options)
-    array[...] = values
-    return array
-
-
-def by(way, plan, memory=None):
-    """Return the plan that goes one of the ways that there are."""
-    costs = plan.costs if memory is None else plan.costs._replace(memory=memory)
-    (found,) = (each for each in schemes(plan.grids, costs) if each.name == way)
-    return replace(plan, costs=costs, schemes=(found,))
-
-
-def quietly(plan, scheduler="sync", **options):
-    """Execute a plan."""
-    return plan.execute(scheduler, progress=False, **options)
-
-
-def keys(store):
-    """Return all keys."""
-    return sorted(store.list_prefix(""))
-
-
-def columns(source, target=None, way="two passes", memory=1500, **options):
-    """Plan to turn rows into columns by one of the ways, with little memory."""
-    options = {"chunks": (24, 2), "scheduler": "sync"} | options
-    plan = zarrdask.rechunk(source, MemoryStore() if target is None else target, **options)
-    return by(way, plan, memory)
-
-
-# --------------------------------------------------------------------------------------------
-# Any rewrite
 
 
 def check(case, source, plan, scheduler):
@@ -145,9 +76,6 @@ def test_processes_do_the_same(tmp_path):
         assert (plan.costs.threads, plan.costs.processes) == (1, 2)
         same(quietly(plan, None)[...], VALUES)
 
-
-# --------------------------------------------------------------------------------------------
-# Kinds of arrays
 
 LAYOUTS = {
     "regular": {"chunks": (5, 7)},
@@ -278,15 +206,6 @@ def test_attributes_and_names_go_along():
     assert array.dimension_names == ("a", None)
 
 
-# --------------------------------------------------------------------------------------------
-# Requests
-
-
-def data_of(counts):
-    """Return counts of chunks, without those of packed pieces."""
-    return {key: n for key, n in counts.items() if "rewrite" not in str(key)}
-
-
 @for_each("way", WAYS)
 @for_each("case", ["regular", "rectilinear"])
 def test_reads_and_writes_are_as_many_as_predicted(way, case):
@@ -350,10 +269,6 @@ def test_pieces_are_read_in_parts_no_larger_than_a_thread_may_hold():
     assert max(size for *_, size in ranges) <= plan.scheme.stages[1].costs.slab
 
 
-# --------------------------------------------------------------------------------------------
-# Encoded bytes
-
-
 @for_each(
     ("before", "after"),
     [
@@ -375,10 +290,6 @@ def test_encoded_bytes_are_moved_where_they_are_the_same(before, after, far, thr
         plan = zarrdask.rechunk(source, MemoryStore(), scheduler="threads", **after)
         assert plan.scheme.name == "bytes as they are"
         same(quietly(plan, "threads")[...], VALUES)
-
-
-# --------------------------------------------------------------------------------------------
-# Parts, and what grows
 
 
 def each_way(make):
@@ -509,173 +420,6 @@ def test_what_can_not_be_appended_is_refused(options, match):
         zarrdask.rechunk(stored(), target, **options)
 
 
-# --------------------------------------------------------------------------------------------
-# Groups
-
-
-@pytest.fixture
-def group():
-    """A group of three arrays, one of which lies deeper."""
-    root = zarrdask.create_group(MemoryStore(), attributes={"title": "all"})
-    stored(root.store, "a", attributes={"n": 1})
-    stored(root.store, "b", VALUES[0], chunks=7)
-    deep = root.create_group("deep", attributes={"d": 2})
-    stored(root.store, "deep/c", VALUES[::2], chunks=(5, 5))
-    assert deep.attrs == {"d": 2}
-    return root
-
-
-def check_group(found, group):
-    """Check that all nodes of a group are in another one."""
-    assert found.attrs == group.attrs
-    assert [path for path, _ in found.walk()] == [path for path, _ in group.walk()]
-    for path, node in group.walk():
-        assert found[path].attrs == node.attrs
-        if isinstance(node, zarrdask.Array):
-            same(found[path][...], node[...])
-
-
-@pytest.mark.parametrize("zarr_format", [2, 3, "v3-draft"])
-def test_all_arrays_of_a_group(group, zarr_format):
-    target = MemoryStore()
-    plan = zarrdask.rechunk(
-        group, target, chunks={"a": (24, 2), "deep/c": (12, 3)}, zarr_format=zarr_format
-    )
-    assert list(plan) == ["a", "b", "deep/c"]
-    assert len(plan) == 3
-    assert plan.tasks == sum(plan[path].tasks for path in plan)
-    assert plan.peak == max(plan[path].peak for path in plan)
-    assert "2 groups, 3 arrays" in str(plan)
-    assert "deep/c" in plan._repr_html_()
-    found = quietly(plan)
-    check_group(found, group)
-    assert [found[path].chunks for path in plan] == [(24, 2), (7,), (12, 3)]
-    assert {node.metadata.zarr_format for _, node in found.walk()} == {zarr_format}
-    assert not [key for key in keys(target) if "rewrite" in key]
-
-
-def test_a_group_by_one_rule_and_by_another_for_the_rest(group):
-    found = quietly(zarrdask.rechunk(group, {}, chunks={"b": 10, None: (6, 6)}))
-    check_group(found, group)
-    assert [found[path].chunks for path in ("a", "b", "deep/c")] == [(6, 6), (10,), (6, 6)]
-
-
-def test_a_name_that_no_array_has_is_refused(group):
-    with pytest.raises(zarrdask.errors.MetadataError, match=r"chunks.*'nosuch'"):
-        zarrdask.rechunk(group, {}, chunks={"nosuch": 3})
-
-
-@pytest.fixture
-def climate():
-    """A group of arrays with named dimensions, one of them in shards."""
-    root = zarrdask.create_group({})
-    root.create_array("time", shape=8, dtype="i4", chunks=2, dimension_names=("time",))
-    names = {"dtype": "i4", "dimension_names": ("time", "lat")}
-    root.create_array("t", shape=(8, 6), chunks=(1, 6), **names)[...] = np.arange(48).reshape(8, 6)
-    root.create_array("a/t", shape=(8, 6), chunks=(1, 2), shards=(2, 6), **names)[...] = 7
-    root.create_array("plain", shape=(4,), dtype="i4", chunks=2)
-    return root
-
-
-def chunks_of(plan):
-    new = {path: plan[path].target.metadata for path in plan}
-    return {path: (each.read_grid.chunk_shape, each.grid.chunk_shape) for path, each in new.items()}
-
-
-def test_each_array_of_a_group_takes_the_dimensions_it_has(climate):
-    plan = zarrdask.rechunk(climate, {}, chunks={"time": -1, "lat": 3})
-    expected = {"a/t": (8, 3), "plain": (2,), "t": (8, 3), "time": (8,)}
-    assert chunks_of(plan) == {path: (chunks, chunks) for path, chunks in expected.items()}
-    check_group(quietly(plan), climate)
-    plan = zarrdask.rechunk(climate, {}, chunks={"lat": 3})
-    assert chunks_of(plan)["t"][0] == (1, 3)
-    assert chunks_of(plan)["time"][0] == (2,)
-
-
-def test_paths_come_before_dimensions_and_these_before_the_rest(climate):
-    chunks = {"time": 4, "/time": 8, "a/t": {"lat": 6}, None: 4}
-    plan = zarrdask.rechunk(climate, {}, chunks=chunks)
-    found = {path: shape for path, (shape, _) in chunks_of(plan).items()}
-    assert found == {"a/t": (1, 6), "plain": (4,), "t": (4, 6), "time": (8,)}
-    plan = zarrdask.rechunk(climate, {}, shards={"lat": -1, None: 4})
-    shards = {path: shape for path, (_, shape) in chunks_of(plan).items()}
-    assert shards == {"a/t": (2, 6), "plain": (4,), "t": (1, 6), "time": (4,)}
-
-
-@pytest.mark.parametrize("key", ["chunks", "shards"])
-@pytest.mark.parametrize("verb", [zarrdask.rechunk, zarrdask.copy])
-def test_a_name_that_is_neither_a_dimension_nor_an_array_is_refused(climate, verb, key):
-    with pytest.raises(zarrdask.errors.MetadataError, match=r"'lon'.*\['time', 'lat'\].*'/a/t'"):
-        verb(climate, {}, **{key: {"lon": 3}})
-
-
-def test_an_array_is_rewritten_by_the_names_of_its_dimensions(climate):
-    array = climate["t"]
-    for chunks in ({"time": -1}, {0: -1}, (-1, None), {"time": 8, "lat": None}):
-        plan = zarrdask.rechunk(array, {}, chunks=chunks)
-        assert plan.target.metadata.chunk_shape == (8, 6)
-    both = zarrdask.rechunk(array, {}, chunks={"lat": 4}, shards={"lat": -1}).target.metadata
-    assert (both.read_grid.chunk_shape, both.grid.chunk_shape) == ((1, 4), (1, 8))
-    with pytest.raises(zarrdask.errors.SelectionError, match=r"chunks.*'lon'"):
-        zarrdask.rechunk(array, {}, chunks={"lon": 3})
-
-
-def test_a_dask_array_is_rewritten_by_the_names_of_its_dimensions():
-    x = da.zeros((8, 6), chunks=(2, 3))
-    plan = zarrdask.rechunk(x, {}, chunks={"time": -1}, dimension_names=("time", "lat"))
-    assert plan.target.metadata.chunk_shape == (8, 3)
-
-
-def test_a_copy_takes_chunks_by_dimension(climate):
-    target = {}
-    zarrdask.copy(climate, target, chunks={"time": 4}, shards={"time": 8}, progress=False)
-    copied = zarrdask.open_group(target)
-    assert (copied["t"].chunks, copied["t"].shards) == ((4, 6), (8, 6))
-    assert (copied["time"].chunks, copied["time"].shards) == ((4,), (8,))
-    np.testing.assert_array_equal(copied["t"][...], climate["t"][...])
-    assert zarrdask.copy(climate["t"], {}, chunks={"lat": 2}, dry_run=True)
-
-
-@pytest.mark.parametrize("options", [{"append": 0}, {"source_region": np.s_[:3]}], ids=str)
-def test_a_group_is_rewritten_as_a_whole(group, options):
-    with pytest.raises(zarrdask.errors.MetadataError, match="whole"):
-        zarrdask.rechunk(group, {}, **options)
-
-
-def test_an_empty_group():
-    group = zarrdask.create_group({}, attributes={"a": 1})
-    plan = zarrdask.rechunk(group, MemoryStore())
-    assert (plan.tasks, plan.peak, len(plan)) == (0, 0, 0)
-    assert quietly(plan).attrs == {"a": 1}
-
-
-def test_arrays_of_a_group_that_are_done_are_not_done_again(group):
-    target = Counted()
-    broken = FaultyStore(target, Faults())
-    plan = zarrdask.rechunk(group, broken, chunks={"a": (24, 2)}, zarr_format=3)
-    set_ = broken.inner.set
-
-    def fails(key, value):
-        if key.startswith("deep/c/c/"):
-            raise zarrdask.errors.StoreError("on purpose", key=key)
-        set_(key, value)
-
-    target.set = fails
-    with pytest.raises(zarrdask.errors.StoreError, match="on purpose"):
-        quietly(plan)
-    assert sorted(zarrdask.open_group(target)) == ["a", "b", "deep"]
-    del target.set
-    target.taken()
-    again = zarrdask.rechunk(group, broken, chunks={"a": (24, 2)}, zarr_format=3)
-    check_group(quietly(again), group)
-    _, sets, _ = target.taken()
-    assert {key.rsplit("/c/")[0] for key in data_of(sets)} == {"deep/c"}
-
-
-# --------------------------------------------------------------------------------------------
-# Where to
-
-
 def test_what_is_there_is_not_replaced_unless_one_asks():
     source, target = stored(), MemoryStore()
     stored(target, values=-VALUES, chunks=(2, 2))
@@ -738,9 +482,6 @@ def test_passes_leave_what_the_next_one_reads_elsewhere_if_one_asks(way, tmp_pat
     assert len(sets) == 15
 
 
-# --------------------------------------------------------------------------------------------
-# Dask arrays
-
 BLOCKS = {
     "aligned": (24, 2),
     "rows": (3, 30),
@@ -779,35 +520,6 @@ def test_blocks_of_a_dask_array_are_computed_once():
         same(quietly(by(way, plan, 1500))[...], VALUES)
         assert len(computed) == 8
         assert set(computed.values()) == {1}
-
-
-# --------------------------------------------------------------------------------------------
-# What fails, and goes on
-
-
-class Breaking(Counted):
-    """Stores so many chunks and packed pieces, then no more, until it is mended."""
-
-    def __init__(self, works=10**9):
-        super().__init__()
-        self.works = works
-
-    def set(self, key, value):
-        if key.rpartition("/")[2] not in DOCUMENTS:
-            if not self.works:
-                raise zarrdask.errors.StoreError("broken on purpose", key=key)
-            self.works -= 1
-        super().set(key, value)
-
-
-def broken(way, works, **options):
-    """Return a source, and a place where a rewrite by one way was begun and has failed."""
-    source, target = stored(), Breaking(works)
-    with pytest.raises(zarrdask.errors.StoreError, match="broken on purpose"):
-        quietly(columns(source, target, way, **options))
-    target.works = 10**9
-    target.taken()
-    return source, target
 
 
 @for_each("way", WAYS)
@@ -915,10 +627,6 @@ def test_stores_that_go_wrong_now_and_then(way, seed, setting):
     same(zarrdask.open_array(inner)[...], VALUES)
 
 
-# --------------------------------------------------------------------------------------------
-# Other places
-
-
 @covering(strength=1, way=WAYS, places=["memory", "file", "mixed"])
 def test_urls(way, places, tmp_path):
     memory = f"memory://{uuid.uuid4().hex}"
@@ -1003,10 +711,6 @@ class TestCluster:
         with pytest.raises(zarrdask.errors.CodecError) as caught:
             quietly(columns(tmp_path / "a", tmp_path / "b", scheduler=client), client)
         assert caught.value.key.startswith("c/2/0")
-
-
-# --------------------------------------------------------------------------------------------
-# What it says
 
 
 @pytest.mark.parametrize("way", WAYS)

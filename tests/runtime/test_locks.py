@@ -2,14 +2,9 @@
 
 import multiprocessing
 import os
-import signal
-import subprocess
-import sys
-import tempfile
 import threading
 import time
 from contextlib import contextmanager
-from pathlib import Path
 
 import dask
 import numpy as np
@@ -17,6 +12,7 @@ import pytest
 
 import zarrdask
 from tests.graph.writes import SlowStore
+from tests.runtime.holders import PATIENCE, is_held, thread
 from zarrdask.chunks.write import write_region
 from zarrdask.nodes.array import chunks_of
 from zarrdask.runtime import locks
@@ -26,35 +22,7 @@ from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.storage.v3_draft import DraftStore
 
-PATIENCE = 60
-
-
-@pytest.fixture(params=["memory", "files"])
-def store(request, tmp_path):
-    return MemoryStore() if request.param == "memory" else LocalStore(str(tmp_path))
-
-
-@pytest.fixture(autouse=True)
-def directory(tmp_path, setting):
-    """Where the files to lock are."""
-    found = tmp_path / "locks"
-    setting({"zarrdask.lock-directory": str(found)})
-    return found
-
-
-@contextmanager
-def thread(work):
-    """Do some work in a thread, and wait for its end."""
-    found = threading.Thread(target=work)
-    found.start()
-    try:
-        yield found
-    finally:
-        found.join(PATIENCE)
-        assert not found.is_alive()
-
-
-# ---- names
+pytestmark = pytest.mark.usefixtures("directory")
 
 
 def test_a_place_is_the_same_by_any_store_and_prefix(tmp_path):
@@ -86,9 +54,6 @@ def test_two_stores_of_one_dict_are_one_place():
     assert location_of(own, "") == location_of(MemoryStore(own.values), "")
 
 
-# ---- holding one
-
-
 def test_threads_wait_for_each_other(store):
     holders, most, done = [], [], []
 
@@ -110,10 +75,6 @@ def test_other_units_are_free(store):
     unit_locks = ChunkLocks(store)
     with unit_locks.hold("unit"), thread(lambda: unit_locks.hold("other").__enter__()):
         pass
-
-
-def is_held(unit_locks, name):
-    return unit_locks.is_outdated(unit_locks.version(name))
 
 
 def test_nothing_is_left(store, directory):
@@ -147,113 +108,6 @@ def test_another_lock_is_held_around_it(store):
     with ChunkLocks(store, among).hold("unit"):
         order.append("here")
     assert order == [("wait", "unit"), "here", ("done", "unit")]
-
-
-# ---- processes
-
-HOLD = """
-import sys
-import dask
-from zarrdask.runtime.locks import ChunkLocks
-from zarrdask.storage.local import LocalStore
-
-dask.config.set({"zarrdask.lock-directory": sys.argv[1]})
-with ChunkLocks(LocalStore("/")).hold("unit"):
-    print("held", flush=True)
-    sys.stdin.readline()
-"""
-
-
-@contextmanager
-def holder(directory):
-    """Let another process hold the lock of "unit"."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(directory)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert process.stdout.readline() == "held\n"
-        yield process
-    finally:
-        process.kill()
-        process.communicate()
-
-
-def test_processes_wait_for_each_other(directory):
-    unit_locks, got = ChunkLocks(LocalStore("/")), []
-
-    def work():
-        with unit_locks.hold("unit"):
-            got.append(time.monotonic())
-
-    with holder(directory) as process, thread(work):
-        assert is_held(unit_locks, "unit")
-        time.sleep(0.2)
-        assert not got
-        process.stdin.write("\n")
-        process.stdin.flush()
-    assert got
-
-
-def test_a_process_that_is_killed_holds_nothing(directory):
-    unit_locks = ChunkLocks(LocalStore("/"))
-    with holder(directory) as process:
-        process.send_signal(signal.SIGKILL)
-        process.wait(PATIENCE)
-        with unit_locks.hold("unit"):
-            pass
-    assert not is_held(unit_locks, "unit")
-
-
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_a_forked_process_holds_nothing_of_its_parent(store):
-    unit_locks = ChunkLocks(store)
-    with unit_locks.hold("unit"):
-        child = os.fork()
-        if not child:
-            signal.alarm(20)
-            if not store.capabilities.shared:  # it has a memory of its own
-                with unit_locks.hold("unit"):
-                    os._exit(0)
-            time.sleep(0.5)
-            os._exit(0)
-    # The child still has what was open then.
-    with unit_locks.hold("unit"):
-        pass
-    assert os.waitpid(child, 0)[1] == 0
-
-
-def test_a_directory_that_was_tidied_up_is_made_again(directory):
-    unit_locks = ChunkLocks(LocalStore("/"))
-    with unit_locks.hold("unit"):
-        for path in directory.iterdir():
-            path.unlink()
-        directory.rmdir()
-    with unit_locks.hold("unit"):
-        assert len(list(directory.iterdir())) == 2
-        assert directory.stat().st_mode & 0o777 == 0o700
-
-
-def test_a_directory_that_can_not_be_made_is_an_error_that_says_what_to_do(setting, tmp_path):
-    (tmp_path / "file").touch()
-    setting({"zarrdask.lock-directory": str(tmp_path / "file" / "locks")})
-    z = zarrdask.create_array(tmp_path / "a", shape=4, dtype="i4", chunks=2)
-    with pytest.raises(zarrdask.errors.StoreError, match=r"zarrdask\.lock-directory"):
-        z[1:] = 1
-    z[:2] = 5
-    assert z[...].tolist() == [5, 5, 1, 1] or z[...].tolist() == [5, 5, 0, 0]
-
-
-def test_by_default_a_user_has_a_directory_of_temporary_files(setting):
-    setting({"zarrdask.lock-directory": None})
-    expected = Path(tempfile.gettempdir()) / f"zarrdask-{os.geteuid()}"
-    with ChunkLocks(LocalStore("/")).hold("unit"):
-        assert list(expected.iterdir())
-
-
-# ---- units that are changed in part
 
 
 def test_parts_of_a_unit_are_written_by_threads(store):
@@ -344,59 +198,6 @@ def test_a_unit_that_is_replaced_while_a_part_is_changed_is_not_lost(store, layo
 def test_so_it_is_if_the_part_is_done_before_the_whole_looks(store, layout):
     """The part was read before the whole was stored, and stored and given back after it."""
     assert replaced_while_a_part_is_changed(store, layout, part_ends_first=True) == [3] * 8
-
-
-def test_who_changed_a_part_leaves_a_trace_for_those_who_store_the_whole(store):
-    unit_locks, others = ChunkLocks(store), ChunkLocks(store)
-    version = unit_locks.version("unit")
-    assert not unit_locks.is_outdated(version)
-    with others.hold("unit"):
-        assert unit_locks.is_outdated(version)
-        inside = unit_locks.version("unit")
-    assert unit_locks.is_outdated(version)
-    assert unit_locks.is_outdated(inside)
-    assert not unit_locks.is_outdated(unit_locks.version("unit"))
-    version = unit_locks.version("unit")
-    with pytest.raises(KeyError), others.hold("unit"):
-        raise KeyError
-    assert unit_locks.is_outdated(version)
-
-
-def test_a_trace_of_another_process_is_seen(directory):
-    unit_locks = ChunkLocks(LocalStore("/"))
-    version = unit_locks.version("unit")
-    with holder(directory) as process:
-        process.communicate("\n", PATIENCE)
-    assert not is_held(unit_locks, "unit")
-    assert unit_locks.is_outdated(version)
-
-
-def test_where_no_trace_can_be_left_the_lock_stays_to_be_seen(directory, monkeypatch):
-    unit_locks = ChunkLocks(LocalStore("/"))
-    version = unit_locks.version("unit")
-
-    def full(*_):
-        raise OSError(28, "no space left")
-
-    with monkeypatch.context() as patch:
-        patch.setattr("zarrdask.runtime.version_stamps.pwrite", full)
-        with ChunkLocks(LocalStore("/")).hold("unit"):
-            pass
-    assert unit_locks.is_outdated(version)
-    with unit_locks.hold("unit"):
-        pass
-    assert not is_held(unit_locks, "unit")
-
-
-def test_traces_that_were_tidied_up_begin_again(directory):
-    with ChunkLocks(LocalStore("/")).hold("unit"):
-        pass
-    (directory / "traces").unlink()
-    mine, others = ChunkLocks(LocalStore("/")), ChunkLocks(LocalStore("/"))
-    version = mine.version("unit")
-    with others.hold("unit"):
-        pass
-    assert mine.is_outdated(version)
 
 
 def test_what_is_beyond_the_array_is_kept_where_somebody_makes_it_longer(store):
