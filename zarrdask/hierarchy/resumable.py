@@ -86,6 +86,9 @@ class ResumableArray(Change):
 
     def commit(self) -> None:
         """Erase the record, and write the documents."""
+        # The many values of tasks go before the record: a process that is killed meanwhile has
+        # nothing to compute again. Between record and document there are two requests then.
+        self.log.merge()
         with last_document(self._journal, self._view):
             self._node.create(self._metadata, overwrite=False)
         self._held.close()
