@@ -132,12 +132,24 @@ def test_a_request_that_waits_while_the_limit_is_removed_is_sent(rate, clock, mo
     assert rate.limit is None
 
 
-def test_a_limit_that_was_lowered_once_grows_for_days(rate, clock):
-    send(rate, clock, lambda: True, 10)
+def test_a_limit_ends_a_minute_after_the_last_refusal(rate, clock):
+    send(rate, clock, lambda: True, 100)
     rate.refuse(rate.wait())
-    clock.now += 1e6
-    assert send(rate, clock, lambda: True, 1000) == 0
-    assert rate.limit > 100
+    clock.now += 59
+    rate.accept()
+    assert rate.limit is not None
+    clock.now += 2
+    rate.accept()
+    assert rate.limit is None
+
+
+def test_a_pause_of_the_program_does_not_lower_the_limit(rate, clock):
+    send(rate, clock, lambda: True, 1000)
+    rate.refuse(rate.wait())
+    limit = rate.limit
+    clock.now += 30
+    rate.accept()
+    assert rate.limit >= limit
 
 
 def test_the_setting_is_a_limit_for_any_store(rate, clock, setting):

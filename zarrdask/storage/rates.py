@@ -31,9 +31,8 @@ _DECREASE = 0.8
 _GROWTH = 6.0
 #: The lowest limit, in requests per second.
 _LEAST = 0.5
-#: Seconds: for how long the limit doubles twice each second, before the second refusal; then it is
-#: far above what any store accepts.
-_DOUBLING = 60.0
+#: Seconds: after so long without a refusal there is no limit.
+_MEMORY = 60.0
 #: Seconds: the time over which the rate of accepted requests is measured.
 _PERIOD = 1.0
 #: Seconds: a store that has accepted nothing for so long is not busy, but out of order.
@@ -111,13 +110,16 @@ class RequestRate:
             if self.limit is None:
                 return
             seconds = now - self._lowered
+            if seconds > _MEMORY:
+                self.limit = None
+                return
             if self._peak is None:
-                grown = self._lowered_to * 4 ** min(seconds, _DOUBLING)
+                grown = self._lowered_to * 4**seconds
             else:
                 plateau = (self._peak * (1 - _DECREASE) / _GROWTH) ** (1 / 3)
                 grown = self._peak + _GROWTH * (seconds - plateau) ** 3
-            # A limit far above what is sent would be of no use when more is sent.
-            self.limit = max(_LEAST, min(grown, 2 * self._measured(now)))
+            # It does not grow far above what is sent: nothing is known of such rates.
+            self.limit = max(self.limit, min(grown, 2 * self._measured(now)))
 
     def refuse(self, sent: float, pause_seconds: float = 0.0) -> bool:
         """Take note that a request was refused, and return whether the rate is limited now.
