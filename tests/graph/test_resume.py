@@ -290,8 +290,10 @@ def kill_until_done(folder, seed):
     assert files(place) == sorted(
         ["zarr.json", *(f"c/{i}/{j}" for i in range(20) for j in range(10))]
     )
-    # Blocks in flight are computed again, and those of tasks that were not finished.
-    assert total <= 200 + (runs - 1) * 2 * max(fuse_blocks, 1)
+    # Blocks in flight are computed again, and those of tasks that were not finished. A writer that
+    # is killed when it has erased the record, and not yet written the document, begins again.
+    repeated = (runs - 1) * 2 * max(fuse_blocks, 1)
+    assert total <= 200 + repeated or 400 <= total <= 400 + repeated
 
 
 def test_a_killed_write_is_resumed(tmp_path):
