@@ -122,6 +122,8 @@ def get(name: str) -> Any:
     if not settings.keys() <= DEFAULTS.keys():
         # Dask keeps the spelling that it met first: an environment variable has no hyphens.
         _warn_of(frozenset(str(name).replace("_", "-") for name in settings) - frozenset(DEFAULTS))
+    if name in settings and settings[name] is default:
+        return default  # soon, as some settings are read before each request
     value = _dask_config().get(f"zarrdask.{name}", default)
     if value is default:
         return value

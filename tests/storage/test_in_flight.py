@@ -1,6 +1,7 @@
 """Requests in flight."""
 
 import threading
+from unittest.mock import Mock
 
 import pytest
 
@@ -45,5 +46,19 @@ def test_a_request_that_fails_gives_its_bytes_back():
             next(window(lambda n: 1 / n, iter([0, 1]), size=lambda _: 50))
         with pytest.raises(ZeroDivisionError), Requests() as requests:
             requests.send(lambda: 1 / 0, 50)
+    together = threading.Barrier(2)
+    assert sorted(window(lambda _: together.wait(20), iter("ab"), size=lambda _: 50)) == [0, 1]
+
+
+@pytest.mark.usefixtures("limit")
+@pytest.mark.parametrize(
+    "begin",
+    [lambda: next(window(str, iter("ab"), size=lambda _: 50)), lambda: Requests().send(str, 50)],
+)
+def test_a_request_for_which_no_thread_starts_gives_its_bytes_back(monkeypatch, begin):
+    with monkeypatch.context() as no_threads:
+        no_threads.setattr(in_flight, "_submit", Mock(side_effect=RuntimeError("no thread")))
+        with pytest.raises(RuntimeError, match="no thread"):
+            begin()
     together = threading.Barrier(2)
     assert sorted(window(lambda _: together.wait(20), iter("ab"), size=lambda _: 50)) == [0, 1]

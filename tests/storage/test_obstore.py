@@ -251,6 +251,14 @@ def test_missing_credentials_are_named():
     assert isinstance(cause(error, repeated=False), NotConnectedError)
 
 
+def test_requests_do_not_make_the_url_of_the_store(store, monkeypatch):
+    retried = retrying(store)
+    retried.set("a", b"x")
+    monkeypatch.setattr(ours, "root_url", None)
+    assert retried.get("a") == retried.get_range("a", 0) == b"x"
+    assert [*retried.get_many(["a", "b"], Scratch())] == [b"x", None]
+
+
 def test_many_are_read_through_a_sliding_window(store, monkeypatch):
     for number in range(20):
         store.set(f"k{number}", b"%d" % number)

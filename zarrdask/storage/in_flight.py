@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import cache, partial
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from zarrdask import config
 from zarrdask.storage.system import after_fork
@@ -57,6 +57,64 @@ class _Bytes:
 _BYTES = _Bytes()
 
 
+class _Pending(Generic[T]):
+    """The requests of one call that were started, and whose results were not taken.
+
+    Parameters
+    ----------
+    requests : int
+        The setting ``zarrdask.requests``.
+    limit : int
+        How many requests may be started, or wait in the pool, at once.
+    """
+
+    def __init__(self, requests: int, limit: int) -> None:
+        self._requests, self._limit = requests, limit
+        self._started: deque[tuple[Future[T], int]] = deque()
+        self._abandoned = threading.Event()
+
+    def __len__(self) -> int:
+        return len(self._started)
+
+    def start(self, call: Callable[[], T], size: int) -> bool:
+        """Start a request that holds `size` bytes, and return whether there was room for it."""
+        if len(self._started) >= self._limit:
+            return False
+        if size and not _BYTES.take(size, must=not self._started):
+            return False
+        try:
+            future = _submit(call, self._abandoned, self._requests)
+        except BaseException:
+            _BYTES.release(size)  # no thread could be started
+            raise
+        self._started.append((future, size))
+        return True
+
+    def is_first_done(self) -> bool:
+        """Whether the result of the earliest request can be taken without waiting."""
+        return bool(self._started) and self._started[0][0].done()
+
+    def take_first(self) -> T:
+        """Wait for the earliest request, and return its result."""
+        future, size = self._started.popleft()
+        try:
+            return future.result()
+        finally:
+            if size:
+                _BYTES.release(size)
+
+    def abandon(self) -> None:
+        """Wait for requests, the results of which nobody asks for; they are not repeated."""
+        self._abandoned.set()
+        futures = [future for future, _ in self._started]
+        for future in futures:
+            future.cancel()
+        try:
+            wait(futures)
+        finally:
+            _BYTES.release(sum(size for _, size in self._started))
+
+
 class Requests:
     """Requests of one call: started one after another, up to ``zarrdask.requests`` in flight.
 
@@ -70,10 +128,9 @@ class Requests:
     """
 
     def __init__(self) -> None:
-        self._requests = config.get("requests")
+        requests = config.get("requests")
         self.error: BaseException | None = None
-        self._pending: deque[tuple[Future[Any], int]] = deque()
-        self._abandoned = threading.Event()
+        self._pending = _Pending[Any](requests, _AHEAD * requests)
 
     def send(self, call: Callable[[], Any], size: int = 0) -> None:
         """Start a request that holds `size` bytes until it is done.
@@ -83,25 +140,17 @@ class Requests:
         Exception
             What an earlier request raised.
         """
-        while self._pending and self._pending[0][0].done():
+        while self._pending.is_first_done():
             self._finish_first()
-        limit, is_taken = _AHEAD * self._requests, False
-        while not is_taken:
-            if len(self._pending) < limit:
-                is_taken = _BYTES.take(size, must=not self._pending)
-            if not is_taken:
-                self._finish_first()
-        self._pending.append((_submit(call, self._abandoned, self._requests), size))
+        while not self._pending.start(call, size):
+            self._finish_first()
 
     def _finish_first(self) -> None:
-        future, size = self._pending.popleft()
         try:
-            future.result()
+            self._pending.take_first()
         except BaseException as error:
             self.error = error
             raise
-        finally:
-            _BYTES.release(size)
 
     def __enter__(self) -> "Requests":
         return self
@@ -111,7 +160,7 @@ class Requests:
             while kind is None and self._pending:
                 self._finish_first()
         finally:
-            _abandon(self._pending, self._abandoned)
+            self._pending.abandon()
 
 
 def window(
@@ -137,43 +186,17 @@ def window(
     if isinstance(items, list) and len(items) == 1:
         yield call(items[0])  # another thread would make it no sooner
         return
-    pending: deque[tuple[Future[T], int]] = deque()
-    abandoned = threading.Event()
     requests = config.get("requests")
-    limit = requests * (1 if size is None else _AHEAD)
+    pending = _Pending[T](requests, requests * (1 if size is None else _AHEAD))
     try:
         for item in items:
-            nbytes, is_taken = 0 if size is None else size(item), False
-            while not is_taken:
-                if len(pending) < limit:
-                    is_taken = _BYTES.take(nbytes, must=not pending)
-                if not is_taken:
-                    yield _first_result(pending)
-            pending.append((_submit(partial(call, item), abandoned, requests), nbytes))
+            request, nbytes = partial(call, item), 0 if size is None else size(item)
+            while not pending.start(request, nbytes):
+                yield pending.take_first()
         while pending:
-            yield _first_result(pending)
+            yield pending.take_first()
     finally:
-        _abandon(pending, abandoned)
-
-
-def _first_result(pending: "deque[tuple[Future[T], int]]") -> T:
-    future, size = pending.popleft()
-    try:
-        return future.result()
-    finally:
-        _BYTES.release(size)
-
-
-def _abandon(pending: "deque[tuple[Future[Any], int]]", abandoned: threading.Event) -> None:
-    """Wait for requests, the results of which nobody asks for; they are not repeated."""
-    abandoned.set()
-    futures = [future for future, _ in pending]
-    for future in futures:
-        future.cancel()
-    try:
-        wait(futures)
-    finally:
-        _BYTES.release(sum(size for _, size in pending))
+        pending.abandon()
 
 
 def pause(seconds: float) -> bool:

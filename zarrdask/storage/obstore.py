@@ -27,8 +27,9 @@ from zarrdask.storage.obstore_objects import (
     COMPARE_AND_SWAP,
     ERASE_MANY,
     REPEATED,
-    check_process,
+    is_usable,
     kind_of,
+    not_usable,
     root_url,
     settings_of,
 )
@@ -117,9 +118,10 @@ class ObstoreStore(Store):
         Raises
         ------
         StoreError
-            See `check_process`.
+            If this process was forked from one that used obstore.
         """
-        check_process(self.url)
+        if not is_usable():
+            raise not_usable(self.url)
         return f"{self.prefix}/{key}" if self.prefix else key
 
     # ---- reading

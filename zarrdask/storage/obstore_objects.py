@@ -41,20 +41,18 @@ def root_url(store: Any) -> str:
     return f"obstore-memory://{os.getpid():x}-{id(store):x}"
 
 
-def check_process(url: str) -> None:
-    """Check that obstore can be used in this process.
+def is_usable() -> bool:
+    """Whether obstore can be used: in a process that was forked later, requests wait forever."""
+    return _first_process() == os.getpid()
 
-    Raises
-    ------
-    StoreError
-        If this process was forked from one that used obstore: each request would wait forever.
-    """
-    if _first_process() != os.getpid():
-        raise StoreError(
-            "obstore can't be used in a process that was forked after it was used; start "
-            'processes by "spawn" or "forkserver", or set zarrdask.remote to "fsspec"',
-            key=url,
-        )
+
+def not_usable(url: str) -> StoreError:
+    """Return the error for a process that was forked from one that used obstore."""
+    return StoreError(
+        "obstore can't be used in a process that was forked after it was used; start "
+        'processes by "spawn" or "forkserver", or set zarrdask.remote to "fsspec"',
+        key=url,
+    )
 
 
 @cache

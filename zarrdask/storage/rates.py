@@ -168,16 +168,6 @@ class RequestRate:
         return len(recent) / max(now - recent[0], 0.1) if recent else 0.0
 
 
-@cache
-def _rate(place: str, kind: Kind) -> RequestRate:
-    return RequestRate(place, kind)
-
-
-# The locks of a forked process may be held by threads that it does not have.
-after_fork(_rate.cache_clear)
-
-
-@cache
 def place_of(url: str) -> str:
     """Return the bucket or host of a URL, without a password; of another text, the text.
 
@@ -188,6 +178,11 @@ def place_of(url: str) -> str:
     return places[-1] if places else url
 
 
-def request_rate(url: str, kind: Kind) -> RequestRate:
+@cache
+def request_rate(place: str, kind: Kind) -> RequestRate:
     """Return the rate that all stores of this process share for a bucket or host."""
-    return _rate(place_of(url), kind)
+    return RequestRate(place, kind)
+
+
+# The locks of a forked process may be held by threads that it does not have.
+after_fork(request_rate.cache_clear)

@@ -145,7 +145,7 @@ class RetryingStore(WrappedStore):
 
     def _attempt(self, key: str, call: Callable[[], T], *, kind: Kind = "read") -> T:
         """Return the result of a call, which is repeated after transient errors."""
-        rate = request_rate(self._place, kind) if self.capabilities.has_latency else None
+        rate = request_rate(self._place, kind) if self.inner.capabilities.has_latency else None
         start, retries = time.monotonic(), 0
         while True:
             sent = time.monotonic()

@@ -32,7 +32,8 @@ class WrappedStore(Store):
     @property
     def capabilities(self) -> Capabilities:  # type: ignore[override]
         """Those of the inner store that the methods of a subclass do not bypass."""
-        return without(self.inner.capabilities, bypassed(type(self)))
+        capabilities, names = self.inner.capabilities, bypassed(type(self))
+        return without(capabilities, names) if names else capabilities
 
     def _temporary_place(self, prefix: str) -> tuple[Store, str]:
         store, inner_prefix = self.inner._temporary_place(prefix)
