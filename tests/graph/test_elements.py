@@ -2,11 +2,10 @@
 
 import dask.array as da
 import numpy as np
-import pandas as pd
 import pytest
 
 import zarrdask
-from zarrdask.errors import CodecError, UnsupportedError
+from zarrdask.errors import CodecError
 
 NUMBERS = np.array([1, 2.5], object)
 
@@ -46,13 +45,3 @@ def test_text_in_memory_is_stored():
     store = {}
     zarrdask.to_zarr(np.array(["a", "b"], object), store)
     assert zarrdask.open_array(store)[...].tolist() == ["a", "b"]
-
-
-def test_a_table_is_refused_with_a_remedy():
-    table = pd.DataFrame({"a": [1, 2], "b": [0.5, 1.5]})
-    for write in (zarrdask.to_zarr, zarrdask.append):
-        with pytest.raises(UnsupportedError, match="an array for each column"):
-            write(table, {})
-    store = {}
-    zarrdask.to_zarr({name: table[name].to_numpy() for name in table.columns}, store)
-    assert zarrdask.open_array(store, "b")[...].tolist() == [0.5, 1.5]

@@ -1,11 +1,8 @@
 """to_zarr: what is stored, by how many tasks, and what comes back."""
 
-import dask
 import dask.array as da
 import numpy as np
 import pytest
-from dask.delayed import Delayed
-from distributed import Client
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,6 +14,8 @@ from zarrdask.graph.tasks import write_blocks
 from zarrdask.nodes.array import chunks_of
 
 VALUES = np.arange(1, 61 * 45 + 1, dtype="f4").reshape(61, 45)
+
+
 LAYOUTS = {
     "chunks": {"chunks": (10, 7)},
     "shards": {"chunks": (5, 3), "shards": (20, 12)},
@@ -168,22 +167,6 @@ def test_receipts_are_small_and_count_units():
     assert found.sum() == 21
 
 
-@for_each("region", [np.s_[0:9], np.s_[-9:8], (slice(9, 20),), {"x": slice(0, 9)}])
-def test_a_region_beyond_the_array_is_refused(region):
-    options = {"shape": 8, "dtype": "i4", "chunks": 4, "dimension_names": ["x"]}
-    z = zarrdask.create_array({}, **options)
-    z[...] = 7
-    for shape in (8, 9, 0, 11):
-        with pytest.raises(
-            zarrdask.errors.SelectionError, match="beyond the array along axis 0"
-        ) as caught:
-            zarrdask.to_zarr(da.zeros(shape, chunks=4), z, region=region)
-        assert "0 to 8" in str(caught.value)
-    assert (z[...] == 7).all()
-    with pytest.raises(zarrdask.errors.SelectionError, match="beyond the array"):
-        zarrdask.rechunk(z, {}, chunks=2, source_region=region)
-
-
 @covering(
     strength=1,
     layout=LAYOUTS,
@@ -200,68 +183,6 @@ def test_a_region_is_written_and_the_rest_stays(layout, region):
     expected[region] = new
     np.testing.assert_array_equal(z[...], expected)
     assert max(store.writes.values()) == 1
-
-
-def test_a_region_that_does_not_fit_is_an_error_before_anything_is_written():
-    store = {}
-    zarrdask.create_array(store, shape=(10, 10), dtype="f4", chunks=5)
-    before = dict(store)
-    for region in (np.s_[:5], np.s_[::2], np.s_[::-1], 3, np.s_[2:12]):
-        with pytest.raises(zarrdask.errors.SelectionError, match="region"):
-            zarrdask.to_zarr(da.ones((10, 9)), store, region=region)
-    assert store == before
-
-
-def test_writing_to_an_array():
-    z = zarrdask.create_array({}, "deep/array", shape=(6, 6), dtype="i2", chunks=4)
-    zarrdask.to_zarr(da.full((6, 6), 3.0, chunks=2), z)
-    assert z[...].tolist() == [[3] * 6] * 6
-    zarrdask.to_zarr(da.zeros((2, 6), chunks=1), z, region=np.s_[2:4])
-    assert z[:, 0].tolist() == [3, 3, 0, 0, 3, 3]
-
-
-def test_an_array_opened_for_reading_is_not_written():
-    z = zarrdask.create_array({}, shape=4, dtype="i4")
-    with pytest.raises(PermissionError, match="opened for reading"):
-        zarrdask.to_zarr(da.zeros(4), zarrdask.open_array(z.store))
-
-
-def test_what_is_there_is_kept_unless_it_is_to_be_replaced():
-    store = {}
-    zarrdask.to_zarr(da.ones(4, chunks=2), store)
-    with pytest.raises(FileExistsError, match="overwrite=True"):
-        zarrdask.to_zarr(da.zeros(4), store)
-    assert zarrdask.open_array(store)[...].tolist() == [1, 1, 1, 1]
-    zarrdask.to_zarr(da.zeros(3), store, overwrite=True)
-    assert zarrdask.open_array(store)[...].tolist() == [0, 0, 0]
-    assert sorted(store) == ["zarr.json"]
-
-
-def test_options_of_the_new_array():
-    store = {}
-    zarrdask.to_zarr(
-        da.ones((4, 4), chunks=2),
-        store,
-        "a/b",
-        dtype="i2",
-        attributes={"units": "K"},
-        dimension_names=["y", "x"],
-        zarr_format=2,
-        compressors="gzip",
-    )
-    z = zarrdask.open_array(store, "a/b")
-    assert (z.dtype, z.zarr_format, z.dimension_names) == (np.dtype("i2"), 2, ("y", "x"))
-    assert z.attrs["units"] == "K"
-    assert z[...].tolist() == [[1] * 4] * 4
-
-
-def test_not_computing_writes_metadata_only():
-    store = {}
-    task = zarrdask.to_zarr(da.ones((4, 4), chunks=2), store, compute=False)
-    assert isinstance(task, Delayed)
-    assert sorted(store) == ["zarr.json"]
-    assert task.compute() is None
-    assert zarrdask.open_array(store)[...].tolist() == [[1] * 4] * 4
 
 
 @pytest.mark.parametrize("compute", [True, False])
@@ -287,12 +208,6 @@ def test_units_that_hold_only_the_fill_value_are_not_stored(setting):
     assert len(store) == 5
 
 
-def test_unknown_chunk_sizes_are_an_error():
-    x = da.from_array(np.arange(10), chunks=5)
-    with pytest.raises(zarrdask.errors.MetadataError, match="compute_chunk_sizes"):
-        zarrdask.to_zarr(x[x > 3], {})
-
-
 def test_a_type_that_the_format_lacks_is_an_error_before_anything_is_written():
     store = {}
     with pytest.raises(NotImplementedError, match="zarr_format=2"):
@@ -308,69 +223,11 @@ def test_odd_shapes(shape):
     np.testing.assert_array_equal(zarrdask.open_array(store)[...], values)
 
 
-def test_the_process_scheduler_writes(tmp_path):
-    with dask.config.set(scheduler="processes", num_workers=2):
-        zarrdask.to_zarr(da.from_array(VALUES, chunks=(13, 11)), tmp_path, chunks=(10, 10))
-    np.testing.assert_array_equal(zarrdask.open_array(tmp_path)[...], VALUES)
-
-
-def test_an_array_in_memory_that_the_graph_reads_is_not_replaced():
-    store = {}
-    zarrdask.to_zarr(da.ones((4, 4), chunks=2), store, "a")
-    x = zarrdask.from_zarr(store, "a")
-    for y in (x + 1, x[:2, :1] + 1, da.concatenate([x.sum(axis=0), x[0]])):
-        with pytest.raises(zarrdask.errors.NodeExistsError, match="computed from"):
-            zarrdask.to_zarr(y, store, "a", overwrite=True)
-    assert zarrdask.open_array(store, "a")[...].sum() == 16
-    zarrdask.to_zarr(x + 1, store, "b", overwrite=True)
-    assert zarrdask.open_array(store, "b")[...].sum() == 32
-
-
-def test_options_of_a_new_array_for_one_that_is_there_are_an_error():
-    z = zarrdask.create_array({}, shape=4, dtype="i4")
-    for arguments in ({"url": z}, {"url": z.store, "region": np.s_[:]}):
-        with pytest.raises(zarrdask.errors.MetadataError, match="chunks"):
-            zarrdask.to_zarr(da.zeros(4), **arguments, chunks=2)
-
-
-def test_modes_are_those_of_dask():
-    store = {}
-    with pytest.raises(zarrdask.errors.NodeNotFoundError):
-        zarrdask.to_zarr(da.ones(4), store, mode="r+")
-    zarrdask.to_zarr(da.ones(4), store, mode="w-")
-    zarrdask.to_zarr(da.full(4, 2.0), store, mode="r+")
-    assert zarrdask.open_array(store)[...].tolist() == [2] * 4
-    with pytest.raises(zarrdask.errors.NodeExistsError):
-        zarrdask.to_zarr(da.ones(4), store, mode="w-")
-    zarrdask.to_zarr(da.ones(3), store, mode="w")
-    assert zarrdask.open_array(store).shape == (3,)
-    with pytest.raises(zarrdask.errors.MetadataError, match="mode"):
-        zarrdask.to_zarr(da.ones(3), store, mode="r")
-
-
 def test_numpy_arrays_and_groups_are_taken():
     group = zarrdask.create_group({})
     zarrdask.to_zarr(np.arange(5), group, "a")
     assert zarrdask.from_zarr(group, "a").compute().tolist() == [0, 1, 2, 3, 4]
     assert zarrdask.open_array(group, "a").shape == (5,)
-
-
-def test_a_write_that_is_asked_for_again_is_another_task():
-    z = zarrdask.create_array({}, shape=4, dtype="f8")
-    tasks = {zarrdask.to_zarr(da.ones(4), z, compute=False).key for _ in range(2)}
-    assert len(tasks) == 2
-
-
-@pytest.mark.parametrize(
-    ("source", "target"),
-    [(("", "g/a"), ("/g", "a")), (("/g", "a"), ("", "g/a")), (("", "g/a"), ("", "g"))],
-)
-def test_a_source_is_known_by_any_spelling_and_below_what_is_replaced(tmp_path, source, target):
-    zarrdask.to_zarr(da.full(4, 5.0), tmp_path, "g/a")
-    x = zarrdask.from_zarr(f"{tmp_path}{source[0]}", source[1]) + 1
-    zarrdask.to_zarr(x, f"{tmp_path}{target[0]}", target[1], overwrite=True)
-    place = f"{target[0]}/{target[1]}".strip("/")
-    assert zarrdask.open_array(tmp_path, place)[...].tolist() == [6] * 4
 
 
 NAMED = {"shape": (10, 6), "dtype": "f8", "chunks": 4, "dimension_names": ["time", "x"]}
@@ -484,43 +341,3 @@ def test_only_units_of_the_fill_value_bit_for_bit_are_not_stored(dtype, fill, ot
     zarrdask.to_zarr(da.from_array(np.full(7, fill, dtype)[region], chunks=4), z, region=region)
     assert [k for k in z.store.list() if "zarr" not in k] == []
     assert z[...].tobytes() == np.full(7, fill, dtype).tobytes()
-
-
-def test_an_array_in_a_group_has_its_format():
-    group = zarrdask.create_group({}, zarr_format=2)
-    zarrdask.to_zarr(da.ones(3), group, "a")
-    assert zarrdask.open_array(group, "a").zarr_format == 2
-
-
-def test_nothing_is_written_below_an_array():
-    z = zarrdask.create_array({}, shape=4, dtype="f8")
-    with pytest.raises(zarrdask.errors.NodeExistsError, match="can't hold other nodes"):
-        zarrdask.to_zarr(da.ones(4), z, "below")
-    assert z[...].tolist() == [0] * 4
-
-
-# ---- progress
-
-
-@pytest.mark.parametrize("scheduler", ["sync", "threads", "processes", "cluster"])
-def test_the_progress_of_a_write_is_reported(tmp_path, scheduler, request):
-    address = request.getfixturevalue("cluster_address") if scheduler == "cluster" else None
-    calls = []
-    x = da.ones((8, 4), chunks=(2, 4), dtype="f4")
-    with Client(address) if address else dask.config.set(scheduler=scheduler):
-        zarrdask.to_zarr(x, tmp_path / "a", progress=lambda *state: calls.append(state))
-        assert calls[-1] == (4, 4, 128)
-        zarrdask.append(x, tmp_path / "a", progress=lambda *state: calls.append(state))
-    assert calls[-1] == (4, 4, 128)
-    assert zarrdask.open_array(tmp_path / "a")[...].sum() == 64
-
-
-def test_a_write_that_is_reported_can_be_cancelled(tmp_path):
-    def cancel(*_):
-        raise KeyboardInterrupt
-
-    x = da.ones(8, chunks=2)
-    with dask.config.set(scheduler="sync"), pytest.raises(KeyboardInterrupt):
-        zarrdask.to_zarr(x, tmp_path / "a", commit="last", progress=cancel)
-    with pytest.raises(zarrdask.errors.NodeNotFoundError):
-        zarrdask.open_array(tmp_path / "a")

@@ -17,29 +17,11 @@ from zarrdask.errors import (
     NodeExistsError,
     NodeNotFoundError,
     NodeTypeError,
-    ReadOnlyError,
     UnsupportedError,
 )
 from zarrdask.storage.memory import MemoryStore
 
 GROUP = {"zarr_format": 3, "node_type": "group"}
-
-
-@pytest.fixture(params=[2, 3])
-def root(request, place):
-    return create_group(place, zarr_format=request.param)
-
-
-@pytest.fixture
-def full(root):
-    """A group with a/x, a/b/y and z."""
-    root.create_array("a/x", shape=(2, 3), dtype="i4")
-    root.create_array("a/b/y", shape=4, dtype="u1")
-    root.create_array("z", shape=(), dtype="i2")
-    return root
-
-
-# ---- a mapping
 
 
 def test_an_empty_group(root):
@@ -138,9 +120,6 @@ def test_an_array_named_like_a_chunk_key_prefix_is_a_node(root):
     root.create_array("c", shape=2, dtype="i4")[...] = 1
     assert list(root) == ["c"]
     assert root["c"][...].tolist() == [1, 1]
-
-
-# ---- making
 
 
 def test_created_nodes_are_of_the_groups_format_and_stored(root):
@@ -245,9 +224,6 @@ def test_the_names_of_members_are_there_though_one_cannot_be_opened():
     assert len(group) == 2
 
 
-# ---- attributes
-
-
 def test_attributes_are_stored_at_once(root):
     root.attrs["a"] = [1, {"b": None}]
     root.attrs.update({"c": "た"}, d=1.5)
@@ -285,91 +261,6 @@ def test_v2_attributes_have_a_document_of_their_own():
     assert set(store) == {".zgroup"}
 
 
-# ---- opening
-
-
-def test_opening_for_reading_is_the_default(full):
-    group = open_group(full.store)
-    assert group.mode == "r"
-    assert group["a"].mode == group["a/x"].mode == "r"
-
-
-@for_each(
-    "act",
-    [
-        lambda g: g.create_group("new"),
-        lambda g: g.create_array("new", shape=1, dtype="i4"),
-        lambda g: g.require_group("new"),
-        lambda g: g.require_array("new", shape=1, dtype="i4"),
-        lambda g: g.__delitem__("a"),
-        lambda g: g.attrs.update(a=1),
-        lambda g: g.attrs.__setitem__("a", 1),
-        lambda g: g["a/x"].__setitem__(..., 1),
-        lambda g: g["a"].create_group("new"),
-        lambda g: g["a/x"].attrs.update(a=1),
-    ],
-)
-def test_a_group_opened_for_reading_cannot_be_changed(full, act):
-    before = {key: full.store.get(key) for key in full.store.list_prefix("")}
-    for open_ in (open_group, zarrdask.open):
-        with pytest.raises(ReadOnlyError, match=r"r\+"):
-            act(open_(full.store))
-    assert {key: full.store.get(key) for key in full.store.list_prefix("")} == before
-
-
-def test_opening_for_changes(full):
-    group = open_group(full.store, mode="r+")
-    group["a/x"][...] = 3
-    assert np.array_equal(full["a/x"][...], np.full((2, 3), 3))
-
-
-@pytest.mark.parametrize("mode", ["r", "r+"])
-def test_opening_what_is_not_there_is_an_error(place, mode):
-    with pytest.raises(NodeNotFoundError):
-        open_group(place, mode=mode)
-
-
-def test_mode_a_creates_or_opens(place):
-    open_group(place, "g", mode="a", zarr_format=2).attrs["a"] = 1
-    group = open_group(place, "g", mode="a")
-    assert (group.zarr_format, group.attrs.asdict()) == (2, {"a": 1})
-    group.create_group("more")
-
-
-def test_mode_w_replaces(full):
-    assert list(open_group(full.store, mode="w")) == []
-    assert list(zarrdask.open(full.store)) == []
-
-
-def test_mode_w_minus_creates_or_fails(full):
-    with pytest.raises(NodeExistsError):
-        open_group(full.store, mode="w-")
-    assert open_group(full.store, "new", mode="w-").path == "new"
-
-
-@for_each("mode", ["x", "rw", "", None])
-def test_an_unknown_mode_is_an_error(mode):
-    with pytest.raises(MetadataError, match="mode"):
-        open_group({}, mode=mode)
-    with pytest.raises(MetadataError, match="mode"):
-        zarrdask.open({}, mode=mode)
-    with pytest.raises(MetadataError, match="mode"):
-        zarrdask.open_array({}, mode=mode)
-
-
-def test_opening_the_other_kind_is_an_error_that_says_so(full):
-    with pytest.raises(NodeTypeError, match="array"):
-        open_group(full.store, "z")
-    with pytest.raises(NodeTypeError, match="group"):
-        zarrdask.open_array(full.store, "a")
-
-
-def test_open_gives_whatever_is_there(full):
-    assert isinstance(zarrdask.open(full.store), Group)
-    assert isinstance(zarrdask.open(full.store, "z"), Array)
-    assert zarrdask.open(full.store, "a/x", mode="r+").mode == "r+"
-
-
 def test_groups_are_equal_by_place(full):
     assert full["a"] == zarrdask.open(full.store, "a")
     assert full["a"] != full["a/b"]
@@ -383,45 +274,6 @@ def test_an_array_that_is_required_twice_is_the_same():
     for _ in range(2):
         z = group.require_array("a", shape=np.int64(4), dtype=">f4")
         assert (z.shape, z.dtype) == ((4,), np.dtype("f4"))
-
-
-# ---- strict, and what was allowed
-
-
-@pytest.fixture
-def doubtful():
-    """A v2 group with an array that has a member which must not be there."""
-    return {
-        ".zgroup": dump({"zarr_format": 2}),
-        "a/.zarray": dump(v2() | {"_NCZARR_ARRAY": {}}),
-    }
-
-
-@pytest.mark.parametrize(
-    "act",
-    [
-        lambda g: g["a"],
-        lambda g: list(g.arrays()),
-        lambda g: g.require_array("a", shape=4, dtype="u2"),
-        lambda g: open_group(g)["a"],
-        lambda g: zarrdask.open(g, "a"),
-        lambda g: zarrdask.open_array(g, "a"),
-        lambda g: zarrdask.from_zarr(g, component="a"),
-    ],
-)
-def test_below_a_group_that_was_opened_strictly_all_is_strict(doubtful, act):
-    with pytest.raises(MetadataError, match="A-16"):
-        act(open_group(doubtful, strict=True))
-    act(open_group(doubtful))
-
-
-@pytest.mark.parametrize("mode", ["a", "w", "w-"])
-def test_a_group_that_was_made_strictly_is_strict_below(doubtful, mode):
-    del doubtful[".zgroup"]
-    group = open_group({}, mode=mode, zarr_format=2, strict=True)
-    group.store.set("g/a/.zarray", doubtful["a/.zarray"])
-    with pytest.raises(MetadataError, match="A-16"):
-        group.create_group("g")["a"]
 
 
 def test_an_array_can_be_opened_again_strictly(doubtful):
@@ -441,9 +293,6 @@ def test_what_was_allowed_where_it_was_opened_can_be_changed(doubtful):
     assert zarrdask.open(doubtful, "a").shape == (6,)
 
 
-# ---- what is no name, or no option
-
-
 @for_each("name", [3, "\ud800", "...", "a\0"])
 def test_what_is_no_name_is_an_error(root, name):
     with pytest.raises(MetadataError, match="path"):
@@ -456,14 +305,6 @@ def test_directories_whose_names_no_node_can_have_are_no_members():
     values = {"zarr.json": dump(GROUP)}
     values |= dict.fromkeys(("ok/zarr.json", ".../zarr.json", "a\\b/zarr.json"), dump(v3()))
     assert list(open_group(values)) == ["ok"]
-
-
-@pytest.mark.parametrize(
-    "options", [{"attributes": [1]}, {"attributes": "ab"}, {"zarr_format": [3]}]
-)
-def test_an_option_of_the_wrong_kind_is_an_error_that_names_it(options):
-    with pytest.raises(MetadataError, match=next(iter(options))):
-        create_group({}, **options)
 
 
 def test_v2_has_no_reserved_names():
@@ -498,9 +339,6 @@ def test_keys_that_are_no_text_are_an_error(attributes):
     with pytest.raises(MetadataError, match="text"):
         zarrdask.create_group(values, attributes=attributes)
     assert not values
-
-
-# ---- what is asked of the store
 
 
 @pytest.fixture

@@ -2,178 +2,21 @@
 
 import re
 from dataclasses import replace
-from itertools import pairwise, product
 from math import prod
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.axes import grids_of
 from tests.covering import for_each
+from tests.plan.jobs import is_made_of, jobs, pieces, smallest
 from zarrdask.errors import MetadataError
 from zarrdask.plan.rechunk import schemes
 from zarrdask.plan.report import PlanReport
 from zarrdask.plan.strategies import Costs
 
 KIB, MIB, GIB, TIB = 2**10, 2**20, 2**30, 2**40
-
-
-@st.composite
-def axes(draw, size):
-    """Chunks along an axis of some length: regular or not, the last one may hang over."""
-    if draw(st.integers(0, 2)):
-        return draw(st.integers(1, size + 3))
-    inner = draw(st.sets(st.integers(1, size - 1), max_size=5)) if size > 1 else set()
-    return np.array([0, *sorted(inner), size + draw(st.integers(0, 2))])
-
-
-@st.composite
-def jobs(draw, moves=(None,)):
-    """Any arrays of up to 4 axes, and what is to be reckoned with: memory that is enough."""
-    ndim = draw(st.integers(0, 4))
-    shape = tuple(draw(st.integers(0, (0, 60, 20, 8, 5)[ndim])) for _ in range(ndim))
-    source = tuple(draw(axes(size)) for size in shape)
-    target = tuple(draw(axes(size)) for size in shape)
-    grids = grids_of(
-        shape, draw(st.sampled_from([1, 2, 4, 8, 16])), source, target, draw(st.sampled_from(moves))
-    )
-    costs = Costs(
-        0,
-        draw(st.integers(1, 5)),
-        draw(st.integers(1, 5)),
-        draw(st.sampled_from([1, 2**15, 2**19])),
-        packs=draw(st.booleans()),
-        copies=draw(st.integers(1, 2)),
-    )
-    least = smallest(grids, costs)
-    memory = draw(st.integers(least, 4 * least + 4096) | st.just(least))
-    return grids, costs._replace(memory=memory)
-
-
-def smallest(grids, costs):
-    """Return the smallest memory that works, as the error for too little of it says."""
-    try:
-        schemes(grids, costs._replace(memory=0))
-    except MetadataError as error:
-        return int(re.search(r"at least (\d+) bytes", str(error)).group(1))
-    return 0
-
-
-def pieces(axes):
-    """Return the chunks of a grid as far as the array goes."""
-    return list(product(*(list(pairwise(axis.edges.tolist())) for axis in axes)))
-
-
-def regions(cutting):
-    """Return the regions of a stage."""
-    return list(product(*(list(pairwise(edges.tolist())) for edges in cutting.edges)))
-
-
-def met(one, other):
-    """Return which boxes of two lists have elements in common: pairs."""
-    return [
-        (a, b)
-        for a, b in product(one, other)
-        if all(
-            max(low, start) < min(high, stop)
-            for (low, high), (start, stop) in zip(a, b, strict=True)
-        )
-    ]
-
-
-def elements(box):
-    """Return how many elements a box has."""
-    return prod(stop - start for start, stop in box)
-
-
-def is_made_of(cutting, axes):
-    """Whether the boundaries of regions are boundaries of chunks."""
-    return all(
-        set(edges.tolist()) <= set(axis.edges.tolist())
-        for edges, axis in zip(cutting.edges, axes, strict=True)
-    )
-
-
-# --------------------------------------------------------------------------------------------
-# What holds of each way
-
-
-@given(jobs())
-def test_no_way_takes_more_memory_than_there_is(job):
-    grids, costs = job
-    for scheme in schemes(grids, costs):
-        for stage in scheme.stages:
-            assert prod(stage.regions.longest) * grids.itemsize <= stage.peak
-            assert stage.peak * stage.costs.at_once <= costs.memory
-            assert 1 <= stage.threads * stage.costs.at_once <= costs.threads
-            assert stage.costs.slab <= max(costs.memory // stage.costs.at_once // 8, 1)
-
-
-@given(jobs())
-def test_a_pass_has_each_element_once(job):
-    grids, costs = job
-    for scheme in schemes(grids, costs):
-        for stage in scheme.stages:
-            count = np.zeros(grids.shape, int)
-            for box in regions(stage.regions):
-                count[tuple(slice(*span) for span in box)] += 1
-            assert (count == 1).all()
-
-
-@given(jobs())
-def test_who_writes_the_target_has_whole_units_of_it(job):
-    grids, costs = job
-    for scheme in schemes(grids, costs):
-        last = scheme.stages[-1]
-        assert last.writes == "target"
-        assert is_made_of(last.regions, grids.target)
-
-
-@given(jobs())
-def test_of_several_passes_the_first_reads_whole_pieces_and_each_the_next_ones_packs(job):
-    grids, costs = job
-    for scheme in schemes(grids, costs):
-        reads = [stage.reads for stage in scheme.stages]
-        writes = [stage.writes for stage in scheme.stages]
-        assert reads == ["source", *["packed"] * (len(reads) - 1)]
-        assert writes == [*["packed"] * (len(reads) - 1), "target"]
-        if len(reads) > 1:
-            assert is_made_of(scheme.stages[0].regions, grids.source)
-
-
-@given(jobs())
-def test_requests_and_bytes_are_what_one_counts(job):
-    grids, costs = job
-    source, target = pieces(grids.source), pieces(grids.target)
-    for scheme in schemes(grids, costs):
-        before = source
-        for at, stage in enumerate(scheme.stages):
-            own = regions(stage.regions)
-            pairs = met(own, before)
-            written = target if stage is scheme.stages[-1] else own
-            if at == 0:  # chunks are read as a whole, again by each that meets them
-                assert stage.bytes_read == sum(elements(b) for _, b in pairs) * grids.itemsize
-            else:
-                assert stage.bytes_read == grids.nbytes
-            assert stage.bytes_written == grids.nbytes
-            assert stage.requests == len(pairs) + len(written)
-            assert stage.tasks == len(own)
-            before = own
-
-
-@given(jobs())
-def test_several_passes_move_the_array_twice_each(job):
-    grids, costs = job
-    for scheme in schemes(grids, costs):
-        count = {"one pass": 1, "two passes": 2, "three passes": 3}[scheme.name]
-        assert len(scheme.stages) == count
-        if count > 1:
-            assert scheme.moved == 2 * count * grids.nbytes
-            assert costs.packs
-        else:
-            assert scheme.moved >= 2 * grids.nbytes
 
 
 @given(jobs())
@@ -184,23 +27,6 @@ def test_the_first_is_the_cheapest(job):
         {"one pass"},
         {"one pass", "two passes", "three passes"},
     )
-
-
-@given(jobs())
-def test_numbers_of_a_way_are_those_of_its_passes(job):
-    for scheme in schemes(*job):
-        stages = scheme.stages
-        assert scheme.moved == sum(s.bytes_read for s in stages) + sum(
-            s.bytes_written for s in stages
-        )
-        assert scheme.requests == sum(s.requests for s in stages)
-        assert scheme.tasks == sum(s.tasks for s in stages)
-        assert scheme.peak == max(s.peak * s.costs.at_once for s in stages)
-        assert scheme.cost >= scheme.moved + scheme.requests * job[1].request
-
-
-# --------------------------------------------------------------------------------------------
-# Memory
 
 
 @given(jobs(), st.integers(1, 1000))
@@ -256,10 +82,6 @@ def test_input_and_output_stay_near_the_lower_bound(grids, memory, threads):
     assert 2 * grids.nbytes <= best.moved <= 6 * grids.nbytes
 
 
-# --------------------------------------------------------------------------------------------
-# Encoded bytes
-
-
 @given(jobs(["units", "inner"]))
 def test_bytes_are_moved_by_tasks_of_whole_units(job):
     grids, costs = job
@@ -275,10 +97,9 @@ def test_bytes_are_moved_by_tasks_of_whole_units(job):
     assert stage.requests == units + parts
 
 
-# --------------------------------------------------------------------------------------------
-# Classic cases
-
 ERA5 = (350640, 721, 1440)
+
+
 CLASSIC = {
     "era5 in time": (ERA5, 4, (31, 721, 1440), (43800, 10, 10), GIB),
     "era5 in all time": (ERA5, 4, (31, 721, 1440), (350640, 10, 10), GIB),
@@ -317,10 +138,6 @@ def test_several_workers_have_something_to_do():
     tasks = [schemes(grids, Costs(8 * MIB, processes=n))[0].stages[-1].tasks for n in (1, 4)]
     assert tasks[0] == 1
     assert tasks[1] % 4 == 0
-
-
-# --------------------------------------------------------------------------------------------
-# What a plan says of itself
 
 
 def report(job, way=None):

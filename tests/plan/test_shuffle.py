@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.axes import grids_of
 from tests.covering import for_each
-from tests.plan.test_rechunk import elements, is_made_of, jobs, met, pieces, regions
+from tests.plan.jobs import elements, is_made_of, jobs, met, pieces, regions
 from zarrdask.plan.rechunk import schemes
 from zarrdask.plan.report import PlanReport
 from zarrdask.plan.shuffle import exchanges

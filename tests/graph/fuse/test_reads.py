@@ -1,8 +1,5 @@
 """Fused reads: the same values, from fewer tasks."""
 
-import os
-import threading
-
 import cloudpickle
 import dask
 import dask.array as da
@@ -11,38 +8,15 @@ import pytest
 from dask._task_spec import _execute_subgraph
 from dask.array.optimization import optimize
 from dask.highlevelgraph import HighLevelGraph
-from distributed import Client, LocalCluster
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import zarrdask
-from tests.graph.fuse.test_writes import failing
+from tests.graph.fuse.stored import SHAPE, VALUES, stored
 from tests.storage.latency import FarStore
-from zarrdask.graph.fuse import limits
 from zarrdask.graph.fuse.evaluate import run_fused
-from zarrdask.nodes.array import Array
-from zarrdask.storage.memory import MemoryStore
 
-SHAPE = (8, 12)
-VALUES = np.random.default_rng(5).random(SHAPE)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def three_tasks():
-    """Let the 24 blocks of small arrays be read by three fused tasks or more."""
-    patch = pytest.MonkeyPatch()
-    patch.setattr(limits, "MIN_TASKS", 3)
-    patch.setattr(limits, "TASKS_PER_THREAD", 1)
-    patch.setattr(limits, "FAR_TASKS_PER_THREAD", 3)
-    yield
-    patch.undo()
-
-
-def stored(place=None, values=VALUES, chunks=2):
-    """Return a Dask array of a stored array, one block for each chunk."""
-    place = {} if place is None else place
-    zarrdask.to_zarr(da.from_array(values, chunks=chunks), place)
-    return zarrdask.from_zarr(place, chunks="stored")
+pytestmark = pytest.mark.usefixtures("three_tasks")
 
 
 def sparse():
@@ -63,6 +37,8 @@ LEAVES = {
     "number": lambda: stored().max(),
     "persisted": lambda: stored().persist(scheduler="sync"),
 }
+
+
 OPERATIONS = {
     "doubled": lambda x: x * 2,
     "numbered": lambda x: x.map_blocks(lambda b, block_id: b + block_id[0], dtype="f8"),
@@ -76,6 +52,8 @@ OPERATIONS = {
     "summed": lambda x: x.sum(axis=0, keepdims=True),
     "cumulative": lambda x: x.cumsum(axis=1),
 }
+
+
 REDUCTIONS = {
     "mean": lambda x: x.mean(),
     "sum": lambda x: x.sum(axis=1),
@@ -113,46 +91,6 @@ def test_any_graph_has_the_same_values_as_when_nothing_is_fused(leaves, operatio
         np.testing.assert_array_equal(one, other)
         np.testing.assert_array_equal(blocks.compute(scheduler="sync"), other)
         assert blocks.chunks == result.chunks
-
-
-@pytest.mark.parametrize("shards", [None, 4])
-@pytest.mark.parametrize(
-    "compute",
-    [
-        lambda x: (x * 2).sum(),
-        lambda x: zarrdask.to_zarr(x, {}, compute=False),
-        lambda x: zarrdask.to_zarr(x[::-1] + 1, {}, compute=False),
-    ],
-    ids=["sum", "write", "reversed"],
-)
-@pytest.mark.parametrize("skip_missing", [False, True])
-def test_blocks_of_a_fused_task_are_requested_together_from_a_far_store(
-    compute, shards, skip_missing
-):
-    together = threading.Event()
-
-    class Store(FarStore):
-        """The first request waits until another one is in flight."""
-
-        def get_range(self, key, start, length=None):
-            return self._request("get", [key], lambda: self._get(key, start, length))
-
-        def get(self, key):
-            return self.get_range(key, 0)
-
-        def _get(self, key, start, length):
-            if self._now >= 2:
-                together.set()
-            assert together.wait(30)
-            return self.inner.get_range(key, start, length)
-
-    inner = MemoryStore()
-    z = zarrdask.create_array(inner, shape=SHAPE, dtype="f8", chunks=2, shards=shards)
-    z[...] = VALUES
-    array = Array(Store(inner, seconds=0), "", z.metadata)
-    with dask.config.set(scheduler="sync", num_workers=1):
-        dask.compute(compute(zarrdask.from_zarr(array, chunks=2, skip_missing=skip_missing)))
-    assert together.is_set()
 
 
 def tasks_of(x):
@@ -221,13 +159,6 @@ def test_the_configuration_can_still_be_sent_to_other_machines():
     assert dask.config.serialize(dask.config.config)
 
 
-def test_an_error_names_the_block_and_its_key(tmp_path, scheduler):
-    x = stored(tmp_path).map_blocks(failing, dtype="f8").sum()
-    with dask.config.set(scheduler=scheduler), pytest.raises(ZeroDivisionError) as caught:
-        x.compute()
-    assert any("block (1, 2)" in note and "c/1/2" in note for note in caught.value.__notes__)
-
-
 def test_a_cluster_computes_fused_tasks(tmp_path, client):
     x = stored(tmp_path)
     with dask.config.set(scheduler=client):
@@ -258,26 +189,6 @@ def test_results_are_optimised_together_whatever_they_read():
     totals = dask.compute((x + other).sum(), other.sum(), scheduler="sync")
     assert totals == (pytest.approx(VALUES.sum() + VALUES.size), VALUES.size)
     assert len(calls) == other.npartitions
-
-
-def _dying(block, marker, block_id):
-    if block_id == (1, 2) and not marker.exists():
-        marker.touch()
-        os._exit(1)
-    return block
-
-
-@pytest.mark.stress
-def test_a_fused_task_of_a_worker_that_dies_is_computed_by_another(tmp_path):
-    x = stored(tmp_path / "a").map_blocks(
-        _dying, tmp_path / "died", dtype="f8", meta=np.empty((0, 0))
-    )
-    with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
-        Client(cluster),
-    ):
-        np.testing.assert_array_equal(x.max(axis=1).compute(), VALUES.max(axis=1))
-    assert (tmp_path / "died").exists()
 
 
 def test_results_that_share_blocks_are_computed_from_one_read_of_each():
@@ -319,13 +230,3 @@ def test_results_of_two_arrays_that_each_need_one_of_the_other():
         with dask.config.set(array_optimize=optimize):
             expected = dask.compute(*results)
         assert dask.compute(*results) == expected
-
-
-def test_an_error_in_a_block_that_results_share_names_its_key():
-    x = stored().map_blocks(failing, dtype="f8")
-    for results in ((x.min(), x.max()), (x.min(), x.map_blocks(failing, dtype="f8").max())):
-        with pytest.raises(ZeroDivisionError) as caught:
-            dask.compute(*results, scheduler="sync", num_workers=1)
-        (note,) = caught.value.__notes__
-        assert "block (1, 2)" in note
-        assert "read from c/1/2" in note

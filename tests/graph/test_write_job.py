@@ -1,0 +1,75 @@
+"""Writes begin, run and finish together, at once or when they are computed."""
+
+import dask
+import dask.array as da
+import numpy as np
+import pandas as pd
+import pytest
+from dask.delayed import Delayed
+from distributed import Client
+
+import zarrdask
+from zarrdask.errors import UnsupportedError
+
+VALUES = np.arange(1, 61 * 45 + 1, dtype="f4").reshape(61, 45)
+
+
+def test_not_computing_writes_metadata_only():
+    store = {}
+    task = zarrdask.to_zarr(da.ones((4, 4), chunks=2), store, compute=False)
+    assert isinstance(task, Delayed)
+    assert sorted(store) == ["zarr.json"]
+    assert task.compute() is None
+    assert zarrdask.open_array(store)[...].tolist() == [[1] * 4] * 4
+
+
+def test_unknown_chunk_sizes_are_an_error():
+    x = da.from_array(np.arange(10), chunks=5)
+    with pytest.raises(zarrdask.errors.MetadataError, match="compute_chunk_sizes"):
+        zarrdask.to_zarr(x[x > 3], {})
+
+
+def test_the_process_scheduler_writes(tmp_path):
+    with dask.config.set(scheduler="processes", num_workers=2):
+        zarrdask.to_zarr(da.from_array(VALUES, chunks=(13, 11)), tmp_path, chunks=(10, 10))
+    np.testing.assert_array_equal(zarrdask.open_array(tmp_path)[...], VALUES)
+
+
+def test_a_write_that_is_asked_for_again_is_another_task():
+    z = zarrdask.create_array({}, shape=4, dtype="f8")
+    tasks = {zarrdask.to_zarr(da.ones(4), z, compute=False).key for _ in range(2)}
+    assert len(tasks) == 2
+
+
+@pytest.mark.parametrize("scheduler", ["sync", "threads", "processes", "cluster"])
+def test_the_progress_of_a_write_is_reported(tmp_path, scheduler, request):
+    address = request.getfixturevalue("cluster_address") if scheduler == "cluster" else None
+    calls = []
+    x = da.ones((8, 4), chunks=(2, 4), dtype="f4")
+    with Client(address) if address else dask.config.set(scheduler=scheduler):
+        zarrdask.to_zarr(x, tmp_path / "a", progress=lambda *state: calls.append(state))
+        assert calls[-1] == (4, 4, 128)
+        zarrdask.append(x, tmp_path / "a", progress=lambda *state: calls.append(state))
+    assert calls[-1] == (4, 4, 128)
+    assert zarrdask.open_array(tmp_path / "a")[...].sum() == 64
+
+
+def test_a_write_that_is_reported_can_be_cancelled(tmp_path):
+    def cancel(*_):
+        raise KeyboardInterrupt
+
+    x = da.ones(8, chunks=2)
+    with dask.config.set(scheduler="sync"), pytest.raises(KeyboardInterrupt):
+        zarrdask.to_zarr(x, tmp_path / "a", commit="last", progress=cancel)
+    with pytest.raises(zarrdask.errors.NodeNotFoundError):
+        zarrdask.open_array(tmp_path / "a")
+
+
+def test_a_table_is_refused_with_a_remedy():
+    table = pd.DataFrame({"a": [1, 2], "b": [0.5, 1.5]})
+    for write in (zarrdask.to_zarr, zarrdask.append):
+        with pytest.raises(UnsupportedError, match="an array for each column"):
+            write(table, {})
+    store = {}
+    zarrdask.to_zarr({name: table[name].to_numpy() for name in table.columns}, store)
+    assert zarrdask.open_array(store, "b")[...].tolist() == [0.5, 1.5]
