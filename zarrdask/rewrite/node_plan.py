@@ -187,18 +187,21 @@ def find_origin(
 
 
 def check_stored(source: Any) -> None:
-    """Check that the source is none of xarray's objects: only what is stored can be rewritten."""
-    if not (hasattr(source, "to_zarr") and isinstance(getattr(source, "encoding", None), Mapping)):
-        return
-    place = source.encoding.get("source")
-    raise UnsupportedError(
-        "an object of xarray may have changed since it was opened; pass the place of the stored "
-        "dataset, with chunks by dimension, or write the object itself by "
-        "ds.chunk(...).zarrdask.to_zarr(...)",
-        key="source",
-        found=type(source).__name__,
-        expected="a URL or a path" if place is None else repr(place),
-    )
+    """Check that the source is none of xarray's objects: only what is stored can be copied."""
+    if is_labelled(source):
+        place = source.encoding.get("source")
+        raise UnsupportedError(
+            "an object of xarray may have changed since it was opened; pass the location of the "
+            "stored dataset, or write the object itself by ds.zarrdask.to_zarr(...)",
+            key="source",
+            found=type(source).__name__,
+            expected="a URL or a path" if place is None else repr(place),
+        )
+
+
+def is_labelled(source: Any) -> bool:
+    """Whether the source is a dataset, data array or tree of xarray."""
+    return hasattr(source, "to_zarr") and isinstance(getattr(source, "encoding", None), Mapping)
 
 
 def locate_target(

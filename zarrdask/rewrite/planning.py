@@ -110,12 +110,18 @@ def plan_from_dask(x: da.Array, node: NodePath, options: RechunkOptions) -> Rech
             key=node.location,
         )
     _, view = check_begun(node, metadata, overwrite=options.overwrite)
-    target = Destination.new(node, view, metadata)
+    return plan_blocks(x, Destination.new(node, view, metadata), options, data_type_of(x))
+
+
+def plan_blocks(
+    x: da.Array, target: Destination, options: RechunkOptions, data_type: Any
+) -> RechunkPlan:
+    """Return the plan to write a Dask array to a target; `data_type` is that of its elements."""
     temp_store, prefix = options.temp_of(target.view)
     blocks = plan_array(
         ArrayOptions(
             shape=x.shape,
-            dtype=data_type_of(x),
+            dtype=data_type,
             chunks=tuple(map(_block_lengths, x.chunks)),
             compressors=None,
         )
@@ -123,8 +129,8 @@ def plan_from_dask(x: da.Array, node: NodePath, options: RechunkOptions) -> Rech
     array = Array(temp_store, f"{prefix}blocks", blocks, "r+")
     plan = plan_target(array, whole_region(x.shape), target, options)
     size = config.get("block-size")
-    direct = plan_writes(x.chunks, x.dtype, metadata, plan.region, block_size=size).extra_tasks == 0
-    strategies = (as_blocks(plan.grids, plan.costs),) if direct else plan.schemes
+    writes = plan_writes(x.chunks, x.dtype, target.metadata, plan.region, block_size=size)
+    strategies = plan.schemes if writes.extra_tasks else (as_blocks(plan.grids, plan.costs),)
     return replace(plan, schemes=strategies, blocks=x)
 
 

@@ -5,10 +5,11 @@ from typing import Any, Protocol, TypedDict, Unpack, overload
 import dask.array as da
 
 from zarrdask import config
-from zarrdask.errors import MetadataError
+from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.execution.executor import workers
 from zarrdask.graph.write_job import as_dask_array
 from zarrdask.hierarchy.lookup import locate_node
+from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.metadata.convert import Changes
 from zarrdask.metadata.options import ArrayOptions
 from zarrdask.nodes.array import Array
@@ -17,7 +18,7 @@ from zarrdask.nodes.open_group import open as open_node
 from zarrdask.nodes.options import check_options
 from zarrdask.rewrite.array_plan import RechunkPlan
 from zarrdask.rewrite.group_plan import GroupPlan, plan_group
-from zarrdask.rewrite.node_plan import check_stored, locate_target
+from zarrdask.rewrite.node_plan import is_labelled, locate_target
 from zarrdask.rewrite.planning import (
     RechunkOptions,
     plan_append,
@@ -101,10 +102,13 @@ def rechunk(
 
     Parameters
     ----------
-    source : str, os.PathLike, MutableMapping, Store, Array, Group or dask.array.Array
-        The array to read; or a group, of which all arrays are rewritten. If each chunk or
-        shard of the target lies in one block of a Dask array, the blocks are written directly;
-        otherwise they are stored first, and rewritten from there.
+    source : URL, Store, Array, Group, dask.array.Array or xarray object
+        The array to read; or a group, all arrays of which are rewritten. A place is a str,
+        os.PathLike, MutableMapping or Store. If each chunk or shard of the target lies in one block
+        of a Dask array, the blocks are written directly; otherwise they are stored first, and
+        rewritten from there. The variables of a Dataset, DataArray or DataTree become the arrays of
+        a group: those that zarrdask's engine opened, and that have not changed, are rewritten as
+        they are stored; the others are computed and encoded.
     target : str, os.PathLike, MutableMapping, Store or Group
         The place of the new array or group.
     chunks, shards : int, str, sequence or mapping, optional
@@ -182,7 +186,9 @@ def rechunk(
                 "Dask array to a stored array",
             )
             return plan_from_dask(as_dask_array(source), place, options)
-        check_stored(source)
+        if is_labelled(source):
+            _check_whole(selects, "select by the source itself, such as ds.isel(time=slice(9))")
+            return _plan_labelled(source, place, options)
         node = open_node(source, storage_options=of_source, consolidated=False)
         if isinstance(node, Group):
             _check_whole(selects, "a group is rewritten as a whole; pass one of its arrays instead")
@@ -190,6 +196,19 @@ def rechunk(
         if append is not None:
             return plan_append(node, source_region, place, append, options)
         return plan_new_array(node, source_region, place, options)
+
+
+def _plan_labelled(source: Any, place: NodePath, options: RechunkOptions) -> GroupPlan:
+    """Return the plan to write an object of xarray, which zarrdask's accessor of it makes."""
+    accessor = getattr(source, "zarrdask", None)
+    if accessor is None:
+        raise UnsupportedError(
+            "objects of xarray are rewritten by zarrdask.xarray; import zarrdask.xarray first",
+            key="source",
+            found=type(source).__name__,
+        )
+    plan: GroupPlan = accessor.plan_rechunk(place, options)
+    return plan
 
 
 def _check_whole(selects: dict[str, Any], message: str) -> None:

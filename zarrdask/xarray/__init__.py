@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any
 import xarray
 
 if TYPE_CHECKING:
+    from zarrdask.hierarchy.node_path import NodePath
+    from zarrdask.rewrite.group_plan import GroupPlan
+    from zarrdask.rewrite.planning import RechunkOptions
     from zarrdask.xarray.engine import ZarrdaskBackendEntrypoint
     from zarrdask.xarray.manager import ZarrdaskManager
     from zarrdask.xarray.opening import open_mfdataset, open_zarr
@@ -43,6 +46,19 @@ class ZarrdaskAccessor:
         from zarrdask.xarray.writer import to_zarr
 
         return to_zarr(self._obj, store, mode, **options)
+
+    def rechunk(self, target: Any, **options: Any) -> "GroupPlan":
+        """Plan to write the object with other chunks; see `zarrdask.rechunk`."""
+        from zarrdask.rewrite.rechunk import rechunk
+
+        plan: GroupPlan = rechunk(self._obj, target, **options)
+        return plan
+
+    def plan_rechunk(self, place: "NodePath", options: "RechunkOptions") -> "GroupPlan":
+        """Return the plan to write the object to a new group: what `zarrdask.rechunk` calls."""
+        from zarrdask.xarray.rechunk import plan_rechunk
+
+        return plan_rechunk(self._obj, place, options)
 
     if not TYPE_CHECKING:  # For type checkers, every attribute would exist.
 
