@@ -202,7 +202,7 @@ def _decode_shards(
             except StoreError:
                 raise  # it names the key
             except ZarrdaskError as error:
-                if not store.capabilities.has_latency or not may_repeat:
+                if not may_repeat:
                     raise error.within(key) from error.__cause__
                 # It may have been damaged on its way, or replaced after its index was read.
                 fetched = fetch_shards(store, [ShardRequest(key, pipeline, inside)], Scratch())

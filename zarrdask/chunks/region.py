@@ -76,8 +76,8 @@ class ArrayRegion:
         return self.stored.metadata.dtype
 
     @property
-    def is_far(self) -> bool:
-        """Whether the store has latency."""
+    def is_remote(self) -> bool:
+        """Whether requests to the store are slow."""
         return self.stored.units.capabilities.has_latency
 
     # ---- parts
@@ -183,7 +183,7 @@ def _region(
 class _Prefetched:
     """Regions of a stored array that are requested before they are read, one after another.
 
-    In a store with latency the requests for several of them are in flight together then.
+    The requests for several of them are in flight together.
     """
 
     def __init__(self, stored: StoredChunks, regions: Iterable[Region]) -> None:
@@ -200,13 +200,14 @@ class _Prefetched:
 
 @contextmanager
 def reading_ahead(reads: Iterable[tuple[ArrayRegion, Region]]) -> Iterator[None]:
-    """Request what this thread is going to read of stores with latency: parts of regions.
+    """Request what this thread is going to read from remote stores: parts of regions.
 
-    Of each region, the parts are in the order in which they are read.
+    The parts of each region are in the order in which they are read.
     """
     regions = defaultdict[ArrayRegion, list[Region]](list)
     for source, part in reads:
-        regions[source].append(source.in_array(basic(part, source.shape).slices))
+        if source.is_remote:
+            regions[source].append(source.in_array(basic(part, source.shape).slices))
     outer = vars(_THREAD).get("prefetched", {})
     own = {source: _Prefetched(source.stored, each) for source, each in regions.items()}
     _THREAD.prefetched = {**outer, **own}

@@ -87,13 +87,12 @@ class BlockWriter:
     def joining(self, requests: Requests) -> Iterator[None]:
         """Let the blocks that this thread writes have their locks in common.
 
-        In a store with latency, their requests join `requests`: the blocks are stored when the
-        context of these is left, which must come first. Then they are recorded.
+        In a remote store, their requests join `requests`: the blocks are stored when the context of
+        these is left, which must come first. Then they are recorded.
         """
-        written = list[Bounds]()
-        joined, is_far = vars(_JOINED), self.region.is_far
-        with self._write.block() if is_far else nullcontext():
-            joined[self.name] = self._writer(requests if is_far else None), written
+        written, joined = list[Bounds](), vars(_JOINED)
+        with self._write.block() if self.region.is_remote else nullcontext():
+            joined[self.name] = self._writer(requests), written
             try:
                 yield
             finally:

@@ -1,6 +1,6 @@
 """The tasks that write the blocks of a Dask array, and how many of them become one."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import product
 from math import prod
 from typing import NamedTuple
@@ -11,6 +11,7 @@ from dask._task_spec import Alias
 from dask.highlevelgraph import HighLevelGraph
 from dask.layers import ArraySliceDep
 
+from zarrdask.chunks.region import ArrayRegion
 from zarrdask.execution.expressions import EXPRESSIONS
 from zarrdask.execution.writer import BlockWriter
 from zarrdask.graph.fuse.block_function import Block
@@ -91,12 +92,11 @@ class BlockWrites(NamedTuple):
         """The place where the blocks are stored."""
         return Place(self.writer, ArraySliceDep(self.blocks), self.equal_blocks)
 
-    def length(self, limits: FuseLimits, *, reads_far: bool = False) -> int:
+    def length(self, limits: FuseLimits, sources: Iterable[ArrayRegion] = ()) -> int:
         """Return the number of blocks that one task writes; fewer than two blocks are not fused.
 
-        `reads_far` is whether blocks are read from a store with latency.
+        `sources` are what the blocks are computed from.
         """
         region = self.writer.region
         block_bytes = prod(map(max, self.blocks)) * region.dtype.itemsize
-        is_far = reads_far or region.is_far
-        return limits.length(self.block_count, block_bytes, is_far=is_far)
+        return limits.length(self.block_count, block_bytes, [region, *sources])

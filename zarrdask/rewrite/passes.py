@@ -29,6 +29,7 @@ from zarrdask.rewrite.move import move_inner, move_units
 from zarrdask.runtime.workspace import Slot, slots
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.byte_ranges import Buffer, Range
+from zarrdask.storage.upkeep import reading
 
 #: Called with the number of bytes that were read or written.
 CountBytes = Callable[[int], None]
@@ -146,7 +147,7 @@ class ArrayTiles:
         grid, limit = self.region.metadata.read_grid, context.slab // max(context.dtype.itemsize, 1)
         # A remote store returns whole chunks, and several at once: so even a tile that meets only
         # a small part of a chunk costs the memory of all of it.
-        least = prod(grid.chunk_shape) if self.region.is_far else 1
+        least = prod(grid.chunk_shape) if self.region.is_remote else 1
         context.slot.each(read_tile, tiles(region, grid.axes, self.region.start, limit, least))
 
     def write(self, region: Region, source: RegionReader, context: TaskContext) -> int:
@@ -211,12 +212,9 @@ class PackedRegions:
 
     def _data(self, key: str, ranges: Sequence[Range]) -> Iterator[Buffer | None]:
         """Yield byte ranges of an object, one at a time in memory."""
-        if not self.store.capabilities.has_latency:
-            yield from self.store.get_ranges(key, ranges, Scratch())
-            return
-        # A remote store returns all ranges at once; fetch one at a time to bound memory.
-        for byte_range in ranges:
-            yield from self.store.get_ranges(key, [byte_range], Scratch())
+        with reading(self.store, key, Scratch()) as value:
+            for start, length in ranges:
+                yield value.part(start, length)
 
     def _offset(self, index: Shape, piece: Region) -> int:
         """Return how many elements of a region's object come before a piece."""

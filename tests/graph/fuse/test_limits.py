@@ -2,17 +2,30 @@
 
 import pytest
 
+import zarrdask
+from tests.storage.latency import FarStore
+from zarrdask.chunks.region import ArrayRegion
 from zarrdask.graph.fuse.limits import UNFUSED, FuseLimits
+from zarrdask.nodes.array import chunks_of
 
 
-@pytest.mark.parametrize("is_far", [False, True])
-def test_a_task_has_as_many_blocks_as_every_limit_allows(is_far):
+def region(store):
+    return ArrayRegion(chunks_of(zarrdask.create_array(store, shape=1, dtype="u1")))
+
+
+LOCAL, REMOTE = region({}), region(FarStore(seconds=0))
+
+
+@pytest.mark.parametrize(
+    ("regions", "shared"), [((), 20), ([LOCAL], 20), ([REMOTE], 80), ([LOCAL, REMOTE], 80)]
+)
+def test_a_task_has_as_many_blocks_as_every_limit_allows(regions, shared):
     limits = FuseLimits(blocks=100, nbytes=6400, threads=2)
-    assert limits.length(10**6, 8, is_far=is_far) == 100
-    assert limits.length(10**6, 100, is_far=is_far) == 64
-    assert limits.length(10**6, 10**4, is_far=is_far) == 0
-    # Each thread has several tasks; fewer of them if these wait for a store.
-    assert limits.length(640, 8, is_far=is_far) == (80 if is_far else 20)
+    assert limits.length(10**6, 8, regions) == 100
+    assert limits.length(10**6, 100, regions) == 64
+    assert limits.length(10**6, 10**4, regions) == 0
+    # Each thread has several tasks, fewer of them if their requests are in flight together.
+    assert limits.length(640, 8, regions) == shared
 
 
 def test_many_threads_have_more_tasks():
@@ -21,4 +34,4 @@ def test_many_threads_have_more_tasks():
 
 
 def test_nothing_is_fused_without_blocks_or_bytes():
-    assert UNFUSED.length(10**6, 0) == UNFUSED.length(10**6, 8, is_far=True) == 0
+    assert UNFUSED.length(10**6, 0) == UNFUSED.length(10**6, 8, [REMOTE]) == 0

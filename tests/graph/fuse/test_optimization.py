@@ -13,6 +13,7 @@ from dask.array.optimization import optimize
 from distributed import Client, LocalCluster
 
 import zarrdask
+from tests.graph.fuse.test_limits import REMOTE
 from zarrdask.graph.fuse import limits
 from zarrdask.graph.fuse.limits import FuseLimits
 
@@ -57,7 +58,7 @@ def test_a_cluster_is_not_asked_for_its_workers(monkeypatch):
 
 def test_a_cluster_may_have_no_workers_yet():
     with cluster(workers=0):
-        assert FuseLimits.current().length(10**6, 8, is_far=True) > 1
+        assert FuseLimits.current().length(10**6, 8, [REMOTE]) > 1
 
 
 def test_no_call_changes_the_settings(monkeypatch):

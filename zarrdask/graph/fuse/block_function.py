@@ -89,11 +89,6 @@ class BlockFunction:
         return [*stored, *(each for each in constants.values() if isinstance(each, ArrayRegion))]
 
     @property
-    def is_far(self) -> bool:
-        """Whether blocks are read from a store with latency."""
-        return any(source.is_far for source in self.sources)
-
-    @property
     def block_bytes(self) -> int:
         """The bytes of the largest block that is read; 0 if nothing is."""
         itemsize = max((each.dtype.itemsize for each in self.sources), default=0)
@@ -160,16 +155,16 @@ class BlockFunction:
             return function.note(number)
         return f"raised for block {block} of {self.name}, read from {name_keys(keys)}"
 
-    def far_reads(self, results: Mapping[Any, Any]) -> Callable[[Block], Iterable[Read]] | None:
-        """Return the function of a block that yields its reads of stores with latency, in order.
+    def remote_reads(self, results: Mapping[Any, Any]) -> Callable[[Block], Iterable[Read]] | None:
+        """Return the function of a block that yields its reads, in order.
 
-        None if there are none, apart from those of functions below.
+        None if no store is remote, apart from those of functions below.
         """
         constants = {key: resolve(value, results) for key, value in self.constants.items()}
-        if not any(source.is_far for source in self._sources(constants)):
+        if not any(source.is_remote for source in self._sources(constants)):
             return None
         pairs = [*slicings(self.task)]
-        return lambda block: (r for r in self._reads(pairs, constants, block) if r[0].is_far)
+        return lambda block: self._reads(pairs, constants, block)
 
     def _reads(
         self, pairs: Iterable[tuple[Any, Any]], constants: Mapping[str, Any], block: Block

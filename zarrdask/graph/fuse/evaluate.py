@@ -30,7 +30,7 @@ def run_fused(
     them the functions of blocks.
     """
     evaluation = _Evaluation(fused, inputs, dict(zip(needs, results, strict=True)))
-    with reading_ahead(evaluation.far_reads()):
+    with reading_ahead(evaluation.remote_reads()):
         try:
             values = [evaluation.compute(root) for root in fused.roots]
         except BaseException as error:
@@ -50,7 +50,7 @@ def write_fused(
     """Compute and write blocks, and return the receipt, a number of units for each: a task.
 
     The arguments are as those of `run_fused`; `places` are by the names of the roots' layers.
-    Threads take turns, unless a store has latency: there, the blocks are on their way together.
+    Threads take turns, unless a store is remote: its requests are in flight together.
     """
     evaluation = _Evaluation(fused, inputs, dict(zip(needs, results, strict=True)))
     requests, counts = Requests(), list[int]()
@@ -83,11 +83,11 @@ def write_fused(
     nbytes = places[name].nbytes(tuple(block))
     writers = [places[name].writer for name in {root[0]: None for root in fused.roots}]
     with ExitStack() as stack:
-        stack.enter_context(reading_ahead(evaluation.far_reads()))
+        stack.enter_context(reading_ahead(evaluation.remote_reads()))
         for writer in writers:
             stack.enter_context(writer.joining(requests))
         stack.enter_context(requests)
-        if any(writer.region.is_far for writer in writers):
+        if any(writer.region.is_remote for writer in writers):
             run(iter(fused.roots))
         else:
             in_turns(
@@ -164,25 +164,24 @@ class _Evaluation:
         elif key is not None:
             yield self._functions[key[0]].note(tuple(key[1:]))
 
-    def far_reads(self) -> Iterator[Read]:
-        """Yield what is read of stores with latency, in the order in which it is.
+    def remote_reads(self) -> Iterator[Read]:
+        """Yield what is read, in order, by functions and tasks that read from remote stores.
 
-        Of tasks nothing, if one that reads does not read of such a store.
+        The first task that reads stands for all of them.
         """
         every = {each.name: each for one in self._functions.values() for each in (one, *one.below)}
-        found = ((name, each.far_reads(self._results)) for name, each in every.items())
+        found = ((name, each.remote_reads(self._results)) for name, each in every.items())
         readers = {name: reader for name, reader in found if reader is not None}
         every_read = map(reads_of, self._fused.tasks.values())
         first = next(filter(None, every_read), [])
-        has_far_tasks = any(source.is_far for source, _ in first)
-        if not readers and not has_far_tasks:
+        has_remote_tasks = any(source.is_remote for source, _ in first)
+        if not readers and not has_remote_tasks:
             return
         seen = set[Any]()
         for key in self._order():
             task = self._tasks.get(key)
             if isinstance(task, GraphNode):
-                reads = reads_of(task) if has_far_tasks else []
-                yield from (read for read in reads if read[0].is_far)
+                yield from reads_of(task) if has_remote_tasks else ()
             elif readers:
                 name, *block = key
                 function, number = self._functions[name], tuple(block)

@@ -1,15 +1,17 @@
 """How many small blocks become one task."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from zarrdask import config
+from zarrdask.chunks.region import ArrayRegion
 from zarrdask.execution.client import thread_count
 
 #: The smallest number of fused tasks: for each thread, and at all. If they were fewer, a thread
 #: without work would wait longer for the last one.
 TASKS_PER_THREAD = 8
 MIN_TASKS = 32
-#: The same for each thread where a store has latency: the blocks of a task wait together.
+#: The same for each thread if a store is remote: the requests of a task are in flight together.
 FAR_TASKS_PER_THREAD = 4
 
 
@@ -29,14 +31,13 @@ class FuseLimits:
         """Return the limits by the settings, for the current scheduler."""
         return cls(config.get("fuse-blocks"), config.get("fuse-size"), thread_count())
 
-    def length(self, count: int, block_bytes: int, *, is_far: bool = False) -> int:
+    def length(self, count: int, block_bytes: int, regions: Iterable[ArrayRegion] = ()) -> int:
         """Return the number of blocks in a task; fewer than two blocks are not fused.
 
-        There are `count` blocks of up to `block_bytes`. `is_far` is whether they are in a store
-        with latency, where the blocks of a task wait together.
+        There are `count` blocks of up to `block_bytes`, in `regions` of stored arrays.
         """
         tasks = max(MIN_TASKS, TASKS_PER_THREAD * self.threads)
-        if is_far:
+        if any(region.is_remote for region in regions):
             tasks = FAR_TASKS_PER_THREAD * self.threads
         return min(self.blocks, self.nbytes // max(block_bytes, 1), count // tasks)
 

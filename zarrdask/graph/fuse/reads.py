@@ -84,8 +84,8 @@ def _length(graph: HighLevelGraph, functions: Functions, limits: FuseLimits) -> 
     names = {each.name for one in functions.values() for each in one.below or [one]}
     count = sum(len(graph.layers[name]) for name in names)
     block_bytes = max((each.block_bytes for each in functions.values()), default=0)
-    is_far = any(each.is_far for one in functions.values() for each in (one, *one.below))
-    return limits.length(count, block_bytes, is_far=is_far)
+    every = chain.from_iterable((one, *one.below) for one in functions.values())
+    return limits.length(count, block_bytes, [region for each in every for region in each.sources])
 
 
 def _orders(graph: HighLevelGraph, functions: Functions) -> dict[str, int]:

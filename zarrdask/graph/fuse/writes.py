@@ -3,7 +3,7 @@
 Dask and its schedulers take up to a millisecond for a task, which is longer than writing a small
 block. So where the blocks of a write are independent, consecutive ones are written by one task.
 Only the graph changes: each block is computed and written as it would be by a task of its own.
-Blocks that are on their way to a store with latency do not keep the next ones waiting.
+In a remote store, the next blocks are computed while the requests of earlier ones are in flight.
 """
 
 from collections import Counter
@@ -97,7 +97,7 @@ def _fuse_layer(
 
     Neither the blocks nor their tasks are looked at one by one.
     """
-    length = write.length(limits, reads_far=function.is_far)
+    length = write.length(limits, function.sources)
     counts = tuple(map(len, write.blocks))
     blocks = range(write.block_count) if write.missing is None else write.missing
     ranges = (blocks[at : at + length] for at in range(0, len(blocks), length))
@@ -122,8 +122,8 @@ def _fuse_together(
     if not names:
         return [], names
     functions = find_functions(graph)
-    is_far = any(each.is_far for layer in graph.layers.values() for each in sources_of(layer))
-    length = min(writes[name].length(limits, reads_far=is_far) for name in names)
+    sources = [each for layer in graph.layers.values() for each in sources_of(layer)]
+    length = min(writes[name].length(limits, sources) for name in names)
     tasks, results = _single_tasks(graph, functions), _keys(writes.values())
     needs = dict.fromkeys(need for each in functions.values() for need in each.needs)
     found = [*find_fused(tasks, {**results, **needs}, length, functions=functions, whole=True)]
