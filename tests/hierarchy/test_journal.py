@@ -12,6 +12,8 @@ from zarrdask.errors import StoreError
 from zarrdask.hierarchy import journal
 from zarrdask.hierarchy.journal import Journal
 from zarrdask.hierarchy.node_path import NodePath
+from zarrdask.metadata.create import plan_array
+from zarrdask.metadata.options import ArrayOptions
 from zarrdask.storage.memory import MemoryStore
 
 KEY = "a/.zarrdask-rewrite/plan.json"
@@ -131,3 +133,16 @@ def test_a_record_of_too_many_tasks_is_damaged(runs):
     values[".zarrdask-rewrite/plan.json"] = json.dumps(record).encode()
     with pytest.raises(StoreError, match="damaged"):
         Journal(NodePath(MemoryStore(values), ""), "plan").resume()
+
+
+def test_a_record_of_another_plan_that_has_written_its_array_is_over():
+    store, metadata = MemoryStore(), plan_array(ArrayOptions(shape=4, dtype="i4"))
+    record = Journal(NodePath(store, "a"), "other", {"": metadata})
+    record.store()
+    found = Journal(NodePath(store, "a"), "this")
+    with pytest.raises(StoreError, match="another plan"):
+        found.resume(stored=metadata)
+    record.write_root()
+    with pytest.raises(StoreError, match="another plan"):
+        found.resume(stored=metadata.resized((3,)))
+    assert not found.resume(stored=metadata)

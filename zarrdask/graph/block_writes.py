@@ -1,6 +1,6 @@
 """The tasks that write the blocks of a Dask array, and how many of them become one."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import product
 from math import prod
 from typing import NamedTuple
@@ -17,7 +17,7 @@ from zarrdask.execution.writer import BlockWriter
 from zarrdask.graph.fuse.block_function import Block
 from zarrdask.graph.fuse.limits import FuseLimits
 from zarrdask.graph.fuse.task_reads import name_keys
-from zarrdask.hierarchy.block_log import Bounds, bounds
+from zarrdask.hierarchy.block_log import RecordedBlocks
 from zarrdask.plan.align import Chunks
 
 
@@ -57,13 +57,13 @@ class BlockWrites(NamedTuple):
     #: The numbers of the blocks to write, in C order, if an earlier run has stored the others.
     missing: Sequence[int] | None = None
 
-    def without(self, stored: Collection[Bounds]) -> "BlockWrites":
-        """Return the tasks without those of blocks that are stored."""
-        if not stored:
+    def without(self, recorded: RecordedBlocks) -> "BlockWrites":
+        """Return the tasks without those of blocks that earlier runs have stored."""
+        if not (recorded.stored or recorded.is_complete):
             return self
         slices = ArraySliceDep(self.blocks)
         numbered = enumerate(product(*(range(len(axis)) for axis in self.blocks)))
-        missing = [number for number, block in numbered if bounds(slices[block]) not in stored]
+        missing = [n for n, block in numbered if not recorded.is_stored(slices[block])]
         return self._replace(missing=missing)
 
     def remaining(self) -> da.Array:

@@ -17,6 +17,7 @@ from zarrdask.graph.dependencies import Inputs
 from zarrdask.graph.elements import check_elements
 from zarrdask.graph.placement import chunk_options, find_place
 from zarrdask.graph.read import data_type_of
+from zarrdask.hierarchy.block_log import RecordedBlocks
 from zarrdask.hierarchy.lookup import locate_node
 from zarrdask.hierarchy.new_array import LateArray, NewArray
 from zarrdask.hierarchy.node_path import NodePath
@@ -74,6 +75,8 @@ class WriteTarget:
     is_new: bool = True
     #: Whether nothing is stored in the region when the change has begun.
     is_blank: bool = False
+    #: The blocks that earlier runs have stored, if the write can be resumed.
+    recorded: RecordedBlocks | None = None
 
     @cached_property
     def written(self) -> ArrayRegion:
@@ -193,7 +196,8 @@ def _resumable_array(
     source = x.name, x.chunks, x.dtype.str, metadata.render(), settings
     plan = sha256(repr(source).encode(errors="surrogateescape")).hexdigest()
     change = ResumableArray(node, view, metadata, plan, overwrite=how.replaces)
-    return WriteTarget(array, whole_region(array.shape), chunks_of(array), change)
+    region = whole_region(array.shape)
+    return WriteTarget(array, region, chunks_of(array), change, recorded=change.blocks)
 
 
 def _read_error(node: NodePath) -> NodeExistsError:

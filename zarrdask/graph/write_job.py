@@ -18,7 +18,6 @@ from zarrdask.graph.fuse.writes import fuse_writes
 from zarrdask.graph.placement import known_blocks
 from zarrdask.graph.target import WriteTarget
 from zarrdask.graph.tasks import Action, gather, read_blocks, write_blocks
-from zarrdask.hierarchy.resumable import ResumableArray
 from zarrdask.hierarchy.transaction import transaction
 from zarrdask.nodes.array import Array
 from zarrdask.runtime.progress import Show
@@ -104,16 +103,15 @@ def write_jobs(
     """
     jobs = []
     for (x, to), stores_empty in zip(writes, empty or [None] * len(writes), strict=True):
-        resumable = to.change if isinstance(to.change, ResumableArray) else None
         tasks = write_blocks(
             x,
             ArrayRegion(to.chunks, to.region),
             to.beyond,
             empty=stores_empty,
             is_blank=to.is_blank,
-            log=None if resumable is None else resumable.log,
+            log=None if to.recorded is None else to.recorded.log,
         )
-        jobs.append(WriteJob(to, tasks.without(resumable.stored if resumable else ())))
+        jobs.append(WriteJob(to, tasks if to.recorded is None else tasks.without(to.recorded)))
     return jobs
 
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from uuid import uuid4
 
 from zarrdask.indexing.selection import Region
@@ -45,6 +45,21 @@ class BlockLog:
     def clear(self) -> None:
         """Erase all records."""
         self.store.erase_prefix(self.prefix)
+
+
+@dataclass
+class RecordedBlocks:
+    """The blocks of one array of a write that can be resumed."""
+
+    log: BlockLog
+    #: The bounds of the blocks that earlier runs have stored, when the write has begun.
+    stored: set[Bounds] = field(default_factory=set)
+    #: Whether earlier runs have stored all blocks.
+    is_complete: bool = False
+
+    def is_stored(self, block: Region) -> bool:
+        """Whether an earlier run has stored a block."""
+        return self.is_complete or (bool(self.stored) and bounds(block) in self.stored)
 
 
 def _parsed(value: object) -> set[Bounds]:

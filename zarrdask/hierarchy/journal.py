@@ -59,20 +59,24 @@ def erase_record(node: StorePath) -> None:
     record_store.erase(f"{folder}{_RECORD}")
 
 
-def erase_beside(node: StorePath) -> None:
+def erase_beside(node: StorePath, *, record_last: bool = False) -> None:
     """Erase the record of a plan, and then what it has stored between its passes.
 
     The documents of its arrays are erased before, as nothing would erase them if this is cut short.
-    A lease beside them stays: the writer that erases the record, or another one, may hold it.
+    With `record_last`, everything else is erased before the record. A lease beside them stays: the
+    writer that erases the record, or another one, may hold it.
     """
-    record_store, folder = beside(node)
-    record_store.erase(f"{folder}{_ARRAYS}")
+    store, folder = beside(node)
+    store.erase(f"{folder}{_ARRAYS}")
+    if record_last and store.capabilities.listable:
+        kept = lease_key(node), f"{folder}{_RECORD}"
+        store.erase_values([key for key in store.list_prefix(folder) if key not in kept])
     erase_record(node)
-    if record_store.capabilities.listable and record_store.capabilities.compare_and_swap:
-        keys = record_store.list_prefix(folder)
-        record_store.erase_values([key for key in keys if key != lease_key(node)])
-    elif record_store.capabilities.listable:
-        record_store.erase_prefix(folder)
+    if store.capabilities.listable and store.capabilities.compare_and_swap:
+        keys = store.list_prefix(folder)
+        store.erase_values([key for key in keys if key != lease_key(node)])
+    elif store.capabilities.listable:
+        store.erase_prefix(folder)
 
 
 class Journal:
@@ -112,16 +116,21 @@ class Journal:
         self._store, self._folder = beside(node)
         self._key = f"{self._folder}{_RECORD}"
         self._arrays = {p: each for p, each in nodes.items() if isinstance(each, ArrayMetadata)}
-        self.nodes = {path: "array" if path in self._arrays else "group" for path in nodes}
+        self._kinds = {path: "array" if path in self._arrays else "group" for path in nodes}
+        self.nodes = self._kinds.copy()
         self.recorded = dict[str, str]()
         self._done: dict[int, set[int]] = {}
         self._stored, self.is_stored, self._is_described = monotonic(), True, False
 
-    def resume(self, *, overwrite: bool = False, restart: bool = False) -> bool:
+    def resume(
+        self, *, overwrite: bool = False, restart: bool = False, stored: Metadata | None = None
+    ) -> bool:
         """Read the record; return whether an earlier run of this plan was interrupted.
 
-        If it was a run of another plan, that is an error, except with `overwrite` or `restart`.
+        If it was a run of another plan, that is an error, except with `overwrite` or `restart`, or
+        if it has written `stored`: the metadata of the array at the root as they are stored now.
         """
+        self._done, self.nodes = {}, self._kinds.copy()
         data = self._store.get(self._key)
         if data is None:
             return False
@@ -131,9 +140,10 @@ class Journal:
             self.recorded = {normalise_path(path): kind for path, kind in nodes.items()}
             done = {stage: _numbers(runs) for stage, runs in enumerate(record["done"])}
             is_same = (record["version"], record["plan"]) == (_VERSION, self._plan)
+            is_over = isinstance(stored, ArrayMetadata) and record.get("root") == _described(stored)
         except (ValueError, TypeError, KeyError, AttributeError):
-            is_same = False
-        if restart or (overwrite and not is_same):
+            is_same = is_over = False
+        if restart or (not is_same and (overwrite or is_over)):
             return False
         if not is_same:
             raise StoreError(
@@ -165,10 +175,27 @@ class Journal:
         """Whether the record was stored so long ago that it should be again."""
         return monotonic() - self._stored >= WRITE_INTERVAL
 
+    @property
+    def has_written_root(self) -> bool:
+        """Whether the document of the array at the root is written next, or has been."""
+        return self.nodes.get("") == "written"
+
+    def write_root(self) -> None:
+        """Record that the document of the array at the root is written next.
+
+        Another document that is found beside the record is that of another program.
+        """
+        self.nodes[""] = "written"
+        self.store()
+
     def erase(self) -> None:
-        """Erase the record, and what else is stored about the rewrite."""
+        """Erase the record, and what else is stored about the rewrite.
+
+        If the array at the root is written, the record comes last: a run that is killed meanwhile
+        has nothing to do again.
+        """
         if self.is_stored:
-            erase_beside(self._node)
+            erase_beside(self._node, record_last=self.has_written_root)
         self.is_stored = self._is_described = False
 
     def store(self) -> None:
@@ -181,6 +208,8 @@ class Journal:
         }
         if self.nodes:
             record["nodes"] = self.nodes
+        if self.has_written_root:
+            record["root"] = _described(self._arrays[""])
         values = {_RECORD: record}
         if self._arrays and not self._is_described:
             values[_ARRAYS] = {path: _described(each) for path, each in self._arrays.items()}

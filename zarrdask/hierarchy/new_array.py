@@ -85,16 +85,20 @@ class LateArray(Change):
         return f"there is no array{erased}; the next write here replaces chunks that may be left"
 
 
-def create_after_chunks(node: NodePath, view: NodePath, metadata: Metadata) -> None:
+def create_after_chunks(
+    node: NodePath, view: NodePath, metadata: Metadata, *, is_recorded: bool = False
+) -> NodePath:
     """Write the documents of a new node below which all is stored; it may be done again.
 
-    `view` is the node as its hierarchy sees it.
+    `view` is the node as its hierarchy sees it; `is_recorded` and the result are those of
+    `NodePath.create`.
     """
     # Warnings about the metadata were given when the write was requested.
     with strictness(strict=False, quiet=True):
         try:
-            node.create(metadata, overwrite=False)
+            return node.create(metadata, overwrite=False, is_recorded=is_recorded)
         except NodeExistsError:
             stored = view.stored_metadata(metadata.zarr_format)
             if stored is None or stored.render() != metadata.render():
                 raise
+            return view

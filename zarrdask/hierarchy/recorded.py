@@ -1,13 +1,12 @@
 """New nodes with a record of what is done, so that an interrupted run can be resumed."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
 from zarrdask.chunks.inventory import erase_leftovers
 from zarrdask.compliance import strictness
-from zarrdask.errors import NodeNotFoundError, StoreError, ZarrdaskError
+from zarrdask.errors import NodeNotFoundError, ZarrdaskError
 from zarrdask.hierarchy.journal import Journal
 from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.metadata import detect
@@ -34,6 +33,8 @@ class RecordedNodes:
     resumed: bool
     #: Whether a node that exists is removed.
     overwrite: bool
+    #: Whether that run has written the array at the root, so that only its record is left.
+    is_written: bool = False
 
     @classmethod
     def prepare(
@@ -50,13 +51,14 @@ class RecordedNodes:
         The caller holds the lock of the node for the purpose "rewrite".
         """
         begun, view = check_begun(node, nodes[""], overwrite=overwrite)
-        is_array = isinstance(nodes[""], ArrayMetadata)
-        is_taken = begun and is_array and view.has_document()
-        restart |= overwrite and is_taken
+        metadata, is_written = nodes[""], False
+        if begun and isinstance(metadata, ArrayMetadata) and view.has_document():
+            is_written = _has_written(journal, view, metadata)
+            if not is_written and not overwrite:
+                raise view.exists_error()
+            restart |= not is_written
         resumed = begun and journal.resume(overwrite=overwrite, restart=restart)
-        if resumed and is_taken:
-            raise view.exists_error()  # see `last_document`
-        return cls(node, view, nodes, journal, begun, resumed, overwrite)
+        return cls(node, view, nodes, journal, begun, resumed, overwrite, is_written and resumed)
 
     def begin(self) -> None:
         """Remove what must not stay, store the record, and write the groups."""
@@ -83,21 +85,12 @@ class RecordedNodes:
                 self.view = self.view.via(group.store)
 
 
-@contextmanager
-def last_document(journal: Journal, view: NodePath) -> Iterator[None]:
-    """Erase the record, and write the document of the array at the root in the block.
-
-    A document that is found beside a record is that of another program. So the record is erased
-    before; if the document can't be written, the record is stored again, as the chunks are stored.
-    """
-    journal.erase()
-    try:
-        yield
-    except StoreError:
-        with suppress(ZarrdaskError):  # the first error is the one to report
-            if not view.has_document():
-                journal.store()
-        raise
+def _has_written(journal: Journal, view: NodePath, metadata: ArrayMetadata) -> bool:
+    """Whether an earlier run of the plan has written the document that the root has now."""
+    if not (journal.resume(overwrite=True) and journal.has_written_root):
+        return False
+    stored = view.stored_metadata(metadata.zarr_format)
+    return stored is not None and stored.render() == metadata.render()
 
 
 def check_begun(node: NodePath, metadata: Metadata, *, overwrite: bool) -> tuple[bool, NodePath]:

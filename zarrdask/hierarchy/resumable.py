@@ -4,15 +4,21 @@ from contextlib import ExitStack
 
 from zarrdask.chunks.inventory import stored_units
 from zarrdask.errors import UnsupportedError
-from zarrdask.hierarchy.block_log import BlockLog, Bounds
+from zarrdask.hierarchy.block_log import BlockLog, RecordedBlocks
 from zarrdask.hierarchy.journal import Journal, beside
+from zarrdask.hierarchy.new_array import create_after_chunks
 from zarrdask.hierarchy.node_path import NodePath
-from zarrdask.hierarchy.recorded import RecordedNodes, last_document
+from zarrdask.hierarchy.recorded import RecordedNodes
 from zarrdask.hierarchy.transaction import Change
 from zarrdask.metadata.model import ArrayMetadata, Metadata
 
 #: The directory of the values of tasks, in that of the record.
 _BLOCKS = "blocks/"
+_NO_ARRAY = "there is no array yet"
+_GOES_ON = (
+    "the same call with resume=True writes the missing blocks, and one with overwrite=True begins "
+    "again"
+)
 
 
 class ResumableArray(Change):
@@ -35,10 +41,8 @@ class ResumableArray(Change):
 
     Attributes
     ----------
-    log : BlockLog
-        The place where tasks record blocks.
-    stored : set of tuple
-        The bounds of the blocks that an earlier run has stored, when this one has begun.
+    blocks : RecordedBlocks
+        The blocks that are recorded; those of earlier runs are known when this one has begun.
     """
 
     def __init__(
@@ -56,8 +60,7 @@ class ResumableArray(Change):
                 "listed, or does not outlive the process; omit resume=True",
                 key=node.location,
             )
-        self.log = BlockLog(store, f"{prefix}{_BLOCKS}{plan}/")
-        self.stored = set[Bounds]()
+        self.blocks = RecordedBlocks(BlockLog(store, f"{prefix}{_BLOCKS}{plan}/"))
 
     @property
     def location(self) -> str:
@@ -74,23 +77,24 @@ class ResumableArray(Change):
         nodes = RecordedNodes.prepare(
             self._node, self._nodes, self._journal, overwrite=self._overwrite
         )
+        self._has_begun = self.blocks.is_complete = nodes.is_written
+        if nodes.is_written:
+            return
         chunks = self._view.chunks(self._metadata)
         has_chunks = nodes.resumed and next(stored_units(chunks), None) is not None
         if not has_chunks:
             # Blocks may be recorded whose chunks were removed, also with the record of the write.
-            self.log.clear()
+            self.blocks.log.clear()
         nodes.begin()
         self._has_begun = True
         if has_chunks:
-            self.stored = self.log.merge()
+            self.blocks.stored = self.blocks.log.merge()
 
     def commit(self) -> None:
-        """Erase the record, and write the documents."""
-        # The many values of tasks go before the record: a process that is killed meanwhile has
-        # nothing to compute again. Between record and document there are two requests then.
-        self.log.merge()
-        with last_document(self._journal, self._view):
-            self._node.create(self._metadata, overwrite=False)
+        """Write the documents, and erase the record."""
+        self._journal.write_root()
+        create_after_chunks(self._node, self._view, self._metadata, is_recorded=True)
+        self._journal.erase()
         self._held.close()
 
     def abort(self) -> str:
@@ -98,9 +102,5 @@ class ResumableArray(Change):
         self._held.close()
         if not self._has_begun:
             return "the write has not begun; a node that it was to replace may be erased in part"
-        if not self._journal.is_stored:
-            return "the write ended with its last document; check whether it is there"
-        return (
-            "there is no array yet; the same call with resume=True writes the missing blocks, and "
-            "one with overwrite=True begins again"
-        )
+        state = "the array may be complete" if self._journal.has_written_root else _NO_ARRAY
+        return f"{state}; {_GOES_ON}"

@@ -11,7 +11,7 @@ from zarrdask.execution.locks import shape_lock
 from zarrdask.hierarchy.append import AppendGuard
 from zarrdask.hierarchy.journal import Journal
 from zarrdask.hierarchy.node_path import NodePath
-from zarrdask.hierarchy.recorded import RecordedNodes, last_document
+from zarrdask.hierarchy.recorded import RecordedNodes
 from zarrdask.hierarchy.resize import check_shape
 from zarrdask.hierarchy.transaction import Change, transaction
 from zarrdask.metadata.model import Metadata
@@ -116,12 +116,12 @@ class Rewrite(Change):
         """Write the documents of all arrays whose chunks are stored.
 
         The arrays are recorded before, so a document that is not recorded is that of another
-        program. For the same reason, the record is erased before the array at the root appears.
+        program.
         """
         arrays, self._stored = self._stored, {}
         if (root := arrays.pop("", None)) is not None:
-            with last_document(self.journal, root.view):
-                self.array = root.commit()
+            self.journal.write_root()
+            self.array = root.commit()
         if arrays:
             self.journal.nodes.update(dict.fromkeys(arrays, "written"))
             self.journal.store()
@@ -137,11 +137,10 @@ class Rewrite(Change):
         """Record what is done, and describe how the rewrite goes on."""
         if not self._has_begun:
             return "the rewrite has not begun; a node that it was to replace may be erased in part"
-        if self.journal.is_stored:
-            self.journal.store()
-            self.write_documents()
-        if not self.journal.is_stored:
-            return "the rewrite ended with its last document; check whether it is there"
+        self.journal.store()
+        self.write_documents()
+        if self.array is not None:
+            return "the array is complete, and only the record of the rewrite is left"
         return "the rewrite is incomplete; the same call resumes it, and restart=True begins again"
 
 
@@ -205,9 +204,9 @@ def rewriting_array(
             yield rewrite
         return
     with shape_lock(node) as lease, node.store.batch():
-        journal = Journal(node, plan)
-        resumed = journal.resume(**options)
+        journal = Journal(node, plan, {"": target.metadata})
         stored = node.stored_metadata(target.metadata.zarr_format)
+        resumed = journal.resume(**options, stored=stored)
         metadata = check_shape(stored, (target.old_shape,), node.location)
         guard = AppendGuard(node, metadata.zarr_format, metadata.shape, lease)
         longer = LongerArray(node, journal, resumed, guard=guard)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.grids.base import Shape
 from zarrdask.hierarchy.append import AppendedArray, AppendGuard
+from zarrdask.hierarchy.new_array import create_after_chunks
 from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.nodes.array import Array
@@ -53,10 +54,13 @@ class Destination:
         return tuple(start if axis == self.along else n for axis, (start, n) in axes)
 
     def commit(self) -> Array:
-        """Write the document of the new array, or the new shape of the array that grows."""
+        """Write the document of the new array, or the new shape of the array that grows.
+
+        It may be done again. The record of the rewrite stays.
+        """
         node, metadata = self.node, self.metadata
         if self.along is None:
-            node = node.create(metadata, overwrite=False)
+            node = create_after_chunks(node, self.view, metadata, is_recorded=True)
         else:
             lease = None if self.guard is None else self.guard.lease
             metadata = AppendedArray(node, self.chunks, self.old_shape, lease).grow()
