@@ -6,7 +6,8 @@ for values, their parts, listings, deletions and conditions; by plain HTTP the s
 read. Signatures are not checked. ``GET /-/stats`` returns how many requests came, and how many were
 in flight together; ``POST /-/set?delay=0.05`` changes the delay, and begins to count anew. With
 ``rate=200`` it accepts 200 requests per second (a token bucket that holds `burst` tokens, by
-default a tenth of a second's), and refuses others with 503.
+default a tenth of a second's), and refuses others with 503. With ``missing=403`` it is a bucket
+that one may not list: it answers so to listings, and to reads of objects that do not exist.
 """
 
 import asyncio
@@ -66,6 +67,8 @@ class Bucket:
     busy: float = 0.0
     #: Answers that are given instead of the right ones, such as 503, one for each request.
     faults: list[int | None] = field(default_factory=list)
+    #: The status of answers to reads of objects that do not exist; 403 refuses listings, too.
+    missing: int = 404
     #: The requests per second that are accepted, 0 for all; and the tokens of the bucket.
     rate: float = 0.0
     burst: float = 0.0
@@ -117,6 +120,7 @@ class Bucket:
             self.delay = float(query.get("delay", self.delay))
             faults = query.get("faults", "")
             self.faults = [int(each) or None for each in faults.split(",") if each]
+            self.missing = int(query.get("missing", 404))
             self.rate = float(query.get("rate", 0))
             self.burst = float(query.get("burst", self.rate / 10))
             self.tokens, self.filled = self.burst, time.monotonic()
@@ -127,9 +131,10 @@ class Bucket:
 
     def _get(self, path: str, query: dict[str, str], headers: dict[str, str], _: bytes) -> Answer:
         if "list-type" in query:
-            return self._list(path, query)
+            is_secret = self.missing == 403
+            return error(403, "AccessDenied") if is_secret else self._list(path, query)
         if path not in self.objects:
-            return error(404, "NoSuchKey")
+            return error(self.missing, "NoSuchKey" if self.missing == 404 else "AccessDenied")
         value, tag = self.objects[path]
         if headers.get("if-match", tag).strip('"') != tag.strip('"'):
             return error(412, "PreconditionFailed")

@@ -25,6 +25,8 @@ BAD = [
     ("threads", 0),
     ("lock-directory", 7),
     ("shard-order", 7),
+    ("missing", "zero"),
+    ("forbidden", None),
 ]
 
 

@@ -13,6 +13,7 @@ from zarrdask.errors import StoreError, censored, without_secrets
 BUILT_IN = {
     "ZarrdaskError": Exception,
     "NodeNotFoundError": FileNotFoundError,
+    "ChunkNotFoundError": FileNotFoundError,
     "NodeExistsError": FileExistsError,
     "NodeTypeError": TypeError,
     "MetadataError": ValueError,

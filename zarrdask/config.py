@@ -1,13 +1,14 @@
 """Settings, which are part of Dask's configuration, under ``zarrdask``."""
 
 import os
+import sys
 import warnings
 from difflib import get_close_matches
 from functools import cache
 from numbers import Integral
 from typing import Any
 
-from zarrdask.errors import MetadataError
+from zarrdask.errors import MetadataError, one_of
 from zarrdask.packages import load_module
 
 #: All sizes are less than this: no memory is larger, and libraries use 64 bits.
@@ -44,6 +45,10 @@ DEFAULTS: dict[str, Any] = {
     "non-finite-attributes": "write",
     # Whether the keys of a v2 array without a dimension separator are examined for nesting.
     "v2-nested-legacy": False,
+    # How chunks that are not stored are read: as the fill value ("fill"), or by an "error".
+    "missing": "fill",
+    # What the answer "403 Forbidden" to a read means: an "error", or that the value is "missing".
+    "forbidden": "error",
     # How consolidated metadata are treated when a node in them is changed: "drop" or "update".
     "consolidated-after-change": "drop",
     # Whether a prefix without a document is read as a v3 group if there are keys below it.
@@ -82,6 +87,8 @@ DEFAULTS: dict[str, Any] = {
 
 #: The current names of settings that had others.
 _RENAMED = {"bundle-size": "fuse-size", "bundle-blocks": "fuse-blocks"}
+#: The values of settings that have a few.
+_CHOICES = {"missing": ("fill", "error"), "forbidden": ("error", "missing")}
 #: The minimum values of settings that can't be 0.
 _MINIMUM = {"requests": 1}
 
@@ -92,6 +99,11 @@ def _dask_config() -> Any:
     config = load_module("dask.config")
     config.update_defaults({"zarrdask": DEFAULTS})
     return config
+
+
+def is_set() -> bool:
+    """Whether a program may have set something: not before Dask's configuration is imported."""
+    return "dask.config" in sys.modules
 
 
 @cache
@@ -128,6 +140,8 @@ def get(name: str) -> Any:
     if value is default:
         return value
     key = f"zarrdask.{name}"
+    if name in _CHOICES:
+        return one_of(value, key, _CHOICES[name])
     if isinstance(default, bool):
         return _flag(value, key)
     if name in ("retry-delay", "retry-time"):

@@ -195,6 +195,19 @@ class NodeNotFoundError(ZarrdaskError, FileNotFoundError, KeyError):
     """There is no array or group at the path."""
 
 
+class ChunkNotFoundError(ZarrdaskError, FileNotFoundError, KeyError):
+    """A chunk is not stored, and missing chunks are errors for the array."""
+
+    @classmethod
+    def of(cls, kind: str, index: tuple[int, ...]) -> Self:
+        """Return the error for a missing chunk, inner chunk or shard with an index."""
+        return cls(
+            f'this {kind.rsplit(maxsplit=1)[-1]} is not stored; missing="fill", or the setting '
+            "zarrdask.missing, reads it as the fill value",
+            key=f"{kind} {index}",
+        )
+
+
 class NodeExistsError(ZarrdaskError, FileExistsError):
     """There is an array or group at the path already."""
 

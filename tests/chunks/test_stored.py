@@ -26,8 +26,9 @@ def content(chunks):
 
 
 def test_a_pickled_array_needs_nothing_but_its_bytes(chunks):
-    store, prefix, documents, guard, order = pickle.loads(zlib.decompress(content(chunks)))
+    store, prefix, documents, guard, missing, order = pickle.loads(zlib.decompress(content(chunks)))
     assert (store, prefix, guard, order) == (chunks.store, "", None, None)
+    assert missing == "fill"
     assert documents.keys() == {"zarr.json"}
 
 

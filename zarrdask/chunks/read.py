@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from zarrdask.chunks.missing import stored_only
 from zarrdask.chunks.parts import in_parts
 from zarrdask.chunks.shards import FetchedShard, ShardRequest, fetch_shards
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.codecs.array_to_bytes.sharding import locate, read_shard
 from zarrdask.codecs.decode import Blocks, put_fill, scatter
-from zarrdask.errors import StoreError, ZarrdaskError
+from zarrdask.errors import ChunkNotFoundError, StoreError, ZarrdaskError
 from zarrdask.grids.base import Shape
 from zarrdask.indexing.projection import Points, Projection, Regions, Request, project
 from zarrdask.indexing.selection import pick_size
@@ -65,6 +66,8 @@ def read_region(
 
     Raises
     ------
+    ChunkNotFoundError
+        If a chunk is missing and missing chunks are errors.
     CodecError
         If a unit is damaged; the error names its key.
     StoreError
@@ -164,16 +167,29 @@ def _decode(
     again = store.get if store.capabilities.has_latency else None
     if metadata.grid.is_regular:
         _, insides, outsides = cuts
-        values = islice(units, len(keys))
+        values = _values(chunks, part, units, 0, len(keys))
         scatter(metadata.pipeline, keys, insides, outsides, values, out=out, again=again)
         return
     at = 0
     for shape, run in groupby(map(metadata.grid.shape_of, cuts.indices)):
         end = at + sum(1 for _ in run)
-        (_, insides, outsides), values = cuts.some(at, end), islice(units, end - at)
+        _, insides, outsides = cuts.some(at, end)
+        values = _values(chunks, part, units, at, end)
         pipeline = metadata.pipeline_of(shape)
         scatter(pipeline, keys[at:end], insides, outsides, values, out=out, again=again)
         at = end
+
+
+def _values(
+    chunks: StoredChunks, part: _Part, units: Iterator[Any], start: int, end: int
+) -> Iterator[Any]:
+    """Return some of the chunks of a part, the next ones of `units`."""
+    values = islice(units, end - start)
+    if not chunks.is_strict:
+        return values
+    keys, cuts = part
+    names = [f"{chunks.store.url}/{key}" for key in keys[start:end]]
+    return stored_only(values, names, cuts.indices[start:end])
 
 
 def _decode_shards(
@@ -185,20 +201,25 @@ def _decode_shards(
     out: np.ndarray | Blocks,
     may_repeat: bool = True,
 ) -> None:
-    metadata, store = chunks.metadata, chunks.units
+    metadata, store, required = chunks.metadata, chunks.units, chunks.is_strict
     for number, (key, shard, index, inside, outside) in enumerate(
         zip(keys, shards, *cuts, strict=True)
     ):
         with shard as value:
-            if value is None:
-                put_fill(out, outside, metadata.fill)
-                continue
             pipeline = metadata.pipeline_at(index)
             try:
                 # Of a shard that was fetched it is known where its chunks are.
                 located = value.chunks if isinstance(value, FetchedShard) else None
-                located = located or locate(pipeline, value, inside)
-                read_shard(pipeline, value, located, out, outside)
+                if value is not None:
+                    located = located or locate(pipeline, value, inside)
+                if value is not None and located is not None:
+                    read_shard(pipeline, value, located, out, outside, required=required)
+                elif required:
+                    raise ChunkNotFoundError.of("shard", index)
+                else:
+                    put_fill(out, outside, metadata.fill)
+            except ChunkNotFoundError as error:
+                raise error.within(f"{store.url}/{key}") from None
             except StoreError:
                 raise  # it names the key
             except ZarrdaskError as error:

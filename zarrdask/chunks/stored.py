@@ -11,7 +11,8 @@ from functools import cached_property, lru_cache
 from typing import Any
 from zlib import compress, decompress
 
-from zarrdask import __version__
+from zarrdask import __version__, config
+from zarrdask.chunks.missing import Missing
 from zarrdask.codecs.shard_order import shard_order
 from zarrdask.compliance import strictness
 from zarrdask.errors import UnsupportedError
@@ -30,7 +31,7 @@ _MAX_OPEN_ARRAYS = 256
 #: The version of the content of a pickled array. Increase it whenever that changes, so that a
 #: worker with another release of zarrdask reports the difference instead of a decoding error. The
 #: name `unpack` and its first two parameters never change.
-LAYOUT = 3
+LAYOUT = 4
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,9 @@ class StoredChunks:
     metadata : ArrayMetadata
     guard : callable, optional
         Returns the view of a store through which units are changed, on a condition.
+    missing : {"fill", "error"}
+        How chunks that are not stored are read; by default as the fill value. None stands for the
+        setting at the time of the read.
     units : Store
         The store seen through the array's storage transformers: chunks and shards are read from
         it and written to it.
@@ -57,6 +61,7 @@ class StoredChunks:
     prefix: str
     metadata: ArrayMetadata
     guard: Callable[[Store], Store] | None = field(default=None, compare=False, repr=False)
+    missing: Missing | None = "fill"
     units: Store = field(init=False, compare=False, repr=False)
     #: The pickled content by the order of chunks in shards, which is a setting of this process.
     _packed: dict[Any, bytes] = field(init=False, compare=False, repr=False, default_factory=dict)
@@ -75,6 +80,11 @@ class StoredChunks:
     def key(self, index: Index) -> str:
         """Return the key of a unit in `units`."""
         return self.prefix + self.metadata.keys.key(index)
+
+    @property
+    def is_strict(self) -> bool:
+        """Whether a missing chunk is an error."""
+        return (self.missing or config.get("missing")) == "error"
 
     @property
     def location(self) -> str:
@@ -124,7 +134,7 @@ class StoredChunks:
         return unpack, (LAYOUT, __version__, self._pack())
 
     def _pack(self) -> bytes:
-        """Return the pickled store, prefix, documents, guard and order of shards, compressed."""
+        """Return the pickled fields, the documents and the order of shards, compressed."""
         import cloudpickle
 
         shard = self.metadata.shard
@@ -132,8 +142,9 @@ class StoredChunks:
         if order not in self._packed:
             serialize.prepare(self.metadata.dtype)
             documents = self.metadata.without_labels().render()
+            missing = "error" if self.is_strict else "fill"
             # As Dask does: the class of a store may be defined in the user's script.
-            content = self.store, self.prefix, documents, self.guard, order
+            content = self.store, self.prefix, documents, self.guard, missing, order
             self._packed[order] = compress(cloudpickle.dumps(content, 5), 9)
         return self._packed[order]
 
@@ -147,7 +158,7 @@ def unpack(layout: int, release: str, packed: bytes) -> StoredChunks:
     if layout != LAYOUT:
         raise _other_release(release)
     try:
-        store, prefix, documents, guard, order = pickle.loads(decompress(packed))
+        store, prefix, documents, guard, missing, order = pickle.loads(decompress(packed))
     except Exception as error:
         if release == __version__:
             raise
@@ -155,7 +166,13 @@ def unpack(layout: int, release: str, packed: bytes) -> StoredChunks:
     # Warnings about the metadata were given where the array was opened.
     with strictness(strict=False, quiet=True), shard_order(order):
         metadata = detect.parse(documents, store)
-        chunks = StoredChunks(store, prefix, metadata, guard)  # type: ignore[arg-type]
+        chunks = StoredChunks(
+            store,
+            prefix,
+            metadata,  # type: ignore[arg-type]
+            guard,
+            missing,
+        )
     serialize.prepare(chunks.metadata.dtype)
     chunks._packed[order] = packed
     return chunks

@@ -11,6 +11,7 @@ from dask.base import tokenize
 from dask.highlevelgraph import HighLevelGraph
 
 from zarrdask import config
+from zarrdask.chunks.missing import Missing, check_skipping
 from zarrdask.chunks.region import ArrayRegion
 from zarrdask.dtypes.base import DataType
 from zarrdask.errors import MetadataError, SelectionError
@@ -64,6 +65,7 @@ def from_zarr(
     zarr_format: ZarrFormat | None = None,
     consolidated: bool | None = None,
     strict: bool | None = None,
+    missing: Missing | None = None,
 ) -> da.Array:
     """Return a stored array as a Dask array.
 
@@ -100,6 +102,8 @@ def from_zarr(
         The format to look for; by default, any.
     consolidated, strict : bool, optional
         As in `zarrdask.open_array`.
+    missing : {"fill", "error"}, optional
+        As in `zarrdask.open_array`: how the tasks read chunks that are not stored.
 
     Returns
     -------
@@ -150,7 +154,10 @@ def from_zarr(
         zarr_format=zarr_format,
         consolidated=consolidated,
         strict=strict,
+        missing=missing,
     )
+    if skip_missing:
+        check_skipping(array.missing)
     if isinstance(region, Mapping):
         region = index_by_name(region, array.dimension_names)
     selection = basic(() if region is None else region, array.shape)
@@ -180,7 +187,7 @@ def region_source(array: Array, region: Region, axes: tuple[int, ...] | None = N
     register()
     node, stored = array.node_path, chunks_of(array)
     stamp = node.version_stamp(array.metadata.format.documents)
-    token = tokenize(store_token(node.store), node.path, stamp, stored.documents)
+    token = tokenize(store_token(node.store), node.path, stamp, stored.documents, array.missing)
     return ArrayRegion(stored, region, axes, token)
 
 

@@ -3,6 +3,7 @@
 from itertools import accumulate
 from typing import NamedTuple, Self, TypeVar
 
+from zarrdask.chunks.missing import Missing
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.errors import MetadataError, NodeExistsError
 from zarrdask.metadata.model import ArrayMetadata
@@ -49,9 +50,9 @@ class StorePath(NamedTuple):
         """The node in the store without values that were read beforehand."""
         return self.via(fresh(self.store))
 
-    def chunks(self, metadata: ArrayMetadata) -> StoredChunks:
-        """Return the stored chunks of the array at this place."""
-        return StoredChunks(self.store, self.prefix, metadata)
+    def chunks(self, metadata: ArrayMetadata, missing: Missing | None = "fill") -> StoredChunks:
+        """Return the stored chunks of the array at this place; `missing` as in `StoredChunks`."""
+        return StoredChunks(self.store, self.prefix, metadata, missing=missing)
 
     def join(self, name: str) -> Self:
         """Return the node at a name or a path below this one."""

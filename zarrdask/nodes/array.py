@@ -9,6 +9,7 @@ import numpy as np
 
 from zarrdask import config
 from zarrdask.chunks.inventory import count_stored, stored_map, stored_sizes
+from zarrdask.chunks.missing import Missing, chosen_missing
 from zarrdask.chunks.read import read_region
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.chunks.write import write_region
@@ -44,23 +45,33 @@ class Array(Node):
         The parsed documents of the array.
     mode : {"r", "r+"}
         Whether the array may be changed ("r+") or only read ("r", the default).
+    missing : {"fill", "error"}, optional
+        How chunks that are not stored are read; by default as the setting ``zarrdask.missing``
+        says now.
     """
 
     _kind = "array"
     _instead = "zarrdask.from_zarr(array) is a Dask array, and array[...] one of NumPy"
     _other_names = ARRAY
 
-    def __init__(self, store: Store, path: str, metadata: ArrayMetadata, mode: str = "r") -> None:
+    def __init__(
+        self,
+        store: Store,
+        path: str,
+        metadata: ArrayMetadata,
+        mode: str = "r",
+        missing: Missing | None = None,
+    ) -> None:
         self.store = store
         self.path = path
         self.mode = mode
-        self._stored = NodePath(store, path).chunks(metadata)
+        self._stored = NodePath(store, path).chunks(metadata, chosen_missing(missing))
         #: The number of threads that decode or encode; None for as many as configured.
         self._threads: int | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         # With all metadata, unlike the chunks.
-        return Array, (self.store, self.path, self.metadata, self.mode)
+        return Array, (self.store, self.path, self.metadata, self.mode, self._stored.missing)
 
     # ---- properties
 
@@ -68,6 +79,11 @@ class Array(Node):
     def metadata(self) -> ArrayMetadata:
         """The parsed documents of the array."""
         return self._stored.metadata
+
+    @property
+    def missing(self) -> Missing:
+        """How chunks that are not stored are read: as the fill value ("fill"), or by an "error"."""
+        return "error" if self._stored.is_strict else "fill"
 
     @property
     def shape(self) -> Shape:

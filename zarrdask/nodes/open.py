@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from zarrdask.chunks.missing import Missing
 from zarrdask.errors import MetadataError
 from zarrdask.hierarchy.lookup import look_up
 from zarrdask.metadata.model import ArrayMetadata, ZarrFormat
@@ -25,6 +26,7 @@ def open_array(
     zarr_format: ZarrFormat | None = None,
     strict: bool | None = None,
     consolidated: bool | None = None,
+    missing: Missing | None = None,
 ) -> Array:
     """Open a stored array.
 
@@ -50,6 +52,11 @@ def open_array(
         True requires consolidated metadata of a group above the array; False reads the array's
         own documents. By default consolidated metadata are used if `url` is a group that was
         opened with them.
+    missing : {"fill", "error"}, optional
+        How chunks that are not stored are read: as the fill value, or by raising
+        `ChunkNotFoundError`. It holds for all reads of the array, also by tasks in other processes.
+        By default as `url`, if that is an array, or else the setting ``zarrdask.missing``, which is
+        "fill".
 
     Returns
     -------
@@ -75,9 +82,12 @@ def open_array(
     """
     check_mode(mode, MODES)
     place = look_up(url, component, storage_options, zarr_format=zarr_format, strict=strict)
-    is_opened = isinstance(url, Array) and not component and place.search.accepts(url.zarr_format)
-    if is_opened and not strict:
-        return url if mode in ("r", url.mode) else Array(url.store, url.path, url.metadata, mode)
+    if isinstance(url, Array) and not component:
+        missing = missing or url.missing
+        if place.search.accepts(url.zarr_format) and not strict:
+            if mode in ("r", url.mode) and missing == url.missing:
+                return url
+            return Array(url.store, url.path, url.metadata, mode, missing)
     node, metadata = place.find(consolidated, default="inherited")
     if not isinstance(metadata, ArrayMetadata):
         raise is_group_error(
@@ -85,7 +95,7 @@ def open_array(
             "array in it",
             node.location,
         )
-    return Array(*node, metadata, mode)
+    return Array(*node, metadata, mode, missing)
 
 
 def check_mode(mode: str, modes: tuple[str, ...]) -> None:

@@ -87,7 +87,7 @@ def _read_together(arrays: Mapping[K, Array]) -> dict[K, np.ndarray]:
     chunks = [chunks_of(array) for array in arrays.values()]
     keys = [each.key(index) for each in chunks for index in each.metadata.grid.indices()]
     # Each value is valid until the next is asked for: keep copies.
-    encoded = zip(keys, chunks[0].store.get_many(keys, Scratch()), strict=True)
+    encoded = zip(keys, chunks[0].units.get_many(keys, Scratch()), strict=True)
     held = MemoryStore({key: bytes(value) for key, value in encoded if value is not None})
     values = {}
     for name, array in arrays.items():

@@ -9,6 +9,7 @@ from xarray import Variable
 from xarray.backends.common import AbstractDataStore
 from xarray.core.indexing import BasicIndexer, LazilyIndexedArray
 
+from zarrdask.chunks.missing import Missing, chosen_missing
 from zarrdask.compliance import strictness
 from zarrdask.errors import NodeNotFoundError, NodeTypeError, ZarrdaskError
 from zarrdask.hierarchy.lookup import look_up
@@ -45,6 +46,7 @@ class OpenOptions:
     zarr_format: ZarrFormat | None = None
     strict: bool | None = None
     drop_variables: frozenset[str] = frozenset()
+    missing: Missing | None = None
 
 
 # --------------------------------------------------------------------------------------------
@@ -60,6 +62,7 @@ class Hierarchy:
         where = options.group, options.storage_options
         self.place = look_up(url, *where, zarr_format=zarr_format, strict=strict)
         self.node = self.place.node
+        self.missing = chosen_missing(options.missing)
         self.listed: Store | None = None
         self.metadata = self._find()
 
@@ -131,7 +134,7 @@ class Hierarchy:
                     if isinstance(member, ZarrdaskError):
                         raise member
                     if isinstance(member, ArrayMetadata):
-                        arrays[name] = Array(*node.join(name), member)
+                        arrays[name] = Array(*node.join(name), member, missing=self.missing)
                     else:
                         groups[join_path(path, name)] = member
         except ZarrdaskError as error:

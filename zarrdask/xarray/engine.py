@@ -32,6 +32,8 @@ class ZarrdaskBackendEntrypoint(BackendEntrypoint):
         Whether blocks without a stored chunk need no request. The chunks of each variable are
         listed once for that. With ``chunked_array_type="zarrdask"`` these blocks are constants, as
         in `zarrdask.from_zarr`.
+    missing : {"fill", "error"}, optional
+        How chunks that are not stored are read, as in `zarrdask.open_array`.
 
     With ``chunks={}``, blocks are whole chunks or shards, joined up to ``zarrdask.block-size``.
     """
@@ -76,6 +78,7 @@ class ZarrdaskBackendEntrypoint(BackendEntrypoint):
         strict: bool | None = None,
         phony_dims: bool = False,
         skip_missing: bool = False,
+        missing: Any = None,
     ) -> "Dataset":
         """Open one group as a dataset; see `xarray.open_dataset`.
 
@@ -114,6 +117,7 @@ def _open(url: Any, options: Mapping[str, Any], *, tree: bool) -> "dict[str, Dat
     """Open a group, and all groups below it if a tree is asked for, as datasets by path."""
     from xarray.backends.store import StoreBackendEntrypoint
 
+    from zarrdask.chunks.missing import check_skipping
     from zarrdask.nodes.open import check_mode
     from zarrdask.xarray.coordinates import read_coordinates
     from zarrdask.xarray.datastore import Hierarchy, OpenOptions, ZarrdaskDataStore
@@ -128,8 +132,11 @@ def _open(url: Any, options: Mapping[str, Any], *, tree: bool) -> "dict[str, Dat
         options["zarr_format"],
         options["strict"],
         frozenset([names] if isinstance(names, str) else names),
+        options["missing"],
     )
     hierarchy = Hierarchy(url, where)
+    if options["skip_missing"]:
+        check_skipping(hierarchy.missing)
     groups = hierarchy.tree() if tree else {"": hierarchy.root()}
     values = read_coordinates(groups)
     decoder = StoreBackendEntrypoint()

@@ -112,7 +112,7 @@ class LazyArray(BackendArray):
 
 
 def _from_chunks(chunks: StoredChunks, version: str, is_stored: np.ndarray | None) -> LazyArray:
-    array = Array(chunks.store, chunks.prefix.rstrip("/"), chunks.metadata)
+    array = Array(chunks.store, chunks.prefix.rstrip("/"), chunks.metadata, missing=chunks.missing)
     skip_missing = is_stored is not None
     return LazyArray(array, skip_missing=skip_missing, version=version, is_stored=is_stored)
 
@@ -121,7 +121,7 @@ class _Reader(Array):
     """An array that is read by a number of threads, except for what is known to be missing."""
 
     def __init__(self, array: Array, threads: int | None, is_stored: np.ndarray | None) -> None:
-        super().__init__(array.store, array.path, array.metadata)
+        super().__init__(array.store, array.path, array.metadata, missing=array.missing)
         self._threads = threads
         self._is_stored = is_stored
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import xarray
 
+from zarrdask.chunks.missing import Missing
 from zarrdask.errors import NodeNotFoundError
 from zarrdask.nodes.options import suggests_arguments
 from zarrdask.storage.resolve import resolve
@@ -45,6 +46,7 @@ def open_zarr(
     strict: bool | None = None,
     phony_dims: bool = False,
     skip_missing: bool = False,
+    missing: Missing | None = None,
 ) -> "Dataset":
     """Open a Zarr group as a dataset of Dask arrays. A drop-in for `xarray.open_zarr`.
 
@@ -70,6 +72,8 @@ def open_zarr(
     skip_missing : bool
         Whether blocks that have no stored chunk are constants, as in `zarrdask.from_zarr`. The
         chunks of each variable are listed for that.
+    missing : {"fill", "error"}, optional
+        How chunks that are not stored are read, as in `zarrdask.open_array`.
 
     Other Parameters
     ----------------

@@ -27,6 +27,7 @@ from zarrdask.codecs.shard_order import ShardOrder, default_order, fixed_order, 
 from zarrdask.compliance import report_deviation
 from zarrdask.dtypes.fill_values import only_fill
 from zarrdask.errors import (
+    ChunkNotFoundError,
     CodecError,
     MetadataError,
     TruncatedError,
@@ -200,26 +201,39 @@ class Shard(Serializer):
             return None
         cuts = project(request, self.grid.axes)
         missing, stored, ranges = index.locate(cuts.indices)
-        return Located(ranges, cuts.at(stored), [cuts.outsides[n] for n in missing])
+        return Located(ranges, cuts.at(stored), cuts.at(missing))
 
-    def read(self, value: Value, chunks: "Located | None", out: np.ndarray | Blocks) -> None:
+    def read(
+        self,
+        value: Value,
+        chunks: "Located | None",
+        out: np.ndarray | Blocks,
+        *,
+        required: bool = False,
+    ) -> None:
         """Read the inner chunks that a request meets, as `locate` found them, and no others.
 
-        `out` has the shape of the request.
+        `out` has the shape of the request. If the chunks are `required`, a missing one is an error.
         """
         if chunks is None:
             put_fill(out, ..., self.spec.fill_value)
             return
         ranges, (names, insides, outsides), missing = chunks
-        for outside in missing:
+        if required and missing.indices:
+            raise ChunkNotFoundError.of("inner chunk", missing.indices[0])
+        for outside in missing.outsides:
             put_fill(out, outside, self.spec.fill_value)
         if shard_of(self.chunks) is None:
             whole = exact(value.parts(ranges), ranges, names)
             scatter(self.chunks, names, insides, outsides, whole, out=out, kind="inner chunk ")
             return
-        for (start, size), inside, outside in zip(ranges, insides, outsides, strict=True):
+        for (start, size), name, inside, outside in zip(ranges, *chunks.stored, strict=True):
             within = PartOfValue(value, start, size)
-            read_shard(self.chunks, within, locate(self.chunks, within, inside), out, outside)
+            try:
+                located = locate(self.chunks, within, inside)
+                read_shard(self.chunks, within, located, out, outside, required=required)
+            except ZarrdaskError as error:
+                raise error.within(f"inner chunk {name}") from error.__cause__
 
     def decode(self, data: Buffer) -> np.ndarray:
         out = buffers.chunk(self.spec.shape, self.spec.dtype)
@@ -334,8 +348,8 @@ class Located(NamedTuple):
     ranges: list[Range]
     #: These chunks, in the same order.
     stored: Projection
-    #: The places of the other chunks in the result.
-    missing: list[Any]
+    #: The other chunks.
+    missing: Projection
 
 
 def locate(pipeline: Pipeline, value: Value, request: AnyRequest | None) -> Located | None:
@@ -353,17 +367,24 @@ def locate(pipeline: Pipeline, value: Value, request: AnyRequest | None) -> Loca
 
 
 def read_shard(
-    pipeline: Pipeline, value: Value, chunks: Located | None, out: np.ndarray | Blocks, outside: Any
+    pipeline: Pipeline,
+    value: Value,
+    chunks: Located | None,
+    out: np.ndarray | Blocks,
+    outside: Any,
+    *,
+    required: bool = False,
 ) -> None:
     """Read part of a shard into its place in a block, which is `out[outside]`.
 
-    `pipeline` has the codecs of the shard, and `chunks` is what `locate` returned.
+    `pipeline` has the codecs of the shard, and `chunks` is what `locate` returned. If the chunks
+    are `required`, a missing one is an error.
     """
     place = out[outside]
     # That of points has one axis.
     is_transposed = pipeline.axes is not None and place.ndim > 1
     target = place.transpose(pipeline.axes) if is_transposed else place
-    cast(Shard, pipeline.serializer).read(value, chunks, target)
+    cast(Shard, pipeline.serializer).read(value, chunks, target, required=required)
     if isinstance(outside, np.ndarray) or (
         isinstance(outside, tuple) and any(isinstance(o, np.ndarray) for o in outside)
     ):
