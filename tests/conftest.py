@@ -110,7 +110,7 @@ def setting():
 def own_registries(monkeypatch):
     """Forget after the test what it registers."""
     for registry in REGISTRIES:
-        monkeypatch.setattr(registry, "_registered", dict(registry._registered))
+        monkeypatch.setattr(registry, "registered", dict(registry.registered))
 
 
 @pytest.fixture(scope="session")

@@ -189,7 +189,7 @@ class Registry(Generic[T]):
         self._built_in = built_in
         self._provider = provider
         #: Those that the program registered, and the built-in ones that were used.
-        self._registered: dict[str, T] = {}
+        self.registered: dict[str, T] = {}
 
     @cached_property
     def _installed(self) -> "dict[str, EntryPoint]":
@@ -202,7 +202,7 @@ class Registry(Generic[T]):
         """Register an implementation; one that had the same name is replaced."""
         if not _NAME.fullmatch(name):
             raise _bad_name(name, self.key)
-        self._registered[name] = item
+        self.registered[name] = item
 
     def get(self, name: str) -> T | None:
         """Return the implementation with a name, or None if there is none.
@@ -212,7 +212,7 @@ class Registry(Generic[T]):
         UnsupportedError
             If it belongs to an installed package that can't be imported.
         """
-        return self._registered.get(name) or self._load(name)
+        return self.registered.get(name) or self._load(name)
 
     def _load(self, name: str) -> T | None:
         built_in = name if name in self._built_in else _NUMBER.sub("*", name)
@@ -221,7 +221,7 @@ class Registry(Generic[T]):
             item = getattr(import_module(module), attribute)
             item = item[name] if isinstance(item, Mapping) else item
             # Another thread may have registered an implementation of this name meanwhile.
-            return self._registered.setdefault(built_in, item)
+            return self.registered.setdefault(built_in, item)
         point = self._installed.get(name)
         try:
             return None if point is None else cast(T, point.load())
@@ -234,7 +234,7 @@ class Registry(Generic[T]):
 
     def find(self, name: str) -> T:
         """Return the implementation with a name, as `get` does; an unknown name is an error."""
-        item = self._registered.get(name) or self._load(name)
+        item = self.registered.get(name) or self._load(name)
         if item is None:
             raise self.unknown(name)
         return item
@@ -248,4 +248,4 @@ class Registry(Generic[T]):
 
     def names(self) -> list[str]:
         """Return all names, sorted."""
-        return sorted({*self._built_in, *self._registered, *self._installed})
+        return sorted({*self._built_in, *self.registered, *self._installed})

@@ -83,7 +83,7 @@ def test_an_error_comes_when_all_requests_have_ended():
     store.inner.set = fail
     with pytest.raises((StoreError, OSError), match="No space"):
         z[...] = VALUES
-    assert store._now == 0
+    assert store.in_flight == 0
 
 
 @pytest.mark.parametrize("store", [LatencyStore, MemoryStore])

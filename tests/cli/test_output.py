@@ -37,7 +37,7 @@ def hostile(tmp_path):
 @pytest.mark.parametrize("terminal", [False, True])
 def test_names_do_not_control_the_terminal(capsys, hostile, monkeypatch, terminal):
     if terminal:
-        monkeypatch.setattr("zarrdask.cli.output._is_coloured", lambda: True)
+        monkeypatch.setattr("zarrdask.cli.output.is_coloured", lambda: True)
         monkeypatch.setenv("TERM", "dumb")
     array, other = hostile / HOSTILE, hostile.with_name("other.zarr")
     for arguments in (

@@ -38,7 +38,7 @@ class ScriptedArchive(ZipStore):
     }
     #: The folder of the folders of all archives.
     root: ClassVar[Path]
-    _script: ClassVar = Script()
+    current_script: ClassVar = Script()
 
     def __init__(self, values: dict[str, bytes]) -> None:
         self.script = Script()
@@ -55,11 +55,11 @@ class ScriptedArchive(ZipStore):
     @property
     def script(self) -> Script:
         """What happens to the operations of this process on files."""
-        return self._script
+        return self.current_script
 
     @script.setter
     def script(self, script: Script) -> None:
-        ScriptedArchive._script = script
+        ScriptedArchive.current_script = script
 
     @property
     def values(self) -> dict[str, bytes]:
@@ -91,7 +91,7 @@ class _File(io.FileIO):
 
 def _run(name: str, operation: Any, arguments: Any, part: Any = None) -> Any:
     """Run an operation as the script says: a process dies when it did that with `part`."""
-    return ScriptedArchive._script.run(
+    return ScriptedArchive.current_script.run(
         name,
         str(arguments[0]) if name in _CHANGES else "",
         lambda: operation(*arguments),
@@ -106,7 +106,7 @@ def record(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     """
     monkeypatch.setattr(ScriptedArchive, "root", folder, raising=False)
     monkeypatch.setattr(atomic, "ABANDONED_AFTER", -1)
-    monkeypatch.setattr(atomic, "_is_alive", lambda process: False)
+    monkeypatch.setattr(atomic, "is_alive", lambda process: False)
     for name in _CHANGES:
         monkeypatch.setattr(os, name, _recorded(name, getattr(os, name)))
     copy, open_file = os.copy_file_range, builtins.open

@@ -271,7 +271,7 @@ def test_a_lasting_failure_comes_at_once_and_names_the_key():
     task = zarrdask.to_zarr(x, RetryingStore(faulty), region=np.s_[:, :], compute=False)
     faulty.faults = Faults(denied=1)
     asked = []
-    faulty._before = lambda key: [asked.append(key), FaultyStore._before(faulty, key)]
+    faulty.before = lambda key: [asked.append(key), FaultyStore.before(faulty, key)]
     with pytest.raises(PermissionError, match=r"c/\d/\d: denied"):
         task.compute(scheduler="sync")
     # Some were in flight together by then, but none was tried again.

@@ -147,7 +147,7 @@ def test_a_place_that_can_not_be_written_is_an_error_that_says_so(array, monkeyp
 def test_a_swap_that_fails_leaves_the_old_one(array, monkeypatch):
     change = begun(array)
     with monkeypatch.context() as patch:
-        patch.setattr("zarrdask.storage.staged._renameat2", lambda: None)
+        patch.setattr("zarrdask.storage.staged.renameat2", lambda: None)
 
         def busy(*_):
             raise OSError(16, "busy")

@@ -28,13 +28,13 @@ import os
 from zarrdask.hierarchy import journal
 from zarrdask.rewrite import copy_tasks, destination
 journal.WRITE_INTERVAL, copy_tasks.TASK_UNITS = 0, 3
-copy, begun = copy_tasks._copy_part, []
+copy, begun = copy_tasks.copy_part, []
 def count(part):
     begun.append(part)
     if len(begun) == 6:
         os.kill(os.getpid(), {signal})
     return copy(part)
-copy_tasks._copy_part = count
+copy_tasks.copy_part = count
 from zarrdask.cli import main
 main()
 """
@@ -58,7 +58,7 @@ def copied(monkeypatch):
     class Copied(list):
         stop_at = None
 
-    units, copy = Copied(), copy_tasks._copy_part
+    units, copy = Copied(), copy_tasks.copy_part
 
     def record(part):
         if len(units) == units.stop_at:
@@ -66,7 +66,7 @@ def copied(monkeypatch):
         units.append((part.source.prefix, part.indices))
         return copy(part)
 
-    monkeypatch.setattr(copy_tasks, "_copy_part", record)
+    monkeypatch.setattr(copy_tasks, "copy_part", record)
     return units
 
 

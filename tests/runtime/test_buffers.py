@@ -14,9 +14,9 @@ F8 = np.dtype("f8")
 
 @pytest.fixture(autouse=True)
 def nothing_kept():
-    buffers._free.clear()
+    buffers.KEPT.clear()
     yield
-    buffers._free.clear()
+    buffers.KEPT.clear()
 
 
 def address(array):
@@ -57,12 +57,12 @@ def test_a_view_keeps_the_memory():
 def test_what_is_kept_is_bounded(setting):
     setting({"zarrdask.keep-memory": 2**24})
     arrays = [buffers.empty(SHAPE, F8) for _ in range(5)]
-    assert buffers._free == type(buffers._free)()
+    assert type(buffers.KEPT)() == buffers.KEPT
     del arrays
-    assert sum(piece.nbytes for piece in buffers._free) == 2**24
+    assert sum(piece.nbytes for piece in buffers.KEPT) == 2**24
     big = buffers.empty((2**22,), F8)
     del big
-    assert sum(piece.nbytes for piece in buffers._free) == 2**24
+    assert sum(piece.nbytes for piece in buffers.KEPT) == 2**24
 
 
 def test_nothing_is_kept_if_nothing_is_to_be(setting):
@@ -70,7 +70,7 @@ def test_nothing_is_kept_if_nothing_is_to_be(setting):
     array = buffers.empty(SHAPE, F8)
     assert array.base is None
     del array
-    assert not buffers._free
+    assert not buffers.KEPT
 
 
 def test_arrays_pickle():

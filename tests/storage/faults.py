@@ -65,7 +65,7 @@ class FaultyStore(WrappedStore):
             self.failures += hit
         return hit
 
-    def _before(self, key: str) -> None:
+    def before(self, key: str) -> None:
         if self.faults.delay:
             with self._lock:
                 wait = self._random.uniform(0, self.faults.delay)
@@ -83,7 +83,7 @@ class FaultyStore(WrappedStore):
         return value[: len(value) // 2] if value and self._happens(self.faults.short) else value
 
     def get(self, key: str) -> bytes | None:
-        self._before(key)
+        self.before(key)
         value: bytes | None = self._shortened(self.inner.get(key))
         return value
 
@@ -91,7 +91,7 @@ class FaultyStore(WrappedStore):
         return map(self.get, keys)
 
     def get_range(self, key: str, start: int, length: int | None = None) -> Buffer | None:
-        self._before(key)
+        self.before(key)
         part: Buffer | None = self._shortened(self.inner.get_range(key, start, length))
         return part
 
@@ -99,11 +99,11 @@ class FaultyStore(WrappedStore):
         self, key: str, ranges: Sequence[Range], scratch: Scratch
     ) -> Iterator[Buffer | None]:
         for part in self.inner.get_ranges(key, ranges, scratch):
-            self._before(key)
+            self.before(key)
             yield self._shortened(part)
 
     def set(self, key: str, value: Buffer) -> None:
-        self._before(key)
+        self.before(key)
         if self._happens(self.faults.torn):
             self.inner.set(key, bytes(value)[: len(value) // 2])
             raise ConnectionLostError("torn on purpose", key=key)
@@ -111,13 +111,13 @@ class FaultyStore(WrappedStore):
         self._after(key)
 
     def create(self, key: str, value: Buffer) -> bool:
-        self._before(key)
+        self.before(key)
         is_new = self.inner.create(key, value)
         self._after(key)
         return is_new
 
     def erase(self, key: str) -> None:
-        self._before(key)
+        self.before(key)
         self.inner.erase(key)
         self._after(key)
 
@@ -126,7 +126,7 @@ class FaultyStore(WrappedStore):
             self.erase(key)
 
     def erase_prefix(self, prefix: str) -> None:
-        self._before(prefix)
+        self.before(prefix)
         if self._happens(self.faults.late):
             keys = sorted(self.inner.list_prefix(prefix))
             self.inner.erase_values(keys[: len(keys) // 2])
@@ -134,9 +134,9 @@ class FaultyStore(WrappedStore):
         self.inner.erase_prefix(prefix)
 
     def list_dir(self, prefix: str) -> Names:
-        self._before(prefix)
+        self.before(prefix)
         return self.inner.list_dir(prefix)
 
     def list_prefix(self, prefix: str) -> Iterator[str]:
-        self._before(prefix)
+        self.before(prefix)
         return self.inner.list_prefix(prefix)

@@ -34,15 +34,15 @@ class LatencyStore(WrappedStore):
 
     def clear(self):
         self.calls, self.keys, self.most, self.rounds = [], [], 0, 0
-        self._now, self._lock = 0, threading.Lock()
+        self.in_flight, self._lock = 0, threading.Lock()
 
     def _request(self, name, keys, call):
         with self._lock:
             self.calls.append(name)
             self.keys += keys
-            self.rounds += not self._now
-            self._now += 1
-            self.most = max(self.most, self._now)
+            self.rounds += not self.in_flight
+            self.in_flight += 1
+            self.most = max(self.most, self.in_flight)
             self._last = time.monotonic()
         try:
             # As long as others begin: on a machine with much to do, threads begin late.
@@ -51,7 +51,7 @@ class LatencyStore(WrappedStore):
             return call()
         finally:
             with self._lock:
-                self._now -= 1
+                self.in_flight -= 1
 
     def get(self, key):
         return self._request("get", [key], lambda: self.inner.get(key))

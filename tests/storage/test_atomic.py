@@ -44,7 +44,7 @@ def test_what_a_process_that_is_gone_left_is_removed(tmp_path, dead):
 
 
 def test_what_may_be_in_use_stays(tmp_path, dead):
-    machine = module._machine()
+    machine = module.machine_token()
     kept = {
         name_of(os.getpid()),
         name_of(os.getppid()),

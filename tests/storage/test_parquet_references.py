@@ -60,7 +60,7 @@ def test_only_the_files_that_are_needed_are_read_and_few_are_kept(bucket, tmp_pa
     assert z[7, 0] == -1  # as all of the file's chunks
     with pytest.raises(StoreError, match=r"x/refs\.1\.parq: .*damaged"):
         z[3]
-    monkeypatch.setattr(parquet_references, "_MAX_BYTES", 0)
+    monkeypatch.setattr(parquet_references, "MAX_BYTES", 0)
     assert store.get("x/0.0") is not None
     assert not store._entries._files
     for key in ("x/8.0", "x/0.1", "x/0", "x/-1.0", "x/0.0.0", "y/0.0", "0.0", "x/.zarray/0.0"):

@@ -22,7 +22,7 @@ def exchange(request, monkeypatch):
     """Whether the system can exchange two directories."""
     if request.param != "at once":
         call = None if request.param == "unknown" else lambda *_: -1
-        monkeypatch.setattr(staged, "_renameat2", lambda: call)
+        monkeypatch.setattr(staged, "renameat2", lambda: call)
 
 
 @pytest.fixture
@@ -64,9 +64,9 @@ def test_there_need_be_no_other(exchange, pair, tmp_path):
 
 def test_linux_can_exchange_two_at_once(pair, monkeypatch, tmp_path):
     monkeypatch.setattr(os, "replace", None)
-    assert staged._exchanged(*pair)
+    assert staged.exchanged(*pair)
     assert tree(tmp_path) == ["new", "new/c", "new/c/old", "old", "old/c", "old/c/new"]
-    assert not staged._exchanged(pair[0], str(tmp_path / "nothing"))
+    assert not staged.exchanged(pair[0], str(tmp_path / "nothing"))
 
 
 def test_one_that_is_not_there_takes_no_place(exchange, pair, tmp_path):

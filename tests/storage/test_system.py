@@ -17,17 +17,17 @@ def file(tmp_path):
 
 
 def test_bytes_are_read_at_a_position(file):
-    assert system._pread(file, 4, 3) == b"3456"
-    assert system._pread(file, 4, 8) == b"89"
+    assert system.seek_and_read(file, 4, 3) == b"3456"
+    assert system.seek_and_read(file, 4, 8) == b"89"
     parts = [memoryview(bytearray(3)), memoryview(bytearray(3))]
-    assert system._preadv(file, parts, 2) == 6
+    assert system.seek_and_read_into(file, parts, 2) == 6
     assert [bytes(part) for part in parts] == [b"234", b"567"]
-    assert system._preadv(file, parts, 6) == 4
+    assert system.seek_and_read_into(file, parts, 6) == 4
     assert bytes(parts[0]) == b"678"
 
 
 def test_bytes_are_written_at_a_position(file):
-    assert system._pwrite(file, b"ab", 4) == 2
+    assert system.seek_and_write(file, b"ab", 4) == 2
     assert os.pread(file, 20, 0) == b"0123ab6789"
 
 

@@ -45,7 +45,7 @@ def print_report(report: Any, *, as_json: bool) -> None:
         click.echo(line)
     ok = getattr(report, "ok", None)
     colour = "green" if ok else "red"
-    is_plain = ok is None or not _is_coloured()
+    is_plain = ok is None or not is_coloured()
     click.echo(last if is_plain else click.style(last, fg=colour, bold=True))
 
 
@@ -97,13 +97,14 @@ def print_table(rows: Sequence[Sequence[str]], header: Sequence[str] = ()) -> No
     console.print(table)
 
 
-def _is_coloured() -> bool:
+def is_coloured() -> bool:
+    """Whether the output is coloured."""
     return sys.stdout is not None and sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
 
 def _console() -> Any:
     """Return a console of rich, or None where lines are plain."""
-    if not _is_coloured() or find_spec("rich") is None:
+    if not is_coloured() or find_spec("rich") is None:
         return None
     from rich.console import Console
 

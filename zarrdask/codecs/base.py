@@ -1,5 +1,6 @@
 """The interfaces of codecs. They use a `ChunkSpec` and bytes, but no array metadata or store."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, fields
 from enum import Enum
@@ -266,6 +267,20 @@ def _rendered(value: Any) -> Any:
     if isinstance(value, tuple):
         return [_rendered(item) for item in value]
     return value.to_json() if hasattr(value, "to_json") else value
+
+
+@dataclass(frozen=True)
+class PackageCodec:
+    """A codec of another package."""
+
+    #: The name in v3.
+    name: str
+    #: The configuration as JSON.
+    config: str
+
+    def to_json(self) -> Json:
+        # Also if it is empty: zarr-python requires it.
+        return {"name": self.name, "configuration": json.loads(self.config)}
 
 
 class Configurable(Protocol):

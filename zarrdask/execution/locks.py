@@ -30,7 +30,7 @@ def shape_lock(node: NodePath) -> AbstractContextManager[Lease | None]:
     Tasks and clients of a cluster on several machines share it.
     """
     make_way()
-    addresses = _worker_addresses() or _client_addresses()
+    addresses = _worker_addresses() or client_addresses()
     is_shared = _are_on_several_machines(addresses)
     return node.exclusive_shape(cluster_shape_lock if is_shared else None)
 
@@ -53,7 +53,8 @@ def _worker_addresses() -> list[str]:
     return [worker.scheduler.address, worker.address]
 
 
-def _client_addresses() -> list[str]:
+def client_addresses() -> list[str]:
+    """Return the addresses of the scheduler of the current client and of its workers."""
     client = current_client()
     if client is None:
         return []

@@ -143,10 +143,11 @@ def copy_arrays(
 
 def copy_chunks(parts: Sequence[Part]) -> list[TransferResult]:
     """Copy some units of arrays. This is the task: dashboards of clusters show its name."""
-    return request_on_each(parts[0].slow_store, _copy_part, parts)
+    return request_on_each(parts[0].slow_store, copy_part, parts)
 
 
-def _copy_part(part: Part) -> TransferResult:
+def copy_part(part: Part) -> TransferResult:
+    """Copy the chunks or shards of a part."""
     source, target = part.source, part.target
     if part.transfer == "units":
         return move_units(source, target, part.indices)

@@ -18,7 +18,8 @@ from zarrdask.storage.base import Scratch
 
 #: Bytes. The allocator of the system itself reuses smaller pieces of memory.
 _MIN_KEPT_BYTES = 2**22
-_free: deque[np.ndarray] = deque()
+#: The memory of blocks that are no longer used.
+KEPT: deque[np.ndarray] = deque()
 
 #: The largest memory, in bytes, that a thread keeps for one chunk after another.
 _MAX_THREAD_BYTES = 2**25
@@ -94,22 +95,22 @@ def of_thread(size: int) -> np.ndarray:
 
 def _take(size: int) -> np.ndarray | None:
     """Return a kept piece of exactly this size, or None."""
-    for _ in range(len(_free)):
+    for _ in range(len(KEPT)):
         try:
-            memory = _free.popleft()
+            memory = KEPT.popleft()
         except IndexError:  # another thread took the last piece
             return None
         if memory.nbytes == size:
             return memory
-        _free.append(memory)
+        KEPT.append(memory)
     return None
 
 
 def _keep(memory: np.ndarray) -> None:
-    _free.appendleft(memory)
+    KEPT.appendleft(memory)
     limit = config.get("keep-memory")
-    while sum(piece.nbytes for piece in tuple(_free)) > limit:
+    while sum(piece.nbytes for piece in tuple(KEPT)) > limit:
         try:
-            _free.pop()
+            KEPT.pop()
         except IndexError:
             return

@@ -13,7 +13,7 @@ from zarrdask.storage.system import renewed_after_fork
 T = TypeVar("T")
 
 #: Is held by the thread whose turn it is. A small chunk may have smaller ones in it.
-_TURN = renewed_after_fork(threading.RLock())
+TURN = renewed_after_fork(threading.RLock())
 #: Whether threads exclude each other while they run Python code: some builds do without a GIL.
 _HAS_GIL = getattr(sys, "_is_gil_enabled", lambda: True)()
 #: In each thread, the attribute `has_turn`.
@@ -85,7 +85,7 @@ def in_turns(
 def _turn() -> Iterator[None]:
     """Wait for the turn of this thread, but not for ever."""
     global _is_stuck
-    turn, had_turn = _TURN, has_turn()
+    turn, had_turn = TURN, has_turn()
     acquired = turn.acquire(timeout=0 if _is_stuck else PATIENCE)
     _is_stuck, _THREAD.has_turn = not acquired, acquired
     try:

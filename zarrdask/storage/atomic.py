@@ -37,7 +37,7 @@ def is_temporary(name: str) -> bool:
 
 def beside(path: str) -> str:
     """Return a new temporary path in the directory that contains a path."""
-    name = f".zarrdask-{_machine()}-{os.getpid():x}-{_RUN}-{next(_SERIAL):x}.partial"
+    name = f".zarrdask-{machine_token()}-{os.getpid():x}-{_RUN}-{next(_SERIAL):x}.partial"
     return os.path.join(os.path.dirname(path), name)
 
 
@@ -77,7 +77,7 @@ def link(temporary: str, path: str) -> None:
 
 
 @cache
-def _machine() -> str:
+def machine_token() -> str:
     """Return a text that differs between machines (and containers) with own process numbers."""
     parts = [socket.gethostname()]
     for read in (_boot, _namespace):
@@ -108,12 +108,13 @@ def tidy(path: str) -> None:
 
 def _is_abandoned(entry: "os.DirEntry[str]") -> bool:
     parts = _OWN.fullmatch(entry.name)
-    if parts is None or parts[1] != _machine() or _is_alive(int(parts[2], 16)):
+    if parts is None or parts[1] != machine_token() or is_alive(int(parts[2], 16)):
         return False
     return not entry.is_dir(follow_symlinks=False) or _is_unchanged(entry.path)
 
 
-def _is_alive(process: int) -> bool:
+def is_alive(process: int) -> bool:
+    """Whether a process of this machine is running."""
     # Not ``os.kill(process, 0)``, which interrupts processes on Windows. Loaded on demand, as files
     # of other processes are rare.
     import psutil

@@ -22,7 +22,7 @@ from zarrdask.storage.keys import Names, right_below
 #: The document that makes a directory one of references.
 DOCUMENT = ".zmetadata"
 #: Bytes of decoded files that are kept.
-_MAX_BYTES = 2**26
+MAX_BYTES = 2**26
 _COLUMNS = ("path", "offset", "size", "raw")
 _ARRAY = re.compile(r"(.+)/\.zarray")
 _CHUNK = re.compile(r"\d+(\.\d+)*", re.ASCII)
@@ -165,7 +165,7 @@ class ParquetReferences:
                 self._files.pop(file, None)
             self._files |= loaded
             sizes = {file: sum(each.nbytes for each in self._files[file]) for file in self._files}
-            while sum(sizes.values()) > _MAX_BYTES:
+            while sum(sizes.values()) > MAX_BYTES:
                 oldest = next(iter(sizes))
                 del sizes[oldest], self._files[oldest]
         return loaded

@@ -55,7 +55,7 @@ def replace_directory(new: str, old: str) -> None:
     aside = new
     if not os.path.isdir(old):
         replace(new, old)
-    elif not _exchanged(new, old):
+    elif not exchanged(new, old):
         aside = beside(new)
         replace(old, aside)
         try:
@@ -87,9 +87,9 @@ def remove_directory(path: str) -> None:
         raise
 
 
-def _exchanged(new: str, old: str) -> bool:
+def exchanged(new: str, old: str) -> bool:
     """Exchange two directories in one step, if the system can, and return whether it did."""
-    call = _renameat2()
+    call = renameat2()
     if call is None:
         return False
     paths = os.fsencode(new), os.fsencode(old)
@@ -97,5 +97,6 @@ def _exchanged(new: str, old: str) -> bool:
 
 
 @cache
-def _renameat2() -> Any:
+def renameat2() -> Any:
+    """Return the system call that can exchange two directories, or None if there is none."""
     return None if IS_WINDOWS else getattr(ctypes.CDLL(None), "renameat2", None)

@@ -79,13 +79,15 @@ def renewed_after_fork(lock: T) -> T:
 # ---- reading and writing at a position
 
 
-def _pread(fd: int, size: int, start: int) -> bytes:
+def seek_and_read(fd: int, size: int, start: int) -> bytes:
+    """Read like `os.pread`."""
     with _POSITION_LOCKS[fd % len(_POSITION_LOCKS)]:
         os.lseek(fd, start, os.SEEK_SET)
         return os.read(fd, size)
 
 
-def _preadv(fd: int, views: Sequence[Any], start: int) -> int:
+def seek_and_read_into(fd: int, views: Sequence[Any], start: int) -> int:
+    """Read like `os.preadv`."""
     count = 0
     for view in views:
         data = pread(fd, len(view), start + count)
@@ -96,16 +98,17 @@ def _preadv(fd: int, views: Sequence[Any], start: int) -> int:
     return count
 
 
-def _pwrite(fd: int, data: Any, start: int) -> int:
+def seek_and_write(fd: int, data: Any, start: int) -> int:
+    """Write like `os.pwrite`."""
     with _POSITION_LOCKS[fd % len(_POSITION_LOCKS)]:
         os.lseek(fd, start, os.SEEK_SET)
         return os.write(fd, data)
 
 
 #: As in `os`: read or write an open file at a position, whatever other threads do with it.
-pread: Callable[[int, int, int], bytes] = getattr(os, "pread", _pread)
-preadv: Callable[[int, Sequence[Any], int], int] = getattr(os, "preadv", _preadv)
-pwrite: Callable[[int, Any, int], int] = getattr(os, "pwrite", _pwrite)
+pread: Callable[[int, int, int], bytes] = getattr(os, "pread", seek_and_read)
+preadv: Callable[[int, Sequence[Any], int], int] = getattr(os, "preadv", seek_and_read_into)
+pwrite: Callable[[int, Any, int], int] = getattr(os, "pwrite", seek_and_write)
 
 
 def fill(fd: int, view: memoryview, start: int) -> int:

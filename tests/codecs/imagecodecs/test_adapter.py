@@ -89,10 +89,10 @@ def _package(monkeypatch):
     vars(module).update(Zlib=Zlib, Delta=Delta, Png=Png)
     monkeypatch.setitem(sys.modules, "imagecodecs", types.ModuleType("imagecodecs"))
     monkeypatch.setitem(sys.modules, "imagecodecs.numcodecs", module)
-    for function in (adapter._make, adapter._parameters):
+    for function in (adapter.make, adapter.parameters_of):
         function.cache_clear()
     yield
-    for function in (adapter._make, adapter._parameters):
+    for function in (adapter.make, adapter.parameters_of):
         function.cache_clear()
 
 
@@ -136,7 +136,8 @@ def test_damage_is_an_error(damage):
 
 @for_each("name", ["jpeg", "htj2k"])
 def test_an_image_without_its_end_marker_is_truncated(name, monkeypatch):
-    monkeypatch.setattr(adapter, "_class", lambda _: Png)
+    image = type("Image", (Png,), {"codec_id": f"imagecodecs_{name}"})
+    monkeypatch.setattr(sys.modules["imagecodecs.numcodecs"], "Image", image, raising=False)
     codec = adapter.ImageCodec(f"imagecodecs_{name}", "{}").bind(
         ChunkSpec(CHUNK.shape, CHUNK.dtype, 0)
     )

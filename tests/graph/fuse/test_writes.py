@@ -218,7 +218,7 @@ def test_an_error_of_an_earlier_block_does_not_name_a_later_one(leaf):
     notes = "\n".join(caught.value.__notes__)
     assert "raised for block" not in notes
     assert "chunks or shards that were not written" in notes
-    assert store._now == 0
+    assert store.in_flight == 0
 
 
 def test_what_a_function_in_a_fused_task_writes_itself_is_stored_when_it_returns():

@@ -169,14 +169,9 @@ def _call(verb: str, function: str, *arguments: Any, **options: Any) -> Any:
 
 @dataclass(frozen=True)
 class ZfpyCodec:
-    """Array -> bytes, with a header of zfp, as in numcodecs.
+    """Array -> bytes, with a header of zfp, as in numcodecs."""
 
-    Parameters
-    ----------
-    config : str
-        The configuration as JSON.
-    """
-
+    #: The configuration as JSON.
     config: str = "{}"
 
     name: ClassVar[str] = "numcodecs.zfpy"

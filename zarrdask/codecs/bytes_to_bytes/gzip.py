@@ -10,10 +10,10 @@ from zarrdask.codecs.streams import decompress_streams
 from zarrdask.packages import load_module
 
 try:
-    _inflate = load_module("isal.isal_zlib")
-    _FAILURES: tuple[type[Exception], ...] = (_inflate.error, zlib.error)
+    inflate = load_module("isal.isal_zlib")
+    _FAILURES: tuple[type[Exception], ...] = (inflate.error, zlib.error)
 except ImportError:
-    _inflate = zlib
+    inflate = zlib
     _FAILURES = (zlib.error,)
 
 
@@ -54,7 +54,7 @@ class GzipCodec(Configured):
 
     def decode(self, data: Buffer, limit: int, out: Any = None) -> Buffer:
         try:
-            start = partial(_inflate.decompressobj, self.wbits)
+            start = partial(inflate.decompressobj, self.wbits)
             return decompress_streams(start, data, limit, self.then)
         except _FAILURES as error:
             raise failed("decode", error) from error

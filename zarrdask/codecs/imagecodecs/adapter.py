@@ -16,6 +16,7 @@ from zarrdask.codecs.base import (
     ChunkSpec,
     Json,
     Kind,
+    PackageCodec,
     Serializer,
     failed,
     load_package,
@@ -37,25 +38,14 @@ _IGNORED = frozenset({"numthreads"})
 
 
 @dataclass(frozen=True)
-class _Adapter:
-    """A codec of imagecodecs.
-
-    Parameters
-    ----------
-    name : str
-        The name in v3.
-    config : str
-        The configuration as JSON.
-    """
-
-    name: str
-    config: str
+class _Adapter(PackageCodec):
+    """A codec of imagecodecs."""
 
     @classmethod
     def of(cls, name: str, configuration: Any) -> Self:
         """Return the codec for a v3 configuration, whose members are checked."""
         members = dict(configuration or {})
-        permitted = set(_parameters(name)) | _IGNORED
+        permitted = set(parameters_of(name)) | _IGNORED
         for member in members.keys() - permitted:
             raise MetadataError(
                 "unknown member of the configuration",
@@ -66,8 +56,8 @@ class _Adapter:
         return cls(name, json.dumps(members, sort_keys=True))
 
     def to_json(self) -> Json:
-        members = json.loads(self.config)
-        return {"name": self.name, "configuration": members} if members else {"name": self.name}
+        members = super().to_json()
+        return members if members["configuration"] else {"name": self.name}
 
 
 @dataclass(frozen=True)
@@ -79,11 +69,11 @@ class Compressor(_Adapter):
     @classmethod
     def of(cls, name: str, configuration: Any) -> Self:
         codec = super().of(name, configuration)
-        _make(name, codec.config)
+        make(name, codec.config)
         return codec
 
     def encode(self, data: Buffer) -> Buffer:
-        codec = _make(self.name, self.config)
+        codec = make(self.name, self.config)
         with _errors("encode"):
             return codec.encode(bytes(data))  # type: ignore[no-any-return]
 
@@ -91,7 +81,7 @@ class Compressor(_Adapter):
         # With one byte more than the limit, as some codecs fill the buffer and ignore what follows.
         allocates = limit < _MAX_ALLOCATED_BYTES and self.name not in _EXACT
         buffer = np.empty(limit + 1, np.uint8) if allocates else None
-        codec = _make(self.name, self.config)
+        codec = make(self.name, self.config)
         with _errors("decode"):
             decoded = memoryview(codec.decode(bytes(data), buffer)).cast("B")
         if decoded.nbytes > limit:
@@ -214,7 +204,7 @@ def _checked(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 def _bound(codec: _Adapter, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
     """Return the codec of imagecodecs for chunks of a shape and a data type."""
-    return _make(codec.name, codec.config, shape, dtype)
+    return make(codec.name, codec.config, shape, dtype)
 
 
 def _class(name: str) -> Any:
@@ -232,13 +222,13 @@ def _class(name: str) -> Any:
 
 
 @lru_cache(maxsize=256)
-def _parameters(name: str) -> tuple[str, ...]:
+def parameters_of(name: str) -> tuple[str, ...]:
     """Return the names of the members of a configuration, and of what is known of the chunk."""
     return tuple(signature(_class(name)).parameters)
 
 
 @lru_cache(maxsize=256)
-def _make(
+def make(
     name: str,
     config: str,
     shape: tuple[int, ...] | None = None,
@@ -250,7 +240,7 @@ def _make(
         members = {"shape": shape, "dtype": dtype.str, "itemsize": dtype.itemsize}
         if len(shape) > 1:
             members |= {"height": shape[-2], "width": shape[-1]}
-    parameters = _parameters(name)
+    parameters = parameters_of(name)
     members = {
         member: value
         for member, value in (members | json.loads(config)).items()

@@ -13,6 +13,7 @@ from zarrdask.codecs.base import (
     ChunkSpec,
     Json,
     Kind,
+    PackageCodec,
     failed,
     integer,
     parse_configuration,
@@ -129,22 +130,12 @@ class NumcodecsBuffer(BufferCodec):
 
 
 @dataclass(frozen=True)
-class NumcodecsFilter:
+class NumcodecsFilter(PackageCodec):
     """Array -> array.
 
     Elements are encoded in C order, and the result has the shape of the chunk. The default of a
     data type in the configuration is that of the chunk.
-
-    Parameters
-    ----------
-    name : str
-        The name in v3.
-    config : str
-        The configuration as JSON.
     """
-
-    name: str
-    config: str
 
     kind: ClassVar[Kind] = Kind.ARRAY_ARRAY
 
@@ -159,10 +150,6 @@ class NumcodecsFilter:
     def entry(self) -> Entry:
         """The entry of the codec in the table."""
         return TABLE[self.name]
-
-    def to_json(self) -> Json:
-        # Also if it is empty: zarr-python wants it.
-        return {"name": self.name, "configuration": json.loads(self.config)}
 
     def complete(self, spec: ChunkSpec) -> Self:
         members = json.loads(self.config)
