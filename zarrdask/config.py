@@ -71,6 +71,9 @@ DEFAULTS: dict[str, Any] = {
     # Bytes: indexes of shards that are kept for the next read of the same shards (stores with
     # latency that tell versions); 0 keeps none.
     "index-cache-size": 32 * 2**20,
+    # Bytes: decoded chunks that a process caches for later reads; 0 caches none. The size of the
+    # cache counts towards keep-memory.
+    "cache-size": 0,
     # The number of simultaneous requests of one call (stores with latency).
     "requests": 64,
     # The number of requests per second that a process sends to a bucket or host at most, for reads
@@ -131,7 +134,10 @@ def get(name: str) -> Any:
     """
     # With the default, as leaving `with dask.config.set(...)` may remove all settings of zarrdask.
     default, settings = DEFAULTS[name], _dask_config().config.get("zarrdask", DEFAULTS)
-    if not settings.keys() <= DEFAULTS.keys():
+    if settings.keys() <= DEFAULTS.keys():
+        if settings.get(name, default) is default:
+            return default
+    else:
         # Dask keeps the spelling that it met first: an environment variable has no hyphens.
         _warn_of(frozenset(str(name).replace("_", "-") for name in settings) - frozenset(DEFAULTS))
     if name in settings and settings[name] is default:

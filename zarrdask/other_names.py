@@ -130,7 +130,7 @@ GROUP = {
 
 #: Names in ``zarrdask.storage``; `zarrdask` itself knows them, too.
 STORAGE = {
-    "LRUStoreCache": "fsspec caches: pass a URL such as simplecache::s3://bucket/a.zarr as url",
+    "LRUStoreCache": "the setting zarrdask.cache-size, for decoded chunks",
     "DirectoryStore": _STORE_PATH,
     "NestedDirectoryStore": _STORE_PATH,
     "TempStore": _STORE_PATH,

@@ -22,7 +22,7 @@ import pytest
 
 from zarrdask.errors import MetadataError, ReadOnlyError, SelectionError, UnsupportedError
 from zarrdask.storage.base import Scratch, Store
-from zarrdask.storage.byte_ranges import Buffer
+from zarrdask.storage.byte_ranges import Buffer, Version
 from zarrdask.storage.partial_access import set_partial_values
 from zarrdask.storage.places import key_stamp, store_token, store_uri
 from zarrdask.storage.upkeep import value_sizes
@@ -268,6 +268,27 @@ class StoreContract:
         store.set("k", b"6543210")
         part = store.get_part("k", 4, 4, tag)
         same([part and part.tag].count(tag), 0)
+
+    def test_a_value_that_has_not_changed_is_not_sent_again(self, store: Store) -> None:
+        if not store.capabilities.versions:
+            return
+        same(store.get_if_changed("k", None), Version())
+        store.set("k", b"0123456")
+        found = store.get_if_changed("k", None)
+        same((bytes(found.value or b""), found.size), (b"0123456", 7))
+        part = store.get_if_changed("k", None, 2, 3)
+        same((bytes(part.value or b""), part.size), (b"234", 7))
+        end = store.get_if_changed("k", None, -3)
+        same(bytes(end.value or b""), b"456")
+        # A store may not tell the tag of a value that has just been stored.
+        for tag in {found.tag, part.tag, end.tag} - {None}:
+            again = store.get_if_changed("k", tag), store.get_if_changed("k", tag, 2, 3)
+            same(again, (Version(tag=tag),) * 2)
+        store.set("k", b"6543210")
+        changed = store.get_if_changed("k", found.tag)
+        same(bytes(changed.value or b""), b"6543210")
+        store.erase("k")
+        same(store.get_if_changed("k", changed.tag), Version())
 
     # ---- erasing
 

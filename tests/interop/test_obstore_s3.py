@@ -15,6 +15,7 @@ from zarrdask.storage.base import Scratch
 from zarrdask.storage.fsspec import FsspecStore
 from zarrdask.storage.obstore import ObstoreStore
 from zarrdask.storage.resolve import resolve
+from zarrdask.testing import StoreContract
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +39,39 @@ def store(bucket: Bucket) -> ObstoreStore:
 
 def other(bucket: Bucket) -> FsspecStore:
     return FsspecStore.from_url(bucket.url, bucket.options)
+
+
+@pytest.mark.parametrize("package", ["fsspec", "obstore"])
+class TestUnchangedValues:
+    def test_they_are_not_sent_again(self, bucket, package):
+        with dask.config.set({"zarrdask.remote": package}):
+            store = resolve(bucket.url, bucket.options)
+        StoreContract().test_a_value_that_has_not_changed_is_not_sent_again(store)
+        store.set("k", b"0123456")
+        tag = store.get_if_changed("k", None).tag
+        bucket.log.taken()
+        assert store.get_if_changed("k", tag).is_unchanged
+        assert store.get_if_changed("k", tag, 2, 3).is_unchanged
+        assert [request.sent for request in bucket.log.taken()] == [0, 0]
+        assert not store.get_if_changed("k", tag, 20, 3).value  # behind the end
+        store.set("k", b"")
+        assert store.get_if_changed("k", tag, 0, 3).value == b""
+
+    def test_a_chunk_is_fetched_and_decoded_once(self, bucket, package):
+        with dask.config.set({"zarrdask.remote": package, "zarrdask.cache-size": "1 MiB"}):
+            options = {"storage_options": bucket.options}
+            writer = zarrdask.create_array(
+                bucket.url, "a", shape=(13, 20), dtype="f4", chunks=(5, 8), **options
+            )
+            writer[...] = VALUES
+            z = zarrdask.open_array(bucket.url, "a", **options)
+            z[0]
+            bucket.log.taken()
+            for row in range(1, 5):
+                np.testing.assert_array_equal(z[row], VALUES[row])
+            assert [request.sent for request in bucket.log.taken()] == [0] * 12
+            writer[3, 9] = -1
+            assert z[3, 9] == -1
 
 
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)

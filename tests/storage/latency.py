@@ -5,7 +5,7 @@ import time
 from dataclasses import replace
 
 from zarrdask.storage.base import Store
-from zarrdask.storage.byte_ranges import Part, cut
+from zarrdask.storage.byte_ranges import Part, Version, cut
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.storage.wrapper import WrappedStore
 
@@ -123,7 +123,7 @@ class VersionedStore(FarStore):
 
     @property
     def capabilities(self):
-        return replace(super().capabilities, etags=True)
+        return replace(super().capabilities, etags=True, versions=True)
 
     def get_part(self, key, start, length, tag=None):
         value = self._request("get_part", [key], lambda: self.inner.get(key))
@@ -133,3 +133,12 @@ class VersionedStore(FarStore):
             self.inner.set(key, value[::-1])
         found = hash(value) if self.has_tags else None
         return Part(cut(value, start, length), len(value), found)
+
+    def get_if_changed(self, key, tag, start=0, length=None):
+        value = self._request("get_if_changed", [key], lambda: self.inner.get(key))
+        if value is None:
+            return Version()
+        found = hash(value) if self.has_tags else None
+        if tag is not None and tag == found:
+            return Version(tag=tag)
+        return Version(cut(value, start, length), len(value), found)

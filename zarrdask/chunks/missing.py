@@ -1,12 +1,13 @@
 """What reading a chunk means that is not stored."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Literal
+from typing import Literal, TypeVar
 
 from zarrdask import config
 from zarrdask.errors import ChunkNotFoundError, MetadataError, one_of
 from zarrdask.grids.base import Index
-from zarrdask.storage.byte_ranges import Buffer
+
+T = TypeVar("T")
 
 #: How missing chunks are read: as the fill value, or by raising an error.
 Missing = Literal["fill", "error"]
@@ -34,8 +35,8 @@ def check_skipping(missing: Missing | None) -> None:
 
 
 def stored_only(
-    values: Iterable[Buffer | None], names: Sequence[str], indices: Sequence[Index]
-) -> Iterator[Buffer]:
+    values: Iterable[T | None], names: Sequence[str], indices: Sequence[Index]
+) -> Iterator[T]:
     """Yield the values of chunks, by name and index; raise an error for the first missing one."""
     for value, name, index in zip(values, names, indices, strict=True):
         if value is None:

@@ -11,12 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from zarrdask.chunks.cached import InnerCaches, are_cached, get_cached, inner_caches, is_cached
 from zarrdask.chunks.missing import stored_only
 from zarrdask.chunks.parts import in_parts
 from zarrdask.chunks.shards import FetchedShard, ShardRequest, fetch_shards
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.codecs.array_to_bytes.sharding import locate, read_shard
 from zarrdask.codecs.decode import Blocks, put_fill, scatter
+from zarrdask.codecs.pipeline import Pipeline
 from zarrdask.errors import ChunkNotFoundError, StoreError, ZarrdaskError
 from zarrdask.grids.base import Shape
 from zarrdask.indexing.projection import Points, Projection, Regions, Request, project
@@ -26,6 +28,7 @@ from zarrdask.runtime.progress import Show
 from zarrdask.storage.base import Scratch
 from zarrdask.storage.byte_ranges import Value
 from zarrdask.storage.large_values import get_values
+from zarrdask.storage.open_file import OpenFile
 from zarrdask.storage.upkeep import reading
 
 #: The keys of units in the store, and which part of each goes where.
@@ -77,6 +80,8 @@ def read_region(
     cuts = project(request, metadata.grid.axes)
     values = buffers.empty(request_shape(request), metadata.dtype) if out is None else out
     read, nbytes = partial(_read, chunks, out=values), values.nbytes
+    if len(cuts.indices) > 1 and are_cached(chunks, cuts):
+        threads = 1  # others would take longer to start than the chunks to copy
     in_parts(read, chunks, cuts, threads=threads, label="read", show=show, nbytes=nbytes)
     return values
 
@@ -138,6 +143,14 @@ def _fetch(chunks: StoredChunks, parts: Iterable[_Part]) -> Iterator[Any]:
     Of remote shards, what is needed is in memory.
     """
     metadata, store, scratch = chunks.metadata, chunks.units, buffers.THREAD.scratch
+    if metadata.shard is None and is_cached(chunks):
+        shape_of = metadata.grid.shape_of
+        places = (
+            (key, shape_of(index))
+            for keys, cuts in parts
+            for key, index in zip(keys, cuts.indices, strict=True)
+        )
+        return get_cached(chunks, [*places] if isinstance(parts, list) else places)
     if metadata.shard is None:
         # A single key of a list is requested in this thread.
         keys: Iterable[str] = (
@@ -148,12 +161,19 @@ def _fetch(chunks: StoredChunks, parts: Iterable[_Part]) -> Iterator[Any]:
         return get_values(store, keys, metadata.pipeline.spec.nbytes, scratch)
     if not store.capabilities.has_latency:
         return (reading(store, key, scratch) for keys, _ in parts for key in keys)
+    cache = inner_caches(chunks)
     requests = (
-        ShardRequest(key, metadata.pipeline_at(index), inside)
+        _shard_request(key, metadata.pipeline_at(index), inside, cache)
         for keys, cuts in parts
         for key, index, inside in zip(keys, cuts.indices, cuts.insides, strict=True)
     )
     return map(nullcontext, fetch_shards(store, requests, scratch))
+
+
+def _shard_request(
+    key: str, pipeline: Pipeline, inside: Any, cache: InnerCaches | None
+) -> ShardRequest:
+    return ShardRequest(key, pipeline, inside, cache and partial(cache, key, pipeline.spec.shape))
 
 
 def _decode(
@@ -202,6 +222,7 @@ def _decode_shards(
     may_repeat: bool = True,
 ) -> None:
     metadata, store, required = chunks.metadata, chunks.units, chunks.is_strict
+    cache = inner_caches(chunks)
     for number, (key, shard, index, inside, outside) in enumerate(
         zip(keys, shards, *cuts, strict=True)
     ):
@@ -212,6 +233,9 @@ def _decode_shards(
                 located = value.chunks if isinstance(value, FetchedShard) else None
                 if value is not None:
                     located = located or locate(pipeline, value, inside)
+                if cache and located and isinstance(value, OpenFile) and value.tag is not None:
+                    of_version = cache(key, pipeline.spec.shape, value.tag)
+                    located = located.without_cached(of_version)
                 if value is not None and located is not None:
                     read_shard(pipeline, value, located, out, outside, required=required)
                 elif required:
@@ -226,6 +250,7 @@ def _decode_shards(
                 if not may_repeat:
                     raise error.within(key) from error.__cause__
                 # It may have been damaged on its way, or replaced after its index was read.
-                fetched = fetch_shards(store, [ShardRequest(key, pipeline, inside)], Scratch())
+                request = _shard_request(key, pipeline, inside, cache)
+                fetched = fetch_shards(store, [request], Scratch())
                 part, again = cuts.some(number, number + 1), map(nullcontext, fetched)
                 _decode_shards(chunks, [key], part, again, out=out, may_repeat=False)

@@ -20,6 +20,7 @@ from typing import Literal, NamedTuple, cast
 from zarrdask import config
 from zarrdask.codecs.array_to_bytes.sharding import Located, Shard, locate, shard_of
 from zarrdask.codecs.byte_source import HeldValue
+from zarrdask.codecs.decode import ChunkCache
 from zarrdask.codecs.pipeline import Pipeline
 from zarrdask.errors import ZarrdaskError
 from zarrdask.indexing.projection import AnyRequest
@@ -52,11 +53,14 @@ class ShardRequest(NamedTuple):
         The codecs of the shard.
     region : AnyRequest or None
         The part of the shard that is needed; None for all of it.
+    cache : callable, optional
+        Returns the cache of decoded chunks for the version of the shard that has a tag.
     """
 
     key: str
     pipeline: Pipeline
     region: AnyRequest | None
+    cache: Callable[[Tag], ChunkCache] | None = None
 
     @property
     def shard(self) -> Shard:
@@ -221,6 +225,8 @@ def _plan(request: ShardRequest, index: Buffer | None, tag: Tag | None) -> _Plan
         chunks = locate(request.pipeline, HeldValue(index), request.region)
     except ZarrdaskError:
         return _Plan(request, index)  # the same error comes when the shard is read, with the key
+    if chunks and request.cache is not None and tag is not None:
+        chunks = chunks.without_cached(request.cache(tag))
     ranges = [(request.key, *each) for each in chunks.ranges] if chunks else []
     joined = [*join_ranges(ranges, config.get("coalesce-gap"))]
     return _Plan(request, index, chunks, joined, tag)

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from hashlib import blake2b
 from typing import Any
 from zlib import compress, decompress
 
@@ -22,6 +23,7 @@ from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.runtime import serialize
 from zarrdask.runtime.locks import location_of
 from zarrdask.storage.base import Store
+from zarrdask.storage.places import store_token
 from zarrdask.storage.upkeep import for_chunks, uncached
 
 #: The largest size of metadata that each task may hold, in bytes.
@@ -103,6 +105,14 @@ class StoredChunks:
     def place(self) -> str:
         """The location of the array, the same for all stores and prefixes that lead to it."""
         return location_of(self.store, self.prefix)
+
+    @cached_property
+    def decoding(self) -> str:
+        """A token of the store, and of what decides how units are decoded."""
+        metadata = self.metadata
+        codecs = [codec.to_json() for codec in metadata.codecs]
+        content = repr((store_token(self.units), metadata.dtype, metadata.fill, codecs))
+        return blake2b(content.encode(), digest_size=16).hexdigest()
 
     def lock_name(self, index: Index) -> str:
         """Return the name of the lock of a unit."""

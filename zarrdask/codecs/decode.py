@@ -1,9 +1,10 @@
 """Decode chunks: directly into their places in a block, or to change a part of one."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -40,8 +41,26 @@ class Blocks:
         return Blocks([block.transpose(axes) for block in self.blocks], self.dtype)
 
 
+class CachedChunk(ABC):
+    """A stored chunk that is decoded as a whole for a cache, or is in it."""
+
+    @abstractmethod
+    def decoded(self, pipeline: Pipeline) -> np.ndarray:
+        """Return the chunk, which must not be changed."""
+
+
+class ChunkCache(Protocol):
+    """A cache of the chunks of one shard, by index."""
+
+    def get(self, index: tuple[int, ...]) -> CachedChunk | None:
+        """Return a chunk that is in the cache."""
+
+    def new(self, index: tuple[int, ...], data: Buffer) -> CachedChunk:
+        """Return an encoded chunk that is put into the cache when it is decoded."""
+
+
 #: The name, the requested part, the place and the stored value of a chunk.
-Item = tuple[Any, Any, Any, Buffer | None]
+Item = tuple[Any, Any, Any, Buffer | CachedChunk | None]
 
 
 def scatter(
@@ -49,7 +68,7 @@ def scatter(
     names: Sequence[Any],
     insides: Iterable[Any],
     outsides: Iterable[Any],
-    values: Iterable[Buffer | None],
+    values: Iterable[Buffer | CachedChunk | None],
     *,
     out: np.ndarray | Blocks,
     kind: str = "",
@@ -65,7 +84,7 @@ def scatter(
         The names of the chunks, with which errors begin.
     insides, outsides : iterable
         As in `zarrdask.indexing.projection.Projection`.
-    values : iterable of bytes-like or None
+    values : iterable of bytes-like, CachedChunk or None
         The stored chunks. None stands for a missing chunk, which reads as the fill value. Each is
         used before the next one is requested.
     out : ndarray or Blocks
@@ -105,6 +124,9 @@ def _scatter(
         try:
             if data is None:
                 put_fill(out, outside, pipeline.spec.fill_value)
+            elif isinstance(data, CachedChunk):
+                chunk = data.decoded(pipeline)
+                out[outside] = chunk if inside is None else chunk[numpy_index(inside)]
             elif inside is not None:
                 part = decode_part(pipeline, data, inside) if pipeline.partial else None
                 if part is None:

@@ -172,6 +172,16 @@ class Pipeline:
             raise named(error, codec) from error.__cause__
         return chunk if self.back is None else chunk.transpose(self.back)
 
+    def decode_apart(self, data: Buffer) -> np.ndarray:
+        """Return the chunk for a stored value as an array of its own, not a view of the value."""
+        memory = None
+        if self.raw is not None and self.compressors:
+            memory = np.empty(self.spec.nbytes, np.uint8)
+        chunk = self.decode(data, memory)
+        is_apart = memory is not None and np.may_share_memory(chunk, memory)
+        is_apart = is_apart and chunk.dtype == self.spec.dtype
+        return chunk if is_apart else np.array(chunk, self.spec.dtype)
+
 
 def split(
     codecs: Sequence[Codec],

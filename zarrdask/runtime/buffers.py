@@ -14,6 +14,7 @@ import numpy as np
 
 from zarrdask import config
 from zarrdask.errors import CodecError
+from zarrdask.runtime.decoded_chunks import CHUNKS
 from zarrdask.storage.base import Scratch
 
 #: Bytes. The allocator of the system itself reuses smaller pieces of memory.
@@ -108,7 +109,8 @@ def _take(size: int) -> np.ndarray | None:
 
 def _keep(memory: np.ndarray) -> None:
     KEPT.appendleft(memory)
-    limit = config.get("keep-memory")
+    # The cache of decoded chunks counts, so that a process does not keep more with it.
+    limit = config.get("keep-memory") - CHUNKS.nbytes
     while sum(piece.nbytes for piece in tuple(KEPT)) > limit:
         try:
             KEPT.pop()

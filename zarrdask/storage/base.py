@@ -18,6 +18,7 @@ from zarrdask.storage.byte_ranges import (
     RangeRequest,
     Tag,
     Value,
+    Version,
     cut,
     join_ranges,
 )
@@ -168,6 +169,23 @@ class Store(ABC):
             result is None, as for a missing value.
         """
         raise not_supported(self.url, "read by parts of one version")
+
+    def get_if_changed(
+        self, key: str, tag: Tag | None, start: int = 0, length: int | None = None
+    ) -> Version:
+        """Return a value, or part of it, with its tag, unless the value has a given tag.
+
+        Only stores with the capability `versions` have this operation.
+
+        Parameters
+        ----------
+        key : str
+        tag : object, optional
+            That of an earlier version; None for the value in any case.
+        start, length : int
+            As in `get_range`; by default, the whole value is returned.
+        """
+        raise not_supported(self.url, "read on a condition")
 
     def get_partial_values(self, key_ranges: Iterable[KeyRange]) -> Sequence[Buffer | None]:
         """Return parts of values, in the order of the requests (conformance B-80).

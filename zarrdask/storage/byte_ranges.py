@@ -53,6 +53,30 @@ class Part(NamedTuple):
     tag: Tag | None
 
 
+class Version(NamedTuple):
+    """The present version of a stored value.
+
+    Attributes
+    ----------
+    value : bytes-like, optional
+        The value, or the requested part of it; None if it is missing or unchanged.
+    size : int
+        The size of the whole value in bytes; 0 if the value is missing or unchanged.
+    tag : optional
+        A tag that every change of the value changes; None if the value is missing, or if a change
+        might go unnoticed.
+    """
+
+    value: Buffer | None = None
+    size: int = 0
+    tag: Tag | None = None
+
+    @property
+    def is_unchanged(self) -> bool:
+        """Whether the value has the tag that was given."""
+        return self.value is None and self.tag is not None
+
+
 def parts_by_key(key_start_values: Iterable[KeyValue]) -> dict[str, list[tuple[int, Buffer]]]:
     """Return the parts to write to each value, as (start, bytes), in the order of their starts.
 

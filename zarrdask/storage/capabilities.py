@@ -11,6 +11,7 @@ _OPERATIONS = {
     "create_exclusive": ("create", ("set",)),
     "compare_and_swap": ("swap", ("get", "set")),
     "etags": ("get_part", ("get", "get_many", "get_range", "get_ranges")),
+    "versions": ("get_if_changed", ("get", "get_many", "get_range", "get_ranges")),
 }
 
 #: For stores with latency.
@@ -41,6 +42,9 @@ class Capabilities:
         Supports conditional writes (If-Match): `get_tagged` and `swap`. Default: False.
     etags : bool
         Range requests return an ETag, and can be pinned to one: `get_part`. Default: False.
+    versions : bool
+        A value that has not changed need not be sent again (If-None-Match): `get_if_changed`.
+        Default: False.
     directories : bool
         Keys are the paths of files, so a directory may be in the place of a value, or a file in the
         place of a directory. Default: False.
@@ -59,6 +63,7 @@ class Capabilities:
     create_exclusive: bool = False
     compare_and_swap: bool = False
     etags: bool = False
+    versions: bool = False
     directories: bool = False
     bounded: bool = False
 

@@ -10,7 +10,7 @@ from typing import TypeVar
 from zarrdask import config
 from zarrdask.errors import StoreError
 from zarrdask.storage.base import Scratch, Store
-from zarrdask.storage.byte_ranges import Buffer, Part, Tag
+from zarrdask.storage.byte_ranges import Buffer, Part, Tag, Version
 from zarrdask.storage.transient_errors import is_forbidden
 from zarrdask.storage.wrapper import WrappedStore
 
@@ -33,6 +33,11 @@ class ForbiddenIsMissing(WrappedStore):
 
     def get_part(self, key: str, start: int, length: int, tag: Tag | None = None) -> Part | None:
         return _permitted(partial(self.inner.get_part, key, start, length, tag))
+
+    def get_if_changed(
+        self, key: str, tag: Tag | None, start: int = 0, length: int | None = None
+    ) -> Version:
+        return _permitted(partial(self.inner.get_if_changed, key, tag, start, length)) or Version()
 
     def get_tagged(self, key: str) -> tuple[Buffer | None, Tag | None]:
         return _permitted(partial(self.inner.get_tagged, key)) or (None, None)

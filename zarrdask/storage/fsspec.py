@@ -13,7 +13,7 @@ from fsspec.implementations.local import LocalFileSystem
 
 from zarrdask.errors import ReadOnlyError, StoreError, censored, without_secrets
 from zarrdask.storage.base import Store
-from zarrdask.storage.byte_ranges import Buffer, Part, Tag, cut
+from zarrdask.storage.byte_ranges import Buffer, Part, Tag, Version, cut
 from zarrdask.storage.capabilities import Capabilities, without
 from zarrdask.storage.fsspec_errors import (
     ABSENT,
@@ -22,10 +22,11 @@ from zarrdask.storage.fsspec_errors import (
     NO_BUCKET,
     NOT_MET,
     NOT_SUPPORTED,
+    UNCHANGED,
     codes_of,
     store_error,
 )
-from zarrdask.storage.fsspec_etags import can_replace, replace, request
+from zarrdask.storage.fsspec_etags import can_replace, header, replace, request
 from zarrdask.storage.fsspec_options import (
     is_reference,
     prepared,
@@ -69,7 +70,7 @@ class FsspecStore(Store):
     """
 
     capabilities = Capabilities(
-        concurrent=True, create_exclusive=True, compare_and_swap=True, etags=True
+        concurrent=True, create_exclusive=True, compare_and_swap=True, etags=True, versions=True
     )
 
     def __init__(self, fs: Any, root: str) -> None:
@@ -97,6 +98,7 @@ class FsspecStore(Store):
             "compare_and_swap": "s3" in names,
             # A cache of another file system keeps only what it fetches itself.
             "etags": outer is None and not names.isdisjoint({"s3", "http"}),
+            "versions": outer is None and not names.isdisjoint({"s3", "http"}),
         }
         absent = frozenset(name for name, is_supported in supported.items() if not is_supported)
         self.capabilities = without(self.capabilities, absent)
@@ -234,9 +236,8 @@ class FsspecStore(Store):
         return answer.value, answer.etag
 
     def get_part(self, key: str, start: int, length: int, tag: Tag | None = None) -> Part | None:
-        part = f"bytes={start}" if start < 0 else f"bytes={start}-{start + length - 1}"
         try:
-            answer = request(self.fs, self.path(key), part, tag)
+            answer = request(self.fs, self.path(key), header(start, length), tag)
         except ERRORS as error:
             codes = codes_of(error)
             if codes & BEHIND:
@@ -245,6 +246,21 @@ class FsspecStore(Store):
                 self._check_absent(key, error)
             return None
         return answer.part(tag)
+
+    def get_if_changed(
+        self, key: str, tag: Tag | None, start: int = 0, length: int | None = None
+    ) -> Version:
+        try:
+            answer = request(self.fs, self.path(key), header(start, length), unless=tag)
+        except ERRORS as error:
+            codes = codes_of(error)
+            if tag is not None and codes & UNCHANGED:
+                return Version(tag=tag)
+            if codes & BEHIND:
+                return Version(b"")
+            self._check_absent(key, error)
+            return Version()
+        return answer.version(start, length)
 
     def swap(self, key: str, value: Buffer, tag: Tag | None) -> bool:
         if not can_replace(self.fs):

@@ -13,6 +13,8 @@ ABSENT = (FileNotFoundError, IsADirectoryError, NotADirectoryError, KeyError)
 #: server or by an old botocore.
 NOT_MET = {"412", "PreconditionFailed"}
 NOT_SUPPORTED = {"NotImplemented", "ParamValidationError"}
+#: Codes for a value that has not changed.
+UNCHANGED = {"304"}
 #: Codes of servers for a range that begins behind the end of a value, which may be empty.
 BEHIND = {"416", "InvalidRange"}
 NO_BUCKET = "NoSuchBucket"

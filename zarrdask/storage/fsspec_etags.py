@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import fsspec  # noqa: F401
 from fsspec.asyn import sync
 
-from zarrdask.storage.byte_ranges import Part, Tag
+from zarrdask.storage.byte_ranges import Part, Tag, Version, cut
 from zarrdask.storage.fsspec_options import protocols
 
 
@@ -18,39 +18,88 @@ class Answer(NamedTuple):
 
     def part(self, tag: Tag | None) -> Part | None:
         """Return the answer as a part of a value; None if that has another ETag than `tag`."""
-        size = "" if self.content_range is None else self.content_range.rpartition("/")[2]
-        is_strong = self.etag is not None and self.etag.startswith('"') and size.isdigit()
-        etag = self.etag if is_strong else None
+        etag = self._strong_etag if self._size else None
         if tag not in (None, etag):
             return None  # not every server knows the condition
         if self.content_range is None:
             return Part(self.value, len(self.value), None)  # the server knows no ranges
-        return Part(self.value, int(size) if size.isdigit() else 0, etag)
+        return Part(self.value, self._size, etag)
+
+    def version(self, start: int, length: int | None) -> Version:
+        """Return the answer to a request for a value, or for part of it, if it has changed."""
+        if self.content_range is None:
+            # It is the whole value, also if the server knows no ranges.
+            return Version(cut(self.value, start, length), len(self.value), self._strong_etag)
+        return Version(self.value, self._size, self._strong_etag if self._size else None)
+
+    @property
+    def _size(self) -> int:
+        """The size of the whole value in bytes; 0 if the server does not say."""
+        size = (self.content_range or "").rpartition("/")[2]
+        return int(size) if size.isdigit() else 0
+
+    @property
+    def _strong_etag(self) -> str | None:
+        return self.etag if self.etag is not None and self.etag.startswith('"') else None
 
 
-def request(fs: Any, path: str, part: str | None = None, tag: str | None = None) -> Answer:
-    """Return a value, or the part of it that a header ``Range`` says, if it has an ETag."""
+class NotModifiedError(Exception):
+    """The answer of an HTTP server if a value has the ETag that is not wanted."""
+
+    status = 304
+
+
+def header(start: int, length: int | None) -> str | None:
+    """Return the header ``Range`` for part of a value, or None for all of it.
+
+    >>> header(4, 2), header(4, None), header(-4, 4), header(0, None)
+    ('bytes=4-5', 'bytes=4-', 'bytes=-4', None)
+    """
+    if start < 0:
+        return f"bytes={start}"
+    if length is None:
+        return f"bytes={start}-" if start else None
+    return f"bytes={start}-{start + length - 1}"
+
+
+def request(
+    fs: Any,
+    path: str,
+    part: str | None = None,
+    tag: str | None = None,
+    unless: str | None = None,
+) -> Answer:
+    """Return a value, or the part of it that a header ``Range`` says.
+
+    It must have the ETag `tag`, and must not have the ETag `unless`, if they are given.
+    """
     call = _from_s3 if "s3" in protocols(fs) else _by_http
-    return sync(fs.loop, call, fs, path, part, tag)  # type: ignore[no-any-return]
+    return sync(fs.loop, call, fs, path, part, tag, unless)  # type: ignore[no-any-return]
 
 
-async def _from_s3(fs: Any, path: str, part: str | None, tag: str | None) -> Answer:
+async def _from_s3(
+    fs: Any, path: str, part: str | None, tag: str | None, unless: str | None
+) -> Answer:
     bucket, name, _ = fs.split_path(path)
-    options = {"Range": part, "IfMatch": tag, **fs.req_kw}
+    options = {"Range": part, "IfMatch": tag, "IfNoneMatch": unless, **fs.req_kw}
     options = {option: each for option, each in options.items() if each is not None}
     answer = await fs._call_s3("get_object", Bucket=bucket, Key=name, **options)
     async with answer["Body"] as body:
         return Answer(await body.read(), answer.get("ETag"), answer.get("ContentRange"))
 
 
-async def _by_http(fs: Any, path: str, part: str | None, tag: str | None) -> Answer:
+async def _by_http(
+    fs: Any, path: str, part: str | None, tag: str | None, unless: str | None
+) -> Answer:
     options = dict(fs.kwargs)
-    headers = {**options.pop("headers", {}), "Range": part, "Accept-Encoding": "identity"}
-    if tag is not None:
-        headers["If-Match"] = tag
+    conditions = {"Range": part, "If-Match": tag, "If-None-Match": unless}
+    headers = {**options.pop("headers", {}), "Accept-Encoding": "identity"}
+    headers |= {name: each for name, each in conditions.items() if each is not None}
     session = await fs.set_session()
     async with session.get(fs.encode_url(path), headers=headers, **options) as answer:
         fs._raise_not_found_for_status(answer, path)
+        if answer.status == NotModifiedError.status:
+            raise NotModifiedError
         value, found = await answer.read(), answer.headers
         return Answer(value, found.get("ETag"), found.get("Content-Range"))
 

@@ -18,7 +18,7 @@ from zarrdask import config
 from zarrdask.errors import StoreError
 from zarrdask.storage.atomic import is_temporary, link, put_file, tidy
 from zarrdask.storage.base import Scratch, Store
-from zarrdask.storage.byte_ranges import Buffer, Range
+from zarrdask.storage.byte_ranges import Buffer, Range, Tag, Version
 from zarrdask.storage.capabilities import Capabilities
 from zarrdask.storage.keys import Names, check_prefix
 from zarrdask.storage.links import is_loop, names_in, open_unlinked, opened_directory, remove_below
@@ -30,8 +30,10 @@ from zarrdask.storage.open_file import (
     part_of,
     read_whole,
     reopened,
+    settled_version,
     size_in,
     size_of,
+    version_in,
     write_whole,
 )
 from zarrdask.storage.system import NO_LINKS, fill, open_file, preadv, replace
@@ -62,7 +64,9 @@ class LocalStore(Store):
     #: the place of a directory, is an error; otherwise "a" may be a directory as "a/b" is a key.
     holds_chunks: bool = field(default=False, compare=False, repr=False)
 
-    capabilities = Capabilities(has_latency=False, create_exclusive=True, directories=True)
+    capabilities = Capabilities(
+        has_latency=False, create_exclusive=True, versions=True, directories=True
+    )
 
     def __getstate__(self) -> dict[str, Any]:
         # Each task carries the store, so defaults are left out. That links are not followed holds
@@ -139,6 +143,23 @@ class LocalStore(Store):
     def get(self, key: str) -> bytes | None:
         with self.opened(key) as (fd, size):
             return None if fd < 0 else read_whole(fd, size)
+
+    def get_if_changed(
+        self, key: str, tag: Tag | None, start: int = 0, length: int | None = None
+    ) -> Version:
+        if tag is not None and self._follows:
+            with suppress(OSError, ValueError):
+                if version_in(os.stat(self.path(key))) == tag:
+                    return Version(tag=tag)
+        with self.opened(key) as (fd, size):
+            if fd < 0:
+                return Version()
+            found = settled_version(fd)
+            if found is not None and found == tag:
+                return Version(tag=tag)
+            is_whole = start == 0 and length is None
+            value = read_whole(fd, size) if is_whole else part_of(fd, size, start, length)
+            return Version(value, size, found)
 
     def _size(self, key: str) -> int | None:
         if not self._follows:

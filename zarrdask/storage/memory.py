@@ -9,7 +9,7 @@ from weakref import WeakValueDictionary
 
 from zarrdask.errors import StoreError
 from zarrdask.storage.base import Store
-from zarrdask.storage.byte_ranges import Buffer
+from zarrdask.storage.byte_ranges import Buffer, Tag, Version, cut
 from zarrdask.storage.capabilities import Capabilities
 from zarrdask.storage.keys import check_prefix
 from zarrdask.storage.system import renewed_after_fork
@@ -77,7 +77,9 @@ class MemoryStore(MappingStore):
         The dict; by default a new one.
     """
 
-    capabilities = Capabilities(has_latency=False, shared=False, create_exclusive=True)
+    capabilities = Capabilities(
+        has_latency=False, shared=False, create_exclusive=True, versions=True
+    )
 
     def __init__(self, values: MutableMapping[str, Any] | None = None) -> None:
         super().__init__({} if values is None else values)
@@ -88,6 +90,20 @@ class MemoryStore(MappingStore):
     @property
     def _token(self) -> str:
         return self._name if self._own else self.url
+
+    def get_if_changed(
+        self, key: str, tag: Tag | None, start: int = 0, length: int | None = None
+    ) -> Version:
+        value = self.values.get(key)
+        if type(value) is not bytes:
+            whole = self.get(key)  # a value of another type may be changed in place
+            return Version() if whole is None else Version(cut(whole, start, length), len(whole))
+        # The tag is the object itself: as long as it exists, no other one is the same.
+        return (
+            Version(tag=tag)
+            if value is tag
+            else Version(cut(value, start, length), len(value), value)
+        )
 
     def create(self, key: str, value: Buffer) -> bool:
         with _CREATING:

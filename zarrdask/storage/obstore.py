@@ -11,13 +11,14 @@ import obstore
 from obstore.exceptions import (
     AlreadyExistsError,
     BaseError,
+    NotModifiedError,
     NotSupportedError,
     PreconditionError,
 )
 
 from zarrdask.errors import ReadOnlyError, StoreError, without_secrets
 from zarrdask.storage.base import Scratch, Store
-from zarrdask.storage.byte_ranges import Buffer, Part, Tag
+from zarrdask.storage.byte_ranges import Buffer, Part, Tag, Version, cut
 from zarrdask.storage.capabilities import Capabilities, without
 from zarrdask.storage.in_flight import window
 from zarrdask.storage.keys import Names, check_key, check_prefix
@@ -66,7 +67,7 @@ class ObstoreStore(Store):
     # of its own, beyond the limit of the process, and fails as a whole where one range lies behind
     # the value.
     capabilities = Capabilities(
-        concurrent=True, create_exclusive=True, compare_and_swap=True, etags=True
+        concurrent=True, create_exclusive=True, compare_and_swap=True, etags=True, versions=True
     )
 
     def __init__(self, store: Any, prefix: str = "") -> None:
@@ -84,6 +85,7 @@ class ObstoreStore(Store):
             "create_exclusive": is_conditional,
             "compare_and_swap": is_conditional and self._kind in COMPARE_AND_SWAP,
             "etags": self._kind not in ("MemoryStore", "LocalStore"),
+            "versions": self._kind not in ("MemoryStore", "LocalStore"),
         }
         absent = frozenset(name for name, is_supported in supported.items() if not is_supported)
         self.capabilities = without(self.capabilities, absent)
@@ -159,8 +161,7 @@ class ObstoreStore(Store):
         if start >= 0 and length is not None:
             part = obstore.get_range(self.inner, path, start=start, length=length)
             return memoryview(part)
-        part_range = {"suffix": -start} if start < 0 else {"offset": start}
-        value = obstore.get(self.inner, path, options={"range": part_range}).bytes()
+        value = obstore.get(self.inner, path, options={"range": _range(start, None)}).bytes()
         return memoryview(value)[:length]
 
     def _get_unusual_part(
@@ -183,17 +184,13 @@ class ObstoreStore(Store):
         return self._asked(key, lambda path: int(obstore.head(self.inner, path)["size"]))
 
     def get_part(self, key: str, start: int, length: int, tag: Tag | None = None) -> Part | None:
-        options: dict[str, Any] = {
-            "range": {"suffix": -start} if start < 0 else (start, start + length)
-        }
+        options: dict[str, Any] = {"range": _range(start, length)}
         if tag is not None:
             options["if_match"] = tag
         try:
             answer = obstore.get(self.inner, self.path(key), options=options)
             meta = answer.meta  # a new dictionary each time
-            found = meta["e_tag"]
-            is_weak = found is not None and found.startswith("W/")
-            part = Part(memoryview(answer.bytes()), meta["size"], None if is_weak else found)
+            part = Part(memoryview(answer.bytes()), meta["size"], _strong(meta["e_tag"]))
         except PreconditionError:
             return None
         except _ERRORS as error:
@@ -214,6 +211,29 @@ class ObstoreStore(Store):
             part = Part(value, len(value), None)
         # Not every server knows the condition.
         return part if tag in (None, part.tag) else None
+
+    def get_if_changed(
+        self, key: str, tag: Tag | None, start: int = 0, length: int | None = None
+    ) -> Version:
+        options: dict[str, Any] = {}
+        if tag is not None:
+            options["if_none_match"] = tag
+        if start or length is not None:
+            options["range"] = _range(start, length)
+        try:
+            answer = obstore.get(self.inner, self.path(key), options=options)
+            meta = answer.meta
+            return Version(memoryview(answer.bytes()), meta["size"], _strong(meta["e_tag"]))
+        except NotModifiedError:
+            return Version(tag=tag)
+        except _ERRORS as error:
+            if self._is_absent(error) or (start == 0 and length is None):
+                self._check_absent(key, error)
+                return Version()
+        # The server knows no ranges, or refuses this one.
+        whole = self.get_if_changed(key, tag)
+        value = None if whole.value is None else cut(whole.value, start, length)
+        return whole._replace(value=value)
 
     # ---- writing
 
@@ -397,6 +417,17 @@ class ObstoreStore(Store):
     def __hash__(self) -> int:
         # Objects of obstore can be compared, but have no hash.
         return hash((self._kind, self.url))
+
+
+def _range(start: int, length: int | None) -> Any:
+    """Return a range for obstore; one from the end of a value is all of its end."""
+    if start < 0:
+        return {"suffix": -start}
+    return {"offset": start} if length is None else (start, start + length)
+
+
+def _strong(etag: str | None) -> str | None:
+    return None if etag is None or etag.startswith("W/") else etag
 
 
 def _name(path: str) -> str:

@@ -2,6 +2,7 @@
 
 import os
 import stat
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from errno import EISDIR, ENOTDIR, ENXIO, ESPIPE
@@ -9,7 +10,7 @@ from typing import NoReturn
 
 from zarrdask.errors import StoreError
 from zarrdask.storage.base import Scratch
-from zarrdask.storage.byte_ranges import Buffer, Range, coalesce
+from zarrdask.storage.byte_ranges import Buffer, Range, Tag, coalesce
 from zarrdask.storage.system import fill, flags
 
 # A FIFO in the place of a value must not block, nor must a terminal take control of the process.
@@ -28,6 +29,10 @@ _MEANING = {
 # limit would not fit into the cache of the CPU.
 _JOIN_LIMIT = 2**20
 _JOIN_GAP = 2**12
+#: Nanoseconds. The times of files advance in steps of up to 10 ms, and those of some file systems
+#: in steps of up to 2 s; these are multiples of a long step.
+CLOCK_NS = 10**8
+COARSE_CLOCK_NS, _FINE_STEP_NS = 21 * 10**8, 10**7
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,11 @@ class OpenFile:
 
     def part(self, start: int, length: int) -> Buffer | None:
         return part_of(self.fd, self.size, start, length)
+
+    @property
+    def tag(self) -> Tag | None:
+        """A tag that every change of the file changes; None if a change might go unnoticed."""
+        return None if self.fd < 0 else settled_version(self.fd)
 
     def parts(self, ranges: Sequence[Range]) -> Iterator[Buffer | None]:
         if self.fd < 0:
@@ -78,6 +88,22 @@ def size_in(status: os.stat_result) -> int:
     if not stat.S_ISREG(status.st_mode):
         raise OSError(ESPIPE, os.strerror(ESPIPE))
     return status.st_size
+
+
+def version_in(status: os.stat_result) -> tuple[int, ...]:
+    """Return the version of a file by its status: it differs from that of any earlier content.
+
+    It may be the same after several changes within one step of the clock of the file system.
+    """
+    return status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_size
+
+
+def settled_version(fd: int) -> tuple[int, ...] | None:
+    """Return the version of an open file, or None if a further change might not change it."""
+    version = version_in(os.fstat(fd))
+    changed = max(version[:2])
+    step = COARSE_CLOCK_NS if changed % _FINE_STEP_NS == 0 else CLOCK_NS
+    return version if time.time_ns() - changed > step else None
 
 
 def read_whole(fd: int, size: int) -> bytes:

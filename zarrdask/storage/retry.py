@@ -230,7 +230,7 @@ def _retried(name: str) -> Callable[..., Any]:
     return operation
 
 
-_READS = ("get", "get_range", "get_part", "get_tagged", "list_dir", "_size")
+_READS = ("get", "get_range", "get_part", "get_if_changed", "get_tagged", "list_dir", "_size")
 for _name in (*_READS, "set", "erase", "erase_prefix", "_tidy"):
     setattr(RetryingStore, _name, _retried(_name))
 

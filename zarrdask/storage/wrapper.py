@@ -90,7 +90,7 @@ for _name in ("_uri", "_token", "_unshared_advice", "_is_deferrable"):
     setattr(WrappedStore, _name, property(attrgetter(f"inner.{_name}")))
 for _name in (
     *("_above", "_stamp", "batch", "get", "get_many", "get_range", "get_ranges", "get_part"),
-    *("set", "get_tagged", "swap"),
+    *("get_if_changed", "set", "get_tagged", "swap"),
     *("_tidy", "_check_erasable", "erase", "erase_values", "erase_prefix"),
     *("list_dir", "list_prefix"),
 ):

@@ -19,7 +19,7 @@ from zarrdask.codecs.base import (
 )
 from zarrdask.codecs.byte_source import HeldValue, PartOfValue, exact
 from zarrdask.codecs.bytes_to_bytes.crc32c import Crc32cCodec
-from zarrdask.codecs.decode import Blocks, merge, put_fill, scatter
+from zarrdask.codecs.decode import Blocks, CachedChunk, ChunkCache, merge, put_fill, scatter
 from zarrdask.codecs.pipeline import Pipeline
 from zarrdask.codecs.registry import parse_codecs
 from zarrdask.codecs.shard_index import MISSING, ShardIndex
@@ -218,13 +218,17 @@ class Shard(Serializer):
         if chunks is None:
             put_fill(out, ..., self.spec.fill_value)
             return
-        ranges, (names, insides, outsides), missing = chunks
+        ranges, (names, insides, outsides), missing, cache, cached = chunks
         if required and missing.indices:
             raise ChunkNotFoundError.of("inner chunk", missing.indices[0])
         for outside in missing.outsides:
             put_fill(out, outside, self.spec.fill_value)
+        if cache is not None:
+            scatter(self.chunks, *cached[0], cached[1], out=out)
         if shard_of(self.chunks) is None:
-            whole = exact(value.parts(ranges), ranges, names)
+            whole: Iterable[Any] = exact(value.parts(ranges), ranges, names)
+            if cache is not None:
+                whole = map(cache.new, names, whole)
             scatter(self.chunks, names, insides, outsides, whole, out=out, kind="inner chunk ")
             return
         for (start, size), name, inside, outside in zip(ranges, *chunks.stored, strict=True):
@@ -350,6 +354,21 @@ class Located(NamedTuple):
     stored: Projection
     #: The other chunks.
     missing: Projection
+    #: A cache of the chunks, and those that are in it, which are not among the stored ones then.
+    cache: ChunkCache | None = None
+    cached: tuple[Projection, list[CachedChunk]] = (Projection([], [], []), [])
+
+    def without_cached(self, cache: ChunkCache) -> "Located":
+        """Return the same chunks, of which those in a cache are not read."""
+        found = [cache.get(index) for index in self.stored.indices]
+        rest = [n for n, chunk in enumerate(found) if chunk is None]
+        cached = [n for n, chunk in enumerate(found) if chunk is not None]
+        return self._replace(
+            ranges=[self.ranges[n] for n in rest],
+            stored=self.stored.at(rest),
+            cache=cache,
+            cached=(self.stored.at(cached), [chunk for chunk in found if chunk is not None]),
+        )
 
 
 def locate(pipeline: Pipeline, value: Value, request: AnyRequest | None) -> Located | None:

@@ -1,0 +1,64 @@
+"""Caches in memory whose size is limited."""
+
+import multiprocessing
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from random import Random
+
+import pytest
+
+from zarrdask.runtime.bounded_cache import BoundedCache
+
+
+@pytest.fixture
+def cache(setting):
+    setting({"zarrdask.index-cache-size": 2000})
+    return BoundedCache("index-cache-size", len)
+
+
+def test_values_that_were_used_last_stay(cache, setting):
+    first, second, third = b"1" * 100, b"2" * 100, b"3" * 100
+    for _ in range(3):
+        cache.put("a", first)
+    cache.put("b", second)
+    cache.put("c", third)
+    assert cache.get("a") == first
+    cache.put("d", first)
+    assert [cache.get(key) for key in "abcd"] == [first, None, third, first]
+    cache.put("a", None)
+    cache.put("e", bytes(2000))
+    assert [cache.get(key) for key in "abcde"] == [None, None, third, first, None]
+    assert "c" in cache
+    assert "a" not in cache
+    setting({"zarrdask.index-cache-size": 0})
+    cache.put("e", first)
+    assert not any(map(cache.get, "abcde"))
+    assert cache.nbytes == 0
+
+
+def test_threads_that_use_it_together_never_exceed_the_limit(cache):
+    def use(seed):
+        random = Random(seed)
+        for _ in range(500):
+            key = random.randrange(20)
+            cache.put(key, bytes([key]) * random.randrange(1, 300))
+            value = cache.get(key := random.randrange(20))
+            assert value is None or set(value) == {key}
+            assert cache.nbytes <= 2000
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(use, range(4)))
+
+
+if sys.platform != "win32":
+
+    def test_a_forked_process_begins_with_an_empty_cache(cache):
+        cache.put("a", b"1")
+        context = multiprocessing.get_context("fork")
+        queue = context.SimpleQueue()
+        child = context.Process(target=lambda: queue.put((cache.get("a"), cache.nbytes)))
+        with cache._lock:  # another thread of the parent may hold it
+            child.start()
+        child.join()
+        assert queue.get() == (None, 0)
+        assert cache.get("a") == b"1"

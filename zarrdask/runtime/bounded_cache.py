@@ -1,0 +1,71 @@
+"""Caches in memory whose size is limited by a setting."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from zarrdask import config
+from zarrdask.storage.system import after_fork, renewed_after_fork
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+#: Bytes that are counted for an entry in addition to its value: the key, the tag, and the entry.
+_ENTRY_BYTES = 512
+
+
+class BoundedCache(Generic[K, V]):
+    """Values of a process, by key; those that were used last stay if the space is too small.
+
+    Forked processes begin with an empty cache, as another thread may be changing it.
+
+    Parameters
+    ----------
+    setting : str
+        The name of the setting that limits the size in bytes.
+    value_size : callable
+        Returns the size of a value in bytes.
+    """
+
+    def __init__(self, setting: str, value_size: Callable[[V], int]) -> None:
+        self._setting, self._value_size = setting, value_size
+        self._lock = renewed_after_fork(threading.Lock())
+        self.clear()
+        after_fork(self.clear)
+
+    @property
+    def limit(self) -> int:
+        """The largest size in bytes."""
+        return int(config.get(self._setting))
+
+    def clear(self) -> None:
+        """Remove all values."""
+        self._values = OrderedDict[K, V]()
+        #: The size in bytes.
+        self.nbytes = 0
+
+    def __contains__(self, key: K) -> bool:
+        return key in self._values
+
+    def get(self, key: K) -> V | None:
+        """Return the value of a key, or None if there is none."""
+        with self._lock:
+            value = self._values.get(key)
+            if value is not None:
+                self._values.move_to_end(key)
+            return value
+
+    def put(self, key: K, value: V | None) -> None:
+        """Replace the value of a key, None for no value; remove others to make space for it."""
+        limit = self.limit
+        with self._lock:
+            self.nbytes -= self._size(self._values.pop(key, None))
+            if value is not None and self._size(value) <= limit:
+                self._values[key] = value
+                self.nbytes += self._size(value)
+            while self.nbytes > limit:
+                self.nbytes -= self._size(self._values.popitem(last=False)[1])
+
+    def _size(self, value: V | None) -> int:
+        return 0 if value is None else self._value_size(value) + _ENTRY_BYTES
