@@ -14,7 +14,7 @@ class CountingStore(WrappedStore):
         self.listings = Counter()
 
     def __reduce__(self):
-        return CountingStore, (self.inner,)
+        return type(self), (self.inner,)
 
     def clear(self):
         """Begin to count anew."""

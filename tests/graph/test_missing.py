@@ -17,6 +17,7 @@ import zarrdask
 from tests.axes import axis_of
 from tests.covering import for_each
 from tests.graph.counting import CountingStore
+from tests.graph.equal import Equal
 from zarrdask.graph.missing import blocks_with_data
 from zarrdask.storage.base import Store
 
@@ -142,19 +143,6 @@ def test_functions_are_called_once_for_missing_blocks_of_a_shape():
     assert sorted(missing) == [((4, 2), False), ((4, 5), False)]
     assert len(shapes) == len(missing) + 5
     assert store.keys_read() == ["c/0/0", "c/2/2", "c/2/3", "c/2/4", "c/4/4"]
-
-
-class Equal:
-    """Objects of this class are equal, whatever they hold."""
-
-    def __init__(self, value):
-        self.value = value
-
-    def __eq__(self, other):
-        return isinstance(other, Equal)
-
-    def __hash__(self):
-        return 1
 
 
 EQUAL = {

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import zarrdask
+from tests.counting import CountingStore
 from tests.graph.cases import same
 from zarrdask.plan.rechunk import schemes
 from zarrdask.storage.memory import MemoryStore
-from zarrdask.storage.wrapper import WrappedStore
 
 SHAPE = (24, 30)
 
@@ -69,22 +69,12 @@ def check_group(found, group):
             same(found[path][...], node[...])
 
 
-class Counted(WrappedStore):
+class Counted(CountingStore):
     """Counts reads and writes of each key, and remembers which ranges were read."""
 
     def __init__(self, inner=None):
         super().__init__(MemoryStore() if inner is None else inner)
-        self.reads, self.sets, self.ranges = Counter(), Counter(), Counter()
-        self.pieces = 0
-
-    def get(self, key):
-        self.reads[key] += 1
-        return self.inner.get(key)
-
-    def get_many(self, keys, scratch):
-        keys = list(keys)
-        self.reads.update(keys)
-        return self.inner.get_many(keys, scratch)
+        self.sets, self.ranges = Counter(), Counter()
 
     def get_range(self, key, start, length=None):
         self.ranges[key, start, length] += 1
@@ -92,7 +82,6 @@ class Counted(WrappedStore):
 
     def get_ranges(self, key, ranges, scratch):
         self.ranges.update((key, *each) for each in ranges)
-        self.pieces += 1
         return self.inner.get_ranges(key, ranges, scratch)
 
     def set(self, key, value):

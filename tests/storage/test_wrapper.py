@@ -2,11 +2,9 @@
 
 import pytest
 
-from zarrdask.storage.layout import PROTOCOL
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.storage.retry import RetryingStore
 from zarrdask.storage.upkeep import value_sizes
-from zarrdask.storage.v3_draft import DraftStore
 from zarrdask.storage.wrapper import WrappedStore
 from zarrdask.testing import StoreContract
 
@@ -21,18 +19,6 @@ class TestRetryingStore(StoreContract):
     @pytest.fixture
     def store(self):
         return RetryingStore(MemoryStore())
-
-
-class TestDraftStore(StoreContract):
-    @pytest.fixture
-    def store(self):
-        return DraftStore(MemoryStore())
-
-
-class TestDraftStoreOfTheOlderDialect(StoreContract):
-    @pytest.fixture
-    def store(self):
-        return DraftStore(MemoryStore(), "", PROTOCOL)
 
 
 class Framed(WrappedStore):

@@ -6,22 +6,12 @@ import pytest
 import zarrdask
 from tests.covering import for_each
 from tests.storage.faults import Faults, FaultyStore
+from tests.verification.arrays import VALUES, make
 from zarrdask.nodes.array import chunks_of
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.verification.elements import block_shape, blocks, differing
 
 FORMATS = (2, 3, "v3-draft", "v3-draft-protocol")
-
-
-def make(values, place=None, **options):
-    place = {} if place is None else place
-    options = {"shape": values.shape, "dtype": values.dtype, "chunks": 3} | options
-    z = zarrdask.create_array(place, **options)
-    z[...] = values
-    return z
-
-
-VALUES = np.arange(1, 36, dtype="f4").reshape(5, 7)
 
 
 class TestElements:

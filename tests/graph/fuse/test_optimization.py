@@ -13,6 +13,7 @@ from dask.array.optimization import optimize
 from distributed import Client, LocalCluster
 
 import zarrdask
+from tests.graph.equal import Equal
 from tests.graph.fuse.test_limits import REMOTE
 from zarrdask.graph.fuse import limits
 from zarrdask.graph.fuse.limits import FuseLimits
@@ -81,22 +82,6 @@ def test_no_call_changes_the_settings(monkeypatch):
 
 SHAPE = (8, 12)
 VALUES = np.random.default_rng(7).random(SHAPE)
-
-
-class Equal:
-    """Objects of this class are equal, whatever they hold."""
-
-    def __init__(self, value):
-        self.value = value
-
-    def __eq__(self, other):
-        return isinstance(other, Equal)
-
-    def __hash__(self):
-        return 1
-
-    def __dask_tokenize__(self):
-        return self.value
 
 
 #: Arguments that are equal but not the same.
