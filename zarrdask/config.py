@@ -79,7 +79,8 @@ DEFAULTS: dict[str, Any] = {
     # The number of requests per second that a process sends to a bucket or host at most, for reads
     # and for writes; 0 is no limit. Stores that refuse requests get fewer in any case.
     "requests-per-second": 0,
-    # The package that opens URLs of object stores and of HTTP servers: "fsspec" or "obstore".
+    # The package that opens URLs of object stores and of HTTP servers: "obstore", "fsspec", or
+    # "auto": obstore, if it is installed and supports what is asked, else fsspec.
     "remote": "fsspec",
     # How often an operation is retried after a transient error, the longest pause before a retry,
     # and the time after the first attempt when no other one begins, in seconds.

@@ -24,6 +24,8 @@ class Request(NamedTuple):
     path: str
     range: str | None
     sent: int
+    authorization: str = ""
+    payer: str | None = None
 
 
 class Log:
@@ -52,6 +54,8 @@ class Log:
                 environ["PATH_INFO"],
                 environ.get("HTTP_RANGE"),
                 len(body),
+                environ.get("HTTP_AUTHORIZATION", ""),
+                environ.get("HTTP_X_AMZ_REQUEST_PAYER"),
             )
         )
         return [body]

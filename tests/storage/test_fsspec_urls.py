@@ -1,4 +1,4 @@
-"""zarrdask on URLs: everything from opening to deleting, through fsspec."""
+"""zarrdask on URLs: everything from opening to deleting, through fsspec and obstore."""
 
 import threading
 import time
@@ -260,6 +260,7 @@ class Server:
         return found
 
     def answer(self, path: str, wanted: str | None) -> tuple[int, bytes, str]:
+        """Return the status of an answer, its body, and its type or the range that it is."""
         status = self.fail(path)
         if status is not None:
             return status, b"no", "text/plain"
@@ -274,11 +275,11 @@ class Server:
         if wanted is None or not self.ranges:
             return 200, data, "application/octet-stream"
         first, _, last = wanted.removeprefix("bytes=").partition("-")
-        if not first:
-            return 206, data[-int(last) :], "application/octet-stream"
-        if int(first) >= len(data):
+        start = int(first) if first else max(len(data) - int(last), 0)
+        stop = min(int(last) + 1, len(data)) if first and last else len(data)
+        if start >= len(data):
             return 416, b"", "application/octet-stream"
-        return 206, data[int(first) : int(last) + 1 if last else None], "application/octet-stream"
+        return 206, data[start:stop], f"bytes {start}-{stop - 1}/{len(data)}"
 
 
 def handler(server: Server) -> type[BaseHTTPRequestHandler]:
@@ -296,7 +297,7 @@ def handler(server: Server) -> type[BaseHTTPRequestHandler]:
             status, body, kind = server.answer(path, wanted)
             self.send_response(status)
             self.send_header("Content-Length", str(len(body)))
-            self.send_header("Content-Type", kind)
+            self.send_header("Content-Type" if status != 206 else "Content-Range", kind)
             self.end_headers()
             sent = 0 if self.command == "HEAD" else len(body)
             with server.lock:
@@ -329,6 +330,13 @@ def server(tmp_path: Path) -> Iterator[Server]:
         thread.join()
 
 
+@pytest.fixture(params=["auto", "fsspec"])
+def by(request: pytest.FixtureRequest, setting: Any) -> None:
+    """What opens URLs: obstore, which is installed, or fsspec."""
+    setting({"zarrdask.remote": request.param})
+
+
+@pytest.mark.usefixtures("by")
 class TestHttp:
     @pytest.fixture(autouse=True)
     def impatient(self, setting):
@@ -463,6 +471,7 @@ class TestHttp:
         check(server.root)
 
 
+@pytest.mark.usefixtures("by")
 class TestHttpGroups:
     @pytest.fixture(autouse=True)
     def group(self, server):
@@ -488,6 +497,7 @@ class TestHttpGroups:
         assert [path for path, _ in group.walk()] == ["a", "my group", "my group/b"]
 
 
+@pytest.mark.usefixtures("by")
 class TestHttpShards:
     """Shards of 16 chunks of 64 KiB, so that what is read shows in bytes."""
 

@@ -1,20 +1,26 @@
 """URLs and options of fsspec, opened by obstore."""
 
+import os
 import sys
 
 import dask
 import pytest
+from fsspec.config import conf
 
 from tests.covering import for_each
-from zarrdask import config
 from zarrdask.errors import StoreError, without_secrets
+from zarrdask.storage import aws
 from zarrdask.storage.fsspec import FsspecStore
 from zarrdask.storage.obstore import ObstoreStore
 from zarrdask.storage.resolve import resolve
 
 
 @pytest.fixture(autouse=True)
-def chosen():
+def chosen(monkeypatch):
+    for name in tuple(os.environ):
+        if name.startswith(("AWS_", "AZURE_", "FSSPEC_", "GOOGLE_", "STORAGE_EMULATOR_")):
+            monkeypatch.delenv(name)
+    monkeypatch.setattr(aws, "bucket_region", lambda _bucket, _region: None)
     with dask.config.set({"zarrdask.remote": "obstore"}):
         yield
 
@@ -49,9 +55,59 @@ def test_other_urls_are_opened_by_fsspec(url, monkeypatch):
     assert opened == [url]
 
 
-def test_fsspec_opens_all_urls_by_default():
-    with dask.config.set({"zarrdask.remote": config.DEFAULTS["remote"]}):
-        assert isinstance(resolve("https://example.org/a"), FsspecStore)
+def test_options_that_concern_nothing_here_are_ignored():
+    options = {"anon": True, "default_cache_type": "none", "skip_instance_cache": True}
+    client = {"config_kwargs": {"max_pool_connections": 99, "signature_version": "s3v4"}}
+    store = resolve("s3://bucket/a", {**options, **client, "use_ssl": True, "unknown": None})
+    assert dict(store.inner.config) == {"bucket": "bucket", "skip_signature": "true"}
+
+
+def test_certificates_are_not_checked_if_the_user_says_so():
+    for url, options in (
+        ("s3://b", {"client_kwargs": {"verify": False}, "anon": True}),
+        ("https://example.org", {"ssl": False}),
+    ):
+        assert resolve(url, options).inner.client_options["allow_invalid_certificates"] == "true"
+
+
+def test_settings_of_fsspec_are_options(monkeypatch):
+    monkeypatch.setitem(conf, "s3", {"anon": True, "endpoint_url": "http://here"})
+    config = dict(resolve("s3://b", {"endpoint_url": "https://there"}).inner.config)
+    assert config == {"bucket": "b", "skip_signature": "true", "endpoint": "https://there"}
+
+
+@for_each(
+    ("url", "variable"),
+    [
+        ("s3://b", "AWS_CA_BUNDLE"),
+        ("s3://b", "AWS_USE_FIPS_ENDPOINT"),
+        ("s3://b", "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"),
+        ("gs://b", "STORAGE_EMULATOR_HOST"),
+        ("az://c", "AZURE_STORAGE_CONNECTION_STRING"),
+    ],
+)
+def test_a_variable_without_a_counterpart_is_refused_by_name(url, variable):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(variable, "true")
+        with pytest.raises(StoreError, match=f"no counterpart.*{variable}"):
+            resolve(url)
+        if variable.startswith("AWS"):
+            resolve(url, {"endpoint_url": "http://127.0.0.1:1"})
+
+
+@for_each(
+    ("url", "what"),
+    [
+        ("s3://b/a//c", "empty or relative names"),
+        ("gs://b/a/../c", "empty or relative names"),
+        ("s3://arn:aws:s3:eu-west-1:1:accesspoint/x", "ARN"),
+        ("abfs://c@n.blob.core.usgovcloudapi.net/a", "usgovcloudapi"),
+        ("https://example.org/a?token=1", "query"),
+    ],
+)
+def test_a_url_without_a_counterpart_is_refused(url, what):
+    with pytest.raises(StoreError, match=f"no counterpart.*{what}"):
+        resolve(url)
 
 
 S3 = {
@@ -106,16 +162,18 @@ def test_headers_are_sent_with_each_request_of_http():
     ("url", "options", "name"),
     [
         ("s3://b", {"anonn": True}, "anonn"),
-        ("s3://b", {"profile": "mine"}, "profile"),
-        ("s3://b", {"config_kwargs": {"retries": 1}}, "config_kwargs"),
-        ("s3://b", {"client_kwargs": {"verify": False}}, "client_kwargs.verify"),
+        ("s3://b", {"config_kwargs": {"retries": 1}}, "config_kwargs.retries"),
+        ("s3://b", {"client_kwargs": {"verify": "ca.pem"}}, "client_kwargs.verify"),
+        ("s3://b", {"use_ssl": False}, "use_ssl"),
+        ("s3://b", {"version_aware": True}, "version_aware"),
+        ("gs://b", {"token": "browser"}, "token"),
         ("gs://b", {"requester_pays": True}, "requester_pays"),
         ("az://c", {**AZURE, "key": "k"}, "key"),
         ("https://example.org", {"anon": True}, "anon"),
     ],
 )
 def test_an_option_without_a_counterpart_is_refused_by_name(url, options, name):
-    with pytest.raises(StoreError, match=rf"no counterpart.*'{name}'"):
+    with pytest.raises(StoreError, match=rf"no counterpart.*'{name}' in storage_options"):
         resolve(url, options)
 
 

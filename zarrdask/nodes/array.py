@@ -28,6 +28,7 @@ from zarrdask.nodes.info import Info, array_info, codec_options
 from zarrdask.nodes.many import read_regions
 from zarrdask.other_names import ARRAY
 from zarrdask.storage.base import Store
+from zarrdask.storage.places import opened_by
 
 
 class Array(Node):
@@ -157,7 +158,7 @@ class Array(Node):
     @property
     def info(self) -> Info:
         """The properties of the array as a table, which prints."""
-        return array_info(self.node_path.location, self.metadata)
+        return array_info(self.node_path.location, self.metadata, opened_by(self.store))
 
     def nchunks_stored(self) -> int:
         """Count the chunks that are stored, by listing the store.

@@ -22,6 +22,7 @@ from zarrdask.nodes.create import create_array
 from zarrdask.nodes.info import Info, group_info, member_label
 from zarrdask.other_names import GROUP
 from zarrdask.storage.base import Store
+from zarrdask.storage.places import opened_by
 
 T = TypeVar("T")
 #: The number of levels of members that a notebook shows: each group is another request.
@@ -204,7 +205,8 @@ class Group(Node, Mapping[str, "Array | Group"]):
     @property
     def info(self) -> Info:
         """The properties of the group as a table, which prints. It lists the members."""
-        return group_info(self.node_path.location, self.metadata, self._children())
+        package = opened_by(self.store)
+        return group_info(self.node_path.location, self.metadata, self._children(), package)
 
     def tree(self, depth: int | None = None) -> Tree:
         """Return a drawing of all nodes below the group, which prints and shows in notebooks.

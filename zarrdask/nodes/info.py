@@ -51,14 +51,17 @@ class Info:
         return table(self.rows)
 
 
-def array_info(location: str, metadata: ArrayMetadata) -> Info:
-    """Return the properties of the array at a location."""
-    return Info(tuple(_array_rows(location, metadata)))
+def array_info(location: str, metadata: ArrayMetadata, package: str = "") -> Info:
+    """Return the properties of the array at a location, whose URL a package opened."""
+    return Info((("array", location), *_package_rows(package), *_array_rows(metadata)))
 
 
-def _array_rows(location: str, metadata: ArrayMetadata) -> Iterator[tuple[str, str]]:
+def _package_rows(package: str) -> tuple[tuple[str, str], ...]:
+    return (("opened by", package),) if package else ()
+
+
+def _array_rows(metadata: ArrayMetadata) -> Iterator[tuple[str, str]]:
     fill = metadata.fill_value
-    yield "array", location
     yield "format", format_name(metadata.zarr_format)
     yield "shape", str(metadata.shape)
     yield "dtype", dtype_name(metadata)
@@ -81,8 +84,12 @@ def group_info(
     location: str,
     metadata: GroupMetadata,
     members: Iterable[tuple[str, Metadata | ZarrdaskError]],
+    package: str = "",
 ) -> Info:
-    """Return the properties of the group at a location, with a row for each member."""
+    """Return the properties of the group at a location, with a row for each member.
+
+    `package` is the name of the one that opened its URL, if any.
+    """
     rows = []
     for name, member in members:
         text = "group" if isinstance(member, GroupMetadata) else _description(member)
@@ -91,6 +98,7 @@ def group_info(
     return Info(
         (
             ("group", location),
+            *_package_rows(package),
             ("format", format_name(metadata.zarr_format)),
             ("members", str(len(rows) or "none")),
             *rows[:_MAX_MEMBERS],

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from urllib.parse import unquote
 
 from zarrdask import config
-from zarrdask.errors import no_attribute
+from zarrdask.errors import no_attribute, printable
 from zarrdask.storage.byte_ranges import (
     Buffer,
     KeyRange,
@@ -107,6 +107,10 @@ class Store(ABC):
     @abstractmethod
     def url(self) -> str:
         """The location of the store, for messages."""
+
+    def __repr__(self) -> str:
+        package = f", opened by {self._opened_by}" if self._opened_by else ""
+        return printable(f"<{type(self).__name__} {self.url}{package}>")
 
     def batch(self) -> AbstractContextManager[None]:
         """Return a context in which writes take effect together, at its end, if the store can.
@@ -330,6 +334,9 @@ class Store(ABC):
 
     #: What to do where other processes can't access the store, as it is not `shared`: for messages.
     _unshared_advice: ClassVar[str] = 'use a local directory or a URL, or the scheduler "threads"'
+
+    #: The package that opened a URL, "" for other stores.
+    _opened_by: str = ""
 
     @property
     def _uri(self) -> str:

@@ -136,6 +136,8 @@ class FsspecStore(Store):
         """The URL; for a local directory, its URI."""
         return f"file://{quote(self.root)}" if "file" in protocols(self.fs) else self.url
 
+    _opened_by = "fsspec"
+
     def _above(self) -> "FsspecStore | None":
         directory, _, name = self.root.rpartition("/")
         # Nothing is above a bucket, or above a host with its protocol.

@@ -16,25 +16,26 @@ from obstore.exceptions import (
     PreconditionError,
 )
 
-from zarrdask.errors import ReadOnlyError, StoreError, without_secrets
+from zarrdask.errors import StoreError, without_secrets
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.byte_ranges import Buffer, Part, Tag, Version, cut
 from zarrdask.storage.capabilities import Capabilities, without
 from zarrdask.storage.in_flight import window
 from zarrdask.storage.keys import Names, check_key, check_prefix
 from zarrdask.storage.memory import LIVE, recall
-from zarrdask.storage.obstore_errors import cause, message
+from zarrdask.storage.obstore_errors import AnswerError, EncodedError, cause, message
 from zarrdask.storage.obstore_objects import (
-    COMPARE_AND_SWAP,
     ERASE_MANY,
     REPEATED,
     is_usable,
     kind_of,
     not_usable,
+    pickled,
     root_url,
     settings_of,
+    unsupported,
 )
-from zarrdask.storage.refusals import no_bucket, not_listable, not_supported
+from zarrdask.storage.refusals import http_not_writable, no_bucket, not_listable, not_supported
 
 T = TypeVar("T")
 
@@ -70,6 +71,8 @@ class ObstoreStore(Store):
         concurrent=True, create_exclusive=True, compare_and_swap=True, etags=True, versions=True
     )
 
+    _opened_by = "obstore"
+
     def __init__(self, store: Any, prefix: str = "") -> None:
         self.inner = store
         self.prefix = prefix.strip("/")
@@ -78,17 +81,7 @@ class ObstoreStore(Store):
         retries = getattr(store, "retry_config", None) or {}
         #: Whether obstore itself repeats requests that failed.
         self._repeats = retries.get("max_retries") != 0
-        is_conditional = settings_of(store).get("conditional_put") != "disabled"
-        supported = {
-            "writable": self._kind != "HTTPStore",
-            "shared": self._kind != "MemoryStore",
-            "create_exclusive": is_conditional,
-            "compare_and_swap": is_conditional and self._kind in COMPARE_AND_SWAP,
-            "etags": self._kind not in ("MemoryStore", "LocalStore"),
-            "versions": self._kind not in ("MemoryStore", "LocalStore"),
-        }
-        absent = frozenset(name for name, is_supported in supported.items() if not is_supported)
-        self.capabilities = without(self.capabilities, absent)
+        self.capabilities = without(self.capabilities, unsupported(store))
         if not self.capabilities.shared:
             LIVE[self._name] = self
 
@@ -136,7 +129,15 @@ class ObstoreStore(Store):
         return window(self._get, keys)
 
     def _get(self, key: str) -> memoryview | None:
-        return self._asked(key, lambda path: memoryview(obstore.get(self.inner, path).bytes()))
+        return self._asked(key, lambda path: self._decoded(obstore.get(self.inner, path)))
+
+    def _decoded(self, answer: Any) -> memoryview:
+        """Return the body of an answer, which no HTTP server may have compressed for the way."""
+        if self._kind == "HTTPStore":
+            encoding = answer.attributes.get("Content-Encoding", "identity")
+            if encoding != "identity":
+                raise EncodedError(f"the server encoded the body: {encoding}")
+        return memoryview(answer.bytes())
 
     def _asked(self, key: str, ask: Callable[[str], T]) -> T | None:
         """Return the answer to a request for the path of a key, or None if there is no such key."""
@@ -170,15 +171,21 @@ class ObstoreStore(Store):
         if self._is_absent(error):
             self._check_absent(key, error)
             return None
+        cause = self._cause(error)
+        if isinstance(cause, AnswerError):
+            raise self._failed(key, error) from cause
+        if isinstance(error, NotSupportedError) and start >= 0:
+            value = self._get(key)  # the server sends whole values only
+            return None if value is None else cut(value, start, length)
         size = self._head(key)
         if size is None:
             return None
         first = max(size + start, 0) if start < 0 else start
         if first >= size or length == 0:
             return b""
-        if isinstance(error, NotSupportedError) and start < 0:
+        if isinstance(error, NotSupportedError):
             return self.get_range(key, first, size - first if length is None else length)
-        raise self._failed(key, error) from self._cause(error)
+        raise self._failed(key, error) from cause
 
     def _head(self, key: str) -> int | None:
         return self._asked(key, lambda path: int(obstore.head(self.inner, path)["size"]))
@@ -223,7 +230,7 @@ class ObstoreStore(Store):
         try:
             answer = obstore.get(self.inner, self.path(key), options=options)
             meta = answer.meta
-            return Version(memoryview(answer.bytes()), meta["size"], _strong(meta["e_tag"]))
+            return Version(self._decoded(answer), meta["size"], _strong(meta["e_tag"]))
         except NotModifiedError:
             return Version(tag=tag)
         except _ERRORS as error:
@@ -241,14 +248,9 @@ class ObstoreStore(Store):
         self._check_writeable(key)
         body = self._body(value)
         is_large = len(body) > UPLOAD_PART_BYTES
+        how = {"use_multipart": is_large, "chunk_size": UPLOAD_PART_BYTES}
         try:
-            obstore.put(
-                self.inner,
-                self.path(key),
-                body,
-                use_multipart=is_large,
-                chunk_size=UPLOAD_PART_BYTES,
-            )
+            obstore.put(self.inner, self.path(key), body, **how)
         except _ERRORS as error:
             raise self._failed(key, error) from self._cause(error)
 
@@ -272,7 +274,7 @@ class ObstoreStore(Store):
             answer = obstore.get(self.inner, path)
             tag = {name: answer.meta[name] for name in ("e_tag", "version")}
             tag = {name: value for name, value in tag.items() if value is not None}
-            return memoryview(answer.bytes()), tag
+            return self._decoded(answer), tag
 
         return self._asked(key, ask) or (None, None)
 
@@ -339,11 +341,7 @@ class ObstoreStore(Store):
 
     def _check_writeable(self, key: str) -> None:
         if not self.capabilities.writable:
-            raise ReadOnlyError(
-                "a store that is reached by HTTP can't be written; write to the object store or "
-                "the directory behind it",
-                key=f"{self.url}/{key}",
-            )
+            raise http_not_writable(f"{self.url}/{key}")
 
     # ---- listing
 
@@ -406,7 +404,7 @@ class ObstoreStore(Store):
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self.capabilities.shared:
-            return ObstoreStore, (self.inner, self.prefix)
+            return pickled(type(self), self.inner, self.prefix)
         return recall, (self._name, os.getpid())
 
     def __eq__(self, other: object) -> bool:

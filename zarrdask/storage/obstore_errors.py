@@ -2,8 +2,9 @@
 
 import re
 from http import HTTPStatus
+from typing import Any
 
-from zarrdask.errors import without_secrets
+from zarrdask.errors import StoreError, without_secrets
 
 #: Where the dump of Rust's structures begins.
 _DUMP = "\n\nDebug source:"
@@ -11,6 +12,8 @@ _STATUS = re.compile(r"status code: (\d{3})")
 #: How a request without an answer failed, in the dump.
 _KIND = re.compile(r"HttpError \{\s*kind: (\w+)")
 _LOST = {"Connect", "Request", "Timeout", "Interrupted"}
+#: Answers without the headers that obstore needs, in the dump.
+_NOT_UNDERSTOOD = re.compile(r"\b(MissingContentLength|NoContentRange|ParseContentRange)\b")
 #: Statuses of answers that obstore does not repeat the request after.
 _FINAL = {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}
 #: The servers of clouds that give credentials to machines there, and that are asked last of all.
@@ -27,6 +30,29 @@ class RequestError(Exception):
     def __init__(self, text: str, status: int | None = None) -> None:
         super().__init__(text)
         self.status = status
+
+
+class AnswerError(RequestError):
+    """The server answered in a way that obstore does not understand; other clients may."""
+
+
+class EncodedError(ValueError):
+    """The server compressed a value for the way, which obstore does not undo."""
+
+
+class NoCounterpartError(StoreError):
+    """Obstore has no counterpart for what the user asks; fsspec may have it."""
+
+
+def no_counterpart(what: str, url: str, **parts: Any) -> NoCounterpartError:
+    """Return the error for an option, or a setting of the environment, that obstore lacks."""
+    return NoCounterpartError(
+        "obstore has no counterpart for this; remove it, set zarrdask.remote to "
+        '"fsspec", or pass an object of obstore instead of a URL',
+        key=url,
+        found=what,
+        **parts,
+    )
 
 
 class LostAnswerError(ConnectionError):
@@ -63,6 +89,8 @@ def cause(error: Exception, *, repeated: bool) -> Exception:
     if repeated and "RetryError" in dump:
         is_final = status is not None and int(status[1]) in _FINAL
         return RequestError(shown, int(status[1]) if status and is_final else None)
+    if _NOT_UNDERSTOOD.search(dump) or isinstance(error, EncodedError):
+        return AnswerError(shown)
     if kind is None or kind[1] not in _LOST:
         return RequestError(shown, int(status[1]) if status else None)
     is_connected = kind[1] != "Connect" and not _METADATA_SERVERS.search(text)

@@ -1,8 +1,10 @@
 """Objects of obstore: of which class they are, what they can do, and where they are."""
 
 import os
-from functools import cache
+import pickle
 from typing import Any
+
+import cloudpickle
 
 from zarrdask.errors import StoreError
 
@@ -25,6 +27,21 @@ def settings_of(store: Any) -> dict[str, Any]:
     return getattr(store, "config", None) or {}
 
 
+def unsupported(store: Any) -> frozenset[str]:
+    """Return the capabilities that stores in an object lack, of those of `ObstoreStore`."""
+    kind = kind_of(store)
+    is_conditional = settings_of(store).get("conditional_put") != "disabled"
+    supported = {
+        "writable": kind != "HTTPStore",
+        "shared": kind != "MemoryStore",
+        "create_exclusive": is_conditional,
+        "compare_and_swap": is_conditional and kind in COMPARE_AND_SWAP,
+        "etags": kind not in ("MemoryStore", "LocalStore"),
+        "versions": kind not in ("MemoryStore", "LocalStore"),
+    }
+    return frozenset(name for name, is_supported in supported.items() if not is_supported)
+
+
 def root_url(store: Any) -> str:
     """Return the URL of the bucket, the server or the root that an object is of."""
     match kind_of(store):
@@ -41,21 +58,48 @@ def root_url(store: Any) -> str:
     return f"obstore-memory://{os.getpid():x}-{id(store):x}"
 
 
+#: The process in which obstore was used first: its threads are not in forked ones.
+_USED_IN = set[int]()
+
+
 def is_usable() -> bool:
     """Whether obstore can be used: in a process that was forked later, requests wait forever."""
-    return _first_process() == os.getpid()
+    process = os.getpid()
+    if not _USED_IN:
+        _USED_IN.add(process)
+    return process in _USED_IN
 
 
 def not_usable(url: str) -> StoreError:
     """Return the error for a process that was forked from one that used obstore."""
     return StoreError(
         "obstore can't be used in a process that was forked after it was used; start "
-        'processes by "spawn" or "forkserver", or set zarrdask.remote to "fsspec"',
+        'processes by "spawn" or "forkserver", or open URLs with zarrdask.remote = "auto" or '
+        '"fsspec"',
         key=url,
     )
 
 
-@cache
-def _first_process() -> int:
-    """Return the process in which obstore was used first: its threads are not in forked ones."""
-    return os.getpid()
+def is_forked() -> bool:
+    """Whether this process was forked from one that had used obstore."""
+    return bool(_USED_IN) and os.getpid() not in _USED_IN
+
+
+def pickled(kind: type, inner: Any, prefix: str) -> tuple[Any, ...]:
+    """Return what a store in an object of obstore pickles to: obstore may be missing elsewhere."""
+    # What the object refers to, such as a credential provider, may be defined in a notebook.
+    return _unpickled, (cloudpickle.dumps((kind, inner, prefix)),)
+
+
+def _unpickled(content: bytes) -> Any:
+    try:
+        kind, inner, prefix = pickle.loads(content)
+    except ModuleNotFoundError as error:
+        if str(error.name).partition(".")[0] != "obstore":
+            raise
+        raise StoreError(
+            "this store was opened by obstore, which is not installed in this process; install "
+            'zarrdask[obstore] wherever workers run, or set zarrdask.remote to "fsspec" where the '
+            "URL is opened"
+        ) from error
+    return kind(inner, prefix)

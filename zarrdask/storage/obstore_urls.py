@@ -1,8 +1,9 @@
 """URLs and options of fsspec -> objects of obstore, so that either can read what a URL names."""
 
-import json
+import os
+import re
 from collections.abc import Callable, Mapping
-from datetime import timedelta
+from contextlib import suppress
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -11,13 +12,29 @@ import obstore.store
 from obstore.exceptions import BaseError
 
 from zarrdask.errors import StoreError
+from zarrdask.storage import aws
 from zarrdask.storage.base import Store
+from zarrdask.storage.default_credentials import (
+    AzureCredentials,
+    GoogleCredentials,
+    azure_credentials,
+    google_credentials,
+)
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.obstore import ObstoreStore
+from zarrdask.storage.obstore_errors import no_counterpart
 from zarrdask.storage.obstore_objects import kind_of
+from zarrdask.storage.obstore_options import AZURE, GOOGLE, HTTP, S3, Options, Settings
 
-#: How long one request may take, with its body: long enough for a part of a large value.
-_REQUEST_LIMIT = timedelta(minutes=5)
+#: Parts of paths that obstore refuses or changes.
+_UNUSUAL_PARTS = ("", ".", "..")
+_AZURE_HOST = re.compile(r"\w+\.(blob|dfs)\.core\.windows\.net")
+#: Where obstore itself looks for credentials of Azure, beside the machine that it is on.
+_AZURE_VARIABLES = (
+    *("AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_CLIENT_SECRET"),
+    *("AZURE_STORAGE_SAS_KEY", "AZURE_STORAGE_SAS_TOKEN"),
+)
+_AZURE_SETTINGS = {"skip_signature", "account_key", "sas_key", "client_secret"}
 
 
 def open_url(url: str, storage_options: Mapping[str, Any] | None = None) -> ObstoreStore:
@@ -28,173 +45,108 @@ def open_url(url: str, storage_options: Mapping[str, Any] | None = None) -> Obst
     url : str
         As for fsspec.
     storage_options : dict, optional
-        Those options of fsspec that obstore has a counterpart for; None and False are as absent.
+        Those options of fsspec that obstore has a counterpart for.
 
     Raises
     ------
+    NoCounterpartError
+        If obstore has no counterpart for an option, for the URL, or for a setting of the
+        environment.
     StoreError
-        If there is another option, or obstore refuses one.
+        If obstore refuses one, or there are no credentials.
     """
-    scheme = url.partition("://")[0]
-    build = _BUILDERS[scheme]
-    settings = _Settings({}, {"timeout": _REQUEST_LIMIT})
-    for name, value in _flat(storage_options or {}).items():
-        translate = build.options.get(name)
-        if translate is None:
-            raise StoreError(
-                "obstore has no counterpart for this option in storage_options; remove it, set "
-                'zarrdask.remote to "fsspec", or pass an object of obstore instead of a URL',
-                key=url,
-                found=name,
-                expected=", ".join(sorted(build.options)),
-            )
-        if value is not None and value is not False:
-            translate(settings, value)
+    kind = _KINDS[url.partition("://")[0]]
+    settings = kind.options.settings(url, storage_options or {})
     try:
-        return build.open(url, settings)
+        store: ObstoreStore = kind.open(url, settings)
     except (BaseError, ValueError, TypeError) as error:
         text = str(error).partition("\n\n")[0]
         raise StoreError(f"obstore can't open this URL: {text}", key=url) from error
+    return store
 
 
-def _flat(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options with those of the client on one level, by names with a period."""
-    flat: dict[str, Any] = {}
-    for name, value in options.items():
-        if name == "client_kwargs" and isinstance(value, Mapping):
-            flat |= {f"client_kwargs.{inner}": each for inner, each in value.items()}
-        else:
-            flat[name] = value
-    return flat
+def _open_s3(url: str, settings: Settings) -> ObstoreStore:
+    bucket, prefix = _bucket_and_prefix(url)
+    if ":" in bucket:
+        raise no_counterpart("names of resources (ARN)", url)
+    given = dict(settings.config)
+    config = aws.complete(bucket, given, given.pop("profile", None))
+    return _made(obstore.store.S3Store, bucket, prefix, settings._replace(config=config))
 
 
-class _Settings(NamedTuple):
-    """What an object of obstore is made with.
-
-    Attributes
-    ----------
-    config : dict
-        Settings of the object store.
-    client : dict
-        Settings of the HTTP client.
-    """
-
-    config: dict[str, Any]
-    client: dict[str, Any]
-
-    def arguments(self) -> dict[str, Any]:
-        """Return keyword arguments. Requests are repeated by `zarrdask.storage.retry` alone."""
-        once = {"max_retries": 0, "retry_timeout": _REQUEST_LIMIT}
-        return {**self.config, "client_options": self.client, "retry_config": once}
+def _open_google(url: str, settings: Settings) -> ObstoreStore:
+    if os.environ.get("STORAGE_EMULATOR_HOST") and "base_url" not in settings.config:
+        raise no_counterpart("the environment variable STORAGE_EMULATOR_HOST", url)
+    has_token = settings.config.keys() & {
+        *("skip_signature", "service_account_key", "application_credentials"),
+    }
+    if not has_token:
+        with suppress(ModuleNotFoundError):  # obstore itself looks for credentials then
+            # As gcsfs does, which needs no option for buckets that are public.
+            is_anonymous = google_credentials() is None
+            name = "skip_signature" if is_anonymous else "credential_provider"
+            settings.config[name] = is_anonymous or GoogleCredentials()
+    return _made(obstore.store.GCSStore, *_bucket_and_prefix(url), settings)
 
 
-_Translate = Callable[[_Settings, Any], None]
-
-
-def _as(name: str) -> _Translate:
-    """Return a translation to a setting of another name."""
-
-    def translate(settings: _Settings, value: Any) -> None:
-        settings.config[name] = value
-
-    return translate
-
-
-def _endpoint(name: str) -> _Translate:
-    def translate(settings: _Settings, value: Any) -> None:
-        settings.config[name] = value
-        if str(value).startswith("http://"):
-            settings.client["allow_http"] = True
-
-    return translate
-
-
-def _headers(settings: _Settings, value: Any) -> None:
-    settings.client["default_headers"] = dict(value)
-
-
-def _google_token(settings: _Settings, value: Any) -> None:
-    if value == "anon":
-        settings.config["skip_signature"] = True
-    elif isinstance(value, Mapping):
-        settings.config["service_account_key"] = json.dumps(value)
-    elif value != "google_default":  # what obstore looks for of itself
-        settings.config["application_credentials"] = value
-
-
-class _Builder(NamedTuple):
-    """How the URLs of one object store are opened, and which options they take."""
-
-    open: Callable[[str, _Settings], ObstoreStore]
-    options: Mapping[str, _Translate]
-
-
-def _open_s3(url: str, settings: _Settings) -> ObstoreStore:
-    bucket, _, prefix = url.partition("://")[2].partition("/")
-    return ObstoreStore(obstore.store.S3Store(bucket, **settings.arguments()), prefix)
-
-
-def _open_google(url: str, settings: _Settings) -> ObstoreStore:
-    bucket, _, prefix = url.partition("://")[2].partition("/")
-    return ObstoreStore(obstore.store.GCSStore(bucket, **settings.arguments()), prefix)
-
-
-def _open_azure(url: str, settings: _Settings) -> ObstoreStore:
-    container, _, prefix = url.partition("://")[2].partition("/")
+def _open_azure(url: str, settings: Settings) -> ObstoreStore:
+    container, prefix = _bucket_and_prefix(url)
     container, at, host = container.partition("@")
     if at:
+        if not _AZURE_HOST.fullmatch(host):
+            raise no_counterpart(f"the host {host}", url)
         settings.config.setdefault("account_name", host.partition(".")[0])
-    return ObstoreStore(obstore.store.AzureStore(container, **settings.arguments()), prefix)
+    if os.environ.get("AZURE_STORAGE_CONNECTION_STRING"):
+        raise no_counterpart("the environment variable AZURE_STORAGE_CONNECTION_STRING", url)
+    if os.environ.get("AZURE_STORAGE_ANON", "false").lower() not in ("false", "0", "f", ""):
+        settings.config.setdefault("skip_signature", True)
+    has_credentials = any(map(os.environ.get, _AZURE_VARIABLES))
+    if not has_credentials and _AZURE_SETTINGS.isdisjoint(settings.config):
+        with suppress(ModuleNotFoundError):
+            azure_credentials()
+            settings.config["credential_provider"] = AzureCredentials()
+    return _made(obstore.store.AzureStore, container, prefix, settings)
 
 
-def _open_http(url: str, settings: _Settings) -> ObstoreStore:
+def _open_http(url: str, settings: Settings) -> ObstoreStore:
     parts = urlsplit(url)
     if parts.query or parts.fragment:
-        raise ValueError('a URL with a query is opened with zarrdask.remote = "fsspec" only')
+        raise no_counterpart("URLs with a query", url)
+    _check_path(parts.path.strip("/"), url)
     settings.client["allow_http"] = parts.scheme == "http"
     return ObstoreStore(obstore.store.HTTPStore(url.rstrip("/"), **settings.arguments()))
 
 
-_S3 = _Builder(
-    _open_s3,
-    {
-        "anon": _as("skip_signature"),
-        "key": _as("access_key_id"),
-        "secret": _as("secret_access_key"),
-        "token": _as("session_token"),
-        "endpoint_url": _endpoint("endpoint"),
-        "requester_pays": _as("request_payer"),
-        "client_kwargs.endpoint_url": _endpoint("endpoint"),
-        "client_kwargs.region_name": _as("region"),
-    },
-)
-_GOOGLE = _Builder(
-    _open_google,
-    {
-        "anon": _as("skip_signature"),
-        "token": _google_token,
-        "endpoint_url": _endpoint("base_url"),
-    },
-)
-_AZURE = _Builder(
-    _open_azure,
-    {
-        "anon": _as("skip_signature"),
-        "account_name": _as("account_name"),
-        "account_key": _as("account_key"),
-        "sas_token": _as("sas_key"),
-        "tenant_id": _as("tenant_id"),
-        "client_id": _as("client_id"),
-        "client_secret": _as("client_secret"),
-        "endpoint_url": _endpoint("endpoint"),
-    },
-)
-_HTTP = _Builder(_open_http, {"headers": _headers, "client_kwargs.headers": _headers})
-_BUILDERS = {
-    **dict.fromkeys(("s3", "s3a"), _S3),
-    **dict.fromkeys(("gs", "gcs"), _GOOGLE),
-    **dict.fromkeys(("az", "abfs", "abfss"), _AZURE),
-    **dict.fromkeys(("http", "https"), _HTTP),
+def _bucket_and_prefix(url: str) -> tuple[str, str]:
+    bucket, _, prefix = url.partition("://")[2].partition("/")
+    _check_path(prefix.strip("/"), url)
+    return bucket, prefix
+
+
+def _check_path(path: str, url: str) -> None:
+    if path and any(part in _UNUSUAL_PARTS for part in path.split("/")):
+        raise no_counterpart("empty or relative names in a URL", url)
+
+
+def _made(kind: Any, bucket: str, prefix: str, settings: Settings) -> ObstoreStore:
+    endpoint = settings.config.get("endpoint", settings.config.get("base_url"))
+    if str(endpoint).startswith("http://"):
+        settings.client["allow_http"] = True
+    return ObstoreStore(kind(bucket, **settings.arguments()), prefix)
+
+
+class _Kind(NamedTuple):
+    """How the URLs of one kind of object stores are opened, and which options they take."""
+
+    open: Callable[[str, Settings], ObstoreStore]
+    options: Options
+
+
+_KINDS = {
+    **dict.fromkeys(("s3", "s3a"), _Kind(_open_s3, S3)),
+    **dict.fromkeys(("gs", "gcs"), _Kind(_open_google, GOOGLE)),
+    **dict.fromkeys(("az", "abfs", "abfss"), _Kind(_open_azure, AZURE)),
+    **dict.fromkeys(("http", "https"), _Kind(_open_http, HTTP)),
 }
 
 

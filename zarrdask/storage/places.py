@@ -18,6 +18,11 @@ def store_token(store: Store) -> str:
     return store._token
 
 
+def opened_by(store: Store) -> str:
+    """Return the name of the package that opened the URL of a store, or "" for other stores."""
+    return store._opened_by
+
+
 def directory_of(store: Store) -> str | None:
     """Return the local directory that the keys are paths below, or None for other stores."""
     return store._directory

@@ -1,6 +1,6 @@
 """The errors for what a store can't do."""
 
-from zarrdask.errors import StoreError, UnsupportedError
+from zarrdask.errors import ReadOnlyError, StoreError, UnsupportedError
 
 
 def not_supported(url: str, action: str) -> UnsupportedError:
@@ -19,4 +19,13 @@ def not_listable(url: str, error: Exception) -> UnsupportedError:
         "this store can't be listed, so its nodes can't be discovered; open nodes by path",
         key=url,
         found=str(error) or type(error).__name__,
+    )
+
+
+def http_not_writable(key: str) -> ReadOnlyError:
+    """Return the error for writing by HTTP."""
+    return ReadOnlyError(
+        "a store that is reached by HTTP can't be written; write to the object store or the "
+        "directory behind it",
+        key=key,
     )

@@ -1,14 +1,20 @@
-"""Open URLs of object stores and of HTTP servers, by the package that the user chooses."""
+"""Open URLs of object stores and of HTTP servers, by obstore or by fsspec."""
 
+import logging
 from importlib import import_module
 from typing import Any
 
 from zarrdask import config
-from zarrdask.errors import MetadataError, StoreError
+from zarrdask.errors import MetadataError, StoreError, without_secrets
 from zarrdask.storage.base import Store
+from zarrdask.storage.obstore_errors import NoCounterpartError
+from zarrdask.storage.obstore_objects import is_forked
+from zarrdask.storage.remote_store import RemoteStore
+
+_LOG = logging.getLogger(__name__)
 
 #: What the setting ``zarrdask.remote`` may be, and the schemes for which it chooses.
-_REMOTE = ("fsspec", "obstore")
+_REMOTE = ("auto", "fsspec", "obstore")
 REMOTE_SCHEMES = ("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "http", "https")
 
 
@@ -20,7 +26,7 @@ def open_remote(url: str, storage_options: dict[str, Any] | None) -> Store:
     StoreError
         If the URL can't be opened.
     MetadataError
-        If the setting ``zarrdask.remote`` names no package.
+        If the setting ``zarrdask.remote`` is invalid.
     """
     is_chosen = url.partition("://")[0] in REMOTE_SCHEMES
     package: str = config.get("remote") if is_chosen else "fsspec"
@@ -31,20 +37,44 @@ def open_remote(url: str, storage_options: dict[str, Any] | None) -> Store:
             found=package,
             expected=" or ".join(map(repr, _REMOTE)),
         )
-    if package == "obstore":
-        return _obstore(url, storage_options)
+    if package == "auto":
+        return _open_best(url, storage_options)
+    return (_by_obstore if package == "obstore" else _by_fsspec)(url, storage_options)
+
+
+def _open_best(url: str, storage_options: dict[str, Any] | None) -> Store:
+    """Return the store that obstore opens, or fsspec if obstore lacks what is asked."""
+    shown = without_secrets(url)
+    if is_forked():
+        _LOG.info("%s: opened by fsspec, as this process was forked after obstore was used", shown)
+        return _by_fsspec(url, storage_options)
+    try:
+        store = RemoteStore(url, storage_options, _by_obstore(url, storage_options))
+    except NoCounterpartError as error:
+        _LOG.info("%s: opened by fsspec, as obstore lacks %s", shown, error.found)
+        try:
+            return _by_fsspec(url, storage_options)
+        except StoreError as failure:
+            failure.add_note(f"obstore can't be used instead: it lacks {error.found}")
+            raise
+    _LOG.debug("%s: opened by obstore", shown)
+    return store
+
+
+def _by_fsspec(url: str, storage_options: dict[str, Any] | None) -> Store:
     # Imported on demand: a process may use obstore only.
     module = import_module("zarrdask.storage.fsspec")
     return module.open_url(url, storage_options)  # type: ignore[no-any-return]
 
 
-def _obstore(url: str, storage_options: dict[str, Any] | None) -> Store:
+def _by_obstore(url: str, storage_options: dict[str, Any] | None) -> Store:
     try:
         module = import_module("zarrdask.storage.obstore_urls")
     except ModuleNotFoundError as error:
-        raise StoreError(
+        raise NoCounterpartError(
             'the setting zarrdask.remote is "obstore", which is not installed; install '
-            'zarrdask[obstore], or set zarrdask.remote to "fsspec"',
+            'zarrdask[obstore], or set zarrdask.remote to "auto"',
             key=url,
+            found="the package obstore",
         ) from error
     return module.open_url(url, storage_options)  # type: ignore[no-any-return]

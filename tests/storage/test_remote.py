@@ -1,0 +1,227 @@
+"""Which package opens a URL, and what happens where obstore can't go on."""
+
+import gzip
+import logging
+import multiprocessing
+import os
+import pickle
+import subprocess
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import numpy as np
+import pytest
+
+import zarrdask
+from tests.covering import for_each
+from zarrdask.errors import MetadataError, StoreError
+from zarrdask.storage import aws, remote
+from zarrdask.storage.fsspec import FsspecStore
+from zarrdask.storage.obstore import ObstoreStore
+from zarrdask.storage.places import opened_by
+from zarrdask.storage.remote_store import RemoteStore
+from zarrdask.storage.resolve import resolve
+
+VALUE = bytes(range(100))
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch):
+    """No setting of the user, and no network."""
+    for name in tuple(os.environ):
+        if name.startswith(("AWS_", "AZURE_", "FSSPEC_", "GOOGLE_", "STORAGE_EMULATOR_")):
+            monkeypatch.delenv(name)
+    monkeypatch.setattr(aws, "bucket_region", lambda _bucket, _region: None)
+
+
+def without_obstore(monkeypatch):
+    monkeypatch.setitem(sys.modules, "obstore", None)
+    for name in ("zarrdask.storage.obstore", "zarrdask.storage.obstore_urls"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+
+
+def without_fsspec(monkeypatch):
+    """Let fsspec lack the packages that it needs."""
+
+    def refuse(url, _options):
+        raise StoreError("pip install zarrdask[http]", key=url)
+
+    monkeypatch.setattr(FsspecStore, "from_url", refuse)
+
+
+class TestChoice:
+    @for_each("url", ["s3://bucket/a", "az://c@name.blob.core.windows.net/a", "https://h.org/a"])
+    def test_obstore_opens_urls_of_object_stores_and_servers(self, url):
+        store = resolve(url)
+        assert isinstance(store, RemoteStore)
+        assert opened_by(store) == "obstore"
+        assert repr(store) == f"<RemoteStore {store.url}, opened by obstore>"
+
+    def test_fsspec_opens_others(self):
+        store = resolve("memory://a")
+        assert repr(store) == "<FsspecStore memory:///a, opened by fsspec>"
+
+    @for_each(
+        ("url", "options", "reason"),
+        [
+            ("https://h.org/a", {"client_kwargs": {"auth": 1}}, "'client_kwargs.auth'"),
+            ("https://h.org/a?sig=b", {}, "a query"),
+            ("https://h.org/a//b", {}, "empty or relative names"),
+        ],
+    )
+    def test_fsspec_opens_what_obstore_has_no_counterpart_for(self, url, options, reason, caplog):
+        with caplog.at_level(logging.INFO, remote.__name__):
+            store = resolve(url, options)
+        assert isinstance(store, FsspecStore)
+        message = caplog.messages[-1]
+        assert "opened by fsspec, as obstore lacks" in message
+        assert reason in message
+        assert "sig=b" not in message
+
+    def test_an_error_of_both_names_both(self, monkeypatch):
+        without_fsspec(monkeypatch)
+        with pytest.raises(StoreError, match="pip install") as caught:
+            resolve("s3://bucket", {"use_ssl": False})
+        assert "obstore can't be used instead: it lacks the option 'use_ssl'" in str(
+            caught.value.__notes__
+        )
+
+    def test_fsspec_opens_all_urls_without_obstore(self, monkeypatch, caplog):
+        without_obstore(monkeypatch)
+        with caplog.at_level(logging.INFO, remote.__name__):
+            assert isinstance(resolve("https://h.org/a"), FsspecStore)
+        assert "as obstore lacks the package obstore" in caplog.text
+
+    def test_the_choice_of_the_user_counts(self, setting):
+        setting({"zarrdask.remote": "fsspec"})
+        assert isinstance(resolve("https://h.org/a"), FsspecStore)
+        setting({"zarrdask.remote": "obstore"})
+        assert isinstance(resolve("https://h.org/a"), ObstoreStore)
+        setting({"zarrdask.remote": "boto"})
+        with pytest.raises(MetadataError, match="'auto' or 'fsspec' or 'obstore'"):
+            resolve("https://h.org/a")
+
+    def test_the_directories_above_a_url_are_opened_in_the_same_way(self):
+        store = resolve("https://h.org/a/b")
+        above = []
+        while (store := store._above()) is not None:
+            above.append(repr(store))
+        assert above == [
+            "<RemoteStore https://h.org/a, opened by obstore>",
+            "<RemoteStore https://h.org, opened by obstore>",
+        ]
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Answers in the unusual way that the path says."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        directory, _, name = self.path.strip("/").rpartition("/")
+        if name != "value":
+            self.send(404, b"")
+        elif directory == "chunked":
+            self.send_response(200)
+            self.send_header("Transfer-Encoding", "chunked")
+            self.end_headers()
+            self.wfile.write(b"%x\r\n%b\r\n0\r\n\r\n" % (len(VALUE), VALUE))
+        elif directory == "compressed":
+            self.send(200, gzip.compress(VALUE), {"Content-Encoding": "gzip"})
+        elif "Range" in self.headers and directory == "unlabelled":
+            first, last = self.headers["Range"].removeprefix("bytes=").split("-")
+            self.send(206, VALUE[int(first) : int(last) + 1])
+        else:
+            self.send(200, VALUE)
+
+    def send(self, status, value, headers=None):
+        self.send_response(status)
+        for name, text in {"Content-Length": len(value), **(headers or {})}.items():
+            self.send_header(name, str(text))
+        self.end_headers()
+        self.wfile.write(value)
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def url():
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        server.daemon_threads, server.block_on_close = True, False
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+class TestTakeover:
+    @pytest.mark.parametrize(
+        ("name", "is_taken_over"),
+        [("chunked", True), ("compressed", True), ("unlabelled", True), ("whole", False)],
+    )
+    def test_unusual_answers_are_read(self, url, name, is_taken_over):
+        store = resolve(f"{url}/{name}")
+        if name == "unlabelled":
+            assert bytes(store.get_range("value", 10, 5)) == VALUE[10:15]
+        assert store.get("value") == VALUE
+        assert store.get("missing") is None
+        assert opened_by(store) == ("fsspec" if is_taken_over else "obstore")
+        assert opened_by(pickle.loads(pickle.dumps(store))) == opened_by(store)
+
+    def test_without_fsspecs_package_the_error_says_so(self, url, monkeypatch):
+        store = resolve(f"{url}/chunked")
+        without_fsspec(monkeypatch)
+        with pytest.raises(StoreError, match="Content-Length") as caught:
+            store.get("value")
+        assert "zarrdask[http]" in str(caught.value.__notes__)
+
+
+def read_in_fork(store, answers):
+    opened = resolve(store.url)
+    answers.put((store.get("value"), opened_by(store), opened_by(opened), opened.get("value")))
+
+
+def test_forked_processes_use_fsspec(url):
+    store = resolve(f"{url}/whole")
+    assert store.get("value") == VALUE
+    context = multiprocessing.get_context("fork")
+    answers = context.Queue()
+    process = context.Process(target=read_in_fork, args=[store, answers])
+    process.start()
+    assert answers.get(timeout=60) == (VALUE, "fsspec", "fsspec", VALUE)
+    process.join()
+    assert opened_by(store) == "obstore"
+
+
+class TestWorkers:
+    def test_a_pickled_store_keeps_its_choice(self, setting):
+        store = resolve("https://h.org/a")
+        setting({"zarrdask.remote": "fsspec"})
+        again = pickle.loads(pickle.dumps(store))
+        assert again == store
+        assert opened_by(again) == "obstore"
+
+    def test_a_worker_without_obstore_says_what_to_install(self):
+        code = "import sys, pickle; sys.modules['obstore'] = None; pickle.load(sys.stdin.buffer)"
+        run = subprocess.run(
+            [sys.executable, "-c", code],
+            input=pickle.dumps(resolve("https://h.org/a")),
+            capture_output=True,
+            check=False,
+        )
+        assert b"StoreError: this store was opened by obstore, which is not" in run.stderr
+        assert b"zarrdask[obstore]" in run.stderr
+
+
+def test_the_choice_is_among_the_properties_of_arrays_and_groups(tmp_path):
+    place = "memory://opened"
+    group = zarrdask.create_group(place, overwrite=True)
+    z = group.create_array("a", shape=3, dtype="i4")
+    for node in (z, group):
+        assert ("opened by", "fsspec") in node.info.rows
+    assert np.all(zarrdask.open_array(place, "a")[...] == 0)
+    local = zarrdask.create_array(tmp_path, shape=3, dtype="i4")
+    assert "opened by" not in dict(local.info.rows)

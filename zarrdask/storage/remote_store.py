@@ -1,0 +1,123 @@
+"""URLs that obstore opens, and that fsspec takes over where obstore can't go on."""
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
+from importlib import import_module
+from typing import Any
+
+from zarrdask.errors import StoreError, UnsupportedError
+from zarrdask.storage.base import Scratch, Store
+from zarrdask.storage.byte_ranges import Buffer, Range
+from zarrdask.storage.keys import Names
+from zarrdask.storage.obstore_errors import AnswerError
+from zarrdask.storage.obstore_objects import is_forked
+from zarrdask.storage.wrapper import WrappedStore
+
+_LOG = logging.getLogger(__name__)
+
+
+class RemoteStore(WrappedStore):
+    """A URL that obstore opens, and that fsspec takes over where obstore can't go on.
+
+    That is in a process that was forked after obstore was used, for servers whose answers obstore
+    does not understand, and for listings of HTTP servers without WebDAV.
+
+    Parameters
+    ----------
+    url : str
+        The URL.
+    storage_options : dict, optional
+        The options of the user, for fsspec.
+    inner : ObstoreStore
+        The store that obstore opened.
+    """
+
+    def __init__(self, url: str, storage_options: dict[str, Any] | None, inner: Store) -> None:
+        self._opened = url, storage_options
+        self._by_obstore = inner
+        #: Whether obstore does not understand the server's answers, or can't list it.
+        self._is_taken_over = self._is_listed_by_fsspec = False
+
+    @property
+    def inner(self) -> Store:  # type: ignore[override]
+        """The store that is used in this process, at present."""
+        return self._by_fsspec if self._is_taken_over or is_forked() else self._by_obstore
+
+    @cached_property
+    def _by_fsspec(self) -> Store:
+        # Imported on demand: most processes use obstore only.
+        module = import_module("zarrdask.storage.fsspec")
+        return module.open_url(*self._opened)  # type: ignore[no-any-return]
+
+    def _above(self) -> "RemoteStore | None":
+        url, options = self._opened
+        directory = url.rstrip("/").rpartition("/")[0]
+        if "://" not in directory:
+            return None
+        module = import_module("zarrdask.storage.obstore_urls")
+        return RemoteStore(directory, options, module.open_url(directory, options))
+
+    def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
+        return self._each(lambda key: self.get_range(key, 0), keys)
+
+    def get_ranges(
+        self, key: str, ranges: Sequence[Range], scratch: Scratch
+    ) -> Iterator[Buffer | None]:
+        return Store.get_ranges(self, key, ranges, scratch)
+
+    def list_dir(self, prefix: str) -> Names:
+        names: Names = self._listed(lambda store: store.list_dir(prefix))
+        return names
+
+    def list_prefix(self, prefix: str) -> Iterator[str]:
+        return iter(self._listed(lambda store: [*store.list_prefix(prefix)]))
+
+    def _listed(self, ask: Callable[[Store], Any]) -> Any:
+        if not self._is_listed_by_fsspec:
+            try:
+                return ask(self.inner)
+            except UnsupportedError as error:
+                listed = self._take_over(error, "can't list this server")
+                self._is_listed_by_fsspec = True
+                return ask(listed)
+        return ask(self._by_fsspec)
+
+    def _attempt(self, name: str, *arguments: Any, **options: Any) -> Any:
+        try:
+            return getattr(self.inner, name)(*arguments, **options)
+        except StoreError as error:
+            if not isinstance(error.__cause__, AnswerError):
+                raise
+            store = self._take_over(error, f"does not understand its answers ({error.__cause__})")
+            self._is_taken_over = True
+            return getattr(store, name)(*arguments, **options)
+
+    def _take_over(self, error: Exception, reason: str) -> Store:
+        """Return the store of fsspec; the error is raised if fsspec can't open it."""
+        try:
+            store = self._by_fsspec
+        except StoreError as failure:
+            error.add_note(f"fsspec, which may be able to, can't be used: {failure}")
+            raise error from error.__cause__
+        _LOG.info("%s: from now on by fsspec, as obstore %s", self.url, reason)
+        return store
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        state = {"_is_taken_over": self._is_taken_over}
+        return RemoteStore, (*self._opened, self._by_obstore), state
+
+
+def _attempted(name: str) -> Callable[..., Any]:
+    def operation(self: RemoteStore, *arguments: Any, **options: Any) -> Any:
+        return self._attempt(name, *arguments, **options)
+
+    operation.__name__, operation.__doc__ = name, getattr(Store, name).__doc__
+    return operation
+
+
+for _name in (
+    *("get", "get_range", "get_part", "get_if_changed", "get_tagged"),
+    *("_size", "set", "create", "swap", "erase"),
+):
+    setattr(RemoteStore, _name, _attempted(_name))
