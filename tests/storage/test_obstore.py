@@ -120,14 +120,14 @@ def server():
 
 
 def at(server, **settings):
-    with dask.config.set({"zarrdask.remote": "obstore", **settings}):
+    with dask.config.set({"zarrdask.remote": "obstore"} | settings):
         return resolve(server.url)
 
 
 class TestOverHTTP(ReadOnlyStoreContract):
-    @pytest.fixture
-    def store(self, server):
-        return at(server)
+    @pytest.fixture(params=["obstore", "auto"])
+    def store(self, server, request):
+        return at(server, **{"zarrdask.remote": request.param})
 
     # A server without WebDAV can't be listed, which the store learns when it asks.
     def test_it_lists_or_says_that_it_cannot(self, store):
