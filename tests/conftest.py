@@ -4,6 +4,7 @@ import gc
 import multiprocessing
 import signal
 import uuid
+from functools import cache
 from zlib import crc32
 
 import dask.config
@@ -16,6 +17,8 @@ from zarrdask.dtypes.registry import DATA_TYPES
 from zarrdask.grids.base import GRIDS
 from zarrdask.grids.keys import KEY_ENCODINGS
 from zarrdask.metadata.extensions import EXTENSIONS
+from zarrdask.storage import retry
+from zarrdask.storage.rates import RequestRate
 from zarrdask.storage.resolve import resolve
 from zarrdask.storage.schemes import ADAPTERS, STORES
 from zarrdask.storage.transformers import TRANSFORMERS
@@ -104,6 +107,12 @@ def setting():
     yield set_
     for change in reversed(entered):
         change.__exit__(None, None, None)
+
+
+@pytest.fixture(autouse=True)
+def own_rates(monkeypatch):
+    """Limit the rate of requests by what this test has been refused, not by what others were."""
+    monkeypatch.setattr(retry, "request_rate", cache(RequestRate))
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from zarrdask.storage import rates, retry
 from zarrdask.storage.base import Scratch, Store, StoredValue
 from zarrdask.storage.capabilities import Capabilities
 from zarrdask.storage.memory import MemoryStore
-from zarrdask.storage.rates import place_of, request_rate
+from zarrdask.storage.rates import place_of
 from zarrdask.storage.retry import RetryingStore
 from zarrdask.storage.transient_errors import is_transient
 from zarrdask.storage.upkeep import reading
@@ -146,7 +146,7 @@ def test_requests_that_a_store_refuses_are_sent_at_the_rate_that_it_accepts(sett
     store.values.update({str(key): b"x" for key in range(40)})
     retrying_store = RetryingStore(store)
     assert all(retrying_store.get(str(key)) == b"x" for key in range(40))
-    rate = request_rate(place_of(retrying_store.url), "read")
+    rate = retry.request_rate(place_of(retrying_store.url), "read")
     assert (rate.accepted, rate.refused, rate.limit is None) == (40, 20, False)
 
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 
 from zarrdask.errors import StoreError
-from zarrdask.runtime.lock_files import check_lock_file, is_at, open_lock_file
 from zarrdask.runtime.version_stamps import FileStamps, file_stamps
+from zarrdask.storage.lock_files import check_lock_file, is_at, open_lock_file
 from zarrdask.storage.system import IS_WINDOWS
 
 #: Seconds between two attempts to get a lock, on platforms that can't wait for it.

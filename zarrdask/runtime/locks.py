@@ -24,9 +24,9 @@ from typing import NamedTuple
 from weakref import WeakValueDictionary
 
 from zarrdask.runtime.file_locks import file_lock
-from zarrdask.runtime.lock_files import UnsafeDirectoryError, lock_directory
 from zarrdask.runtime.version_stamps import ProcessStamps, Stamps, file_stamps
 from zarrdask.storage.base import Store
+from zarrdask.storage.lock_files import UnsafeDirectoryError, lock_directory
 from zarrdask.storage.places import directory_of
 from zarrdask.storage.system import after_fork, renewed_after_fork
 

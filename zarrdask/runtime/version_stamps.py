@@ -11,7 +11,7 @@ from secrets import token_bytes
 from typing import Protocol
 from weakref import finalize
 
-from zarrdask.runtime.lock_files import is_at, open_lock_file
+from zarrdask.storage.lock_files import is_at, open_lock_file
 from zarrdask.storage.system import pread, pwrite
 
 _STAMP_COUNT = 4096

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import zarrdask
-from zarrdask.runtime.lock_files import UnsafeDirectoryError, lock_directory, open_lock_file
 from zarrdask.runtime.locks import ChunkLocks
 from zarrdask.storage.local import LocalStore
+from zarrdask.storage.lock_files import UnsafeDirectoryError, lock_directory, open_lock_file
 
 #: A user without rights.
 NOBODY = 65534
