@@ -27,11 +27,10 @@ from tests.rewrite.arrays import (
     quietly,
     stored,
 )
-from tests.rewrite.rewrites import rewrite, smallest
+from tests.rewrite.layouts import LAYOUTS, each_way
+from tests.rewrite.rewrites import rewrite
 from tests.storage.faults import Faults, FaultyStore
 from zarrdask.execution import executor
-from zarrdask.grids.axis import Even, axis_of
-from zarrdask.plan.rechunk import schemes
 from zarrdask.rewrite import array_plan, passes
 from zarrdask.runtime.workspace import release
 from zarrdask.storage.local import LocalStore
@@ -76,20 +75,6 @@ def test_processes_do_the_same(tmp_path):
         plan = columns(tmp_path / "a", tmp_path / "b", scheduler=None)
         assert (plan.costs.threads, plan.costs.processes) == (1, 2)
         same(quietly(plan, None)[...], VALUES)
-
-
-LAYOUTS = {
-    "regular": {"chunks": (5, 7)},
-    "sharded": {"chunks": (2, 5), "shards": (6, 15)},
-    "rectilinear": {"chunks": ((1, 3, 20), (10, 20))},
-    "rectilinear shards": {"chunks": (2, 5), "shards": ((4, 20), (10, 5, 15))},
-    "F": {"chunks": (5, 7), "order": "F"},
-    "v2": {"chunks": (5, 7), "zarr_format": 2},
-    "draft": {"chunks": (5, 7), "zarr_format": "v3-draft"},
-    "gzip": {"chunks": (5, 7), "compressors": "gzip"},
-    "one": {"chunks": -1},
-    "each": {"chunks": 1},
-}
 
 
 #: Each layout becomes itself and three others.
@@ -294,42 +279,6 @@ def test_encoded_bytes_are_moved_where_they_are_the_same(before, after, far, thr
         same(quietly(plan, "threads")[...], VALUES)
 
 
-def each_way(make):
-    """Execute what `make` plans, on fresh places, by all ways that there are for little memory."""
-    plan = make()
-    ways = schemes(plan.grids, plan.costs._replace(memory=smallest(plan)))
-    for way in ways:
-        yield quietly(replace(make(), schemes=(way,)))
-
-
-@for_each("region", [np.s_[3:17, 4:29], np.s_[6:12], np.s_[5:5], np.s_[:, 29:]])
-@for_each("layout", ["regular", "sharded", "rectilinear", "rectilinear shards"])
-def test_a_part_of_the_source(region, layout):
-    source = stored(**LAYOUTS[layout])
-    options = {"chunks": (7, 2), "source_region": region, "scheduler": "sync", "shards": False}
-    for array in each_way(lambda: zarrdask.rechunk(source, MemoryStore(), **options)):
-        same(array[...], VALUES[region])
-
-
-def test_a_part_by_the_names_of_its_axes():
-    source = stored(dimension_names=("y", "x"))
-    plan = zarrdask.rechunk(source, {}, chunks=(5, 5), source_region={"x": slice(3, 9)})
-    same(quietly(plan)[...], VALUES[:, 3:9])
-
-
-def test_the_chunks_of_a_part_begin_where_it_begins():
-    for start, expected in {3: Even(6, 3), 1: axis_of(8, (2, 3, 3))}.items():
-        region = np.s_[start:9]
-        plan = zarrdask.rechunk(stored(chunks=(3, 30)), {}, chunks=(5, 5), source_region=region)
-        assert plan.grids.source[0] == expected
-
-
-@pytest.mark.parametrize("region", [np.s_[::2], np.s_[3], np.s_[0:3, 0:3, 0:3]])
-def test_a_part_that_does_not_fit_is_refused(region):
-    with pytest.raises(zarrdask.errors.SelectionError):
-        zarrdask.rechunk(stored(), {}, chunks=(5, 5), source_region=region)
-
-
 GROWING = {
     "regular": {"chunks": (24, 4)},
     "sharded": {"chunks": (8, 2), "shards": (16, 8)},
@@ -405,23 +354,6 @@ def test_an_append_beside_another_one_is_refused():
     same(zarrdask.open_array(target)[...], VALUES)
 
 
-@for_each(
-    ("options", "match"),
-    [
-        ({"append": 2}, "append"),
-        ({"append": "z"}, "append"),
-        ({"append": 0, "chunks": (2, 2)}, "append.*chunks"),
-        ({"append": 0, "dtype": "f4"}, "append.*dtype"),
-        ({"append": 0, "source_region": np.s_[:, :4]}, "append"),
-    ],
-)
-def test_what_can_not_be_appended_is_refused(options, match):
-    target = MemoryStore()
-    stored(target, values=VALUES[:10], chunks=(4, 4))
-    with pytest.raises(zarrdask.ZarrdaskError, match=match):
-        zarrdask.rechunk(stored(), target, **options)
-
-
 def test_what_is_there_is_not_replaced_unless_one_asks():
     source, target = stored(), MemoryStore()
     stored(target, values=-VALUES, chunks=(2, 2))
@@ -439,17 +371,6 @@ def test_a_node_made_meanwhile_is_not_replaced():
     with pytest.raises(zarrdask.errors.NodeExistsError):
         quietly(plan)
     same(zarrdask.open_array(plan.target.node.store)[...], -VALUES)
-
-
-@pytest.mark.parametrize(
-    ("source", "target"), [("a", "a"), ("a", "a/b"), ("a/b", "a"), ("", "a"), ("a", "")]
-)
-@pytest.mark.parametrize("overwrite", [False, True])
-def test_a_target_in_the_source_or_around_it_is_refused(tmp_path, source, target, overwrite):
-    stored(tmp_path / source)
-    with pytest.raises(zarrdask.errors.NodeExistsError):
-        zarrdask.rechunk(tmp_path / source, tmp_path / target, chunks=(2, 2), overwrite=overwrite)
-    same(zarrdask.open_array(tmp_path / source)[...], VALUES)
 
 
 def test_a_target_beside_the_source(tmp_path):
@@ -482,28 +403,6 @@ def test_passes_leave_what_the_next_one_reads_elsewhere_if_one_asks(way, tmp_pat
     assert keys(temp) == []
     _, sets, _ = target.taken()
     assert len(sets) == 15
-
-
-BLOCKS = {
-    "aligned": (24, 2),
-    "rows": (3, 30),
-    "uneven": ((1, 20, 3), (30,)),
-    "one": (24, 30),
-}
-
-
-@for_each("blocks", BLOCKS.values())
-@for_each("scheduler", ["sync", "threads"])
-def test_a_dask_array_is_stored_with_other_chunks(blocks, scheduler):
-    x = da.from_array(VALUES, chunks=blocks)
-    target = MemoryStore()
-    plan = zarrdask.rechunk(x, target, chunks=(24, 2), scheduler=scheduler)
-    array = quietly(plan, scheduler)
-    same(array[...], VALUES)
-    assert array.chunks == (24, 2)
-    assert len(keys(target)) == 1 + 15
-    direct = blocks in (BLOCKS["aligned"], BLOCKS["one"])
-    assert (plan.scheme.name == "blocks as they are") == direct
 
 
 def test_blocks_of_a_dask_array_are_computed_once():
@@ -646,17 +545,6 @@ def test_urls(way, places, tmp_path):
         assert sorted(file.name for file in (tmp_path / "b").iterdir()) == ["c", "zarr.json"]
 
 
-def test_far_away_requests_cost_more_and_values_are_in_memory_twice():
-    url = f"memory://{uuid.uuid4().hex}"
-    stored(f"{url}/a")
-    plan = columns(f"{url}/a", f"{url}/b")
-    assert plan.target.node.store.capabilities.has_latency
-    near = columns(stored())
-    assert plan.costs.request > near.costs.request
-    assert (plan.costs.copies, near.costs.copies) == (2, 1)
-    same(quietly(plan)[...], VALUES)
-
-
 def connection_is_lost():
     raise OSError
 
@@ -735,28 +623,3 @@ def test_progress_is_told_where_one_wants_it(capsys):
     assert "100%" in capsys.readouterr().err
     quietly(columns(stored()))
     assert capsys.readouterr() == ("", "")
-
-
-@for_each("max_mem", ["many", None, "3 apples", [1]])
-def test_memory_that_is_no_size_is_refused(max_mem):
-    with pytest.raises(zarrdask.errors.MetadataError, match="max_mem"):
-        zarrdask.rechunk(stored(), {}, max_mem=max_mem)
-
-
-def test_too_little_memory_is_refused_before_anything_is_written():
-    target = MemoryStore()
-    with pytest.raises(zarrdask.errors.MetadataError, match=r"max_mem.*at least 912 bytes"):
-        zarrdask.rechunk(stored(), target, chunks=(24, 2), max_mem=911)
-    assert keys(target) == []
-    plan = zarrdask.rechunk(stored(), target, chunks=(24, 2), max_mem=912)
-    assert keys(target) == []
-    same(quietly(plan)[...], VALUES)
-
-
-def test_a_dask_array_that_reads_the_target_is_refused(tmp_path):
-    array = zarrdask.create_array(tmp_path / "a", shape=(6, 6), dtype="i4", chunks=2)
-    array[...] = 7
-    x = zarrdask.from_zarr(tmp_path / "a") + 1
-    with pytest.raises(zarrdask.errors.NodeExistsError, match="reads the array that would be"):
-        zarrdask.rechunk(x, tmp_path / "a", chunks=(3, 3), overwrite=True)
-    assert (zarrdask.open_array(tmp_path / "a")[...] == 7).all()

@@ -5,7 +5,7 @@ import json
 import pytest
 
 import zarrdask
-from tests.rewrite.test_copy import check, hierarchy
+from tests.rewrite.hierarchies import check, hierarchy
 from zarrdask.errors import MetadataError, UnsupportedError
 
 

@@ -12,14 +12,12 @@ import zarrdask
 from tests.covering import for_each
 from tests.documents import dump, v2, v3
 from tests.drafts import (
-    ENTRY,
     NOBODY,
     OLDER_ENTRY,
     array,
     codec,
     hierarchy,
     older,
-    sharding,
     stored,
 )
 from zarrdask.codecs.base import Kind
@@ -31,17 +29,12 @@ from zarrdask.errors import (
     NodeTypeError,
     UnsupportedError,
 )
-from zarrdask.extension import Definition
-from zarrdask.grids.base import GRIDS
-from zarrdask.grids.regular import RegularGrid
 from zarrdask.metadata import detect
 from zarrdask.metadata.create import plan_array
-from zarrdask.metadata.model import GroupMetadata
 from zarrdask.metadata.options import ArrayOptions
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.storage.v3_draft import DraftStore
 
-FORMATS = ["v3-draft", "v3-draft-protocol"]
 OPTIONS = {
     "plain": {},
     "no compressor": {"compressors": []},
@@ -67,11 +60,6 @@ OPTIONS = {
     "large": {"dtype": "u8", "fill_value": 2**64 - 1},
     "half": {"dtype": "f2", "fill_value": 0.5},
 }
-
-
-@pytest.fixture(params=FORMATS)
-def zarr_format(request):
-    return request.param
 
 
 def plan(zarr_format, **options):
@@ -150,36 +138,6 @@ def test_text_of_any_length_is_of_the_older_dialect_only(dtype):
     z = zarrdask.create_array({}, shape=3, dtype=dtype, zarr_format="v3-draft-protocol")
     z[...] = np.array(["a", "bc", ""], object)
     assert z[...].tolist() == ["a", "bc", ""]
-
-
-def test_sharding_may_be_given_as_the_document_has_it(zarr_format):
-    layers = [sharding(2, 2), sharding(2, 1)]
-    metadata = plan(zarr_format, storage_transformers=layers)
-    assert metadata.transformers == ()
-    assert (metadata.chunk_shape, metadata.read_grid.chunk_shape) == ((8, 6), (4, 6))
-    document = json.loads(metadata.render()["array.json"])
-    assert document["storage_transformers"] == layers
-
-
-def test_a_registered_grid_is_known_by_its_uri(own_registries):
-    class Halves(RegularGrid):
-        @classmethod
-        def from_configuration(cls, configuration, shape):
-            assert configuration == {"type": "halves", "of": 2}
-            return cls(shape, tuple(-(-n // 2) for n in shape))
-
-        def to_json(self):
-            return {"name": NOBODY, "configuration": {"type": "halves", "of": 2}}
-
-    GRIDS.register(NOBODY, Halves)
-    grid = {"extension": NOBODY, "type": "halves", "of": 2}
-    store = stored(array((5,), chunk_grid=grid))
-    result = zarrdask.open_array(store, "a", mode="r+")
-    assert result.chunks == (3,)
-    result.attrs["x"] = 1
-    assert json.loads(store["meta/a.array.json"])["chunk_grid"] == grid
-    with pytest.raises(MetadataError, match="chunk_grid"):
-        zarrdask.open_array(stored(array((5,), chunk_grid=grid | {"extension": "regular"})), "a")
 
 
 def test_a_registered_data_type_is_known_by_its_uri(own_registries):
@@ -265,14 +223,6 @@ def test_a_registered_codec_is_known_by_its_uri(own_registries, zarr_format):
     assert zarrdask.open_array(store, "a")[...].tolist() == [1, 2, 3, 4]
 
 
-def test_groups_of_zep_9_have_extensions_and_those_of_the_draft_none(zarr_format):
-    with pytest.raises(UnsupportedError, match="extensions"):
-        GroupMetadata(zarr_format, {}, (Definition(NOBODY),)).render()
-
-
-# ---- hierarchies
-
-
 def test_a_hierarchy_may_be_below_the_root_of_a_store(zarr_format):
     inner = {}
     zarrdask.create_array(inner, "g/a", shape=3, dtype="i4", zarr_format=zarr_format)[...] = 7
@@ -317,14 +267,6 @@ def test_a_group_is_opened_or_made(zarr_format):
     assert dict(zarrdask.open_group(store, "g", mode="w", zarr_format=zarr_format).attrs) == {}
 
 
-def test_the_dialects_do_not_mix():
-    for entry, other in ((ENTRY, "v3-draft-protocol"), (OLDER_ENTRY, "v3-draft")):
-        store = hierarchy(entry=entry)
-        with pytest.raises(NodeExistsError, match="format"):
-            zarrdask.create_array(store, "a", shape=3, dtype="i4", zarr_format=other)
-        assert set(store) == {"zarr.json"}
-
-
 def test_kinds_of_nodes_are_told_apart(zarr_format):
     store = {}
     zarrdask.create_array(store, "g/a", shape=3, dtype="i4", zarr_format=zarr_format)
@@ -367,9 +309,6 @@ def test_over_http_like_stores_all_goes_by_path(zarr_format, tmp_path):
     archive.put(str(tmp_path), f"/draft-{zarr_format}", recursive=True)
     assert list(zarrdask.open_group(f"memory://draft-{zarr_format}")) == ["g"]
     archive.rm(f"/draft-{zarr_format}", recursive=True)
-
-
-# ---- other formats
 
 
 class Recording(MemoryStore):
@@ -417,24 +356,6 @@ def test_within_a_hierarchy_only_the_drafts_documents_are_asked_for():
     assert sorted(asked) == [
         f"meta/g/{name}.{kind}.json" for name in "ab" for kind in ("array", "group")
     ]
-
-
-def test_damaged_documents_are_errors_that_name_the_node():
-    for data in (b"{", b"[]", b"\xff", b'{"shape": '):
-        store = stored() | {"meta/a.array.json": data}
-        with pytest.raises(MetadataError, match=r"/a: array\.json"):
-            zarrdask.open(store, "a")
-        store = hierarchy() | {"meta/g.group.json": data}
-        with pytest.raises(MetadataError, match=r"/g: group\.json"):
-            zarrdask.open(store, "g")
-
-
-def test_unknown_members_are_not_taken_over_from_a_higher_minor_version():
-    entry = ENTRY | {"zarr_format": ENTRY["zarr_format"][:-1] + "4"}
-    store = stored(array(new=1), entry=entry)
-    zarrdask.open_array(store, "a", mode="r+").attrs["x"] = 1
-    assert "new" not in json.loads(store["meta/a.array.json"])
-    assert json.loads(store["zarr.json"]) == entry
 
 
 def test_the_older_dialect_reads_codecs_of_the_newer_unless_strict():
