@@ -1,4 +1,6 @@
-"""Stores of icechunk's sessions: read by every scheduler, written by threads of this process."""
+"""Stores of icechunk's sessions: read and written by every scheduler."""
+
+from contextlib import ExitStack
 
 import dask
 import dask.array as da
@@ -74,37 +76,113 @@ def test_a_read_only_session_is_not_written(stored):
         to_zarr(days(4), stored, mode="a")
 
 
-def test_other_processes_do_not_write(session, repository, cluster_address):
+def _grid(*shape):
+    return np.arange(np.prod(shape)).reshape(shape)
+
+
+@pytest.fixture(params=["processes", "cluster"])
+def elsewhere(request, cluster_address):
+    """Tasks run in other processes, which can't see the session."""
     from distributed import Client
 
-    ds = days(4, chunks=(2, 5, 3))
-    writes = (
-        lambda: to_zarr(ds, session.store, group="new"),
-        lambda: to_zarr(ds, session.store, append_dim="time"),
-        lambda: zarrdask.to_zarr(da.ones(4, chunks=2), session.store, "new"),
-        lambda: zarrdask.append(da.ones(4, chunks=2), session.store, "n"),
+    with ExitStack() as stack:
+        if request.param == "processes":
+            stack.enter_context(dask.config.set(scheduler="processes", num_workers=2))
+        else:
+            stack.enter_context(Client(cluster_address))
+        yield
+
+
+def test_other_processes_write(session, repository, elsewhere):
+    x = da.from_array(_grid(30, 20), chunks=(7, 9))
+    # Blocks share chunks of 10, and write parts of stored ones.
+    zarrdask.to_zarr(x, session.store, "a", chunks=(10, 10))
+    zarrdask.to_zarr(
+        x[:15] * 2, session.store, "a", region=(slice(12, 27), slice(None)), progress=False
     )
-    for write in writes:
-        with dask.config.set(scheduler="processes"), pytest.raises(StoreError, match="one process"):
-            write()
-    # They fail before anything is changed.
-    assert not session.has_uncommitted_changes
-    with Client(cluster_address), pytest.raises(StoreError, match="one process"):
-        to_zarr(ds, repository.writable_session("main").fork().store, group="new")
+    zarrdask.append(x, session.store, "a")
+    session.commit("written elsewhere")
+    expected = np.concatenate([_grid(30, 20)] * 2)
+    expected[12:27] = _grid(30, 20)[:15] * 2
+    stored = repository.readonly_session("main").store
+    np.testing.assert_array_equal(zarrdask.open_array(stored, "a")[...], expected)
 
 
-def test_the_error_on_a_cluster_says_what_to_do(session, cluster_address):
+def test_other_processes_write_datasets(session, repository, elsewhere):
+    to_zarr(days(4, chunks=(2, 5, 3)), session.store, group="new")
+    to_zarr(days(3, 4, chunks=1), session.store, group="new", append_dim="time")
+    session.commit("written elsewhere")
+    stored = repository.readonly_session("main").store
+    xr.testing.assert_identical(open_zarr(stored, group="new").compute(), days(7))
+
+
+def test_other_processes_write_later(session, repository, elsewhere):
+    x = da.from_array(_grid(30, 20), chunks=(7, 9))
+    delayed = zarrdask.to_zarr(x, session.store, "a", chunks=(10, 10), compute=False)
+    ds = to_zarr(days(4, chunks=(2, 5, 3)), session.store, group="new", compute=False)
+    assert dask.compute(delayed, ds) == (None, None)
+    session.commit("written elsewhere")
+    stored = repository.readonly_session("main").store
+    np.testing.assert_array_equal(zarrdask.open_array(stored, "a")[...], _grid(30, 20))
+    xr.testing.assert_identical(open_zarr(stored, group="new").compute(), days(4))
+
+
+def test_a_future_brings_what_was_written(session, cluster_address):
     from distributed import Client
 
-    store = session.store
+    x = da.from_array(_grid(30), chunks=7)
+    delayed = zarrdask.to_zarr(x, session.store, "a", chunks=10, compute=False)
     with Client(cluster_address) as client:
-        with pytest.raises(StoreError, match='scheduler "threads", or read from a read-only'):
-            zarrdask.to_zarr(da.ones(4, chunks=2), store, "ones")
-        with pytest.raises(StoreError, match='scheduler "threads", or read from a read-only'):
-            zarrdask.copy(store, {}, scheduler=client)
-        with dask.config.set(scheduler="threads"):
-            zarrdask.to_zarr(da.ones(4, chunks=2), store, "ones")
-    assert zarrdask.open_array(store, "ones")[...].tolist() == [1, 1, 1, 1]
+        future = client.compute(delayed)
+        assert future.result() is None
+        array = zarrdask.open_array(session.store, "a", mode="r+")
+        array[:10] = -1
+        assert future.result() is None
+    # What was merged once is not merged over newer values.
+    np.testing.assert_array_equal(array[...], [-1] * 10 + list(range(10, 30)))
+
+
+def test_threads_write_later_what_other_processes_could(session):
+    x = da.from_array(_grid(30), chunks=7)
+    zarrdask.to_zarr(x, session.store, "a", chunks=10, compute=False).compute(scheduler="threads")
+    later = [
+        zarrdask.to_zarr(x[:5], session.store, "a", region=region, compute=False)
+        for region in (slice(1, 6), slice(6, 11))
+    ]
+    # They share a chunk, which each of them reads when it is computed.
+    for each in later:
+        each.compute(scheduler="threads")
+    expected = [0, *range(5), *range(5), *range(11, 30)]
+    np.testing.assert_array_equal(zarrdask.open_array(session.store, "a")[...], expected)
+
+
+def test_a_failure_elsewhere_leaves_what_is_written_out(session, elsewhere):
+    def fail(block, block_id):
+        if block_id[0]:
+            raise RuntimeError("no such values")
+        return block
+
+    x = da.ones(6, chunks=1).map_blocks(fail, dtype="f8", meta=np.empty(0))
+    with pytest.raises(RuntimeError, match="no such values"):
+        zarrdask.append(x, session.store, "n")
+    assert zarrdask.open_array(session.store, "n").shape == (4,)
+
+
+def test_what_needs_the_session_itself_fails_before_anything_is_changed(
+    session, repository, elsewhere
+):
+    x = da.ones(4, chunks=2)
+    calls = (
+        lambda: zarrdask.from_zarr(session.store, "n"),
+        lambda: zarrdask.append(x, session.store, "n", compute=False),
+        lambda: zarrdask.to_zarr(x[:1], session.store, "n", region=slice(1, 2), compute=False),
+        lambda: zarrdask.to_zarr(x, session.store, "new", return_stored=True),
+        lambda: to_zarr(days(4, chunks=(2, 5, 3)), session.store, append_dim="time", compute=False),
+    )
+    for call in calls:
+        with pytest.raises(StoreError, match="commit what is to be read"):
+            call()
+    assert not session.has_uncommitted_changes
 
 
 @pytest.mark.parametrize("chunks", [None, 1])

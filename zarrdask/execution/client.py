@@ -69,9 +69,25 @@ def scheduler_in_task() -> Iterator[dict[str, Any]]:
 
 
 def check_visible(store: Store) -> None:
-    """Check that the tasks of the current scheduler or client can access a store."""
-    if store.capabilities.shared:
-        return
+    """Check that the tasks of the current scheduler or client can read a store."""
+    elsewhere = None if store.capabilities.shared else other_processes()
+    if elsewhere is not None:
+        raise StoreError(
+            "this store is in the memory of one process, where tasks in other processes can't see "
+            f"it; {unshared_advice(store)}",
+            key=store.url,
+            found=elsewhere,
+        )
+
+
+def check_changeable(store: Store) -> None:
+    """Check that the tasks of the current scheduler or client can write to a store, or a fork."""
+    if not store.capabilities.forks:
+        check_visible(store)
+
+
+def other_processes() -> str | None:
+    """Return which other processes tasks of the current scheduler run in; None if in none."""
     addresses: list[str] = []
     client = current_client()
     if client is not None:
@@ -79,10 +95,6 @@ def check_visible(store: Store) -> None:
         addresses = [f"workers at {each}" for each in workers if not each.startswith("inproc://")]
     elif getattr(get_scheduler(), "__module__", None) == "dask.multiprocessing":
         addresses = ["the scheduler 'processes'"]
-    if addresses:
-        raise StoreError(
-            "this store is in the memory of one process, where tasks in other processes can't see "
-            f"it; {unshared_advice(store)}",
-            key=store.url,
-            found=f"{addresses[0]}{' and others' if len(addresses) > 1 else ''}",
-        )
+    if not addresses:
+        return None
+    return f"{addresses[0]}{' and others' if len(addresses) > 1 else ''}"

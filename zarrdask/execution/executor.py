@@ -60,6 +60,13 @@ class Workers(NamedTuple):
     client: Any = None
     counted: Any = None
 
+    @property
+    def are_elsewhere(self) -> bool:
+        """Whether tasks run in other processes."""
+        if self.client is None:
+            return self.counted is not None
+        return not all(address.startswith("inproc://") for address in self.client.nthreads())
+
 
 @contextmanager
 def workers(scheduler: Any = None) -> Iterator[Workers]:
@@ -253,7 +260,7 @@ def run_shown(
 def check_reached(on: Workers, *stores: Store) -> None:
     """Check that tasks can access stores, before they report their content as missing."""
     for store in stores:
-        if store.capabilities.shared or on.executor is None:
+        if store.capabilities.shared or not on.are_elsewhere:
             continue
         try:
             cloudpickle.dumps(store)  # fails here with the store's own error, not with Dask's

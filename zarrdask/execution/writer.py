@@ -10,12 +10,14 @@ import numpy as np
 
 from zarrdask.chunks.region import ArrayRegion
 from zarrdask.chunks.write import Beyond
+from zarrdask.execution.forks import changing_region
 from zarrdask.execution.locks import among_workers
 from zarrdask.hierarchy.block_log import BlockLog, Bounds, bounds
 from zarrdask.indexing.selection import Region
 from zarrdask.runtime.cancellation import write_named
 from zarrdask.runtime.locks import ChunkLocks
 from zarrdask.runtime.turns import Pace
+from zarrdask.storage.forks import Changes
 from zarrdask.storage.in_flight import Requests
 
 #: Of each thread that runs a fused task, by the names of writes: the function that writes a block,
@@ -59,24 +61,33 @@ class BlockWriter:
         self.name = name
         self.beyond = beyond
 
-    def write(self, values: np.ndarray, block: Region) -> int:
-        """Write a block, and return the number of units that were stored."""
-        joined = vars(_JOINED).get(self.name)
-        write, written = joined or (self._writer(), list[Bounds]())
-        values = np.asarray(values).astype(self.region.dtype, copy=False)
-        with self._write.block():
-            count = write(values, block)
-            if self.log is not None:
-                written.append(bounds(block))
-                if joined is None:
-                    self.log.add(written)
-        return count
+    def write(self, values: np.ndarray, block: Region) -> int | Changes:
+        """Write a block, and return the number of units that were stored.
 
-    def _writer(self, requests: Requests | None = None) -> Callable[[np.ndarray, Region], int]:
-        """Return the function that writes a block."""
-        locks = ChunkLocks(self.region.stored.store, among_workers())
+        If the block is not joined with others, and the store is a fork: the changes.
+        """
+        values = np.asarray(values).astype(self.region.dtype, copy=False)
+        joined = vars(_JOINED).get(self.name)
+        if joined is not None:
+            write, written = joined
+            with self._write.block():
+                count: int = write(values, block)
+                if self.log is not None:
+                    written.append(bounds(block))
+            return count
+        with self._write.block(), changing_region(self.region) as (region, changes):
+            count = self._writer(region)(values, block)
+            if self.log is not None:
+                self.log.add([bounds(block)])
+        return changes[0] if changes else count
+
+    def _writer(
+        self, region: ArrayRegion, requests: Requests | None = None
+    ) -> Callable[[np.ndarray, Region], int]:
+        """Return the function that writes a block to the region, or to that of a copy."""
+        locks = ChunkLocks(region.stored.store, among_workers())
         return partial(
-            self.region.write,
+            region.write,
             empty=self.empty,
             beyond=self.beyond,
             locks=locks,
@@ -84,17 +95,21 @@ class BlockWriter:
         )
 
     @contextmanager
-    def joining(self, requests: Requests) -> Iterator[None]:
+    def joining(self, requests: Requests) -> Iterator[list[Changes]]:
         """Let the blocks that this thread writes have their locks in common.
 
         In a remote store, their requests join `requests`: the blocks are stored when the context of
-        these is left, which must come first. Then they are recorded.
+        these is left, which must come first. Then they are recorded. If the store is a fork, the
+        list that is yielded holds its changes afterwards.
         """
         written, joined = list[Bounds](), vars(_JOINED)
-        with self._write.block() if self.region.is_remote else nullcontext():
-            joined[self.name] = self._writer(requests), written
+        with (
+            self._write.block() if self.region.is_remote else nullcontext(),
+            changing_region(self.region) as (region, changes),
+        ):
+            joined[self.name] = self._writer(region, requests), written
             try:
-                yield
+                yield changes
             finally:
                 del joined[self.name]
             if self.log is not None and written:

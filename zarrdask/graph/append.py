@@ -7,7 +7,7 @@ import dask.array as da
 from dask.delayed import delayed
 
 from zarrdask.chunks.stored import StoredChunks
-from zarrdask.execution.client import check_visible, scheduler_in_task
+from zarrdask.execution.client import check_changeable, check_visible, scheduler_in_task
 from zarrdask.execution.locks import shape_lock
 from zarrdask.graph.target import WriteTarget
 from zarrdask.graph.write_job import (
@@ -93,7 +93,7 @@ def append(
     """
     x = as_dask_array(x)
     node = locate_node(url, component, storage_options)
-    check_visible(node.store)
+    (check_changeable if compute else check_visible)(node.store)
     if isinstance(url, Array) and not component:
         check_writable(url)
         array = url

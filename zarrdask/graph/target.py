@@ -12,7 +12,7 @@ from zarrdask.chunks.region import ArrayRegion
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.chunks.write import Beyond
 from zarrdask.errors import MetadataError, NodeExistsError, SelectionError, UnsupportedError
-from zarrdask.execution.client import check_visible
+from zarrdask.execution.client import check_changeable
 from zarrdask.graph.dependencies import Inputs
 from zarrdask.graph.elements import check_elements
 from zarrdask.graph.placement import chunk_options, find_place
@@ -128,7 +128,7 @@ def find_target(
     """
     how.check()
     node = locate_node(url, component, storage_options)
-    check_visible(node.store)
+    check_changeable(node.store)
     is_open = isinstance(url, Array) and not component
     if not (is_open or how.region is not None or how.mode == "r+"):
         options = {

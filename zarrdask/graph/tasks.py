@@ -15,7 +15,9 @@ from dask.layers import ArraySliceDep
 from zarrdask import config
 from zarrdask.chunks.region import ArrayRegion
 from zarrdask.chunks.write import Beyond
+from zarrdask.execution.client import check_visible
 from zarrdask.execution.expressions import EXPRESSIONS
+from zarrdask.execution.forks import TaskStores, changes_of
 from zarrdask.execution.writer import BlockWriter
 from zarrdask.graph.block_writes import BlockWrites
 from zarrdask.graph.fuse.optimization import optimized
@@ -24,6 +26,7 @@ from zarrdask.hierarchy.block_log import BlockLog
 from zarrdask.indexing.selection import Region
 from zarrdask.plan.align import Chunks
 from zarrdask.plan.write import plan_writes
+from zarrdask.storage.forks import Changes
 
 
 def write_blocks(
@@ -34,12 +37,15 @@ def write_blocks(
     empty: bool | None = None,
     is_blank: bool = False,
     log: BlockLog | None = None,
+    stores: TaskStores | None = None,
 ) -> BlockWrites:
     """Return the tasks that write a Dask array to a region of a stored array, one for each block.
 
     `empty` and `beyond` are as in `zarrdask.chunks.write.write_region`. If nothing is stored in the
     region when the tasks run (`is_blank`), only one of equal blocks has to be computed to know that
-    none of them is stored. Blocks that are stored are recorded in `log`, if there is one.
+    none of them is stored. Blocks that are stored are recorded in `log`, if there is one. Tasks
+    that are computed later, which is without `stores`, write to a fork if they read nothing of it:
+    what they change in part may have been changed by others meanwhile.
     """
     plan = plan_writes(
         x.chunks,
@@ -49,6 +55,11 @@ def write_blocks(
         block_size=config.get("block-size"),
         keeps=beyond == "keep",
     )
+    if stores is None:
+        if plan.read_modify_write:
+            check_visible(to.stored.store)
+        stores = TaskStores(is_forked=not plan.read_modify_write)
+    to = stores.region(to)
     blocks = plan.blocks
     if blocks != x.chunks:
         # If rechunking takes several steps, no intermediate block exceeds the written ones.
@@ -102,18 +113,25 @@ def _at(values: np.ndarray, numbered: _Numbered, block_id: tuple[int, ...] = ())
 
 def write_block(values: np.ndarray, writer: BlockWriter, block: Region) -> np.ndarray:
     """Write a block, and return its receipt: the task."""
-    return np.full((1,) * len(block), writer.write(values, block), np.intp)
+    receipt = writer.write(values, block)
+    dtype = np.intp if isinstance(receipt, int) else object
+    return np.full((1,) * len(block), receipt, dtype)
 
 
 #: An action that finishes a write, after all its blocks were stored.
 Action = Callable[[], object]
 
 
-def finish(commits: Sequence[Action | None], *receipts: Any) -> None:
-    """Commit writes, after all their blocks were stored: the last task."""
+def finish(commits: Sequence[Action | None], *receipts: Any) -> Changes | None:
+    """Commit writes, after all their blocks were stored: the last task.
+
+    The result are the changes that still have to be merged where the store is.
+    """
+    changes = Changes.joined(each for receipt in receipts for each in changes_of(receipt))
     for commit in commits:
         if commit is not None:
             commit()
+    return changes
 
 
 def gather(receipts: Sequence[da.Array], commits: Sequence[Action | None]) -> Delayed:

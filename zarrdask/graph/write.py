@@ -6,6 +6,7 @@ from typing import Any, Literal, NamedTuple
 import dask.array as da
 
 from zarrdask.errors import MetadataError, NodeNotFoundError, UnsupportedError
+from zarrdask.execution.client import check_visible
 from zarrdask.graph.dependencies import Inputs
 from zarrdask.graph.read import from_zarr
 from zarrdask.graph.target import WriteOptions, WriteTarget, find_target
@@ -168,8 +169,10 @@ def to_zarr(
     targets = [target for _, target in writes]
     if not compute:
         check_deferrable([target.array for target in targets])
+    if return_stored:
+        check_visible(targets[0].array.store)
     with writing(targets, commits=compute):
-        jobs = write_jobs(writes)
+        jobs = write_jobs(writes, later=not compute and not return_stored)
         if not compute:
             return jobs[0].stored() if return_stored else deferred(jobs)
         compute_jobs(jobs, show=progress)

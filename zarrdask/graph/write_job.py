@@ -12,6 +12,7 @@ from dask.delayed import Delayed
 from zarrdask.chunks.region import ArrayRegion
 from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.execution.compute import compute_blocks
+from zarrdask.execution.forks import TaskStores
 from zarrdask.graph.block_writes import BlockWrites
 from zarrdask.graph.conflicts import check_disjoint
 from zarrdask.graph.fuse.writes import fuse_writes
@@ -94,14 +95,17 @@ def writing(targets: Sequence[WriteTarget], *, commits: bool = True) -> Iterator
 
 
 def write_jobs(
-    writes: Sequence[tuple[da.Array, WriteTarget]], empty: Sequence[bool | None] | None = None
+    writes: Sequence[tuple[da.Array, WriteTarget]],
+    empty: Sequence[bool | None] | None = None,
+    *,
+    later: bool = False,
 ) -> list[WriteJob]:
     """Create the tasks of writes that have begun.
 
     For each write, `empty` is whether chunks that hold only the fill value are stored; as
-    configured by default.
+    configured by default. `later` is whether the caller returns the tasks.
     """
-    jobs = []
+    jobs, stores = [], None if later else TaskStores.of_scheduler()
     for (x, to), stores_empty in zip(writes, empty or [None] * len(writes), strict=True):
         tasks = write_blocks(
             x,
@@ -110,6 +114,7 @@ def write_jobs(
             empty=stores_empty,
             is_blank=to.is_blank,
             log=None if to.recorded is None else to.recorded.log,
+            stores=stores,
         )
         jobs.append(WriteJob(to, tasks if to.recorded is None else tasks.without(to.recorded)))
     return jobs

@@ -375,6 +375,9 @@ class Store(ABC):
     def _temporary_place(self, prefix: str) -> "tuple[Store, str]":
         return self, prefix
 
+    def _fork(self) -> "Store":
+        raise not_supported(self.url, "forked")
+
     def _check_erasable(self, keys: Iterable[str]) -> None:  # noqa: B027 - most have no links
         """Check that nothing is behind a symbolic link."""
 

@@ -51,6 +51,9 @@ class Capabilities:
     bounded : bool
         Chunks can be stored only within the shape of their array, so an append writes the shape
         first. Only for stores whose changes become visible together. Default: False.
+    forks : bool
+        Tasks in other processes, which can't see the store, change copies of it, whose changes are
+        merged: see `zarrdask.storage.forks`. Default: False.
     """
 
     readable: bool = True
@@ -66,6 +69,7 @@ class Capabilities:
     versions: bool = False
     directories: bool = False
     bounded: bool = False
+    forks: bool = False
 
     @property
     def block_factor(self) -> int:

@@ -1,25 +1,29 @@
 """Stores of icechunk's sessions. icechunk is never imported here."""
 
+import pickle
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
 from zarrdask.errors import StoreError, UnsupportedError
+from zarrdask.storage.base import Store
 from zarrdask.storage.byte_ranges import Buffer
 from zarrdask.storage.capabilities import Capabilities
+from zarrdask.storage.forks import Fork
 from zarrdask.storage.keys import check_prefix
 from zarrdask.storage.zarr_python import ZarrPythonStore, is_zarr_object
 
-_REFUSALS = ("invalid zarr key", "bad key prefix", "invalid chunk index")
+# An array "c" has the key that a chunk of an array at the root would have.
+_REFUSALS = ("invalid zarr key", "bad key prefix", "invalid chunk index", "there is not an array")
 
 
 class IcechunkStore(ZarrPythonStore):
     """The store of a session, which accepts only keys of Zarr v3.
 
-    A writable session keeps its changes in the memory of this process until it is committed, so
-    its tasks have to be threads of this process.
+    A writable session keeps its changes in the memory of this process until it is committed. Tasks
+    in other processes change copies of a fork of the session.
 
     Parameters
     ----------
@@ -27,7 +31,9 @@ class IcechunkStore(ZarrPythonStore):
         The store.
     """
 
-    _unshared_advice = 'use the scheduler "threads", or read from a read-only session'
+    _unshared_advice = (
+        'read from a read-only session, commit what is to be read, or use the scheduler "threads"'
+    )
 
     def __init__(self, inner: Any) -> None:
         super().__init__(inner)
@@ -48,7 +54,12 @@ class IcechunkStore(ZarrPythonStore):
     @property
     def capabilities(self) -> Capabilities:  # type: ignore[override]
         is_read_only = bool(self.inner.session.read_only)
-        return replace(super().capabilities, shared=is_read_only, bounded=True)
+        return replace(
+            super().capabilities,
+            shared=is_read_only,
+            bounded=True,
+            forks=not is_read_only and hasattr(self.inner.session, "fork"),
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self.capabilities.shared:
@@ -58,6 +69,17 @@ class IcechunkStore(ZarrPythonStore):
             f"would not be merged; {self._unshared_advice}",
             key=self.url,
         )
+
+    def _fork(self) -> "IcechunkFork":
+        try:
+            session = self.inner.session.fork()
+        except ValueError as error:
+            raise UnsupportedError(
+                "this release of icechunk can't fork a session that has changes, and the metadata "
+                'are changes; update icechunk, or use the scheduler "threads"',
+                key=self.url,
+            ) from error
+        return IcechunkFork(session.store, self)
 
     def set(self, key: str, value: Buffer) -> None:
         try:
@@ -96,6 +118,52 @@ class IcechunkStore(ZarrPythonStore):
         except _errors() as error:
             _check_refused(error)
             return False
+
+
+class IcechunkFork(Fork, IcechunkStore):
+    """A fork of a writable session, which can be pickled.
+
+    Parameters
+    ----------
+    inner : icechunk.IcechunkStore
+        The store of the fork.
+    forked : IcechunkStore, optional
+        The store of the session, in the process where the fork was made.
+    name : str, optional
+        As in `Fork`.
+    """
+
+    def __init__(self, inner: Any, forked: IcechunkStore | None = None, name: str = "") -> None:
+        IcechunkStore.__init__(self, inner)
+        Fork.__init__(self, name)
+        self._forked = forked
+        #: Copies that no task uses now: they keep what they have read of the repository.
+        self._idle = list[IcechunkStore]()
+
+    @property
+    def capabilities(self) -> Capabilities:  # type: ignore[override]
+        return replace(super().capabilities, shared=True)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return IcechunkFork, (self.inner, None, self.name)
+
+    def begin(self) -> Store:
+        try:
+            return self._idle.pop()
+        except IndexError:
+            session = pickle.loads(pickle.dumps(self.inner.session))
+            return IcechunkStore(session.store)
+
+    def end(self, copy: Store) -> bytes:
+        session = copy.inner.session  # type: ignore[attr-defined]
+        changes = pickle.dumps(session)
+        session.discard_changes()
+        self._idle.append(copy)  # type: ignore[arg-type]
+        return changes
+
+    def merge(self, changes: Iterable[bytes]) -> None:
+        session = self._forked.inner.session  # type: ignore[union-attr]
+        session.merge(*map(pickle.loads, changes))
 
 
 def adapt_store(value: Any) -> "IcechunkStore | None":

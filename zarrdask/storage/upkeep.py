@@ -57,6 +57,11 @@ def temporary_place(store: Store, prefix: str) -> tuple[Store, str]:
     return store._temporary_place(prefix)
 
 
+def fork(store: Store) -> Store:
+    """Return a fork of a store with the capability `forks`; see `zarrdask.storage.forks`."""
+    return store._fork()
+
+
 def check_erasable(store: Store, keys: Iterable[str]) -> None:
     """Check, before anything is erased, that keys and prefixes may be erased.
 

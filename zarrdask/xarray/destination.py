@@ -9,7 +9,7 @@ from typing import Self
 import xarray
 
 from zarrdask.errors import MetadataError, NodeExistsError, NodeNotFoundError, UnsupportedError
-from zarrdask.execution.client import check_visible
+from zarrdask.execution.client import check_changeable, check_visible
 from zarrdask.execution.locks import shape_lock
 from zarrdask.graph.dependencies import reads
 from zarrdask.grids.base import Shape
@@ -71,7 +71,8 @@ class Destination:
 
     def check(self) -> None:
         """Check that the workers see the store, and can write to it when they do."""
-        check_visible(self.node.store)
+        appends_later = self.options.append_dim is not None and not self.options.compute
+        (check_visible if appends_later else check_changeable)(self.node.store)
         if not self.options.compute and not is_deferrable(self.node.store):
             raise UnsupportedError(
                 "a write to a zip archive cannot be computed later; leave out compute=False",

@@ -64,7 +64,7 @@ def write(
     change = _change(to, writes, stage, replaces=replaces)
     changes = [*(target.change for _, target in targets if target.change is not None), change]
     with transaction(changes, commits=to.options.compute):
-        jobs = write_in_memory(targets)
+        jobs = write_in_memory(targets, later=not to.options.compute)
         if to.options.compute:
             compute(jobs, show=to.options.progress, **(compute_options or {}))
             return None

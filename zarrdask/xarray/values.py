@@ -38,11 +38,15 @@ def _target(variable: VariableWrite, inputs: Inputs) -> WriteTarget:
     return WriteTarget(array, region, chunks, None, beyond, is_new=False)
 
 
-def write_in_memory(targets: Targets) -> list[WriteJob]:
-    """Write the values that are in memory, and return the tasks that write the Dask arrays."""
+def write_in_memory(targets: Targets, *, later: bool) -> list[WriteJob]:
+    """Write the values that are in memory, and return the tasks that write the Dask arrays.
+
+    As in `write_jobs`, `later` is whether the caller returns the tasks.
+    """
     _write_eager([each for each in targets if not each[0].is_dask])
     writes = [each for each in targets if each[0].is_dask]
-    return write_jobs([(v.data, to) for v, to in writes], [v.write_empty for v, _ in writes])
+    empty = [v.write_empty for v, _ in writes]
+    return write_jobs([(v.data, to) for v, to in writes], empty, later=later)
 
 
 def _write_eager(writes: Targets) -> None:

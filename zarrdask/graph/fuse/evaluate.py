@@ -84,8 +84,7 @@ def write_fused(
     writers = [places[name].writer for name in {root[0]: None for root in fused.roots}]
     with ExitStack() as stack:
         stack.enter_context(reading_ahead(evaluation.remote_reads()))
-        for writer in writers:
-            stack.enter_context(writer.joining(requests))
+        changes = [stack.enter_context(writer.joining(requests)) for writer in writers]
         stack.enter_context(requests)
         if any(writer.region.is_remote for writer in writers):
             run(iter(fused.roots))
@@ -98,7 +97,12 @@ def write_fused(
                 slow=_SLOW_SECONDS,
                 pace=writers[0].pace,
             )
-    return np.array(counts, np.intp)
+    merged = [each for every in changes for each in every]
+    if not merged:
+        return np.array(counts, np.intp)
+    receipt = np.array(counts, object)
+    receipt[: len(merged)] = merged  # There is a block of each writer.
+    return receipt
 
 
 class _Block:
