@@ -3,12 +3,14 @@
 import base64
 import functools
 import gzip
+import importlib
 import os
 import signal
 import struct
 import threading
 import time
 
+import dask
 import numpy as np
 import pytest
 from hypothesis import given
@@ -40,6 +42,7 @@ from zarrdask.chunks.read import read_region
 from zarrdask.errors import ChecksumError, CodecError, StoreError
 from zarrdask.nodes.array import chunks_of
 from zarrdask.runtime.turns import in_turns
+from zarrdask.storage import upkeep
 from zarrdask.storage.memory import MemoryStore
 
 GZIP = {"name": "gzip", "configuration": {"level": 1}}
@@ -436,3 +439,26 @@ def test_all_threads_have_ended_when_one_fails():
     found = len(done)
     time.sleep(0.05)
     assert len(done) == found
+
+
+def test_threads_share_the_chunks_of_one_shard(monkeypatch):
+    module = importlib.import_module("zarrdask.chunks.read")
+    opened = []
+
+    def reading(store, key, scratch):
+        opened.append(key)
+        return upkeep.reading(store, key, scratch)
+
+    monkeypatch.setattr(module, "MIN_PART_BYTES", 16)
+    monkeypatch.setattr(module, "reading", reading)
+    values = np.arange(24 * 24, dtype="i4").reshape(24, 24)
+    z = zarrdask.create_array({}, shape=(24, 24), dtype="i4", chunks=(3, 4), shards=(24, 24))
+    z[...] = values
+    with dask.config.set({"zarrdask.threads": 2}):
+        np.testing.assert_array_equal(z[...], values)
+        assert len(opened) == 4
+        np.testing.assert_array_equal(z[1:20:3, 5], values[1:20:3, 5])
+        np.testing.assert_array_equal(z.read_many([np.s_[2:22, 3:9]])[0], values[2:22, 3:9])
+    opened.clear()
+    np.testing.assert_array_equal(zarrdask.from_zarr(z).compute(scheduler="sync"), values)
+    assert len(opened) == 1  # a task uses one thread

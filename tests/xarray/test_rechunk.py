@@ -10,7 +10,7 @@ import zarrdask
 from tests.xarray.samples import DAYS, FORMATS, write_sample
 from zarrdask.errors import MetadataError, NodeExistsError, UnsupportedError
 from zarrdask.storage.memory import MemoryStore
-from zarrdask.xarray import open_zarr
+from zarrdask.xarray import ZarrdaskBackendEntrypoint, open_zarr
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def run(plan):
 
 def opened(store, how):
     if how == "xarray's blocks":
-        return xr.open_dataset(store, engine="zarrdask", chunks={})
+        return xr.open_dataset(store, engine=ZarrdaskBackendEntrypoint, chunks={})
     return open_zarr(store, chunks=None if how == "lazy" else {})
 
 
@@ -127,7 +127,7 @@ def test_a_data_array_and_a_tree(stored):
     plan = zarrdask.rechunk(tree, target, chunks={"time": -1})
     assert reads_stored(plan, "in/t")
     assert run(plan)["in/t"].chunks == (DAYS, 3, 8)
-    assert_identical(xr.open_datatree(target, engine="zarrdask").load(), tree.load())
+    assert_identical(xr.open_datatree(target, engine=ZarrdaskBackendEntrypoint).load(), tree.load())
 
 
 def test_consolidated_metadata_are_those_of_the_new_dataset(stored):

@@ -21,15 +21,20 @@ from zarrdask.codecs.decode import Blocks, put_fill, scatter
 from zarrdask.codecs.pipeline import Pipeline
 from zarrdask.errors import ChunkNotFoundError, StoreError, ZarrdaskError
 from zarrdask.grids.base import Shape
+from zarrdask.indexing.divide import divide
 from zarrdask.indexing.projection import Points, Projection, Regions, Request, project
 from zarrdask.indexing.selection import pick_size
 from zarrdask.runtime import buffers
 from zarrdask.runtime.progress import Show
+from zarrdask.runtime.threads import thread_count
 from zarrdask.storage.base import Scratch
 from zarrdask.storage.byte_ranges import Value
 from zarrdask.storage.large_values import get_values
 from zarrdask.storage.open_file import OpenFile
 from zarrdask.storage.upkeep import reading
+
+#: Shards are divided among threads into parts of at least this size, decoded.
+MIN_PART_BYTES = 2**20
 
 #: The keys of units in the store, and which part of each goes where.
 _Part = tuple[list[str], Projection]
@@ -79,6 +84,7 @@ def read_region(
     metadata = chunks.metadata
     cuts = project(request, metadata.grid.axes)
     values = buffers.empty(request_shape(request), metadata.dtype) if out is None else out
+    cuts = _divide_shards(chunks, cuts, threads, values.nbytes)
     read, nbytes = partial(_read, chunks, out=values), values.nbytes
     if len(cuts.indices) > 1 and are_cached(chunks, cuts):
         threads = 1  # others would take longer to start than the chunks to copy
@@ -113,6 +119,7 @@ def read_blocks(chunks: StoredChunks, regions: Regions, out: Sequence[np.ndarray
     metadata = chunks.metadata
     blocks, nbytes = Blocks(out, metadata.dtype), sum(block.nbytes for block in out)
     read, cuts = partial(_read, chunks, out=blocks), project(regions, metadata.grid.axes)
+    cuts = _divide_shards(chunks, cuts, None, nbytes)
     in_parts(read, chunks, cuts, threads=None, label="read", show=None, nbytes=nbytes)
 
 
@@ -121,6 +128,25 @@ def request_shape(request: Request) -> Shape:
     if isinstance(request, Points):
         return (len(request.coordinates[0]),) if request.coordinates else (1,)
     return tuple(map(pick_size, request))
+
+
+def _divide_shards(
+    chunks: StoredChunks, cuts: Projection, threads: int | None, nbytes: int
+) -> Projection:
+    """Divide the shards of a projection if there are too few of them for all threads."""
+    metadata = chunks.metadata
+    # The requests for remote shards are in flight together in any case.
+    if (
+        metadata.shard is None
+        or chunks.units.capabilities.has_latency
+        or not metadata.grid.is_regular
+    ):
+        return cuts
+    count, shards = min(2 * thread_count(threads), nbytes // MIN_PART_BYTES), len(cuts.indices)
+    if threads == 1 or not 0 < shards < count:
+        return cuts
+    shapes = metadata.chunk_shape, metadata.read_grid.chunk_shape
+    return divide(cuts, *shapes, -(-count // shards))
 
 
 def _read(chunks: StoredChunks, cuts: Projection, *, out: np.ndarray | Blocks) -> None:
