@@ -14,6 +14,7 @@ import zarrdask
 from tests.covering import for_each
 from zarrdask.runtime import progress as progress_module
 from zarrdask.runtime.progress import Progress, progress
+from zarrdask.storage.rates import RequestRate
 
 
 class Terminal(io.StringIO):
@@ -52,6 +53,20 @@ def test_bytes_are_shown_with_their_unit():
     with progress(3_000_000, "rechunk", out, unit="byte") as shown:
         shown.advance(3_000_000)
     assert "3.00M/3.00M" in out.getvalue()
+
+
+def test_requests_that_are_refused_meanwhile_are_counted():
+    rate, before, out = RequestRate("s3://bucket", "read"), io.StringIO(), io.StringIO()
+    rate.accept()
+    rate.refuse(rate.wait())
+    with progress(1, "read", before) as shown:
+        shown.advance()
+    with progress(1, "read", out) as shown:
+        for _ in range(3):
+            rate.refuse(0)
+        shown.advance()
+    assert "refused" not in before.getvalue()
+    assert "chunks/s, refused requests: 3]" in out.getvalue()
 
 
 def test_what_has_to_be_done_again_is_taken_back(slow):

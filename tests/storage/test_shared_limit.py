@@ -8,7 +8,7 @@ import pytest
 
 from zarrdask.storage import shared_limit
 from zarrdask.storage.rate_limit import Limit
-from zarrdask.storage.shared_limit import SharedLimit
+from zarrdask.storage.shared_limit import SharedLimit, refused_requests
 
 
 @pytest.fixture(autouse=True)
@@ -88,6 +88,15 @@ def test_where_the_file_cannot_be_used_the_process_has_a_limit_of_its_own(direct
     shared, limit = SharedLimit("read s3://a", among_processes=True), limit_now()
     store(shared, limit)
     assert shared.read(time.monotonic()) == limit
+
+
+@pytest.mark.parametrize("among_processes", [True, False])
+def test_refused_requests_are_counted(among_processes):
+    before = refused_requests()
+    for name in "ab":
+        with SharedLimit(name, among_processes=among_processes).held(time.monotonic()) as held:
+            held.refusals += 2
+    assert refused_requests() == before + 4
 
 
 def test_a_full_disk_fails_no_request(monkeypatch):

@@ -13,6 +13,7 @@ from uuid import uuid4
 
 from zarrdask import config
 from zarrdask.errors import MetadataError
+from zarrdask.storage.shared_limit import refused_requests
 
 #: What a user passes: whether to show a bar, the file to write it to, or a function that is called
 #: with the work that is done, all work, and the bytes of the work that is done.
@@ -38,6 +39,8 @@ class Progress:
         self._start = self._shown_at = monotonic()
         self._mutex = threading.Lock()
         self._display: _Display | None = None
+        #: The number of refused requests when the work began, if it is displayed.
+        self._refused_before: int | None = None
 
     @property
     def is_shown(self) -> bool:
@@ -78,6 +81,9 @@ class Progress:
         rates = [] if self.unit == "byte" else [_rate(done / seconds, self.unit)]
         if self.unit == "byte" or self.nbytes:
             rates.append(tqdm.format_sizeof(nbytes / seconds, "B/s"))
+        if self._refused_before is not None:
+            refused = refused_requests() - self._refused_before
+            rates += [f"refused requests: {refused}"] if refused > 0 else []
         text: str = tqdm.format_meter(
             self.done,
             self.total,
@@ -308,6 +314,7 @@ def progress(
     if display is None:
         yield work
         return
+    work._refused_before = refused_requests()
     try:
         yield work
     finally:

@@ -132,6 +132,7 @@ class RequestRate:
         now = time.monotonic()
         with self._shared.held(now) as held:
             self.refused += 1
+            held.refusals += 1
             limit, accepted = held.limit, self._last_accepted()
             if now - max(accepted, limit.accepted if limit else accepted) > _OUTAGE:
                 limit = None

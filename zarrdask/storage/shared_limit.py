@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from hashlib import blake2b
+from typing import ClassVar
 
 from zarrdask.storage.lock_files import lock_directory, open_lock_file
 from zarrdask.storage.rate_limit import Limit
@@ -14,16 +15,18 @@ from zarrdask.storage.system import IS_WINDOWS, pread, pwrite
 #: The name of the file, in the directory of lock files. Where a limit is in it, its name says.
 _FILE_NAME = "rates"
 _LIMIT_COUNT = 4096
+#: At the begin of the file: the number of requests that were refused, whatever the limit.
+_REFUSED = struct.Struct("<q")
 #: A hash of the name, and the limit.
 _RECORD = struct.Struct("<8s6d")
 _NONE = (0.0,) * len(Limit._fields)
 
 
 class HeldLimit:
-    """A limit that nobody else changes meanwhile; None if there is none."""
+    """A limit that nobody else changes meanwhile, or None; and the number of new refusals."""
 
     def __init__(self, limit: Limit | None) -> None:
-        self.limit = limit
+        self.limit, self.refusals = limit, 0
 
 
 class SharedLimit:
@@ -41,9 +44,13 @@ class SharedLimit:
         Whether all processes of the user share the limit.
     """
 
+    #: The number of requests of this process that were refused, without those in the file.
+    _refused: ClassVar[int] = 0
+
     def __init__(self, name: str, *, among_processes: bool = False) -> None:
         self._digest = blake2b(name.encode(errors="surrogateescape"), digest_size=8).digest()
-        self._position = int.from_bytes(self._digest, "little") % _LIMIT_COUNT * _RECORD.size
+        number = int.from_bytes(self._digest, "little") % _LIMIT_COUNT
+        self._position = _REFUSED.size + number * _RECORD.size
         self._has_file = among_processes and not IS_WINDOWS
         self._own: Limit | None = None
         self._lock = threading.Lock()
@@ -64,10 +71,15 @@ class SharedLimit:
             held = HeldLimit(before if before is not None and before.is_valid(now) else None)
             yield held
             self._own = held.limit
-            if fd is not None and held.limit != before:
-                record = _RECORD.pack(self._digest, *(held.limit or _NONE))
-                with suppress(OSError):  # a full disk
+            if fd is None:
+                SharedLimit._refused += held.refusals
+                return
+            with suppress(OSError):  # a full disk
+                if held.limit != before:
+                    record = _RECORD.pack(self._digest, *(held.limit or _NONE))
                     pwrite(fd, record, self._position)
+                if held.refusals:
+                    pwrite(fd, _REFUSED.pack(_refused_in(fd) + held.refusals), 0)
 
     def _lock_file(self, stack: ExitStack) -> int | None:
         """Lock the file, and return its descriptor, or None if that is not possible."""
@@ -90,3 +102,22 @@ class SharedLimit:
             return None
         digest, *values = _RECORD.unpack(record)
         return Limit(*values) if digest == self._digest else None
+
+
+def refused_requests() -> int:
+    """Return how many requests were refused: of all processes that share limits with this one."""
+    directory = lock_directory()
+    try:
+        os.stat(f"{directory}/{_FILE_NAME}")
+        fd = open_lock_file(directory, _FILE_NAME)
+    except OSError:
+        return SharedLimit._refused
+    try:
+        return SharedLimit._refused + _refused_in(fd)
+    finally:
+        os.close(fd)
+
+
+def _refused_in(fd: int) -> int:
+    data = pread(fd, _REFUSED.size, 0)
+    return int(_REFUSED.unpack(data)[0]) if len(data) == _REFUSED.size else 0
