@@ -18,7 +18,14 @@ import pytest
 
 import zarrdask
 from tests.storage.unlisted import UnlistedStore
-from zarrdask.errors import NodeExistsError, StoreError, UnsupportedError
+from zarrdask.errors import (
+    MetadataError,
+    NodeExistsError,
+    NodeNotFoundError,
+    StoreError,
+    UnsupportedError,
+)
+from zarrdask.hierarchy.append import AppendedArray
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import MemoryStore
 
@@ -135,7 +142,7 @@ class Stopping(MemoryStore):
         return self._change(key, lambda: super(Stopping, self).create(key, value))
 
     def erase(self, key):
-        self._change(key, lambda: super(Stopping, self).erase(key))
+        self._change(f"-{key}", lambda: super(Stopping, self).erase(key))
 
 
 @pytest.mark.parametrize("is_done", [False, True])
@@ -279,18 +286,225 @@ def test_workers_in_other_processes_record_their_blocks(tmp_path):
     np.testing.assert_array_equal(zarrdask.open_array(tmp_path, "a")[...], VALUES + 1)
 
 
+class Case:
+    """A write to nodes that may exist: what is there before, the call, and what it leaves."""
+
+    def before(self, store):
+        zarrdask.create_group(store)
+        z = zarrdask.create_array(store, "a", shape=(12, 10), chunks=(2, 2), dtype="i4")
+        z[...] = 1000
+
+    def read(self, store):
+        return zarrdask.open_array(store, "a")[...]
+
+    def is_complete(self, store):
+        if any("zarrdask" in key for key in store.list_prefix("")):
+            return False
+        try:
+            return np.array_equal(self.read(store), self.expected)
+        except NodeNotFoundError:
+            return False
+
+
+class Append(Case):
+    expected = np.concatenate([np.full((12, 10), 1000), VALUES])
+
+    def write(self, store, x, **options):
+        return zarrdask.append(x, store, "a", **options)
+
+
+class Region(Case):
+    expected = np.concatenate([VALUES, np.full((3, 10), 1000)])
+
+    def before(self, store):
+        zarrdask.create_group(store)
+        z = zarrdask.create_array(store, "a", shape=(15, 10), chunks=(2, 2), dtype="i4")
+        z[...] = 1000
+
+    def write(self, store, x, **options):
+        return zarrdask.to_zarr(x, store, "a", region=np.s_[:12], **options)
+
+
+class Open(Case):
+    expected = VALUES
+
+    def write(self, store, x, **options):
+        return zarrdask.to_zarr(x, zarrdask.open_array(store, "a", mode="r+"), **options)
+
+
+class Several(Case):
+    expected = np.concatenate([VALUES[:6], VALUES[6:] * 2])
+
+    def before(self, store):
+        zarrdask.create_group(store)
+
+    def write(self, store, x, **options):
+        return zarrdask.to_zarr({"a": x[:6], "g/b": x[6:] * 2}, store, **options)
+
+    def read(self, store):
+        arrays = [zarrdask.open_array(store, name)[...] for name in ("a", "g/b")]
+        return np.concatenate(arrays)
+
+
+class SeveralOverwritten(Several):
+    def before(self, store):
+        zarrdask.create_array(store, "a", shape=(6, 10), dtype="i4", chunks=(2, 2))[...] = 7
+
+    def write(self, store, x, **options):
+        return super().write(store, x, overwrite=True, **options)
+
+
+CASES = [Append(), Region(), Open(), Several(), SeveralOverwritten()]
+
+
+def written(case, store, computed, stop_at=None, **options):
+    """Write what a case says; return how many blocks were computed."""
+    computed.clear()
+    x = array(computed)
+    computed.stop_at = stop_at
+    try:
+        result = case.write(store, x, resume=options.pop("resume", True), **options)
+        if result is not None:
+            result.compute()
+    finally:
+        computed.stop_at = None
+        count = len(computed)
+        computed.clear()
+    return count
+
+
+def check(case, store):
+    np.testing.assert_array_equal(case.read(store), case.expected)
+    assert not [key for key in store.list_prefix("") if "zarrdask" in key]
+    assert not zarrdask.verify(store).problems
+
+
+@pytest.mark.parametrize("compute", [True, False])
+@pytest.mark.parametrize("case", CASES, ids=lambda case: type(case).__name__)
+def test_other_writes_compute_only_missing_blocks(case, compute):
+    store, computed = MemoryStore({}), Computed()
+    case.before(store)
+    with dask.config.set({"zarrdask.fuse-blocks": 0}):
+        for _ in range(2):
+            with pytest.raises(Stop):
+                written(case, store, computed, 7, compute=compute)
+        assert written(case, store, computed, compute=compute) == BLOCKS - 14
+    check(case, store)
+
+
+@pytest.mark.parametrize("is_done", [False, True])
+@pytest.mark.parametrize("case", CASES, ids=lambda case: type(case).__name__)
+def test_other_writes_that_are_killed_anywhere_compute_nothing_twice(case, is_done):
+    computed, store = Computed(), Stopping({})
+    case.before(store)
+    store.changes = []
+    with dask.config.set({"zarrdask.fuse-blocks": 0}):
+        written(case, store, computed)
+        last = len(store.changes)
+        for number in (*range(1, 8), last // 2, *range(last - 8, last + 1)):
+            store = Stopping({})
+            case.before(store)
+            store.changes, store.stop_at, store.is_done = [], number, is_done
+            with pytest.raises(Stop):
+                written(case, store, computed)
+            stored = {key for key in store.changes if "/c/" in key and key[0] != "-"}
+            store.stop_at = None
+            if not case.is_complete(store):
+                count = written(case, store, computed)
+                # That of the block whose chunk or record could not be stored may be repeated.
+                assert count <= BLOCKS - len(stored) + 1
+            check(case, store)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: type(case).__name__)
+def test_other_writes_refuse_another_source_and_restart_begins_again(case):
+    store, computed = MemoryStore({}), Computed()
+    case.before(store)
+    with pytest.raises(Stop) as caught:
+        written(case, store, computed, 7)
+    assert "the same call with resume=True writes the missing blocks" in caught.value.__notes__[-1]
+    before = dict(store.values)
+    with pytest.raises(StoreError, match="resume='restart'"):
+        case.write(store, array(computed, VALUES + 1), resume=True)
+    assert store.values == before
+    computed.clear()
+    case.write(store, array(computed, VALUES + 1), resume="restart")
+    assert len(computed) == BLOCKS
+    assert not [key for key in store.list_prefix("") if "zarrdask" in key]
+
+
+def test_an_append_that_another_one_has_followed_begins_again():
+    store, computed, case = MemoryStore({}), Computed(), Append()
+    case.before(store)
+    with pytest.raises(Stop):
+        written(case, store, computed, 7)
+    zarrdask.append(np.full((12, 10), 5), store, "a")
+    assert written(case, store, computed) == BLOCKS
+    expected = np.concatenate([np.full((12, 10), 1000), np.full((12, 10), 5), VALUES])
+    np.testing.assert_array_equal(case.read(store), expected)
+
+
+def test_an_append_whose_values_another_one_replaced_begins_again(monkeypatch):
+    store, computed, case = Stopping({}), Computed(), Append()
+    case.before(store)
+    with pytest.raises(Stop):
+        written(case, store, computed, 7)
+    other = array(computed, VALUES + 1)
+    computed.stop_at = 5
+    with monkeypatch.context() as patch:
+        patch.setattr(AppendedArray, "abort", lambda self: "")  # as if the process were killed
+        with pytest.raises(Stop):
+            zarrdask.append(other, store, "a")
+    computed.stop_at = None
+    assert written(case, store, computed) == BLOCKS
+    np.testing.assert_array_equal(case.read(store), case.expected)
+
+
+def test_two_regions_are_resumed_independently():
+    store, computed = MemoryStore({}), Computed()
+    z = zarrdask.create_array(store, shape=(24, 10), chunks=(2, 2), dtype="i4")
+    for start in (0, 12):
+        computed.clear()
+        computed.stop_at = 7
+        with pytest.raises(Stop):
+            zarrdask.to_zarr(array(computed), z, region=np.s_[start : start + 12], resume=True)
+    computed.stop_at = None
+    with dask.config.set({"zarrdask.fuse-blocks": 0}):
+        for start in (0, 12):
+            computed.clear()
+            x = array(computed)
+            zarrdask.to_zarr(x, z, region=np.s_[start : start + 12], resume=True)
+            assert len(computed) == BLOCKS - 7
+    np.testing.assert_array_equal(z[...], np.concatenate([VALUES, VALUES]))
+
+
+@pytest.mark.parametrize("change", [lambda z: z.resize((3, 10)), lambda z: z.erase(np.s_[3:])])
+def test_what_was_erased_meanwhile_is_written_again(change):
+    store, computed, case = MemoryStore({}), Computed(), Region()
+    case.before(store)
+    with pytest.raises(Stop):
+        written(case, store, computed, 20)
+    z = zarrdask.open_array(store, "a", mode="r+")
+    change(z)
+    z.resize((15, 10))
+    assert written(case, store, computed) == BLOCKS
+    np.testing.assert_array_equal(case.read(store)[:12], VALUES)
+
+
 def test_what_can_not_be_resumed_is_refused(tmp_path):
     x = da.from_array(VALUES, chunks=(2, 2))
     zarrdask.to_zarr(x, tmp_path / "a")
+    stored = zarrdask.open_array(tmp_path / "a", mode="r+")
     for arguments, options in [
-        (({"a": x}, tmp_path / "b"), {}),
-        ((x, tmp_path / "b"), {"compute": False}),
-        ((x, tmp_path / "a"), {"region": np.s_[:12]}),
-        ((x, zarrdask.open_array(tmp_path / "a", mode="r+")), {}),
+        ((zarrdask.from_zarr(stored)[::-1], stored), {}),
+        ((x, tmp_path / "b"), {"compute": False, "return_stored": True}),
         ((x, UnlistedStore()), {}),
+        (({"a": x}, UnlistedStore()), {}),
     ]:
         with pytest.raises(UnsupportedError, match="resume"):
             zarrdask.to_zarr(*arguments, resume=True, **options)
+    with pytest.raises(MetadataError, match="'restart'"):
+        zarrdask.to_zarr(x, tmp_path / "b", resume="again")
     assert not (tmp_path / "b").exists()
 
 

@@ -9,7 +9,8 @@ from dask.delayed import delayed
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.execution.client import check_changeable, check_visible, scheduler_in_task
 from zarrdask.execution.locks import shape_lock
-from zarrdask.graph.target import WriteTarget
+from zarrdask.graph.resume import has_all_values, resumable
+from zarrdask.graph.target import Resume, WriteTarget, check_resume
 from zarrdask.graph.write_job import (
     as_dask_array,
     check_deferrable,
@@ -19,7 +20,8 @@ from zarrdask.graph.write_job import (
 )
 from zarrdask.hierarchy.append import AppendedArray, appended, guarded
 from zarrdask.hierarchy.lookup import locate_node
-from zarrdask.hierarchy.resize import check_shape
+from zarrdask.hierarchy.resize import check_shape, resized
+from zarrdask.indexing.selection import axis_number
 from zarrdask.nodes.array import Array, chunks_of, set_chunks
 from zarrdask.nodes.base import check_writable
 from zarrdask.nodes.open import open_array
@@ -37,6 +39,7 @@ def append(
     *,
     axis: int | str = 0,
     compute: bool = True,
+    resume: Resume = False,
     progress: Show = False,
 ) -> Any:
     """Append a Dask array to a stored array along one axis.
@@ -62,6 +65,10 @@ def append(
     compute : bool, default True
         Whether to append now. If false, nothing is written yet, but the position of `x` is fixed:
         it is appended to the shape that the array has now.
+    resume : bool or "restart", default False
+        Whether the blocks that are stored are recorded, so that the same call, made again after
+        the process was killed, computes and writes only the missing blocks, as in `to_zarr`. Any
+        other append to the array discards the record.
     progress : bool, file or callable, default False
         Whether and how to show a progress bar, as in `to_zarr`. There is none with
         ``compute=False``.
@@ -91,6 +98,7 @@ def append(
     >>> z[...]
     array([0, 0, 0, 1, 1, 1, 1], dtype=int32)
     """
+    check_resume(resume)
     x = as_dask_array(x)
     node = locate_node(url, component, storage_options)
     (check_changeable if compute else check_visible)(node.store)
@@ -103,13 +111,13 @@ def append(
         check_deferrable([array])
         chunks = array.node_path.refreshed(chunks_of(array))
         appended(chunks, x.shape, axis)  # An array that does not fit is an error now, not later.
-        deferred = DeferredAppend(chunks, node.path, x, axis)
+        deferred = DeferredAppend(chunks, node.path, x, axis, resume)
         return delayed(deferred, pure=False, traverse=False)(
             dask_key_name=f"append-zarr-{uuid4().hex}"
         )
     with shape_lock(array.node_path) as lease:
         current = array.node_path.refreshed(chunks_of(array))
-        set_chunks(array, _append(x, array, axis, current, lease, show=progress))
+        set_chunks(array, _append(x, array, axis, current, lease, resume, show=progress))
     return None
 
 
@@ -119,19 +127,44 @@ def _append(
     axis: int | str,
     chunks: StoredChunks,
     lease: Lease | None,
+    resume: Resume,
     **compute_options: Any,
 ) -> StoredChunks:
     """Append to an array, given its current chunks, while holding the lock of its shape."""
+    target = _target(x, array, axis, chunks, lease)
+    writes = [(x, target)]
+    if resume:
+        shorter = _before_append(x, axis, chunks)
+        if resume != "restart" and shorter is not None:
+            # An earlier run may have stored all values, and the new shape.
+            before = [(x, _target(x, array, axis, shorter, lease))]
+            if has_all_values(before):
+                writes = before
+        writes = resumable(writes, resume)
+    with writing([to for _, to in writes]):
+        compute(write_jobs(writes), **compute_options)
+    return chunks_of(writes[0][1].array)
+
+
+def _target(
+    x: da.Array, array: Array, axis: int | str, chunks: StoredChunks, lease: Lease | None
+) -> WriteTarget:
+    """Return the end of an array, given its chunks as they are before the append."""
     grown, region = appended(chunks, x.shape, axis)
     node, old = array.node_path, chunks.metadata.shape
     # Without a lease, a writer on another machine may append while the first block is computed.
     written = guarded(grown, node, old, lease, float("-inf") if lease is None else None)
     change = AppendedArray(node, written, old, lease)
     longer = Array(*node, grown.metadata, "r+")
-    target = WriteTarget(longer, region, written, change, is_new=False)
-    with writing([target]):
-        compute(write_jobs([(x, target)]), **compute_options)
-    return grown
+    return WriteTarget(longer, region, written, change, is_new=False)
+
+
+def _before_append(x: da.Array, axis: int | str, chunks: StoredChunks) -> StoredChunks | None:
+    """Return an array as it was if `x` is its end; None if it is too short for that."""
+    shape = [*chunks.metadata.shape]
+    number = axis_number(axis, len(shape), chunks.metadata.dimension_names)
+    shape[number] -= x.shape[number]
+    return resized(chunks, tuple(shape)) if shape[number] >= 0 else None
 
 
 class DeferredAppend:
@@ -143,13 +176,16 @@ class DeferredAppend:
     """
 
     # Not a dataclass: Dask would search one for tasks, and compute `x` as a single block.
-    __slots__ = ("axis", "chunks", "path", "x")
+    __slots__ = ("axis", "chunks", "path", "resume", "x")
 
-    def __init__(self, chunks: StoredChunks, path: str, x: da.Array, axis: int | str) -> None:
+    def __init__(
+        self, chunks: StoredChunks, path: str, x: da.Array, axis: int | str, resume: Resume
+    ) -> None:
         self.chunks = chunks
         self.path = path
         self.x = x
         self.axis = axis
+        self.resume = resume
 
     def __call__(self) -> None:
         """Run the task: append the array."""
@@ -158,5 +194,7 @@ class DeferredAppend:
         shape = chunks.metadata.shape
         with shape_lock(array.node_path) as lease, scheduler_in_task() as options:
             current = array.node_path.refreshed(chunks)
-            check_shape(current.metadata, (shape,), array.node_path.location)
-            _append(self.x, array, self.axis, current, lease, **options)
+            before = [(self.x, _target(self.x, array, self.axis, chunks, lease))]
+            if not (self.resume and has_all_values(before)):
+                check_shape(current.metadata, (shape,), array.node_path.location)
+            _append(self.x, array, self.axis, current, lease, self.resume, **options)

@@ -11,7 +11,7 @@ from zarrdask import config
 from zarrdask.chunks.region import ArrayRegion
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.chunks.write import Beyond
-from zarrdask.errors import MetadataError, NodeExistsError, SelectionError, UnsupportedError
+from zarrdask.errors import MetadataError, NodeExistsError, SelectionError
 from zarrdask.execution.client import check_changeable
 from zarrdask.graph.dependencies import Inputs
 from zarrdask.graph.elements import check_elements
@@ -23,7 +23,7 @@ from zarrdask.hierarchy.new_array import LateArray, NewArray
 from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.hierarchy.recorded import check_begun
 from zarrdask.hierarchy.replace import ReplacedNode, can_stage
-from zarrdask.hierarchy.resumable import ResumableArray
+from zarrdask.hierarchy.resumable import RecordedArray, ResumableArray
 from zarrdask.hierarchy.transaction import Change
 from zarrdask.indexing.selection import Region, whole_region
 from zarrdask.metadata.create import plan_array
@@ -34,6 +34,17 @@ from zarrdask.nodes.base import check_writable
 from zarrdask.nodes.group import Group
 from zarrdask.nodes.open import check_commit, check_mode, open_array
 
+#: Whether a write is resumed; "restart" discards what earlier runs have stored.
+Resume = bool | Literal["restart"]
+
+
+def check_resume(resume: Resume) -> None:
+    """Check the option `resume`."""
+    if resume not in (True, False, "restart"):
+        raise MetadataError(
+            "unknown value", key="resume", found=resume, expected="True, False or 'restart'"
+        )
+
 
 class WriteOptions(NamedTuple):
     """The options of `to_zarr` that are not options of a new array; see there."""
@@ -43,11 +54,14 @@ class WriteOptions(NamedTuple):
     overwrite: bool = False
     grid: GridLike = "regular"
     commit: Literal["first", "last"] = "first"
-    resume: bool = False
+    resume: Resume = False
+    #: Whether the array is one of several that are written together.
+    is_member: bool = False
 
     def check(self) -> None:
         """Check the options that have a few possible values."""
         check_mode(self.mode, ("a", "r+", "w", "w-"))
+        check_resume(self.resume)
         check_commit(self.commit)
 
     @property
@@ -142,16 +156,9 @@ def find_target(
             options.setdefault("zarr_format", url.zarr_format)
         metadata = plan_array(ArrayOptions(shape=x.shape, **options))
         check_elements(x, metadata)
-        if how.resume:
+        if how.resume and not how.is_member:
             return _resumable_array(x, node, metadata, how, inputs)
         return _new_array(node, metadata, how, inputs)
-    if how.resume:
-        raise UnsupportedError(
-            "only the write of a new array can be resumed; a write to an existing array can be "
-            "made again",
-            key="resume",
-            found=True,
-        )
     if options or how.grid != "regular" or how.commit != "first":
         raise MetadataError(
             "these options are for new arrays, and this array exists; omit them",
@@ -167,17 +174,22 @@ def _new_array(
     node: NodePath, metadata: ArrayMetadata, how: WriteOptions, inputs: Inputs
 ) -> WriteTarget:
     known = node.prefetched(metadata, listed=True)
-    view = known.check_creation(metadata, overwrite=how.replaces)
+    # Of arrays that are resumed, some may be complete: `RecordedArray` checks that.
+    view = known.check_creation(metadata, overwrite=how.replaces or bool(how.resume))
     existed = how.replaces and view.has_document()
     array = Array(*view.fresh, metadata, "r+")
     # Whatever the blocks read, through this package or not: the old array stays until the end.
-    if existed and _can_stage(array):
+    if existed and _can_stage(array) and not how.resume:
         return WriteTarget.replacing(array)
     # A group of the draft may have no document.
     erases = how.replaces and (existed or view.layout.base is not None)
     if erases and inputs.are_below(chunks_of(array).place):
         raise _read_error(node)
     region = whole_region(array.shape)
+    if how.resume:
+        place = node, array.node_path, metadata
+        recorded = RecordedArray(*place, erases, existed, overwrites=how.replaces)
+        return WriteTarget(array, region, chunks_of(array), recorded)
     if how.commit == "last":
         late = LateArray(node, array.node_path, metadata, erases, existed)
         return WriteTarget(array, region, chunks_of(array), late)
@@ -192,12 +204,18 @@ def _resumable_array(
     array = Array(*view, metadata, "r+")
     if how.replaces and inputs.are_below(chunks_of(array).place):
         raise _read_error(node)
-    settings = [config.get(name) for name in ("block-size", "write-empty-chunks")]
-    source = x.name, x.chunks, x.dtype.str, metadata.render(), settings
-    plan = sha256(repr(source).encode(errors="surrogateescape")).hexdigest()
-    change = ResumableArray(node, view, metadata, plan, overwrite=how.replaces)
+    overwrite, restart = how.replaces, how.resume == "restart"
+    plan = write_id(x, metadata)
+    change = ResumableArray(node, view, metadata, plan, overwrite=overwrite, restart=restart)
     region = whole_region(array.shape)
     return WriteTarget(array, region, chunks_of(array), change, recorded=change.blocks)
+
+
+def write_id(x: da.Array, metadata: ArrayMetadata, *others: Any) -> str:
+    """Return an identifier of the write of an array, which depends on the array and on settings."""
+    settings = [config.get(name) for name in ("block-size", "write-empty-chunks")]
+    source = x.name, x.chunks, x.dtype.str, metadata.render(), settings, *others
+    return sha256(repr(source).encode(errors="surrogateescape")).hexdigest()
 
 
 def _read_error(node: NodePath) -> NodeExistsError:

@@ -1,15 +1,19 @@
 """``to_zarr``: store Dask arrays, each stored chunk or shard by exactly one task."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, Literal, NamedTuple
+from uuid import uuid4
 
 import dask.array as da
+from dask import delayed
 
 from zarrdask.errors import MetadataError, NodeNotFoundError, UnsupportedError
-from zarrdask.execution.client import check_visible
+from zarrdask.execution.client import check_visible, scheduler_in_task
 from zarrdask.graph.dependencies import Inputs
 from zarrdask.graph.read import from_zarr
-from zarrdask.graph.target import WriteOptions, WriteTarget, find_target
+from zarrdask.graph.resume import Writes, resumable
+from zarrdask.graph.target import Resume, WriteOptions, WriteTarget, find_target
 from zarrdask.graph.write_job import (
     as_dask_array,
     check_deferrable,
@@ -39,7 +43,7 @@ def to_zarr(
     mode: Literal["a", "r+", "w", "w-"] = "a",
     grid: GridLike = "regular",
     commit: Literal["first", "last"] = "first",
-    resume: bool = False,
+    resume: Resume = False,
     progress: Show = False,
     **create_kwargs: Any,
 ) -> Any:
@@ -85,12 +89,13 @@ def to_zarr(
         Whether the metadata of a new array are written before its chunks, so that its regions can
         be written meanwhile, or after them, so that the array appears when it is complete. An
         array that replaces another one on a local disk always appears when it is complete.
-    resume : bool, default False
+    resume : bool or "restart", default False
         Whether the blocks that are stored are recorded, so that the same call, made again after
-        the process was killed, computes and writes only the missing blocks. The metadata are
-        written last. It is an error if the Dask array (by its name), the chunks or the options have
-        changed; ``overwrite=True`` begins again then. For a single new array that is written now,
-        in a store that can be listed.
+        the process was killed, computes and writes only the missing blocks. The metadata of new
+        arrays are written last. It is an error if the Dask array (by its name), the chunks or the
+        options have changed; ``"restart"`` begins again then, as does ``overwrite=True`` for a
+        single new array. The store must be one that can be listed. With ``compute=False``, the
+        result is one task, which writes the missing blocks.
     progress : bool, file or callable, default False
         Whether to show a bar: in the output of a notebook's cell, or on standard error; or the file
         to write it to. A file that is not a terminal gets a line every ten seconds. A function is
@@ -139,47 +144,43 @@ def to_zarr(
     array([ 0,  2,  4,  6,  8, 10])
     """
     check_options(create_kwargs, to_zarr, ArrayOptions)
-    how = WriteOptions(region, mode, overwrite, grid, commit, resume)
     pairs = _pairs(x)
-    if resume and not (compute and pairs is None):
+    parent = _Parent(url, component, storage_options)
+    how = WriteOptions(region, mode, overwrite, grid, commit, resume, pairs is not None)
+    if return_stored and (pairs is not None or (resume and not compute)):
         raise UnsupportedError(
-            "only the write of a single array that is computed now can be resumed",
-            key="resume",
-            found=True,
-        )
-    if pairs is None:
-        if url is None:
-            raise MetadataError(
-                "there is no place to store the array in",
-                key="url",
-                found=None,
-                expected="a URL, a path or a store; or targets and arrays, in pairs, as x",
-            )
-        x = as_dask_array(x)
-        target = find_target(x, url, component, storage_options, how, create_kwargs, Inputs([x]))
-        writes = [(x, target)]
-    elif return_stored:
-        raise UnsupportedError(
-            "return_stored=True takes a single array; open several arrays with from_zarr",
+            "return_stored=True takes a single array, which is not written later with resume=True; "
+            "open arrays with from_zarr",
             key="return_stored",
             found=True,
         )
-    else:
-        writes = _members(pairs, _Parent(url, component, storage_options), how, create_kwargs)
-    targets = [target for _, target in writes]
+    plan = partial(_plan, x if pairs is None else pairs, parent, how, create_kwargs)
+    writes = plan()
     if not compute:
-        check_deferrable([target.array for target in targets])
+        check_deferrable([target.array for _, target in writes])
+        if resume:
+            later = delayed(partial(_write_in_task, plan, resume), pure=False, traverse=False)
+            return later(dask_key_name=f"to-zarr-{uuid4().hex}")
     if return_stored:
-        check_visible(targets[0].array.store)
-    with writing(targets, commits=compute):
+        check_visible(writes[0][1].array.store)
+    if resume:
+        writes = resumable(writes, resume)
+    with writing([target for _, target in writes], commits=compute):
         jobs = write_jobs(writes, later=not compute and not return_stored)
         if not compute:
             return jobs[0].stored() if return_stored else deferred(jobs)
         compute_jobs(jobs, show=progress)
     if not return_stored:
         return None
-    (target,) = targets
+    ((_, target),) = writes
     return from_zarr(target.array, region=target.region)
+
+
+def _write_in_task(plan: Callable[[], Writes], resume: Resume) -> None:
+    """Write what a plan consists of, and compute it: a task, which is resumed if it is killed."""
+    writes = resumable(plan(), resume)
+    with scheduler_in_task() as options, writing([target for _, target in writes]):
+        compute_jobs(write_jobs(writes), **options)
 
 
 class _Parent(NamedTuple):
@@ -188,6 +189,23 @@ class _Parent(NamedTuple):
     url: Any
     component: str | None
     storage_options: dict[str, Any] | None
+
+
+def _plan(
+    x: Any, parent: "_Parent", how: WriteOptions, options: dict[str, Any]
+) -> list[tuple[da.Array, WriteTarget]]:
+    """Return the Dask arrays that are written, and their targets."""
+    if how.is_member:
+        return _members(x, parent, how, options)
+    if parent.url is None:
+        raise MetadataError(
+            "there is no place to store the array in",
+            key="url",
+            found=None,
+            expected="a URL, a path or a store; or targets and arrays, in pairs, as x",
+        )
+    x = as_dask_array(x)
+    return [(x, find_target(x, *parent, how, options, Inputs([x])))]
 
 
 def _pairs(x: Any) -> list[tuple[Any, Any]] | None:

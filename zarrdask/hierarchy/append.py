@@ -18,7 +18,7 @@ from zarrdask.chunks.stored import StoredChunks
 from zarrdask.chunks.write import write_region
 from zarrdask.errors import SelectionError, StoreError, UnsupportedError, ZarrdaskError
 from zarrdask.grids.base import Shape
-from zarrdask.hierarchy.journal import erase_record
+from zarrdask.hierarchy.journal import erase_record, erase_records, is_begun
 from zarrdask.hierarchy.path import StorePath
 from zarrdask.hierarchy.resize import (
     check_shape,
@@ -209,7 +209,12 @@ class AppendedArray(Change):
         return self.node.store.capabilities.bounded
 
     def begin(self) -> None:
-        """Write the new shape first where the store needs it."""
+        """Make sure that no interrupted append goes on, as its values may be replaced.
+
+        The new shape is written first where the store needs it.
+        """
+        if is_begun(self.node):
+            erase_record(self.node)
         if self._is_bounded:
             self.commit()
 
@@ -243,7 +248,7 @@ class AppendedArray(Change):
             return "another writer changed the shape; the appended values may be in the array"
         try:
             # The record of the unfinished append no longer applies: a repeated one starts anew.
-            erase_record(node)
+            erase_records(node)
             trim(self.chunks, shape)
             if self._is_bounded:
                 grow(node, metadata.zarr_format, new, shape, is_member=True)

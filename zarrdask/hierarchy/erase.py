@@ -3,7 +3,7 @@
 from zarrdask.chunks.erase import covered_units, erase_region
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.errors import StoreError
-from zarrdask.hierarchy.journal import erase_record
+from zarrdask.hierarchy.journal import erase_records
 from zarrdask.hierarchy.path import StorePath
 from zarrdask.hierarchy.resize import exclusive_shape, refreshed
 from zarrdask.indexing.selection import Region, region_shape
@@ -33,7 +33,7 @@ def erase_elements(node: StorePath, chunks: StoredChunks, region: Region) -> Non
                 for pick, n in zip(region, shape, strict=True)
             )
             # An append that was interrupted must not rely on what it has stored in these units.
-            erase_record(node.current)
+            erase_records(node.current)
             erase_region(current, region, beyond="fill")
 
 

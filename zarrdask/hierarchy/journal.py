@@ -27,6 +27,8 @@ BESIDE = ".zarrdask-rewrite/"
 _RECORD = "plan.json"
 #: The name of the documents of the new arrays in that directory.
 _ARRAYS = "arrays.json"
+#: The directory of the records of writes to regions, in that directory; see `Journal`.
+_REGIONS = "regions/"
 
 
 def beside(node: StorePath) -> tuple[Store, str]:
@@ -59,6 +61,14 @@ def erase_record(node: StorePath) -> None:
     record_store.erase(f"{folder}{_RECORD}")
 
 
+def erase_records(node: StorePath) -> None:
+    """Erase all records of plans that write a node or its regions: stored values are erased."""
+    erase_record(node)
+    store, folder = beside(node)
+    if store.capabilities.listable:
+        store.erase_prefix(f"{folder}{_REGIONS}")
+
+
 def erase_beside(node: StorePath, *, record_last: bool = False) -> None:
     """Erase the record of a plan, and then what it has stored between its passes.
 
@@ -68,13 +78,18 @@ def erase_beside(node: StorePath, *, record_last: bool = False) -> None:
     """
     store, folder = beside(node)
     store.erase(f"{folder}{_ARRAYS}")
+    _erase_folder(store, folder, record_last=record_last)
+
+
+def _erase_folder(store: Store, folder: str, *, record_last: bool) -> None:
+    """Erase a record and all else in its directory, except for a lease."""
+    record, lease = f"{folder}{_RECORD}", f"{folder}lease"
     if record_last and store.capabilities.listable:
-        kept = lease_key(node), f"{folder}{_RECORD}"
-        store.erase_values([key for key in store.list_prefix(folder) if key not in kept])
-    erase_record(node)
-    if store.capabilities.listable and store.capabilities.compare_and_swap:
         keys = store.list_prefix(folder)
-        store.erase_values([key for key in keys if key != lease_key(node)])
+        store.erase_values([key for key in keys if key not in (record, lease)])
+    store.erase(record)
+    if store.capabilities.listable and store.capabilities.compare_and_swap:
+        store.erase_values([key for key in store.list_prefix(folder) if key != lease])
     elif store.capabilities.listable:
         store.erase_prefix(folder)
 
@@ -92,9 +107,14 @@ class Journal:
         The nodes that the plan creates, by their paths.
     start_again : str
         The argument by which a user discards a record, for messages.
+    region : str
+        The name of the region that the plan writes, if it writes one of an array that exists: each
+        region has a record of its own.
 
     Attributes
     ----------
+    folder : str
+        The prefix of the keys of the record, and of what is stored with it.
     nodes : dict of str to str
         The nodes of the plan, by their paths: "group", "array", or "written" for an array whose
         document is written next, or has been. Other arrays have no document yet.
@@ -110,11 +130,13 @@ class Journal:
         plan: str,
         nodes: Mapping[str, Metadata] = MappingProxyType({}),
         start_again: str = "restart=True",
+        region: str = "",
     ) -> None:
         self._start_again = start_again
-        self._node, self._plan = node, plan
-        self._store, self._folder = beside(node)
-        self._key = f"{self._folder}{_RECORD}"
+        self._node, self._plan, self._is_of_region = node, plan, bool(region)
+        self._store, folder = beside(node)
+        self.folder = f"{folder}{_REGIONS}{region}/" if region else folder
+        self._key = f"{self.folder}{_RECORD}"
         self._arrays = {p: each for p, each in nodes.items() if isinstance(each, ArrayMetadata)}
         self._kinds = {path: "array" if path in self._arrays else "group" for path in nodes}
         self.nodes = self._kinds.copy()
@@ -158,7 +180,7 @@ class Journal:
     def recorded_arrays(self) -> dict[str, Documents]:
         """Return the documents of the arrays of the interrupted plan, without attributes."""
         try:
-            arrays = json.loads(self._store.get(f"{self._folder}{_ARRAYS}") or b"{}")
+            arrays = json.loads(self._store.get(f"{self.folder}{_ARRAYS}") or b"{}")
             return {
                 normalise_path(path): {name: text.encode() for name, text in documents.items()}
                 for path, documents in arrays.items()
@@ -194,7 +216,9 @@ class Journal:
         If the array at the root is written, the record comes last: a run that is killed meanwhile
         has nothing to do again.
         """
-        if self.is_stored:
+        if self.is_stored and self._is_of_region:
+            _erase_folder(self._store, self.folder, record_last=True)
+        elif self.is_stored:
             erase_beside(self._node, record_last=self.has_written_root)
         self.is_stored = self._is_described = False
 
@@ -214,7 +238,7 @@ class Journal:
         if self._arrays and not self._is_described:
             values[_ARRAYS] = {path: _described(each) for path, each in self._arrays.items()}
         self._store.set_many(
-            (f"{self._folder}{name}", json.dumps(value).encode()) for name, value in values.items()
+            (f"{self.folder}{name}", json.dumps(value).encode()) for name, value in values.items()
         )
         self.is_stored = self._is_described = True
         self._stored = monotonic()

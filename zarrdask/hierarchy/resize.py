@@ -22,7 +22,7 @@ from zarrdask.errors import (
 from zarrdask.grids.base import Shape
 from zarrdask.hierarchy.change import write_node
 from zarrdask.hierarchy.find import read_node
-from zarrdask.hierarchy.journal import erase_record, lease_key
+from zarrdask.hierarchy.journal import erase_records, lease_key
 from zarrdask.hierarchy.path import StorePath
 from zarrdask.metadata.detect import Search
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
@@ -193,7 +193,7 @@ def resize_array(node: StorePath, chunks: StoredChunks, shape: Any, *, erase: bo
         resized(old, shape)  # before anything is erased: it fails for an invalid shape
         if erase and any(map(lt, shape, old.metadata.shape)):
             # Before the documents: if this is cut short, the old shape says what to erase.
-            erase_record(node.current)
+            erase_records(node.current)
             trim(old, shape)
 
         def update(stored: Metadata | None) -> ArrayMetadata:

@@ -1,24 +1,20 @@
-"""A new array whose write can be resumed: tasks record the blocks that they have stored."""
+"""Writes that can be resumed: tasks record the blocks that they have stored."""
 
+from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 
-from zarrdask.chunks.inventory import stored_units
-from zarrdask.errors import UnsupportedError
-from zarrdask.hierarchy.block_log import BlockLog, RecordedBlocks
-from zarrdask.hierarchy.journal import Journal, beside
-from zarrdask.hierarchy.new_array import create_after_chunks
+from zarrdask.chunks.inventory import erase_leftovers
+from zarrdask.hierarchy.array_record import ArrayRecord
+from zarrdask.hierarchy.journal import Journal
+from zarrdask.hierarchy.new_array import LateArray, create_after_chunks
 from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.hierarchy.recorded import RecordedNodes
 from zarrdask.hierarchy.transaction import Change
-from zarrdask.metadata.model import ArrayMetadata, Metadata
+from zarrdask.metadata.model import ArrayMetadata
 
-#: The directory of the values of tasks, in that of the record.
-_BLOCKS = "blocks/"
 _NO_ARRAY = "there is no array yet"
-_GOES_ON = (
-    "the same call with resume=True writes the missing blocks, and one with overwrite=True begins "
-    "again"
-)
+_GOES_ON = "the same call with resume=True writes the missing blocks"
 
 
 class ResumableArray(Change):
@@ -38,6 +34,8 @@ class ResumableArray(Change):
         An identifier of what is written, which differs from those of other writes.
     overwrite : bool
         Whether a node that exists, or the rest of another write, is removed.
+    restart : bool
+        Whether what earlier runs have stored is discarded.
 
     Attributes
     ----------
@@ -46,55 +44,49 @@ class ResumableArray(Change):
     """
 
     def __init__(
-        self, node: NodePath, view: NodePath, metadata: ArrayMetadata, plan: str, *, overwrite: bool
+        self,
+        node: NodePath,
+        view: NodePath,
+        metadata: ArrayMetadata,
+        plan: str,
+        *,
+        overwrite: bool,
+        restart: bool = False,
     ) -> None:
-        self._node, self._view, self._overwrite = node, view, overwrite
-        self._metadata = metadata
-        self._journal = Journal(node, plan, self._nodes, start_again="overwrite=True")
+        self._node, self._view, self._metadata = node, view, metadata
+        self._overwrite, self._restart = overwrite, restart
+        chunks = view.chunks(metadata)
+        self._record = ArrayRecord(node, chunks, plan, start_again="overwrite=True")
+        self.blocks = self._record.blocks
         self._held = ExitStack()
         self._has_begun = False
-        store, prefix = beside(node)
-        if not store.capabilities.listable or store.capabilities.bounded:
-            raise UnsupportedError(
-                "a write to this store can't be resumed, as the record of what is stored can't be "
-                "listed, or does not outlive the process; omit resume=True",
-                key=node.location,
-            )
-        self.blocks = RecordedBlocks(BlockLog(store, f"{prefix}{_BLOCKS}{plan}/"))
 
     @property
     def location(self) -> str:
         """The location of the array."""
         return self._node.location
 
-    @property
-    def _nodes(self) -> dict[str, Metadata]:
-        return {"": self._metadata}
-
     def begin(self) -> None:
         """Read what an earlier run has stored, or erase what is there and begin a record."""
-        self._held.enter_context(self._node.lock("rewrite"))
+        self._held.enter_context(self._record.lock())
         nodes = RecordedNodes.prepare(
-            self._node, self._nodes, self._journal, overwrite=self._overwrite
+            self._node,
+            {"": self._metadata},
+            self._record.journal,
+            overwrite=self._overwrite,
+            restart=self._restart,
         )
-        self._has_begun = self.blocks.is_complete = nodes.is_written
-        if nodes.is_written:
-            return
-        chunks = self._view.chunks(self._metadata)
-        has_chunks = nodes.resumed and next(stored_units(chunks), None) is not None
-        if not has_chunks:
-            # Blocks may be recorded whose chunks were removed, also with the record of the write.
-            self.blocks.log.clear()
-        nodes.begin()
+        self.blocks.is_complete = nodes.is_written
+        if not nodes.is_written:
+            self._record.read_blocks(resumed=nodes.resumed)
+            nodes.begin()
         self._has_begun = True
-        if has_chunks:
-            self.blocks.stored = self.blocks.log.merge()
 
     def commit(self) -> None:
         """Write the documents, and erase the record."""
-        self._journal.write_root()
+        self._record.journal.write_root()
         create_after_chunks(self._node, self._view, self._metadata, is_recorded=True)
-        self._journal.erase()
+        self._record.journal.erase()
         self._held.close()
 
     def abort(self) -> str:
@@ -102,5 +94,110 @@ class ResumableArray(Change):
         self._held.close()
         if not self._has_begun:
             return "the write has not begun; a node that it was to replace may be erased in part"
-        state = "the array may be complete" if self._journal.has_written_root else _NO_ARRAY
-        return f"{state}; {_GOES_ON}"
+        is_late = self._record.journal.has_written_root
+        state = "the array may be complete" if is_late else _NO_ARRAY
+        return f"{state}; {_GOES_ON}, and one with overwrite=True begins again"
+
+
+@dataclass(frozen=True)
+class RecordedArray(LateArray):
+    """A new array of several that are written, and can be resumed, together."""
+
+    #: Whether a node that exists is removed.
+    overwrites: bool = False
+
+    def check(self, *, resumed: bool) -> None:
+        """Check that there is no node, except one that is removed when the write begins."""
+        self.node.check_creation(self.metadata, overwrite=self.overwrites and not resumed)
+
+    def begin(self) -> None:
+        """Erase the old node, or chunks that were left here."""
+        super().begin()
+        if not self.erases:
+            erase_leftovers(self.view.chunks(self.metadata))
+
+    def commit(self) -> None:
+        """Write the documents; the record stays."""
+        create_after_chunks(self.node, self.view, self.metadata, is_recorded=True)
+
+
+class ResumableChanges(Change):
+    """Changes of nodes that are resumed together: those of one call.
+
+    The changes must be such that nothing is lost if they begin only in the first run, and are
+    committed again after they were. The first record says whether all values are stored; the
+    others belong to other arrays.
+
+    Parameters
+    ----------
+    node : NodePath
+        The location of the node beside which the first record stands.
+    changes : sequence of Change
+        The changes; those of a later run may differ in what `begin` needs.
+    records : sequence of ArrayRecord
+        The records of the arrays.
+    restart : bool
+        Whether what earlier runs have stored is discarded.
+    """
+
+    def __init__(
+        self,
+        node: NodePath,
+        changes: Sequence[Change],
+        records: Sequence[ArrayRecord],
+        *,
+        restart: bool,
+    ) -> None:
+        self._node, self._changes, self._records = node, changes, records
+        self._restart = restart
+        self._held = ExitStack()
+        self._has_begun = False
+
+    @property
+    def location(self) -> str:
+        """The location of the node beside which the first record stands."""
+        return self._node.location
+
+    @property
+    def _first(self) -> Journal:
+        return self._records[0].journal
+
+    def begin(self) -> None:
+        """Begin the changes and the records, or read what earlier runs have stored."""
+        self._held.enter_context(self._records[0].lock())
+        if not self._restart and self._records[0].has_all_values():
+            for record in self._records:
+                record.blocks.is_complete = True
+            self._has_begun = True
+            return
+        resumed = [record.resume(restart=self._restart) for record in self._records]
+        for change in self._changes:
+            if isinstance(change, RecordedArray):
+                change.check(resumed=resumed[0])
+        if not resumed[0]:
+            for change in self._changes:
+                change.begin()
+        # The first record comes last: without it, the other ones count as none.
+        for record, each in [*zip(self._records, resumed, strict=True)][::-1]:
+            is_resumed = each and resumed[0]
+            record.read_blocks(resumed=is_resumed)
+            if not is_resumed:
+                record.journal.erase()
+                record.journal.store()
+        self._has_begun = True
+
+    def commit(self) -> None:
+        """Record that all values are stored, commit the changes, and erase the records."""
+        self._first.write_root()
+        for change in self._changes:
+            change.commit()
+        for record in reversed(self._records):
+            record.journal.erase()
+        self._held.close()
+
+    def abort(self) -> str:
+        """Describe how the write goes on."""
+        self._held.close()
+        if not self._has_begun:
+            return "the write has not begun; a node that it was to replace may be erased in part"
+        return f"{_GOES_ON}, and one with resume='restart' begins again"

@@ -1,0 +1,67 @@
+"""Make writes resumable: they record which blocks are stored, and leave those out when repeated."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from hashlib import sha256
+
+import dask.array as da
+
+from zarrdask.errors import UnsupportedError
+from zarrdask.graph.target import Resume, WriteTarget, write_id
+from zarrdask.hierarchy.append import AppendedArray
+from zarrdask.hierarchy.array_record import ArrayRecord
+from zarrdask.hierarchy.replace import ReplacedNode
+from zarrdask.hierarchy.resumable import ResumableArray, ResumableChanges
+from zarrdask.hierarchy.transaction import Change
+
+#: Dask arrays, and where they are written.
+Writes = Sequence[tuple[da.Array, WriteTarget]]
+
+
+def resumable(
+    writes: Writes, resume: Resume, changes: Sequence[Change] | None = None
+) -> list[tuple[da.Array, WriteTarget]]:
+    """Return writes that are resumed together, each with a record of its blocks.
+
+    Their changes become one change, that of the first target. `changes` are those of the targets by
+    default.
+    """
+    if any(isinstance(to.change, ResumableArray) for _, to in writes):
+        return [*writes]  # a single new array
+    if changes is None:
+        changes = [to.change for _, to in writes if to.change is not None]
+    records = _records(writes)
+    node = writes[0][1].array.node_path
+    whole = ResumableChanges(node, changes, records, restart=resume == "restart")
+    return [
+        (x, replace(to, change=None if number else whole, recorded=records[number].blocks))
+        for number, (x, to) in enumerate(writes)
+    ]
+
+
+def has_all_values(writes: Writes) -> bool:
+    """Whether an earlier run of writes that are resumed together has stored all values."""
+    return _records(writes)[0].has_all_values()
+
+
+def _records(writes: Writes) -> list[ArrayRecord]:
+    """Return the records of writes; the first one is that of the whole call."""
+    plans = [write_id(x, to.array.metadata, _bounds(to)) for x, to in writes]
+    plans[0] = sha256(repr(plans).encode()).hexdigest()
+    return [_record(to, plan) for (_, to), plan in zip(writes, plans, strict=True)]
+
+
+def _record(to: WriteTarget, plan: str) -> ArrayRecord:
+    node = to.array.node_path
+    if isinstance(to.change, ReplacedNode):
+        raise UnsupportedError(
+            "a write of an array that is computed from itself can't be resumed; write it elsewhere",
+            key=node.location,
+        )
+    is_region = not (to.is_new or isinstance(to.change, AppendedArray))
+    region = sha256(repr(_bounds(to)).encode()).hexdigest()[:16] if is_region else ""
+    return ArrayRecord(node, to.chunks, plan, start_again="resume='restart'", region=region)
+
+
+def _bounds(to: WriteTarget) -> list[tuple[int, int]]:
+    return [(int(pick.start), int(pick.stop)) for pick in to.region]

@@ -1,0 +1,87 @@
+"""The record of a write to an array: what is written, and which blocks tasks have stored."""
+
+from contextlib import AbstractContextManager
+
+from zarrdask.chunks.inventory import stored_units
+from zarrdask.chunks.stored import StoredChunks
+from zarrdask.errors import UnsupportedError
+from zarrdask.hierarchy.block_log import BlockLog, RecordedBlocks
+from zarrdask.hierarchy.journal import Journal, beside
+from zarrdask.hierarchy.node_path import NodePath
+
+#: The directory of the values of tasks, in that of the record.
+_BLOCKS = "blocks/"
+
+
+class ArrayRecord:
+    """The record of a write to an array, beside the array.
+
+    Parameters
+    ----------
+    node : NodePath
+        The location of the array.
+    chunks : StoredChunks
+        The chunks of the array as it is after the write.
+    plan : str
+        An identifier of what is written, which differs from those of other writes.
+    start_again : str
+        The argument by which a user discards a record, for messages.
+    region : str
+        The name of the region that is written, if it is one of an array that exists.
+
+    Attributes
+    ----------
+    journal : Journal
+        Says which plan is written, and whether all values are stored.
+    blocks : RecordedBlocks
+        The blocks that are stored; those of earlier runs are known after `read_blocks`.
+    """
+
+    def __init__(
+        self,
+        node: NodePath,
+        chunks: StoredChunks,
+        plan: str,
+        *,
+        start_again: str,
+        region: str = "",
+    ) -> None:
+        store, _ = beside(node)
+        if not store.capabilities.listable or store.capabilities.bounded:
+            raise UnsupportedError(
+                "a write to this store can't be resumed, as the record of what is stored can't be "
+                "listed, or does not outlive the process; omit resume=True",
+                key=node.location,
+            )
+        self._node, self._chunks = node, chunks
+        self._is_of_region = bool(region)
+        self.journal = Journal(node, plan, {"": chunks.metadata}, start_again, region)
+        self.blocks = RecordedBlocks(BlockLog(store, f"{self.journal.folder}{_BLOCKS}{plan}/"))
+
+    def has_all_values(self) -> bool:
+        """Whether an earlier run of this plan has stored all values."""
+        return self.journal.resume(overwrite=True) and self.journal.has_written_root
+
+    def resume(self, *, restart: bool) -> bool:
+        """Return whether an earlier run of this plan goes on; it is an error if another one does.
+
+        With `restart`, none does.
+        """
+        stored = self._node.stored_metadata(self._chunks.metadata.zarr_format)
+        return self.journal.resume(restart=restart, stored=stored)
+
+    def lock(self) -> AbstractContextManager[object]:
+        """Return the lock that one writer on this machine at a time holds for this record."""
+        node = self._node
+        if self._is_of_region:
+            node = node.at(self.journal.folder.rstrip("/"))
+        return node.lock("rewrite")
+
+    def read_blocks(self, *, resumed: bool) -> None:
+        """Read which blocks earlier runs have stored; if none is resumed, forget these blocks."""
+        has_chunks = resumed and next(stored_units(self._chunks), None) is not None
+        if not has_chunks:
+            # Blocks may be recorded whose chunks were removed, also with the record of the write.
+            self.blocks.log.clear()
+        if has_chunks:
+            self.blocks.stored = self.blocks.log.merge()
