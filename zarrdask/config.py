@@ -81,7 +81,7 @@ DEFAULTS: dict[str, Any] = {
     "requests-per-second": 0,
     # The package that opens URLs of object stores and of HTTP servers: "obstore", "fsspec", or
     # "auto": obstore, if it is installed and supports what is asked, else fsspec.
-    "remote": "fsspec",
+    "remote": "auto",
     # How often an operation is retried after a transient error, the longest pause before a retry,
     # and the time after the first attempt when no other one begins, in seconds.
     "retries": 10,

@@ -1,4 +1,4 @@
-"""zarrdask on S3: moto's server on loopback."""
+"""zarrdask on S3, by obstore and by s3fs: moto's server on loopback."""
 
 import runpy
 import zipfile
@@ -16,7 +16,7 @@ import zarr
 import zarrdask
 from tests.interop.s3 import KEYS, LAYOUTS, VALUES, Bucket, Request, Service, serving
 from tests.test_examples import GALLERY, ROOT
-from zarrdask.storage.fsspec import FsspecStore
+from zarrdask.storage.resolve import resolve
 
 
 @pytest.fixture(scope="module")
@@ -25,8 +25,10 @@ def service() -> Iterator[Service]:
         yield service
 
 
-@pytest.fixture
-def bucket(service: Service) -> Bucket:
+@pytest.fixture(params=["auto", "fsspec"])
+def bucket(service: Service, request: pytest.FixtureRequest, setting: Any) -> Bucket:
+    """A bucket whose URLs are opened by obstore, which is installed, or by fsspec."""
+    setting({"zarrdask.remote": request.param})
     return service.new_bucket()
 
 
@@ -55,7 +57,7 @@ def check(bucket: Bucket, component: str, values: np.ndarray = VALUES) -> None:
 
 
 def test_a_range_behind_the_end_of_a_value_is_empty(bucket):
-    store = FsspecStore.from_url(bucket.url, bucket.options)
+    store = resolve(bucket.url, bucket.options)
     store.set("k", b"0123")
     store.set("empty", b"")
     parts = [store.get_range(*each) for each in (("k", 4, 2), ("k", 9), ("k", 3, 5), ("empty", -1))]
@@ -202,11 +204,10 @@ class TestErrors:
         with pytest.raises(zarrdask.errors.StoreError):
             zarrdask.to_zarr(da.zeros(3), "s3://no-bucket/x", storage_options=bucket.options)
 
-    def test_no_service(self):
-        retries = {"retries": {"max_attempts": 1}, "connect_timeout": 1}
-        options = {**KEYS, "endpoint_url": "http://127.0.0.1:1", "config_kwargs": retries}
-        with pytest.raises(zarrdask.errors.StoreError):
-            zarrdask.open("s3://bucket/x", storage_options=options)
+    def test_no_service(self, bucket):
+        options = {**KEYS, "endpoint_url": "http://127.0.0.1:1"}
+        with pytest.raises(zarrdask.errors.StoreError, match=r"127\.0\.0\.1:1|onnect"):
+            zarrdask.open(bucket.url, storage_options=options)
 
     def test_a_damaged_shard(self, bucket):
         write(bucket, "x", chunks=(2, 4), shards=(6, 8))
@@ -310,7 +311,7 @@ class TestRequests:
 
 
 def test_a_node_is_created_where_there_is_none_by_a_condition(bucket, monkeypatch):
-    store = FsspecStore.from_url(bucket.url, bucket.options)
+    store = resolve(bucket.url, bucket.options)
     assert store.capabilities.create_exclusive
     assert [store.create("k", b"first"), store.create("k", b"second")] == [True, False]
     assert store.get("k") == b"first"

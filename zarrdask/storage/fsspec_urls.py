@@ -10,7 +10,12 @@ from zarrdask.storage.fsspec_errors import ERRORS
 from zarrdask.storage.fsspec_options import not_an_option, unknown_option, with_client
 
 #: The extras of this package with what a protocol needs.
-_EXTRAS = {"s3": "s3", "s3a": "s3", "http": "http", "https": "http"}
+_EXTRAS = {
+    **dict.fromkeys(("s3", "s3a"), "s3"),
+    **dict.fromkeys(("gs", "gcs"), "gcs"),
+    **dict.fromkeys(("az", "abfs", "abfss"), "azure"),
+    **dict.fromkeys(("http", "https"), "http"),
+}
 
 
 def file_system_at(url: str, storage_options: dict[str, Any]) -> tuple[Any, str]:

@@ -32,7 +32,7 @@ def resolve(url: Any, storage_options: dict[str, Any] | None = None) -> Store:
         ends with ``.zip`` and there is no directory of that name. Stores of zarr-python and of
         obstore and paths of universal_pathlib are taken, too.
     storage_options : dict, optional
-        Options of fsspec; they are translated if the setting ``zarrdask.remote`` is "obstore".
+        Options of fsspec; they are translated where obstore opens the URL.
 
     Raises
     ------
