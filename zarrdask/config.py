@@ -74,6 +74,12 @@ DEFAULTS: dict[str, Any] = {
     # Bytes: decoded chunks that a process caches for later reads; 0 caches none. The size of the
     # cache counts towards keep-memory.
     "cache-size": 0,
+    # The directory of the cache of remote values, on a local disk; null caches none there. Its size
+    # in bytes. Whether only the cache is used, and no request is sent. All three are read where an
+    # array is opened.
+    "cache-directory": None,
+    "cache-bytes": 10 * 2**30,
+    "cache-offline": False,
     # The number of simultaneous requests of one call (stores with latency).
     "requests": 64,
     # The number of requests per second that a process sends to a bucket or host at most, for reads

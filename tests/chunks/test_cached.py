@@ -210,14 +210,14 @@ def _no_stale_value(tmp_path, layout, trials):
         held = 0
         for number in range(1, trials + 1):
             assert int(writer.stdout.readline()) == number
-            time.sleep(random.uniform(0, 0.02) if number % 2 else 0)
+            time.sleep(random.uniform(0.005, 0.02) if number % 4 == 0 else 0)
             values = z[:6, 1]
             assert list(values) == [number] * 4 + list(VALUES[4:6, 1])
             assert z[2, 1] == number
             held += CHUNKS.nbytes > 0
             writer.stdin.write("\n")
             writer.stdin.flush()
-    assert held > trials / 9, "hardly any chunk was cached"
+    assert held > trials / 20, "hardly any chunk was cached"
 
 
 @pytest.mark.parametrize("layout", ["chunks", "shards"])
@@ -227,6 +227,7 @@ def test_what_another_process_wrote_is_read(tmp_path, monkeypatch, layout):
 
 
 @pytest.mark.stress
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize("layout", ["chunks", "shards"])
 def test_what_another_process_wrote_is_read_each_time(tmp_path, monkeypatch, layout):
     monkeypatch.setattr(open_file, "CLOCK_NS", 10**7)

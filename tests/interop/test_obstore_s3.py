@@ -72,6 +72,35 @@ class TestUnchangedValues:
             writer[3, 9] = -1
             assert z[3, 9] == -1
 
+    @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+    def test_a_second_epoch_transfers_no_data(self, bucket, package, layout, tmp_path):
+        options = {"storage_options": bucket.options}
+        zarrdask.create_array(bucket.url, "a", shape=(13, 20), dtype="f4", **options, **layout)
+        zarrdask.open_array(bucket.url, "a", mode="r+", **options)[...] = VALUES
+        cached = {"zarrdask.remote": package, "zarrdask.cache-directory": str(tmp_path)}
+        sent = []
+        for _ in range(2):
+            bucket.log.taken()
+            with dask.config.set(cached):
+                z = zarrdask.open_array(
+                    bucket.url, "a", zarr_format=layout.get("zarr_format", 3), **options
+                )
+            np.testing.assert_array_equal(z[:7, 3], VALUES[:7, 3])
+            np.testing.assert_array_equal(z[...], VALUES)
+            requests = [
+                each for each in bucket.log.taken() if "/c/" in each.path or "/0." in each.path
+            ]
+            sent.append((len(requests), sum(each.sent for each in requests)))
+        assert sent[0][1] > 0
+        assert sent[1][0] <= sent[0][0]
+        assert sent[1][1] == 0
+        with dask.config.set({**cached, "zarrdask.cache-offline": True}):
+            z = zarrdask.open_array(
+                bucket.url, "a", zarr_format=layout.get("zarr_format", 3), **options
+            )
+            np.testing.assert_array_equal(z[...], VALUES)
+        assert not bucket.log.taken()
+
 
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
 def test_what_is_written_is_read_by_either_package(bucket, layout):

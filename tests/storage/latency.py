@@ -127,18 +127,18 @@ class VersionedStore(FarStore):
 
     def get_part(self, key, start, length, tag=None):
         value = self._request("get_part", [key], lambda: self.inner.get(key))
-        if value is None or (tag is not None and tag != hash(value)):
+        if value is None or (tag is not None and tag != str(hash(value))):
             return None
         if len(self.calls) == self.after:
             self.inner.set(key, value[::-1])
-        found = hash(value) if self.has_tags else None
+        found = str(hash(value)) if self.has_tags else None
         return Part(cut(value, start, length), len(value), found)
 
     def get_if_changed(self, key, tag, start=0, length=None):
         value = self._request("get_if_changed", [key], lambda: self.inner.get(key))
         if value is None:
             return Version()
-        found = hash(value) if self.has_tags else None
+        found = str(hash(value)) if self.has_tags else None
         if tag is not None and tag == found:
             return Version(tag=tag)
         return Version(cut(value, start, length), len(value), found)

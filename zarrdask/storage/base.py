@@ -1,7 +1,7 @@
 """The interface of stores: bytes by key, with defaults for what `get` and `set` can express."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -351,6 +351,10 @@ class Store(ABC):
     @property
     def _token(self) -> str:
         return self.url
+
+    @property
+    def _access(self) -> Mapping[str, Any]:
+        return {}
 
     def _stamp(self, key: str) -> str:
         return ""

@@ -2,7 +2,7 @@
 
 import os
 import pickle
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from glob import has_magic
 from typing import Any
 from urllib.parse import quote, unquote
@@ -147,6 +147,10 @@ class FsspecStore(Store):
     @property
     def _token(self) -> str:
         return f"{self._real_url}#{self.fs._fs_token}"
+
+    @property
+    def _access(self) -> Mapping[str, Any]:
+        return {**self.fs.storage_options, "args": repr(self.fs.storage_args)}
 
     def path(self, key: str) -> str:
         """Return the path of a key in the file system."""

@@ -1,7 +1,7 @@
 """Object stores by way of obstore: S3, Google Cloud Storage, Azure, HTTP."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from hashlib import blake2b
 from typing import Any, TypeVar
@@ -106,6 +106,11 @@ class ObstoreStore(Store):
     def _token(self) -> str:
         settings = sorted(settings_of(self.inner).items())
         return f"{self._real_url}#{blake2b(repr(settings).encode(), digest_size=8).hexdigest()}"
+
+    @property
+    def _access(self) -> Mapping[str, Any]:
+        client = getattr(self.inner, "client_options", None) or {}
+        return {**settings_of(self.inner), "headers": client.get("default_headers")}
 
     def path(self, key: str) -> str:
         """Return the path of a key in obstore's object.
@@ -237,6 +242,13 @@ class ObstoreStore(Store):
             if self._is_absent(error) or (start == 0 and length is None):
                 self._check_absent(key, error)
                 return Version()
+            is_suffix = start < 0 and isinstance(error, NotSupportedError)
+            # Azure counts no range from the end.
+            size = self._head(key) if is_suffix else None
+            if size:
+                end = self.get_if_changed(key, tag, max(size + start, 0))
+                if end.value is None or end.size == size:
+                    return end
         # The server knows no ranges, or refuses this one.
         whole = self.get_if_changed(key, tag)
         value = None if whole.value is None else cut(whole.value, start, length)

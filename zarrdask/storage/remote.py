@@ -37,9 +37,13 @@ def open_remote(url: str, storage_options: dict[str, Any] | None) -> Store:
             found=package,
             expected=" or ".join(map(repr, _REMOTE)),
         )
-    if package == "auto":
-        return _open_best(url, storage_options)
-    return (_by_obstore if package == "obstore" else _by_fsspec)(url, storage_options)
+    openers = {"auto": _open_best, "obstore": _by_obstore, "fsspec": _by_fsspec}
+    store = openers[package](url, storage_options)
+    if not config.get("cache-directory"):
+        return store
+    # Imported on demand: most programs use no such cache.
+    module = import_module("zarrdask.storage.disk_cache")
+    return module.cached_as_set(store)  # type: ignore[no-any-return]
 
 
 def _open_best(url: str, storage_options: dict[str, Any] | None) -> Store:

@@ -1,0 +1,206 @@
+"""Remote values that are cached on the local disk."""
+
+import os
+import pickle
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import zarrdask
+from tests.storage.latency import VersionedStore
+from zarrdask.errors import MetadataError, StoreError
+from zarrdask.storage.cache_directory import CacheDirectory
+from zarrdask.storage.disk_cache import DiskCachedStore, _service, cached_as_set
+from zarrdask.storage.memory import MemoryStore
+from zarrdask.storage.resolve import resolve
+from zarrdask.storage.retry import retrying
+from zarrdask.testing import StoreContract
+
+SHAPE = 24, 20
+VALUES = np.arange(1, 24 * 20 + 1, dtype="i4").reshape(SHAPE)
+LAYOUTS = {
+    "chunks": {"chunks": (8, 5)},
+    "shards": {"chunks": (4, 5), "shards": (8, 10)},
+    "large": {"chunks": SHAPE, "compressors": None},
+}
+
+
+class Server(VersionedStore):
+    """A store that counts what it sends, and has a URL that is the same in all processes."""
+
+    url = "s3://bucket/a.zarr"
+
+    def __init__(self, inner=None, **options):
+        super().__init__(inner, seconds=0, **options)
+        self.sent = Counter()
+
+    def _request(self, name, keys, call):
+        value = super()._request(name, keys, call)
+        self.sent[name] += 1
+        return value
+
+    def get_if_changed(self, key, tag, start=0, length=None):
+        version = super().get_if_changed(key, tag, start, length)
+        self.sent["bytes"] += len(version.value or b"")
+        self.sent["unchanged"] += version.is_unchanged
+        return version
+
+    def get_part(self, key, start, length, tag=None):
+        part = super().get_part(key, start, length, tag)
+        self.sent["bytes"] += 0 if part is None else len(part.value)
+        return part
+
+
+@pytest.fixture
+def directory(tmp_path):
+    return CacheDirectory.below(str(tmp_path), 2**24)
+
+
+class TestDiskCachedStore(StoreContract):
+    @pytest.fixture
+    def store(self, directory):
+        return DiskCachedStore(VersionedStore(seconds=0), directory)
+
+
+def opened(memory, directory, **options):
+    """Return an array behind a new cache, and the server."""
+    server = Server(memory)
+    return zarrdask.open_array(DiskCachedStore(server, directory, **options)), server
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_second_epoch_sends_conditional_requests_only(directory, layout, setting):
+    setting({"zarrdask.range-size": 100 if layout == "large" else 2**23})
+    memory = MemoryStore()
+    zarrdask.create_array(memory, shape=SHAPE, dtype="i4", **LAYOUTS[layout])[...] = VALUES
+    for epoch in range(3):
+        z, server = opened(memory, directory)
+        server.sent.clear()
+        for rows in range(0, 24, 6):
+            np.testing.assert_array_equal(z[rows : rows + 6, 3], VALUES[rows : rows + 6, 3])
+        np.testing.assert_array_equal(z[...], VALUES)
+        assert (server.sent["bytes"] == 0) == (epoch > 0)
+        assert server.sent["unchanged"] == server.sent["get_if_changed"] or epoch == 0
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_change_is_noticed(directory, layout):
+    memory = MemoryStore()
+    writer = zarrdask.create_array(memory, shape=SHAPE, dtype="i4", **LAYOUTS[layout])
+    writer[...] = VALUES
+    expected = VALUES.copy()
+    z, _ = opened(memory, directory)
+    for turn in range(20):
+        np.testing.assert_array_equal(z[turn : turn + 4, :7], expected[turn : turn + 4, :7])
+        expected[turn, 2] = writer[turn, 2] = -turn
+        if turn % 5 == 4:
+            memory.erase("c/0/0")
+            last = np.array(writer[...])
+            expected[...] = last
+        np.testing.assert_array_equal(z[...], expected)
+
+
+def test_two_processes_share_what_was_read_and_an_evicted_value_is_read_again(tmp_path):
+    memory, small = MemoryStore(), CacheDirectory.below(str(tmp_path), 2**15)
+    zarrdask.create_array(memory, shape=100_000, dtype="i4", chunks=1000, compressors=None)
+    z = zarrdask.open_array(memory, mode="r+")
+    z[...] = values = np.arange(100_000)
+    for _ in range(2):
+        z, _ = opened(memory, small)
+        np.testing.assert_array_equal(z[...], values)
+
+
+@pytest.mark.parametrize("layout", ["chunks", "shards"])
+def test_offline_nothing_is_requested(directory, layout):
+    memory = MemoryStore()
+    zarrdask.create_array(memory, shape=SHAPE, dtype="i4", **LAYOUTS[layout])[:16] = VALUES[:16]
+    z, _ = opened(memory, directory)
+    for part in (np.s_[...], np.s_[3, :], np.s_[20, 1]):
+        z[part]
+    expected = VALUES.copy()
+    expected[16:] = 0
+    zarrdask.open_array(memory, mode="r+")[...] = -1
+    z, server = opened(memory, directory, offline=True)
+    for part in (np.s_[...], np.s_[3, :], np.s_[20, 1]):  # missing chunks, too
+        np.testing.assert_array_equal(z[part], expected[part])
+    assert not server.sent
+    store = z.store.inner
+    for read in (lambda: store.get("other"), lambda: store.get_tagged("zarr.json")):
+        with pytest.raises(StoreError, match="cache-offline"):
+            read()
+    with pytest.raises(StoreError, match="cache-offline"):
+        list(store.list_dir(""))
+    assert not store.capabilities.writable
+    assert not server.sent
+
+
+def test_a_cache_that_can_not_be_written_is_of_no_consequence(directory):
+    memory = MemoryStore()
+    zarrdask.create_array(memory, shape=SHAPE, dtype="i4", chunks=8)[...] = VALUES
+    with open(os.path.join(directory.path, "size"), "wb"):
+        pass
+    os.chmod(directory.path, 0o500)
+    os.rename(os.path.join(directory.path), directory.path + "-moved")
+    for _ in range(2):
+        z, _ = opened(memory, directory)
+        np.testing.assert_array_equal(z[...], VALUES)
+
+
+def test_a_pickled_store_uses_the_same_cache(directory):
+    store = DiskCachedStore(MemoryStore(), directory, offline=True)
+    again = pickle.loads(pickle.dumps(store))
+    assert (again.directory, again.offline) == (directory, True)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ({"endpoint_url": "http://a"}, {"endpoint_url": "http://b"}),
+        ({"client_kwargs": {"endpoint_url": "http://a"}}, {"client_kwargs": {}}),
+        ({"account_name": "a"}, {"account_name": "b"}),
+        ({"key": "a", "secret": "s"}, {"key": "b", "secret": "s"}),
+        ({"access_key_id": "a"}, {"access_key_id": "b"}),
+        ({"profile": "a"}, {"profile": "b"}),
+        ({"headers": {"Cookie": "a"}}, {"headers": {"Cookie": "b"}}),
+    ],
+)
+def test_servers_and_accounts_are_told_apart(first, second):
+    assert _service(first) != _service(second)
+    assert _service(first) == _service(dict(first))
+
+
+def test_secrets_that_are_renewed_do_not_matter_and_are_not_revealed():
+    first = {"key": "k1", "secret": "s1", "token": "t1", "endpoint_url": "http://a"}
+    second = {"key": "k2", "secret": "s2", "token": "t2", "endpoint_url": "http://a"}
+    assert _service(first) == _service(second)
+    first = {"access_key_id": "k1", "session_token": "t1"}
+    assert _service(first) == _service({"access_key_id": "k2", "session_token": "t2"})
+    assert "s1" not in _service({"secret": "s1", "account_key": "s1", "sas_token": "s1"})
+
+
+def test_variables_tell_servers_apart(monkeypatch):
+    service = _service({})
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://a")
+    assert _service({}) != service
+
+
+def test_remote_urls_are_cached_as_the_settings_say(setting, tmp_path, caplog):
+    url = "http://127.0.0.1:9/a.zarr"
+    assert not isinstance(resolve(url), DiskCachedStore)
+    setting({"zarrdask.cache-directory": str(tmp_path), "zarrdask.cache-bytes": "1 MiB"})
+    store = resolve(url)
+    assert isinstance(store, DiskCachedStore)
+    assert (store.directory.limit, store.offline) == (2**20, False)
+    assert store.url == url
+    assert retrying(store).capabilities.versions
+    assert not isinstance(resolve(str(tmp_path)), DiskCachedStore)
+    setting({"zarrdask.cache-offline": True})
+    assert resolve(url).offline
+    plain = MemoryStore()
+    plain.capabilities = type(plain.capabilities)()
+    assert cached_as_set(plain) is plain
+    assert "no versions" in caplog.text
+    setting({"zarrdask.cache-directory": 7})
+    with pytest.raises(MetadataError, match="cache-directory"):
+        resolve(url)
