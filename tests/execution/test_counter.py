@@ -139,4 +139,4 @@ def test_tasks_of_a_cluster_have_telling_names(tmp_path, cluster_address):
             lambda dask_scheduler: {str(each[0]) for each in dask_scheduler.transition_log}
         )
     names = {key.rpartition("-")[0].partition("-")[0] for key in keys}
-    assert {"rechunk_b", "copy_chunks", "verify_chunks", "compare_regions"} <= names
+    assert {"rechunk_b", "copy_c", "verify_chunks", "compare_regions"} <= names

@@ -11,8 +11,9 @@ from concurrent.futures import (
     wait,
 )
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from itertools import islice
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import cloudpickle
 import dask
@@ -185,18 +186,35 @@ def _call(packed: bytes) -> Any:
     return function(*args, **kwargs)
 
 
+@dataclass(frozen=True)
+class NamedTask(Generic[T, R]):
+    """A task with the name that dashboards of clusters show."""
+
+    task: Callable[[T], R]
+    name: str
+
+    @property
+    def __name__(self) -> str:
+        return self.name
+
+    def __call__(self, item: T) -> R:
+        return self.task(item)
+
+
 def run(
     task: Callable[[T], R],
     items: Sequence[T],
     *,
     on: Workers,
     finished: Callable[[int, R], None] = lambda number, result: None,
+    name: Callable[[T], str] | None = None,
 ) -> list[R]:
     """Run a task for each item, in any order, and return the results in the order of the items.
 
     On a cluster, a task may run more than once, if a worker is lost. The task and the items can be
     pickled if the scheduler uses other processes. `finished` is called in this process after each
-    task, with the number of the item and the result.
+    task, with the number of the item and the result. `name` returns the name of the task for an
+    item, which dashboards of clusters show.
 
     The first exception of a task is raised again: tasks that were running then have ended, and no
     others have been started.
@@ -218,7 +236,9 @@ def run(
         while len(results) < len(items):
             # Few tasks are submitted at a time, so that a scheduler need not hold millions.
             for number in islice(remaining, limit - len(running)):
-                running[on.executor.submit(task, items[number])] = number
+                item = items[number]
+                shown = task if name is None else NamedTask(task, name(item))
+                running[on.executor.submit(shown, item)] = number
             for future in wait(running, return_when=FIRST_COMPLETED).done:
                 take(running.pop(future), future.result())
     except BaseException:

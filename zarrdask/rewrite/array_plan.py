@@ -323,21 +323,16 @@ def _run_pass(
     # The executor keeps the next tasks ready; a process still runs only this many at a time.
     on = on._replace(threads=work.stage.costs.at_once)
     with reports(tasks, on) as report:
-        task = RechunkRegion(SharedPass(work), report, name)
-        rewrite.run(stage, task, range(work.regions.size), finished, on)
+        task = RechunkRegion(SharedPass(work), report)
+        rewrite.run(stage, task, range(work.regions.size), finished, on, lambda _: name)
 
 
 @dataclass(frozen=True)
 class RechunkRegion:
-    """Rewrites a region. This is the task: dashboards of clusters show its name."""
+    """Rewrites a region: a task."""
 
     shared: SharedPass
     report: Callable[[], Reporter] | None
-    name: str
-
-    @property
-    def __name__(self) -> str:
-        return self.name
 
     def __call__(self, number: int) -> int:
         count = None if self.report is None else Counter(number, self.report())

@@ -76,11 +76,12 @@ class Rewrite(Change):
         items: Sequence[T],
         finished: Callable[[int, R], None],
         on: Workers,
+        name: Callable[[T], str],
     ) -> None:
         """Run a task for each item of a stage, without those that are done.
 
         `finished` is called in this process after each task, with the number of the item and the
-        result.
+        result. `name` returns the name of the task for an item.
         """
         numbers = self.remaining(stage, len(items))
 
@@ -89,7 +90,7 @@ class Rewrite(Change):
             self.finish(stage, number)
             finished(number, result)
 
-        run(task, [items[number] for number in numbers], on=on, finished=end)
+        run(task, [items[number] for number in numbers], on=on, finished=end, name=name)
 
     def finish(self, stage: int, task: int) -> None:
         """Note that a task is done: it is recorded soon."""

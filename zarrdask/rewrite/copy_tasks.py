@@ -133,7 +133,7 @@ def copy_arrays(
                 remaining[part.job] -= 1
             add({part.job for part in tasks[number]})
 
-        rewrite.run(0, copy_chunks, tasks, finished, on)
+        rewrite.run(0, copy_chunks, tasks, finished, on, _name)
         rewrite.write_documents()
     stored = counted(count, "chunk or shard")
     notes = [f"an earlier run copied {copied} of {stored}"] if copied else []
@@ -142,8 +142,14 @@ def copy_arrays(
 
 
 def copy_chunks(parts: Sequence[Part]) -> list[TransferResult]:
-    """Copy some units of arrays. This is the task: dashboards of clusters show its name."""
+    """Copy some chunks or shards of arrays: a task."""
     return request_on_each(parts[0].slow_store, copy_part, parts)
+
+
+def _name(parts: Sequence[Part]) -> str:
+    """Return the name of a task: with that of the array, if it copies a single one."""
+    is_single = len({part.job for part in parts}) == 1
+    return parts[0].target.task_name("copy") if is_single else copy_chunks.__name__
 
 
 def copy_part(part: Part) -> TransferResult:
