@@ -142,3 +142,23 @@ def test_arrays_of_numpy_and_dask_and_lazy_values_are_added_to_a_stored_array():
 
 def test_a_write_of_what_has_no_chunks_can_be_planned():
     assert zarrdask.plan_write(np.ones((4, 4)), chunks=2).whole == 4
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: zarrdask.to_zarr(da.ones(2), {}, resume="no"),
+        lambda: zarrdask.create_array({}, shape=2, dtype="i4", overwrite="no"),
+        lambda: zarrdask.open_array({}, consolidated="no"),
+        lambda: zarrdask.copy({}, {}, dry_run="no"),
+        lambda: zarrdask.rechunk({}, {}, overwrite="no"),
+    ],
+)
+def test_options_that_are_on_or_off_take_no_text(call):
+    with pytest.raises(MetadataError, match=r"on or off; found 'no'; expected True"):
+        call()
+
+
+def test_options_that_are_on_or_off_take_booleans_of_numpy():
+    z = zarrdask.create_array({}, shape=2, dtype="i4", overwrite=np.True_)
+    assert z.shape == (2,)

@@ -8,7 +8,7 @@ from xarray.testing import assert_equal, assert_identical
 
 import zarrdask
 from tests.xarray.samples import DAYS, FORMATS, write_sample
-from zarrdask.errors import MetadataError, NodeExistsError, UnsupportedError
+from zarrdask.errors import MetadataError, NodeExistsError
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.xarray import ZarrdaskBackendEntrypoint, open_zarr
 
@@ -171,11 +171,6 @@ def test_a_source_that_has_changed_since_the_plan_is_refused(stored):
     zarrdask.open_group(stored, mode="r+")["t"].resize((2, 6, 8))
     with pytest.raises(zarrdask.errors.StoreError, match="plan it again"):
         run(plan)
-
-
-def test_copy_takes_what_is_stored(stored):
-    with pytest.raises(UnsupportedError, match="location of the stored dataset"):
-        zarrdask.copy(open_zarr(stored), {})
 
 
 def test_without_dimensions_and_of_objects():

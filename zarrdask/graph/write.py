@@ -26,10 +26,11 @@ from zarrdask.graph.write_job import compute as compute_jobs
 from zarrdask.metadata.options import ArrayOptions, GridLike
 from zarrdask.nodes.array import Array
 from zarrdask.nodes.open_group import open_group
-from zarrdask.nodes.options import check_options
+from zarrdask.nodes.options import check_options, checks_booleans
 from zarrdask.runtime.progress import Show
 
 
+@checks_booleans
 def to_zarr(
     x: Any,
     url: Any = None,

@@ -1,11 +1,15 @@
-"""Errors for unknown arguments of a function: they suggest the one that was probably meant."""
+"""Errors for arguments of a function: unknown ones, and others than True and False for options."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from difflib import get_close_matches
 from functools import wraps
 from inspect import signature
 from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
+
+from zarrdask.errors import MetadataError
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -41,9 +45,44 @@ _ELSEWHERE = {
 _POSITIONAL = {"verify": "zarrdask.compare(a, b) compares two nodes"}
 
 
+def checks_booleans(function: Callable[P, R]) -> Callable[P, R]:
+    """Decorate a function so that options that are True or False take no other values."""
+    booleans = _booleans(function)
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        _check_booleans(kwargs, booleans)
+        return function(*args, **kwargs)
+
+    return call
+
+
+def _booleans(function: Callable[..., Any]) -> dict[str, bool]:
+    """Return the options of a function that are True or False, and whether None is permitted."""
+    kinds = {bool: False, bool | None: True}
+    parameters = signature(function).parameters.values()
+    return {p.name: kinds[p.annotation] for p in parameters if p.annotation in kinds}
+
+
+def _check_booleans(arguments: Mapping[str, Any], booleans: Mapping[str, bool]) -> None:
+    for name in arguments.keys() & booleans.keys():
+        value, optional = arguments[name], booleans[name]
+        if not (isinstance(value, bool | np.bool_) or (value is None and optional)):
+            # Any text, also "no", would count as True.
+            raise MetadataError(
+                "this option is either on or off",
+                key=name,
+                found=value,
+                expected="True, False or None" if optional else "True or False",
+            )
+
+
 def suggests_arguments(function: Callable[P, R]) -> Callable[P, R]:
-    """Decorate a function so that its error for an unknown argument suggests a known one."""
-    names = set(signature(function).parameters)
+    """Decorate a function so that its error for an unknown argument suggests a known one.
+
+    Its options that are True or False take no other values.
+    """
+    names, booleans = set(signature(function).parameters), _booleans(function)
     hint = _POSITIONAL.get(function.__name__)
 
     @wraps(function)
@@ -52,6 +91,7 @@ def suggests_arguments(function: Callable[P, R]) -> Callable[P, R]:
             raise TypeError(f"{function.__name__}() takes 1 positional argument; {hint}")
         if not kwargs.keys() <= names:
             check_options([name for name in kwargs if name not in names], function)
+        _check_booleans(kwargs, booleans)
         return function(*args, **kwargs)
 
     return call

@@ -25,6 +25,7 @@ from zarrdask.indexing.selection import Region, region_shape, whole_region
 from zarrdask.metadata.losses import cast_loss
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.nodes.array import Array, chunks_of
+from zarrdask.nodes.options import checks_booleans
 from zarrdask.plan.report import PlanReport
 from zarrdask.plan.strategies import Scheme
 from zarrdask.rewrite.changes import Rewrite, rewriting_array
@@ -107,6 +108,7 @@ class RechunkPlan(PlanReport):
             "description": dict(self.facts()),
         }
 
+    @checks_booleans
     def execute(
         self,
         scheduler: Any = None,

@@ -12,7 +12,7 @@ from zarrdask.metadata.convert import Changes, convert
 from zarrdask.metadata.format import Format
 from zarrdask.metadata.model import ArrayMetadata, ZarrFormat
 from zarrdask.nodes.group import Group
-from zarrdask.nodes.options import check_options
+from zarrdask.nodes.options import check_options, checks_booleans
 from zarrdask.rewrite.changes import rewriting
 from zarrdask.rewrite.copy_tasks import ArrayJob, Part, copy_arrays, plan_tasks
 from zarrdask.rewrite.destination import Destination
@@ -33,6 +33,7 @@ from zarrdask.runtime.progress import Show
 from zarrdask.storage.resolve import options_of_each
 
 
+@checks_booleans
 def copy(
     source: Any,
     target: Any = None,

@@ -18,6 +18,7 @@ from zarrdask.metadata.model import ArrayMetadata, GroupMetadata
 from zarrdask.nodes.array import Array
 from zarrdask.nodes.group import Group
 from zarrdask.nodes.open_group import open_group
+from zarrdask.nodes.options import checks_booleans
 from zarrdask.rewrite.array_plan import RechunkPlan
 from zarrdask.rewrite.changes import rewriting
 from zarrdask.rewrite.destination import Destination
@@ -97,6 +98,7 @@ class GroupPlan(Report):
             "arrays": {path: plan.to_dict() for path, plan in self.arrays.items()},
         }
 
+    @checks_booleans
     def execute(
         self,
         scheduler: Any = None,

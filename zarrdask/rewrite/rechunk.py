@@ -15,7 +15,7 @@ from zarrdask.metadata.options import ArrayOptions
 from zarrdask.nodes.array import Array
 from zarrdask.nodes.group import Group
 from zarrdask.nodes.open_group import open as open_node
-from zarrdask.nodes.options import check_options
+from zarrdask.nodes.options import check_options, checks_booleans
 from zarrdask.rewrite.array_plan import RechunkPlan
 from zarrdask.rewrite.group_plan import GroupPlan, plan_group
 from zarrdask.rewrite.node_plan import is_labelled, locate_target
@@ -78,6 +78,7 @@ def rechunk(
 ) -> RechunkPlan | GroupPlan: ...
 
 
+@checks_booleans
 def rechunk(
     source: Any,
     target: Any,

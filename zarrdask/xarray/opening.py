@@ -1,14 +1,15 @@
 """``open_zarr`` and ``open_mfdataset``: xarray's functions, with zarrdask's engine and blocks."""
 
 import os
-from collections.abc import Iterable, MutableMapping, Sequence
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from glob import has_magic
 from typing import TYPE_CHECKING, Any
 
 import xarray
 
 from zarrdask.chunks.missing import Missing
-from zarrdask.errors import NodeNotFoundError
+from zarrdask.errors import MetadataError, NodeNotFoundError
+from zarrdask.indexing.selection import is_integer
 from zarrdask.nodes.options import suggests_arguments
 from zarrdask.storage.resolve import resolve
 from zarrdask.xarray.engine import ZarrdaskBackendEntrypoint
@@ -103,6 +104,7 @@ def open_zarr(
     """
     options = dict(locals())
     del options["store"]
+    _check_lengths(chunks)
     if isinstance(store, MutableMapping):
         store = resolve(store)  # xarray would compute a hash of all its values
     options["chunks"] = dict(chunks) if isinstance(chunks, dict) else chunks
@@ -138,6 +140,7 @@ def open_mfdataset(
     NodeNotFoundError
         If nothing matches a pattern; it is a FileNotFoundError.
     """
+    _check_lengths(chunks)
     if isinstance(paths, str | os.PathLike):
         paths = _matching(os.fspath(paths), storage_options)
     if storage_options is not None:
@@ -149,6 +152,19 @@ def open_mfdataset(
         chunked_array_type=chunked_array_type or ZarrdaskManager(),
         **options,
     )
+
+
+def _check_lengths(chunks: Any) -> None:
+    """Check the lengths of blocks: for xarray, 0 is the same as no length."""
+    lengths = chunks if isinstance(chunks, Mapping) else {None: chunks}
+    for dim, length in lengths.items():
+        if is_integer(length) and int(length) < 1 and int(length) != -1:
+            raise MetadataError(
+                "a block has at least one element",
+                key="chunks" if dim is None else f"chunks[{dim!r}]",
+                found=length,
+                expected="a positive number, -1 for the whole dimension, 'auto' or None",
+            )
 
 
 def _matching(pattern: str, storage_options: dict[str, Any] | None) -> list[str]:
