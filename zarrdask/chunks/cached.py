@@ -95,7 +95,7 @@ def get_cached(
 ) -> Iterator[CachedChunk | Buffer | None]:
     """Yield the chunk of each key and shape, or its encoded bytes if it can't be cached.
 
-    In a store with latency the requests for several chunks are in flight together.
+    In a remote store, the requests for several chunks are in flight together.
     """
     return request_each(chunks.units, partial(_get, chunks), keys)
 

@@ -14,7 +14,7 @@ T = TypeVar("T")
 _PARTS = 4
 #: The same if the progress is shown: the minimum number of steps of a bar.
 _SHOWN_PARTS = 16
-#: The most bytes, decoded, that a part requests from a store with latency.
+#: The most bytes, decoded, that a part requests from a remote store.
 _REQUEST_BYTES = 2**28
 
 
@@ -44,7 +44,7 @@ def in_parts(
     if show is not False:
         parts = _SHOWN_PARTS
     elif threads > 1 and not is_remote:
-        # Requests to a store with latency should not be held up by the end of a part.
+        # Requests to a remote store should not be held up by the end of a part.
         parts = _PARTS
     size = max(1, -(-count // (threads * parts)))
     if is_remote:

@@ -95,7 +95,7 @@ def read_region(
 def read_regions(chunks: StoredChunks, requests: Iterable[Request]) -> Iterator[np.ndarray]:
     """Yield the elements of several requests, each while the next ones are being fetched.
 
-    In a store with latency the units of all requests are in flight together, as far as the settings
+    A remote store fetches the chunks or shards of all requests concurrently, as far as the settings
     allow. Each request is as in `read_region`, and so are the errors.
     """
     axes = chunks.metadata.grid.axes

@@ -1,12 +1,12 @@
-"""Fetch the shards of a region from a store with latency, indexes and chunks at the same time.
+"""Fetch the shards of a region from a remote store, indexes and chunks at the same time.
 
-What is needed of a shard takes two requests, one after the other: the index tells where its chunks
-are. But the requests for all shards are in flight together, and the chunks of a shard are requested
-as soon as its index is there, while the indexes of later shards are on their way.
+Reading from a shard takes two requests, one after the other, as the index has the offsets of the
+chunks. But the requests for all shards are in flight together, and the chunks of a shard are
+requested as soon as its index has been received, while the indexes of later shards are in flight.
 
-In stores that tell versions, indexes are kept, so that reading again from a shard takes one round
-of requests. Chunks are requested of the version that the index is of: if the shard has changed,
-its index is read anew.
+If the store has ETags, shard indexes are cached, so that a second read of a shard needs one round
+trip. Requests for chunks are pinned to the ETag of the index: if the shard has changed, its index
+is read again.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -69,7 +69,7 @@ class ShardRequest(NamedTuple):
 
     @property
     def is_plannable(self) -> bool:
-        """Whether the index tells which ranges are needed."""
+        """Whether the ranges that are needed follow from the index."""
         return self.region is not None and shard_of(self.shard.chunks) is None
 
     @property
@@ -85,7 +85,7 @@ class ShardRequest(NamedTuple):
 class _Plan(NamedTuple):
     """The index of a shard, None if there is none, and what is needed of the shard.
 
-    The chunks are None if the index does not tell them. With a tag, the requests are for that
+    The chunks are None if they do not follow from the index. With a tag, the requests are for that
     version of the shard.
     """
 

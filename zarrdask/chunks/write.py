@@ -69,8 +69,8 @@ def write_region(
     show : bool, file or callable, default False
         Whether and how to show a progress bar. None shows one if the write is large.
     requests : Requests, optional
-        In a store with latency, the requests that those for whole units join. Then this function
-        returns before these units are stored; they are when the context of the requests is left.
+        In a remote store, the requests that those for whole units join. Then this function returns
+        before these units are stored, which they are when the context of the requests is left.
 
     Returns
     -------
@@ -142,7 +142,7 @@ class _Writer:
             yield _Unit(prefix + name, place + name, index, inside), outside
 
     def _write_at_once(self, values: np.ndarray, cuts: Projection) -> int:
-        """Write to a store with latency: while one object is encoded, others are on their way."""
+        """Write to a remote store: while one object is encoded, others are in flight."""
         stored = list[bool]()
         can_swap = self.chunks.units.capabilities.compare_and_swap
         in_thread_of_task = self.locks.is_distributed and not can_swap
@@ -208,7 +208,7 @@ class _Writer:
         if not self.locks.is_outdated(version):
             return
         # A partial write at the same time may have stored a unit that was read before this write.
-        # It is one of this machine, and the locks of a cluster belong to the threads of its tasks.
+        # That writer runs on this machine; cluster locks belong to the threads of their tasks.
         with self.locks.hold_here(unit.lock):
             self._put(unit, data)
 
@@ -264,7 +264,7 @@ class _Writer:
         return until_unchanged(self.chunks.units, change)
 
     def _encode_part(self, unit: _Unit, values: np.ndarray, old: Buffer | None) -> Buffer | None:
-        """Return an encoded unit of which a part is changed, or None if it need not be stored."""
+        """Change a part of a unit and encode it; return None if it need not be stored."""
         pipeline, inside = self.chunks.metadata.pipeline_at(unit.at), unit.inside
         shard = shard_of(pipeline)
         try:

@@ -100,7 +100,7 @@ def reads_of(roots: Iterable[Any], graph: _Scope | None = None) -> Iterator[Arra
 
 
 def _read_of(item: Any, index: Any) -> ArrayRegion | None:
-    """Return what is read if an item is an array of which a region is taken."""
+    """Return the region that is read if an item is a stored array, and the index is a region."""
     if isinstance(item, BlockWriter):
         return item.region  # what follows in the graph depends on what is written there
     source = ArrayRegion(chunks_of(item)) if isinstance(item, Array) else item

@@ -250,7 +250,7 @@ def _lazy(
 ) -> da.Array:
     """Return the Dask array of a source: one symbolic layer, for any number of blocks.
 
-    If `is_stored` tells which units are stored, blocks without any become a constant.
+    If `is_stored` is given, blocks without stored chunks or shards become a constant.
     """
     meta = np.empty((0,) * source.ndim, source.dtype)
     if is_stored is not None:

@@ -80,7 +80,7 @@ class WriteTarget:
     region: Region
     #: The stored chunks that tasks write to.
     chunks: StoredChunks
-    #: What the write does to the array beside storing chunks; None if that is left to the caller.
+    #: What the write does to the array besides storing chunks; None if that is left to the caller.
     change: Change | None
     #: What becomes of the elements that stored units hold beyond the end of the array: they are
     #: kept, or become the fill value; see `zarrdask.chunks.write.write_region`.
@@ -113,7 +113,7 @@ class WriteTarget:
 
 @dataclass(frozen=True)
 class ExistingArray(Change):
-    """An array that exists, of which chunks are stored one by one."""
+    """An existing array whose chunks are stored one by one."""
 
     array: Array
 

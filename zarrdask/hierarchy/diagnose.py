@@ -140,7 +140,7 @@ def below_array_error(location: str) -> NodeExistsError:
 def array_around(store: Store) -> str | None:
     """Return the location of an array whose directory a store is in; None if there is none.
 
-    In a store with latency only the directory right above is looked at.
+    In a remote store, only the directory right above is read.
     """
     for url, v3_document, v2_document in _documents_above(store, 1):
         if v2_document is not None or _is_array(v3_document):

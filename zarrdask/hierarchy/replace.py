@@ -127,7 +127,7 @@ def can_stage(node: StorePath) -> bool:
 def _directory(node: StorePath) -> str:
     """Return the path of the directory or link that is replaced.
 
-    That is the target of a root that is a link, but the link of any other node that is one.
+    If the root is a link, that is its target; for any other node that is a link, it is the link.
     """
     root = os.path.realpath(cast(LocalStore, node.store).root)
     return os.path.join(root, *node.path.split("/")).rstrip("/") or root

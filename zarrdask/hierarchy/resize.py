@@ -148,7 +148,7 @@ def grow(
 
 
 def _parse_lengths(shape: Any, ndim: int) -> Shape:
-    """Return the shape that a user asks for; an integer is that of an array with one axis."""
+    """Return the requested shape; an integer is that of an array with one axis."""
     lengths = parse_shape(shape)
     if len(lengths) != ndim:
         message = "the array can't have this shape"
@@ -183,7 +183,7 @@ def refreshed(node: StorePath, chunks: StoredChunks) -> StoredChunks:
 
 
 def resize_array(node: StorePath, chunks: StoredChunks, shape: Any, *, erase: bool) -> StoredChunks:
-    """Change the shape of an array to one that a user asks for.
+    """Change the shape of an array to the requested one.
 
     `erase` says whether elements outside it are erased.
     """

@@ -82,7 +82,7 @@ def _owner_edges(cuts: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndar
     Parameters
     ----------
     cuts : ndarray of int
-        The positions at which blocks meet within a unit, ascending.
+        The boundaries of blocks within a unit, ascending.
     low, high : ndarray of int
         The begin and end of the unit for each position.
     """

@@ -140,7 +140,7 @@ class AxisPlan:
         return range(first, int(np.searchsorted(self.source_ends, end)))
 
     def boundaries_in(self, unit: int) -> list[int]:
-        """Return the positions in the written part of a unit at which source blocks meet."""
+        """Return the boundaries of source blocks within the written part of a unit."""
         begin, end = self.covered(unit)
         edges = self.source_edges
         within: list[int] = edges[(edges > begin) & (edges < end)].tolist()

@@ -25,7 +25,7 @@ _MAX_LISTED = 4
 class ArrayReads(ReadCounts, Report):
     """The reads of one stored array.
 
-    A stored object is a chunk, or a shard. A task decodes each chunk that its region meets, as a
+    A stored object is a chunk, or a shard. A task decodes each chunk that its region overlaps, as a
     whole: `decoded` are the bytes of these chunks, `needed` those of their elements that are in
     the regions, and `fetched` the stored bytes. On a local disk and in memory, chunks that are not
     stored are left out; elsewhere it is not known which are, and all count.

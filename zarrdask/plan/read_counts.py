@@ -20,8 +20,8 @@ from zarrdask.plan.write import Target
 _MAX_CHUNKS = 2**27
 
 
-class _Met(NamedTuple):
-    """The chunks that a region meets along one axis, and the objects.
+class _Overlap(NamedTuple):
+    """The chunks and objects that a region overlaps along one axis.
 
     Each chunk has a length, and a number of elements that are in the region.
     """
@@ -48,15 +48,15 @@ class ReadCounts:
     sizes: np.ndarray | None = None
 
     @cached_property
-    def _met(self) -> list[tuple[_Met, ...]]:
-        """What each region meets along each axis."""
-        find = lru_cache(maxsize=None)(self._meet)
+    def _overlaps(self) -> list[tuple[_Overlap, ...]]:
+        """What each region overlaps along each axis."""
+        find = lru_cache(maxsize=None)(self._overlap_of)
         return [
             tuple(find(axis, *bounds(pick)) for axis, pick in enumerate(region))
             for region in self.regions
         ]
 
-    def _meet(self, number: int, start: int, stop: int, step: int) -> _Met:
+    def _overlap_of(self, number: int, start: int, stop: int, step: int) -> _Overlap:
         pick, axis = slice(start, stop, step), self.chunk_axes[number]
         unit_axis = self.unit_axes[number]
         chunks, units = self._numbers_met(pick, axis), self._numbers_met(pick, unit_axis)
@@ -70,10 +70,10 @@ class ReadCounts:
             begins, ends = unit_axis.start(units), unit_axis.start(units + 1)
             needed = units[(begins >= start) & (ends <= stop)]
             whole = int(np.isin(unit_axis.number(first), needed).sum())
-        return _Met(chunks, last - first, picked, units, whole)
+        return _Overlap(chunks, last - first, picked, units, whole)
 
     def _numbers_met(self, pick: slice, axis: Axis) -> np.ndarray:
-        """Return the numbers of the chunks that a slice meets along an axis."""
+        """Return the numbers of the chunks that a slice overlaps along an axis."""
         if pick.step > 1 and pick.step > min(axis.lengths):
             return np.unique(axis.number(np.arange(pick.start, pick.stop, pick.step)))
         numbers = axis.numbers(pick)
@@ -91,12 +91,15 @@ class ReadCounts:
 
     @cached_property
     def box(self) -> tuple[tuple[int, int], ...]:
-        """The first and the last chunk along each axis that any region meets."""
-        met = [axes for axes in self._met if all(len(axis.chunks) for axis in axes)]
-        if not met:
+        """The first and the last chunk along each axis that any region overlaps."""
+        overlaps = [axes for axes in self._overlaps if all(len(axis.chunks) for axis in axes)]
+        if not overlaps:
             return ((0, -1),) * len(self.stored.shape)
         return tuple(
-            (min(int(m[i].chunks[0]) for m in met), max(int(m[i].chunks[-1]) for m in met))
+            (
+                min(int(m[i].chunks[0]) for m in overlaps),
+                max(int(m[i].chunks[-1]) for m in overlaps),
+            )
             for i in range(len(self.stored.shape))
         )
 
@@ -107,26 +110,30 @@ class ReadCounts:
 
     @cached_property
     def _met_counts(self) -> np.ndarray:
-        """How many regions meet each chunk in `box`, stored or not."""
+        """How many regions overlap each chunk in `box`, stored or not."""
         shape = tuple(max(last - first + 1, 0) for first, last in self.box)
         self._check_size(prod(shape))
         counts = np.zeros(shape, np.promote_types("u2", np.min_scalar_type(len(self.regions))))
-        for met in self._met:
-            counts[self._place(met)] += 1
+        for overlap in self._overlaps:
+            counts[self._place(overlap)] += 1
         return counts
 
-    def _place(self, met: tuple[_Met, ...]) -> tuple[np.ndarray, ...]:
-        """Return the index in an array over `box` of the chunks that a region meets."""
-        return np.ix_(*(axis.chunks - low for axis, (low, _) in zip(met, self.box, strict=True)))
+    def _place(self, overlap: tuple[_Overlap, ...]) -> tuple[np.ndarray, ...]:
+        """Return the index in an array over `box` of the chunks that a region overlaps."""
+        return np.ix_(
+            *(axis.chunks - low for axis, (low, _) in zip(overlap, self.box, strict=True))
+        )
 
-    def _total(self, weights: Callable[[_Met], np.ndarray]) -> int:
+    def _total(self, weights: Callable[[_Overlap], np.ndarray]) -> int:
         """Return the sum over all decodes of the product of a chunk's weights along each axis."""
         if self.sizes is None:
-            return sum(prod(int(weights(axis).sum()) for axis in met) for met in self._met)
+            return sum(
+                prod(int(weights(axis).sum()) for axis in overlap) for overlap in self._overlaps
+            )
         total = 0
-        for met in self._met:
-            part = self.sizes[self._place(met)] >= 0
-            for axis in met:
+        for overlap in self._overlaps:
+            part = self.sizes[self._place(overlap)] >= 0
+            for axis in overlap:
                 part = np.tensordot(weights(axis), part, 1)
             total += int(part)
         return total
@@ -194,22 +201,24 @@ class ReadCounts:
         one for the index, and one for each chunk. There are fewer where neighbouring chunks of a
         shard are requested together.
         """
-        chunks = sum(prod(len(axis.chunks) for axis in met) for met in self._met)
+        chunks = sum(prod(len(axis.chunks) for axis in overlap) for overlap in self._overlaps)
         if not self.is_sharded:
             return chunks
-        whole = sum(prod(axis.chunks_of_whole_units for axis in met) for met in self._met)
+        whole = sum(
+            prod(axis.chunks_of_whole_units for axis in overlap) for overlap in self._overlaps
+        )
         return self._units_met + chunks - whole
 
     @property
     def _units_met(self) -> int:
-        """The number of objects that regions meet; each counts for each region that meets it."""
-        return sum(prod(len(axis.units) for axis in met) for met in self._met)
+        """The number of objects that regions overlap, each counted once per region."""
+        return sum(prod(len(axis.units) for axis in overlap) for overlap in self._overlaps)
 
     def units(self, limit: int) -> set[Index] | None:
-        """Return the objects that regions meet, or None if they are more than a number."""
+        """Return the objects that regions overlap, or None if they are more than a number."""
         if self._units_met > limit:
             return None
-        axes = ([axis.units.tolist() for axis in met] for met in self._met)
+        axes = ([axis.units.tolist() for axis in overlap] for overlap in self._overlaps)
         return {unit for lists in axes for unit in product(*lists)}
 
     @property

@@ -237,7 +237,7 @@ def to_write(grids: Grids) -> int:
 
 
 def joined(units: Sequence[Axis], counts: Shape, pieces: Cutting) -> list[list[Choice]]:
-    """Return the ways to join units, of which there are some along each axis, to regions."""
+    """Return the choices, along each axis, of how many chunks or shards form a region."""
     limit = max(4, int(_MAX_COMBINATIONS ** (1 / max(sum(n > 1 for n in counts), 1))))
     return [
         choices(axis, edges, min(limit, 60))

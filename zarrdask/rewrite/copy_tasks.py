@@ -81,7 +81,7 @@ class Part(NamedTuple):
 
     @property
     def slow_store(self) -> Store:
-        """The store with latency, if one of the two has any."""
+        """The remote store, if one of the two has any."""
         return slowest(self.source.units, self.target.units)
 
 
@@ -177,7 +177,7 @@ def plan_tasks(jobs: Sequence[ArrayJob]) -> list[list[Part]]:
 
 
 def _tasks(parts: Iterable[Part]) -> Iterator[list[Part]]:
-    """Yield the parts of each task: one, or several that wait for a far store together."""
+    """Yield the parts of each task: one, or several that are requested concurrently."""
     task = list[Part]()
     for part in parts:
         joined = [*task, part]

@@ -40,7 +40,7 @@ Transfer = Literal["units", "inner", None]
 
 #: The decoded bytes that are recoded at a time, unless a single unit is larger.
 _RECODE_BYTES = 2**26
-#: The bytes of units, decoded, that are requested together from a store with latency.
+#: The bytes of units, decoded, that are requested together from a remote store.
 _READ_BYTES = 2**28
 
 

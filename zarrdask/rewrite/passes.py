@@ -101,7 +101,7 @@ class PieceBuffer:
         """Return None: a tile may lie in several pieces."""
 
     def put(self, tile: Region, values: np.ndarray) -> None:
-        """Copy the values of a tile into the pieces that it meets."""
+        """Copy the values of a tile into the pieces that it overlaps."""
         for index, part in self._readers.meeting(tile):
             place = within(part, self._regions[index])
             self.pieces[index][place] = values[within(part, tile)]
@@ -145,8 +145,8 @@ class ArrayTiles:
             context.add(tile)
 
         grid, limit = self.region.metadata.read_grid, context.slab // max(context.dtype.itemsize, 1)
-        # A remote store returns whole chunks, and several at once: so even a tile that meets only
-        # a small part of a chunk costs the memory of all of it.
+        # A remote store returns whole chunks, and several at once: so even a tile that overlaps
+        # only a small part of a chunk costs the memory of all of it.
         least = prod(grid.chunk_shape) if self.region.is_remote else 1
         context.slot.each(read_tile, tiles(region, grid.axes, self.region.start, limit, least))
 

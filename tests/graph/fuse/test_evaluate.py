@@ -44,7 +44,7 @@ def test_blocks_of_a_fused_task_are_requested_together_from_a_far_store(
             return self.get_range(key, 0)
 
         def _get(self, key, start, length):
-            if self._now >= 2:
+            if self.in_flight >= 2:
                 together.set()
             assert together.wait(30)
             return self.inner.get_range(key, start, length)

@@ -29,7 +29,7 @@ Computed = dict[str, Callable[[Block], Any]]
 
 
 class Part(NamedTuple):
-    """An input of which each block has a part of its own."""
+    """An input that has a part for each block."""
 
     #: The name of the input in the task of a block.
     key: str
@@ -75,7 +75,7 @@ class BlockFunction:
 
     @property
     def below(self) -> list["BlockFunction"]:
-        """The functions that compute parts, of which other functions may need the same."""
+        """The functions that compute parts; other functions may need the same ones."""
         return [part.source for part in self.parts if isinstance(part.source, BlockFunction)]
 
     @property

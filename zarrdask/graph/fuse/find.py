@@ -1,8 +1,8 @@
 """The finder: which tasks of a graph become one.
 
 Dask reduces an array by a tree of tasks, each of which joins the results of a few others; a write
-has a task for each block. Here, blocks are joined from below, along the tasks that need them, while
-they are few enough. What was joined becomes one task, which computes the blocks one after another.
+has a task for each block. This module joins blocks, starting with those that are read, along the
+tasks that need them, up to a limit. Joined blocks become one task, which computes them one by one.
 """
 
 from collections import Counter, defaultdict

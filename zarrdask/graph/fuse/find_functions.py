@@ -51,7 +51,7 @@ def find_functions(
 
 
 def is_single(layer: Any) -> bool:
-    """Whether a layer is one of single tasks that may become part of others."""
+    """Whether a layer has single tasks, which may become part of others."""
     # Annotations belong to tasks that would vanish.
     return isinstance(layer, MaterializedLayer) and not layer.annotations
 

@@ -1,8 +1,8 @@
 """Make one task of equal tasks on missing blocks.
 
-Dask makes a task for each block of each layer. Here, the blocks of symbolic layers are found that
-depend on nothing but missing blocks of the same shape; one of them gets a task, and its key stands
-for the others.
+Dask makes a task for each block of each layer. This module finds the blocks of symbolic layers that
+depend only on missing blocks of the same shape: one of them gets a task, whose key replaces those
+of the others.
 """
 
 from collections import Counter
@@ -120,14 +120,14 @@ def _read_only(value: Any) -> Any:
     return value
 
 
-#: The types of which equal values are the same.
+#: Equal values of these types are the same.
 _SAME_IF_EQUAL = (bool, bytes, int, str, type(None), type(...))
 
 
 def _form_of_constant(value: Any) -> Hashable:
     """Return a value that is equal only for constants of a graph that are the same.
 
-    Equal objects may differ, such as 0.0 and -0.0, so most are told apart by identity. The graph
+    Equal objects may differ, such as 0.0 and -0.0, so most are distinguished by identity. The graph
     keeps them alive.
     """
     kind = type(value)

@@ -1,11 +1,10 @@
 """How Dask optimises arrays that read stored arrays: with few tasks for many small blocks.
 
-Dask can be told how to optimise arrays only as a whole, by its setting ``array_optimize``, which is
-the user's, and which can't be sent to other machines while it is a function. So the method that
-Dask asks of each array is replaced. Its answer is one value for all arrays, as those of xarray's
-objects are asked for by class, and as Dask optimises only those together that have equal ones: what
-several results need would be computed several times. Graphs that read no stored array are left to
-Dask's own function.
+The setting ``array_optimize`` of Dask stays free for users; a function in it also could not be sent
+to other machines. So the method ``__dask_optimize__`` of Dask arrays is replaced. It returns the
+same value for all arrays, since xarray looks it up in the class, and since Dask optimises only
+arrays with equal values together: otherwise, what several results need would be computed several
+times. Graphs that read no stored array are passed to Dask's own function.
 """
 
 from collections.abc import Callable, Collection
