@@ -8,7 +8,7 @@ import pytest
 
 from tests.covering import for_each
 from zarrdask import errors
-from zarrdask.errors import StoreError, censored, without_secrets
+from zarrdask.errors import StoreError, censored, no_attribute, without_secrets
 
 BUILT_IN = {
     "ZarrdaskError": Exception,
@@ -159,3 +159,9 @@ def test_a_traceback_has_no_secrets():
     assert isinstance(cause, KeyError)
     assert cause.__cause__.errno == 2
     assert "1f0c" * 3 not in "".join(traceback.format_exception(cause))
+
+
+def test_names_of_protocols_have_no_hint():
+    assert "use this" in str(no_attribute(object(), "name", "use this"))
+    assert "use this" not in str(no_attribute(object(), "_name", "use this"))
+    assert str(no_attribute(object(), "name", "")).endswith("'name'")

@@ -27,6 +27,10 @@ from zarrdask.errors import MetadataError, UnsupportedError
         (numcodecs.VLenUTF8(), parse_codec("vlen-utf8")),
         ({"id": "zstd"}, ZstdCodec(0)),
         ({"name": "blosc", "configuration": {"cname": "zstd"}}, BloscCodec("zstd")),
+        (
+            {"name": "blosc", "configuration": {"cname": "zstd", "typesize": 4}},
+            BloscCodec("zstd", typesize=4),
+        ),
     ],
 )
 def test_what_v3_has_under_a_registered_name_is_that(given, expected):

@@ -72,6 +72,8 @@ def test_small_parts_are_decoded_by_themselves():
     assert len(found) == block
     start, found = BloscCodec(typesize=4).decode_part(data, SIZE, SIZE - 1, SIZE)
     assert start + len(found) == SIZE
+    element = (slice(20, 21, 1), slice(0, 1, 1), slice(0, 1, 1))
+    assert decode_part(PIPELINES["lz4 4096 4 C"], data, element).shape == (1, 1, 1)
 
 
 def test_large_parts_are_left_to_the_whole():

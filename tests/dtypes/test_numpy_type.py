@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.covering import for_each
-from zarrdask.dtypes.numpy_type import check_divisors, numpy_type
+from zarrdask.dtypes.numpy_type import check_divisors, is_unitless, numpy_type
 
 #: NumPy ends the process if it parses one of these.
 FATAL = [
@@ -67,3 +67,11 @@ for parse, value in [
 """
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (run.returncode, run.stdout.split()) == (0, ["refused"] * 7), run.stderr
+
+
+@for_each(
+    ("dtype", "expected"),
+    [("M8", True), ("m8[10generic]", True), ("M8[s]", False), ("m8[10s]", False), ("i8", False)],
+)
+def test_times_may_have_no_unit(dtype, expected):
+    assert is_unitless(np.dtype(dtype)) is expected

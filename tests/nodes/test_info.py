@@ -89,6 +89,7 @@ def test_info_of_an_array():
     assert rows["chunks"] == "(3, 2), 4 of them"
     assert rows["dimensions"] == "<y>, -"
     assert rows["attributes"] == "1"
+    assert "zstd" in rows["codecs"]
     assert "shards" not in rows
     sharded = dict(create(shards=(6, 2)).info.rows)
     assert (sharded["chunks"], sharded["shards"]) == ("(3, 2), 4 of them", "(6, 2), 2 of them")

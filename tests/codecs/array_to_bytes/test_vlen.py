@@ -114,3 +114,11 @@ def test_there_is_no_configuration(name):
     assert parse_codec({"name": name, "configuration": {}}) == parse_codec(name)
     with pytest.raises(MetadataError, match=name):
         parse_codec({"name": name, "configuration": {"id": name}})
+
+
+@for_each(("codec", "values"), [(VlenUtf8Codec(), ["a", "bc"]), (VlenBytesCodec(), [b"a", b"bc"])])
+def test_elements_may_be_arrays_without_axes(codec, values):
+    bound = bind(codec)
+    assert bytes(bound.encode(objects(*map(np.array, values)))) == bytes(
+        bound.encode(objects(*values))
+    )

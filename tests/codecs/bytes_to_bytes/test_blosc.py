@@ -5,7 +5,7 @@ import pytest
 from tests.documents import blosc_frame
 from zarrdask.codecs.bytes_to_bytes.blosc import BloscCodec
 from zarrdask.codecs.registry import parse_codec
-from zarrdask.errors import CodecError
+from zarrdask.errors import CodecError, MetadataError
 
 
 def test_blosc_frames_written_by_hand():
@@ -61,3 +61,12 @@ def test_elements_larger_than_blosc_knows_survive():
 def test_blosc_needs_no_type_size_without_a_shuffle(configuration):
     found = parse_codec({"name": "blosc", "configuration": configuration})
     assert configuration.items() <= found.to_json()["configuration"].items()
+
+
+@pytest.mark.parametrize(
+    ("member", "value"),
+    [("cname", "lzma"), ("clevel", 10), ("shuffle", 3), ("blocksize", -1), ("typesize", 0)],
+)
+def test_a_member_out_of_range_is_an_error_that_names_it(member, value):
+    with pytest.raises(MetadataError, match=f"blosc.{member}"):
+        BloscCodec(**{member: value})

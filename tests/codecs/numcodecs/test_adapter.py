@@ -257,5 +257,6 @@ def test_a_configuration_without_id_is_an_error(config):
 
 @pytest.mark.parametrize("config", [{"id": "zlib", "levels": 1}, {"id": "delta"}])
 def test_a_configuration_that_the_codec_refuses_is_an_error(config):
-    with pytest.raises(MetadataError, match=config["id"]):
-        make(config)
+    for function in (make, BufferCodec.made):
+        with pytest.raises(MetadataError, match=config["id"]):
+            function(config)

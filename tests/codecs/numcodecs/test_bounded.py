@@ -3,7 +3,9 @@
 import bz2
 import lzma
 
+import numpy as np
 import pytest
+import zfpy
 
 from tests.covering import for_each
 from tests.memory import at_most
@@ -60,3 +62,11 @@ def test_a_size_without_a_block():
     for data in (b"", b"\x01", b"\x05\0\0\0", b"\xff\xff\xff\x7f"):
         with pytest.raises(CodecError):
             codec.decode(data, 5)
+
+
+def test_a_zfp_stream_that_states_more_than_the_limit_is_not_decoded():
+    codec, values = BufferCodec('{"id": "zfpy"}'), np.arange(100.0).reshape(10, 10)
+    data = zfpy.compress_numpy(values)
+    assert bytes(codec.decode(data, values.nbytes)) == values.tobytes()
+    with pytest.raises(CodecError, match=r"too many bytes.*at most 799"):
+        codec.decode(data, values.nbytes - 1)
