@@ -3,6 +3,7 @@
 import pickle
 import uuid
 import zipfile
+from types import SimpleNamespace
 
 import fsspec
 import pytest
@@ -132,6 +133,27 @@ def test_a_file_system_repeats_nothing_by_itself():
         assert (each, each.fs) == (store, fs)
         assert each.fs is store.fs
     assert fs._request() == "repeated"  # it may be in use elsewhere
+
+
+class RepeatingAzure(fsspec.AbstractFileSystem):
+    """A file system whose client repeats requests as that of adlfs does: by a policy."""
+
+    protocol = "abfs"
+
+    def __init__(self, **options):
+        super().__init__(**options)
+        policy = SimpleNamespace(total_retries=3)
+        self.service_client = SimpleNamespace(_config=SimpleNamespace(retry_policy=policy))
+
+
+def test_the_client_of_azure_repeats_nothing_by_itself():
+    def retries(fs):
+        return fs.service_client._config.retry_policy.total_retries
+
+    fs = RepeatingAzure()
+    store = FsspecStore(fs, "b")
+    assert (retries(store.fs), retries(pickle.loads(pickle.dumps(store)).fs)) == (0, 0)
+    assert retries(fs) == 3  # it may be in use elsewhere
 
 
 class Azure(MemoryFileSystem):
