@@ -127,7 +127,9 @@ class Store(ABC):
 
     def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
         """Yield the value of each key; each is valid until the next one is requested."""
-        return self._each(self.get, keys)
+        # A range need not be `bytes`, so it is not copied; with ETags it is of the same value.
+        whole = partial(self.get_range, start=0) if self.capabilities.etags else self.get
+        return self._each(whole, keys)
 
     def _each(self, request: Callable[[Item], T], items: Iterable[Item]) -> Iterator[T]:
         """Yield the result of a request for each item, with later ones in flight if possible."""

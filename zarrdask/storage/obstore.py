@@ -17,7 +17,7 @@ from obstore.exceptions import (
 )
 
 from zarrdask.errors import StoreError, without_secrets
-from zarrdask.storage.base import Scratch, Store
+from zarrdask.storage.base import Store
 from zarrdask.storage.byte_ranges import Buffer, Part, Tag, Version, cut
 from zarrdask.storage.capabilities import Capabilities, without
 from zarrdask.storage.in_flight import window
@@ -129,9 +129,6 @@ class ObstoreStore(Store):
     def get(self, key: str) -> bytes | None:
         value = self._get(key)
         return None if value is None else bytes(value)
-
-    def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
-        return window(self._get, keys)
 
     def _get(self, key: str) -> memoryview | None:
         return self._asked(key, lambda path: self._decoded(obstore.get(self.inner, path)))

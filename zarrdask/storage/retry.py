@@ -61,9 +61,7 @@ class RetryingStore(WrappedStore):
 
     def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
         if self.capabilities.concurrent:
-            # A range need not be `bytes`, so it is not copied; with ETags it is of the same value.
-            whole = (lambda key: self.get_range(key, 0)) if self.capabilities.etags else self.get
-            return self._each(whole, keys)
+            return Store.get_many(self, keys, scratch)
         keys = list(keys)
         return self._resumed(keys, lambda start: self.inner.get_many(keys[start:], scratch))
 
