@@ -1,6 +1,6 @@
 """Processes that together ask a store for 20 times as many requests as it accepts.
 
-``python -m benchmarks.crowd [--rate 200] [--chunks 600] [--processes 1,4,16] [--remote obstore]``
+``python -m benchmarks.crowd [--rate 200] [--chunks 600] [--processes 1,4,16] [--remote auto]``
 prints, for each number of processes that each read an array of small chunks: the time relative to
 that of the accepted requests alone, the share of refused requests, and the shares of the slowest
 and the fastest process. The store is `benchmarks.object_server`, with a token bucket.
@@ -71,7 +71,7 @@ def main() -> None:
     parser.add_argument("--chunks", type=int, default=600)
     parser.add_argument("--delay", type=float, default=0.05)
     parser.add_argument("--processes", default="1,4,16")
-    parser.add_argument("--remote", default="obstore")
+    parser.add_argument("--remote", default="auto")
     args = parser.parse_args()
     import numpy as np
 

@@ -84,14 +84,19 @@ def new(job: str) -> str:
 # ---- contestants: what each does for a job; None where it can't
 
 
+def zarrdask_url(job: str, url: str) -> Job | None:
+    """Return what zarrdask does with its default settings."""
+    return _zarrdask(job, "s3://bench", url, storage_options=options(url))
+
+
 def zarrdask_fsspec(job: str, url: str) -> Job | None:
+    import dask
+
+    dask.config.set({"zarrdask.remote": "fsspec"})
     return _zarrdask(job, "s3://bench", url, storage_options=options(url))
 
 
 def zarrdask_obstore(job: str, url: str) -> Job | None:
-    import dask
-
-    dask.config.set({"zarrdask.remote": "obstore"})
     return _zarrdask(job, s3(url), url)
 
 
@@ -244,7 +249,8 @@ def limit(job: str, url: str) -> Job | None:
 
 
 TOOLS = {
-    "zarrdask": zarrdask_fsspec,
+    "zarrdask": zarrdask_url,
+    "zarrdask+fsspec": zarrdask_fsspec,
     "zarrdask+obstore": zarrdask_obstore,
     "dask+zarr": dask_zarr,
     "zarr+obstore": zarr_obstore,

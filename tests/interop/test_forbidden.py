@@ -21,7 +21,7 @@ def endpoint() -> Iterator[str]:
         yield url
 
 
-@pytest.mark.parametrize("remote", ["fsspec", "obstore"])
+@pytest.mark.parametrize("remote", ["fsspec", "auto"])
 @pytest.mark.parametrize("scheme", ["s3", "http"])
 @pytest.mark.parametrize("zarr_format", [2, 3])
 def test_what_a_bucket_refuses_to_send(endpoint, remote, scheme, zarr_format, setting):

@@ -26,7 +26,7 @@ def requests(endpoint: str) -> int:
     return count
 
 
-@pytest.mark.parametrize("remote", ["fsspec", "obstore"])
+@pytest.mark.parametrize("remote", ["fsspec", "auto"])
 @pytest.mark.parametrize("scheme", ["s3", "http"])
 def test_large_chunks_are_read_in_ranges(endpoint, remote, scheme, setting):
     setting({"zarrdask.remote": remote, "zarrdask.range-size": 1000})

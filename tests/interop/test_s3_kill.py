@@ -96,7 +96,7 @@ class Job:
 
 
 VERBS = ["read", "unaligned", "shards", "append", "rechunk", "copy", "verify"]
-REMOTES = ["fsspec", "obstore"]
+REMOTES = ["fsspec", "auto"]
 
 
 @pytest.mark.parametrize(("verb", "remote"), [*zip(VERBS, cycle(REMOTES))])

@@ -45,7 +45,7 @@ def endpoint() -> Iterator[str]:
         yield url
 
 
-@pytest.mark.parametrize("remote", ["fsspec", "obstore"])
+@pytest.mark.parametrize("remote", ["fsspec", "auto"])
 def test_parts_of_a_unit_are_written_by_two_machines(endpoint, remote, setting, tmp_path):
     setting({"zarrdask.remote": remote})
     url, options = f"s3://{remote}", {"key": "k", "secret": "s", "endpoint_url": endpoint}
@@ -63,7 +63,7 @@ def test_parts_of_a_unit_are_written_by_two_machines(endpoint, remote, setting, 
         np.testing.assert_array_equal(root[name][...], np.arange(1, 41))
 
 
-@pytest.mark.parametrize(("remote", "zarr_format"), [("fsspec", 3), ("obstore", 2), ("obstore", 3)])
+@pytest.mark.parametrize(("remote", "zarr_format"), [("fsspec", 3), ("auto", 2), ("auto", 3)])
 def test_two_machines_append_and_change_attributes(
     endpoint, remote, zarr_format, setting, tmp_path
 ):
@@ -89,7 +89,7 @@ def test_two_machines_append_and_change_attributes(
     assert not [key for key in root.store.list() if "lease" in key]
 
 
-@pytest.mark.parametrize("remote", ["fsspec", "obstore"])
+@pytest.mark.parametrize("remote", ["fsspec", "auto"])
 def test_a_value_is_replaced_if_it_is_the_one_that_was_read(endpoint, remote, setting):
     setting({"zarrdask.remote": remote})
     options = {"key": "k", "secret": "s", "endpoint_url": endpoint}

@@ -64,7 +64,7 @@ def opened(url: str, options: dict[str, Any]) -> xr.Dataset | None:
         return None
 
 
-@pytest.mark.parametrize("remote", ["fsspec", "obstore"])
+@pytest.mark.parametrize("remote", ["fsspec", "auto"])
 @pytest.mark.parametrize("mode", MODES)
 def test_a_killed_writer_leaves_the_old_dataset_or_the_new_one(
     endpoint: str, mode: str, remote: str

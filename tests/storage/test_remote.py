@@ -8,6 +8,8 @@ import pickle
 import subprocess
 import sys
 import threading
+import time
+from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
@@ -15,6 +17,7 @@ import pytest
 
 import zarrdask
 from tests.covering import for_each
+from zarrdask import config
 from zarrdask.errors import MetadataError, StoreError
 from zarrdask.storage import aws, remote
 from zarrdask.storage.fsspec import FsspecStore
@@ -22,6 +25,12 @@ from zarrdask.storage.obstore import ObstoreStore
 from zarrdask.storage.places import opened_by
 from zarrdask.storage.remote_store import RemoteStore
 from zarrdask.storage.resolve import resolve
+from zarrdask.storage.transient_errors import (
+    is_forbidden,
+    is_refusal,
+    is_transient,
+    is_unconnected,
+)
 
 VALUE = bytes(range(100))
 
@@ -120,7 +129,13 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self):
         directory, _, name = self.path.strip("/").rpartition("/")
-        if name != "value":
+        if name.isdigit():
+            self.send(int(name), b"")
+        elif name == "late":
+            time.sleep(2)
+        elif directory == "closed" and "Authorization" not in self.headers:
+            self.send(401, b"")
+        elif name != "value":
             self.send(404, b"")
         elif directory == "chunked":
             self.send_response(200)
@@ -177,6 +192,53 @@ class TestTakeover:
         with pytest.raises(StoreError, match="Content-Length") as caught:
             store.get("value")
         assert "zarrdask[http]" in str(caught.value.__notes__)
+
+
+@pytest.mark.parametrize("package", ["auto", "fsspec"])
+class TestErrors:
+    """They are the same, whichever package opened the URL."""
+
+    @pytest.fixture(autouse=True)
+    def chosen(self, package, setting):
+        setting({"zarrdask.remote": package, "zarrdask.retries": 0})
+
+    @for_each(
+        ("status", "phrase", "test"),
+        [
+            (401, "Unauthorized", None),
+            (403, "Forbidden", is_forbidden),
+            (500, "Internal Server Error", is_transient),
+            (503, "Service Unavailable", is_refusal),
+        ],
+    )
+    def test_of_an_answer(self, url, status, phrase, test):
+        with pytest.raises(StoreError) as caught:
+            resolve(url).get(str(status))
+        assert str(caught.value) == f"{url}/{status}: the server answered {status} {phrase}"
+        for each in (is_forbidden, is_transient, is_refusal):
+            is_expected = each is test or (each is is_transient and test is is_refusal)
+            assert each(caught.value) == is_expected
+
+    @for_each("host", ["127.0.0.1:1", "no-such-host.invalid"])
+    def test_of_a_server_that_is_not_there(self, host):
+        with pytest.raises(StoreError, match="no connection could be made; check the") as caught:
+            resolve(f"http://{host}/a").get("b")
+        assert is_unconnected(caught.value)
+        assert is_transient(caught.value)
+
+    def test_of_a_server_that_is_late(self, url, monkeypatch):
+        limit = timedelta(seconds=0.2)
+        monkeypatch.setattr("zarrdask.storage.obstore_options._REQUEST_LIMIT", limit)
+        options = {"timeout": limit.total_seconds()} if config.get("remote") == "fsspec" else None
+        with pytest.raises(StoreError, match=url) as caught:
+            resolve(url, options).get("late")
+        assert is_transient(caught.value)
+        assert not is_unconnected(caught.value)
+
+    def test_a_password_in_a_url_is_sent(self, url):
+        store = resolve(f"{url.replace('://', '://user:pass%40word@')}/closed")
+        assert store.get("value") == VALUE
+        assert "pass" not in repr(store)
 
 
 def read_in_fork(store, answers):

@@ -404,7 +404,7 @@ class ObstoreStore(Store):
             raise no_bucket(settings_of(self.inner).get("bucket"), self.url) from self._cause(error)
 
     def _failed(self, key: str, error: Exception) -> StoreError:
-        return StoreError(message(error), key=f"{self.url}/{key}", found=type(error).__name__)
+        return StoreError(message(error), key=f"{self.url}/{key}")
 
     def _cause(self, error: Exception) -> Exception:
         return cause(error, repeated=self._repeats)

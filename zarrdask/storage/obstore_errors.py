@@ -5,10 +5,14 @@ from http import HTTPStatus
 from typing import Any
 
 from zarrdask.errors import StoreError, without_secrets
+from zarrdask.storage.refusals import UNCONNECTED, answered
 
 #: Where the dump of Rust's structures begins.
 _DUMP = "\n\nDebug source:"
+#: The explanation in an answer of S3, Google Cloud or Azure.
+_DETAIL = re.compile(r"<Message>(.*?)</Message>", re.DOTALL)
 _STATUS = re.compile(r"status code: (\d{3})")
+_REQUEST = re.compile(r"Error performing (\w+ \S+) in ")
 #: How a request without an answer failed, in the dump.
 _KIND = re.compile(r"HttpError \{\s*kind: (\w+)")
 _LOST = {"Connect", "Request", "Timeout", "Interrupted"}
@@ -72,9 +76,14 @@ def message(error: Exception) -> str:
             "no credentials were found, neither in storage_options nor in the environment; if the "
             "bucket is public, pass storage_options={'anon': True}"
         )
-    kind = _KIND.search(dump)
-    is_connected = kind is None or kind[1] != "Connect"
-    return text if is_connected else f"{text}: no connection could be made; check the address"
+    status = _STATUS.search(text)
+    if status is not None:
+        detail = _DETAIL.search(text)
+        return answered(int(status[1]), detail[1].strip() if detail else "")
+    kind, request = _KIND.search(dump), _REQUEST.search(text)
+    if kind is None or kind[1] != "Connect":
+        return text
+    return f"{request[1] if request else text}{UNCONNECTED}"
 
 
 def cause(error: Exception, *, repeated: bool) -> Exception:

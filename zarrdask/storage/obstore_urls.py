@@ -2,10 +2,11 @@
 
 import os
 import re
+from base64 import b64encode
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import obstore
 import obstore.store
@@ -114,6 +115,11 @@ def _open_http(url: str, settings: Settings) -> ObstoreStore:
         raise no_counterpart("URLs with a query", url)
     _check_path(parts.path.strip("/"), url)
     settings.client["allow_http"] = parts.scheme == "http"
+    if parts.username is not None:
+        names = unquote(parts.username), unquote(parts.password or "")
+        token = b64encode(":".join(names).encode()).decode()
+        headers = {"Authorization": f"Basic {token}"}
+        settings.client["default_headers"] = headers | settings.client.get("default_headers", {})
     return ObstoreStore(obstore.store.HTTPStore(url.rstrip("/"), **settings.arguments()))
 
 

@@ -1,6 +1,11 @@
 """The errors for what a store can't do."""
 
+from http import HTTPStatus
+
 from zarrdask.errors import ReadOnlyError, StoreError, UnsupportedError
+
+#: The end of the message if a server can't be connected to, the same for every package.
+UNCONNECTED = ": no connection could be made; check the address"
 
 
 def not_supported(url: str, action: str) -> UnsupportedError:
@@ -20,6 +25,17 @@ def not_listable(url: str, error: Exception) -> UnsupportedError:
         key=url,
         found=str(error) or type(error).__name__,
     )
+
+
+def answered(status: int, detail: str = "") -> str:
+    """Return the message for an answer that is an error, the same for every package.
+
+    >>> answered(403, "Access Denied")
+    'the server answered 403 Forbidden: Access Denied'
+    """
+    phrase = next((each.phrase for each in HTTPStatus if each == status), "")
+    text = f"the server answered {status} {phrase}".rstrip()
+    return f"{text}: {detail}" if detail else text
 
 
 def http_not_writable(key: str) -> ReadOnlyError:
