@@ -75,7 +75,7 @@ def run(mib, folder):
     print(f"\nmean {mean:.2f}, minimum {least:.2f}, maximum {most:.2f}")
 
     start = perf_counter()
-    window = x[:, 100:130, 200:260].compute()  # reads only the chunks that it meets
+    window = x[:, 100:130, 200:260].compute()  # reads only the chunks that it overlaps
     steps.append(("all times of a small window", window.nbytes / 2**20, perf_counter() - start))
     return steps, stored
 

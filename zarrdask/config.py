@@ -49,7 +49,7 @@ DEFAULTS: dict[str, Any] = {
     "missing": "fill",
     # What the answer "403 Forbidden" to a read means: an "error", or that the value is "missing".
     "forbidden": "error",
-    # How consolidated metadata are treated when a node in them is changed: "drop" or "update".
+    # How consolidated metadata is treated when a node in them is changed: "drop" or "update".
     "consolidated-after-change": "drop",
     # Whether a prefix without a document is read as a v3 group if there are keys below it.
     "implicit-groups": False,

@@ -173,7 +173,7 @@ def unpack(layout: int, release: str, packed: bytes) -> StoredChunks:
         if release == __version__:
             raise
         raise _other_release(release) from error
-    # Warnings about the metadata were given where the array was opened.
+    # Warnings about the metadata was given where the array was opened.
     with strictness(strict=False, quiet=True), shard_order(order):
         metadata = detect.parse(documents, store)
         chunks = StoredChunks(

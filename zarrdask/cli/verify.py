@@ -19,16 +19,16 @@ from zarrdask.verification.verify import verify
 @options.one_node
 # Earlier releases compared two nodes here.
 @click.argument("other", required=False, metavar="")
-@click.option("--strict", is_flag=True, help="Also fail for metadata that break a rule.")
+@click.option("--strict", is_flag=True, help="Also fail for metadata that breaks a rule.")
 @click.option("--every", is_flag=True, help="Also list missing and fill-only chunks or shards.")
 @options.long_work
 def command(place: Place, other: str | None, *, as_json: bool, **arguments: Any) -> int:
     """Check that everything stored at URL can be read.
 
-    All metadata are parsed, and every stored chunk is decoded. Missing chunks are no problem.
+    All metadata is parsed, and every stored chunk is decoded. Missing chunks are no problem.
 
     To replace chunks that can't be read, use repair; to compare two arrays or hierarchies, use
-    diff. Exits with 1 if metadata are not valid, or if a chunk can't be read.
+    diff. Exits with 1 if metadata is not valid, or if a chunk can't be read.
     """
     url, component, storage_options = place
     if other is not None:

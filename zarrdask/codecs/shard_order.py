@@ -1,4 +1,4 @@
-"""The order in which the chunks of a shard are written, which metadata do not record."""
+"""The order in which the chunks of a shard are written, which metadata does not record."""
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager

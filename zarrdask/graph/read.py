@@ -69,7 +69,7 @@ def from_zarr(
 ) -> da.Array:
     """Return a stored array as a Dask array.
 
-    A drop-in replacement for `dask.array.from_zarr`. Only metadata are read now. Basic slices of
+    A drop-in replacement for `dask.array.from_zarr`. Only metadata is read now. Basic slices of
     the result read just the chunks that they overlap, whatever its blocks.
 
     Parameters

@@ -195,7 +195,7 @@ class AppendedArray(Change):
     old_shape: Shape
     #: The lease of the append, if it has one.
     lease: Lease | None = None
-    #: Whether consolidated metadata are left to the caller.
+    #: Whether consolidated metadata is left to the caller.
     is_member: bool = False
 
     @property

@@ -1,6 +1,6 @@
 """Write and erase the documents of a node, and keep consolidated metadata true meanwhile.
 
-Consolidated metadata are one document about many nodes. Any number of writers can remove them at
+Consolidated metadata is one document about many nodes. Any number of writers can remove them at
 the same time. To update them instead, a writer has to read, change and write that one document,
 and of two writers at the same time the later one discards the change of the earlier one. Hence
 removing them is the default (setting ``zarrdask.consolidated-after-change``).
@@ -44,7 +44,7 @@ def write_node(
 
     `before` is the node as it is stored at present. Documents that stay the same are not written:
     another writer may have added members to them that are not known here. With `is_member`,
-    consolidated metadata are left to the caller, who changes many nodes.
+    consolidated metadata is left to the caller, who changes many nodes.
     """
     documents = metadata.render()
     if before is not None:
@@ -80,7 +80,7 @@ def erase_node(node: StorePath) -> None:
 
 
 class _Dropped(NamedTuple):
-    """Consolidated metadata that were removed from a group: v2's document, or v3's member."""
+    """Consolidated metadata that was removed from a group: v2's document, or v3's member."""
 
     group: str
     zarr_format: ZarrFormat
@@ -205,5 +205,5 @@ def _update(dropped: _Dropped, node: StorePath, store: Store, *, whole: bool) ->
                 store.set(start + name, value)
     except MetadataError as error:
         warn_compliance(
-            f"{store.url}: consolidated metadata were removed, as they can't be updated: {error}"
+            f"{store.url}: consolidated metadata was removed, as they can't be updated: {error}"
         )

@@ -31,7 +31,7 @@ from zarrdask.storage.transient_errors import is_forbidden
 from zarrdask.storage.upkeep import request_each
 from zarrdask.storage.v3_draft import stored_in
 
-#: Which consolidated metadata are used to find a node. "never": none, the node's own documents are
+#: Which consolidated metadata is used to find a node. "never": none, the node's own documents are
 #: read. "inherited": only those that the store is already seen through. "own": also those of the
 #: group itself, if it has any. "nearest": those of the group itself or of the nearest group above
 #: that has any. "required": the same; it is an error if there are none.
@@ -169,7 +169,7 @@ def node_of(node: StorePath, documents: Documents, search: Search | None) -> Met
     except RecursionError as error:
         # `parse_json` limits the depth of documents; this is for callers with little stack left.
         raise MetadataError(
-            "the metadata are nested too deeply for what is left of Python's call stack; open the "
+            "the metadata is nested too deeply for what is left of Python's call stack; open the "
             "node outside of recursive functions",
             key=node.location,
         ) from error
@@ -264,7 +264,7 @@ def version_stamp(node: StorePath, names: Iterable[str] | None = None) -> str:
 def _read_consolidated(
     node: AnyPath, search: Search, *, above: bool, required: bool
 ) -> tuple[AnyPath, Documents]:
-    """Return a node in the store as consolidated metadata show it, and its documents.
+    """Return a node in the store as consolidated metadata shows it, and its documents.
 
     With `above`, those of the groups above are used, too; `required` makes it an error if there
     are none.
@@ -290,7 +290,7 @@ def _read_consolidated(
         if group != path:
             own = documents_of(view, search)
             if not (required or detect.is_node(own)):
-                break  # The consolidated metadata are older than the node.
+                break  # The consolidated metadata is older than the node.
         return view, own
     if not required:
         return node, _split(node, all_documents[0])[0]

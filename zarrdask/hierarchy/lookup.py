@@ -59,7 +59,7 @@ class Lookup:
     ) -> tuple[NodePath, Metadata]:
         """Return the node in the store as its hierarchy sees it, and the metadata.
 
-        `consolidated` is the argument of the user: consolidated metadata are required, or never
+        `consolidated` is the argument of the user: consolidated metadata is required, or never
         used. If it is None, `default` holds; see `UseConsolidated`.
         """
         use = default if consolidated is None else "required" if consolidated else "never"

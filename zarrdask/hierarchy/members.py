@@ -91,9 +91,9 @@ def walk_nodes(
     the walk reaches it. The paths are relative to the group. Unless the search is for one format
     only, members are expected to have the format of their group.
 
-    `strict` says whether metadata that break a rule are errors; by default as it is set. `descend`
-    is called with the relative path of each group, after that group was yielded: if it returns
-    False, nothing below the group is visited.
+    `strict` says whether metadata that breaks a rule is an error; by default as it is set.
+    `descend` is called with the relative path of each group, after that group was yielded: if it
+    returns False, nothing below the group is visited.
     """
 
     def members(group: str, expected: Search) -> list[tuple[str, Metadata | ZarrdaskError]]:

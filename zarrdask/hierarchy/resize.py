@@ -134,7 +134,7 @@ def grow(
 ) -> ArrayMetadata:
     """Change the shape of an array from `old` to `new`, unless that is done already.
 
-    With `is_member`, consolidated metadata are left to the caller. It is a `StoreError` if the
+    With `is_member`, consolidated metadata is left to the caller. It is a `StoreError` if the
     array has neither shape, or another writer took the lease.
     """
     outcome = "that shape stays, and the appended values may be in the array"

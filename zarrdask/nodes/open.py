@@ -45,12 +45,12 @@ def open_array(
         The only format whose documents are requested; by default, those of all formats are. It
         saves requests, and opens arrays in stores that deny access to documents that don't exist.
     strict : bool, optional
-        Whether metadata that break a rule of the format, but whose meaning is clear, are an error
+        Whether metadata that breaks a rule of the format, but whose meaning is clear, is an error
         that names the rule. By default as the group passed as `url` was opened, or else the
         setting ``zarrdask.strict``, which is False.
     consolidated : bool, optional
         True requires consolidated metadata of a group above the array; False reads the array's
-        own documents. By default consolidated metadata are used if `url` is a group that was
+        own documents. By default consolidated metadata is used if `url` is a group that was
         opened with them.
     missing : {"fill", "error"}, optional
         How chunks that are not stored are read: as the fill value, or by raising
@@ -69,7 +69,7 @@ def open_array(
     NodeTypeError
         If the node is a group.
     MetadataError, UnsupportedError
-        If the metadata are invalid, or require a codec, data type or extension that is not
+        If the metadata is invalid, or requires a codec, data type or extension that is not
         available.
 
     Examples

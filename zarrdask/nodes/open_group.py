@@ -60,7 +60,7 @@ def open(  # noqa: A001
     NodeNotFoundError
         If there is no node.
     MetadataError, UnsupportedError
-        If the metadata are invalid, or require a codec, data type or extension that is not
+        If the metadata is invalid, or requires a codec, data type or extension that is not
         available.
 
     Examples

@@ -49,7 +49,7 @@ class GroupPlan(Report):
     overwrite : bool
         Whether nodes at the target are removed when the plan is executed.
     consolidated : bool
-        Whether consolidated metadata are written for the new group.
+        Whether consolidated metadata is written for the new group.
     """
 
     _instead = "plan.execute() runs the plan"

@@ -99,7 +99,7 @@ class ConsolidatedStore(WrappedStore):
         return _inner, (self.inner,)
 
     def _for_chunks(self) -> Store:
-        """Return the inner store: consolidated metadata have no chunks."""
+        """Return the inner store: consolidated metadata has no chunks."""
         return self.inner._for_chunks()
 
     # ---- reading

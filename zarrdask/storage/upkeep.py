@@ -21,7 +21,7 @@ def reading(store: Store, key: str, scratch: Scratch) -> AbstractContextManager[
 
 
 def uncached(store: Store) -> Store:
-    """Return a store without cached metadata, as consolidated metadata are; others themselves."""
+    """Return a store without cached metadata, as consolidated metadata is; others themselves."""
     return store._uncached
 
 

@@ -79,7 +79,7 @@ class VerifyReport(Report):
         Each with its kind, the path of its node, its key, and a message. These kinds make the
         check fail: ``invalid`` and ``unsupported`` (metadata), ``stale`` (consolidated metadata),
         ``unreadable``, ``truncated`` and ``corrupt`` (chunks and shards). In strict mode these
-        do, too: ``note`` (metadata that were read although they break a rule) and ``overlap``
+        do, too: ``note`` (metadata that was read although it breaks a rule) and ``overlap``
         (chunks of a shard that share bytes). Others do not: ``extra`` (a key that belongs to no
         node), ``partial`` (left by an interrupted writer), and on request ``missing`` and
         ``fill-only``.
@@ -101,7 +101,7 @@ class VerifyReport(Report):
 
     @property
     def ok(self) -> bool:
-        """Whether all metadata are valid, and every stored chunk or shard can be read."""
+        """Whether all metadata is valid, and every stored chunk or shard can be read."""
         return not self.failures
 
     @property

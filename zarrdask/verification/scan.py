@@ -294,7 +294,7 @@ def _local_entries(scan: Scan, store: LocalStore, prefix: str) -> Iterator[tuple
 
 
 def _owner(scan: Scan, folder: str) -> str | None:
-    """Return the deepest node that contains a folder; None if its metadata are not valid."""
+    """Return the deepest node that contains a folder; None if its metadata is not valid."""
     names = folder.split("/") if folder else []
     for count in range(len(names), -1, -1):
         path = "/".join(names[:count])

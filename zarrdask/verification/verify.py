@@ -48,7 +48,7 @@ def verify(
     storage_options : dict, optional
         Options of fsspec for a URL.
     strict : bool, default False
-        Whether the check also fails for metadata that are read although they break a rule, and
+        Whether the check also fails for metadata that is read although it breaks a rule, and
         for chunks of a shard that share bytes.
     every : bool, default False
         Whether chunks or shards that are missing or hold only the fill value are listed as well.

@@ -154,7 +154,7 @@ class Destination:
     def stage(self) -> NodePath | None:
         """Return a location beside the group, at which the new one is written completely.
 
-        Where the metadata are needed at once, as regions are to be written by other processes,
+        Where the metadata is needed at once, as regions are to be written by other processes,
         there is none.
         """
         options = self.options

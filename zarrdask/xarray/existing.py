@@ -105,7 +105,7 @@ class StoredDataset:
             If the lengths differ, but nothing determines which is right, or a variable is shorter.
         """
         lengths = {name: n for name, n in self.lengths(dim).items() if name in names}
-        # Documents that are shorter than consolidated metadata were changed by other software.
+        # Documents that are shorter than consolidated metadata was changed by other software.
         complete = {name: min(n, visible.get(name, n)) for name, n in lengths.items()}
         if len({*lengths.values(), *complete.values()}) <= 1:
             return False

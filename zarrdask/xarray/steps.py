@@ -102,7 +102,7 @@ def _commits_last(to: Destination, writes: Sequence[GroupWrite]) -> bool:
 
 
 def _consolidates(to: Destination, writes: Sequence[GroupWrite]) -> bool:
-    """Whether consolidated metadata are written."""
+    """Whether consolidated metadata is written."""
     options, form = to.options, writes[0].metadata.format
     if options.mode == "r+" or options.consolidated is False or form.consolidated_key is None:
         return False

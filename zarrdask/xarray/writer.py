@@ -67,7 +67,7 @@ def to_zarr(
         Whether to write now. If not, metadata and variables in memory are written, and what
         writes the Dask arrays is returned. An append writes nothing before it is computed.
     consolidated : bool, optional
-        Whether consolidated metadata are written, in v2 and v3: to `store`, also if `group` is
+        Whether consolidated metadata is written, in v2 and v3: to `store`, also if `group` is
         given. By default they are, unless the mode is ``"r+"``.
     append_dim : hashable, optional
         The dimension along which the dataset is added at the end of the stored one.

@@ -61,9 +61,9 @@ class ShardingCodec(Configured):
     index_location : {"end", "start"}
         The position of the index in the shard.
     order : {"c", "f", "morton"}, optional
-        The order of the inner chunks in a shard that is written. Metadata don't have it, and codecs
-        that differ only in it are equal. By default, it is the setting ``zarrdask.shard-order`` at
-        the time of the write.
+        The order of the inner chunks in a shard that is written. Metadata doesn't contain it, and
+        codecs that differ only in it are equal. By default, it is the setting
+        ``zarrdask.shard-order`` at the time of the write.
     """
 
     chunk_shape: Shape
@@ -121,7 +121,7 @@ class Shard(Serializer):
     index : Pipeline
         The pipeline of the entries of a `ShardIndex`.
     plain_index : Pipeline or None
-        The pipeline of an index without a checksum, if the metadata don't say whether it has one.
+        The pipeline of an index without a checksum, if the metadata doesn't say whether it has one.
     index_size : int
         The encoded size of the index in bytes.
 
