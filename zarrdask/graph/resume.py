@@ -8,7 +8,6 @@ import dask.array as da
 
 from zarrdask.errors import UnsupportedError
 from zarrdask.graph.target import Resume, WriteTarget, write_id
-from zarrdask.hierarchy.append import AppendedArray
 from zarrdask.hierarchy.array_record import ArrayRecord
 from zarrdask.hierarchy.replace import ReplacedNode
 from zarrdask.hierarchy.resumable import ResumableArray, ResumableChanges
@@ -19,18 +18,18 @@ Writes = Sequence[tuple[da.Array, WriteTarget]]
 
 
 def resumable(
-    writes: Writes, resume: Resume, changes: Sequence[Change] | None = None
+    writes: Writes, resume: Resume, changes: Sequence[Change] | None = None, source: str = ""
 ) -> list[tuple[da.Array, WriteTarget]]:
     """Return writes that are resumed together, each with a record of its blocks.
 
     Their changes become one change, that of the first target. `changes` are those of the targets by
-    default.
+    default, and `source` identifies what else is written.
     """
     if any(isinstance(to.change, ResumableArray) for _, to in writes):
         return [*writes]  # a single new array
     if changes is None:
         changes = [to.change for _, to in writes if to.change is not None]
-    records = _records(writes)
+    records = _records(writes, source)
     node = writes[0][1].array.node_path
     whole = ResumableChanges(node, changes, records, restart=resume == "restart")
     return [
@@ -39,15 +38,15 @@ def resumable(
     ]
 
 
-def has_all_values(writes: Writes) -> bool:
+def has_all_values(writes: Writes, source: str = "") -> bool:
     """Whether an earlier run of writes that are resumed together has stored all values."""
-    return _records(writes)[0].has_all_values()
+    return _records(writes, source)[0].has_all_values()
 
 
-def _records(writes: Writes) -> list[ArrayRecord]:
+def _records(writes: Writes, source: str) -> list[ArrayRecord]:
     """Return the records of writes; the first one is that of the whole call."""
     plans = [write_id(x, to.array.metadata, _bounds(to)) for x, to in writes]
-    plans[0] = sha256(repr(plans).encode()).hexdigest()
+    plans[0] = sha256(repr((plans, source)).encode()).hexdigest()
     return [_record(to, plan) for (_, to), plan in zip(writes, plans, strict=True)]
 
 
@@ -58,7 +57,8 @@ def _record(to: WriteTarget, plan: str) -> ArrayRecord:
             "a write of an array that is computed from itself can't be resumed; write it elsewhere",
             key=node.location,
         )
-    is_region = not (to.is_new or isinstance(to.change, AppendedArray))
+    # Elements are kept in a part of an array that exists: each region has its own record.
+    is_region = to.beyond == "keep"
     region = sha256(repr(_bounds(to)).encode()).hexdigest()[:16] if is_region else ""
     return ArrayRecord(node, to.chunks, plan, start_again="resume='restart'", region=region)
 

@@ -18,7 +18,7 @@ from zarrdask.chunks.stored import StoredChunks
 from zarrdask.chunks.write import write_region
 from zarrdask.errors import SelectionError, StoreError, UnsupportedError, ZarrdaskError
 from zarrdask.grids.base import Shape
-from zarrdask.hierarchy.journal import erase_record, erase_records, is_begun
+from zarrdask.hierarchy.journal import discard_record, erase_records
 from zarrdask.hierarchy.path import StorePath
 from zarrdask.hierarchy.resize import (
     check_shape,
@@ -213,8 +213,7 @@ class AppendedArray(Change):
 
         The new shape is written first where the store needs it.
         """
-        if is_begun(self.node):
-            erase_record(self.node)
+        discard_record(self.node)
         if self._is_bounded:
             self.commit()
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from zarrdask.errors import MetadataError
+from zarrdask.hierarchy.journal import discard_record
 from zarrdask.hierarchy.new_array import create_after_chunks
 from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.hierarchy.path import join_path
@@ -88,6 +89,8 @@ class ChangedDataset(Change):
             if self._is_new:
                 self.seen.create(self.first.metadata, overwrite=self.overwrites)
             self._view(self.seen).create_members(self._members, keep=self.root)
+        longer = [each.array.node_path for write in self.writes for each in write.appends]
+        request_on_each(self.node.store, discard_record, longer)
         if self.first.node.store.capabilities.bounded:
             _grow_arrays(self.first, self.root)
 

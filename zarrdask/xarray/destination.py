@@ -160,7 +160,7 @@ class Destination:
         options = self.options
         if not options.compute and options.commit != "last":
             return None
-        if options.format.has_entry_point or not can_stage(self.node):
+        if options.resume or options.format.has_entry_point or not can_stage(self.node):
             return None
         return staged(self.node)
 

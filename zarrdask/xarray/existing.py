@@ -1,6 +1,7 @@
 """Datasets that are stored already: how their variables are encoded, and what fits them."""
 
 from collections.abc import Container, Hashable, Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -13,6 +14,7 @@ from zarrdask.compliance import warn_compliance
 from zarrdask.dtypes.cf_fill_values import FILL_VALUE
 from zarrdask.errors import MetadataError
 from zarrdask.hierarchy.append import guarded
+from zarrdask.hierarchy.journal import discard_record
 from zarrdask.metadata.model import ZarrFormat
 from zarrdask.nodes.array import Array, chunks_of
 from zarrdask.storage.unchanged import Lease
@@ -71,6 +73,23 @@ class StoredDataset:
             if dim in self.dims(name)
         }
 
+    def before_append(self, dim: Hashable, added: int) -> "StoredDataset | None":
+        """Return the dataset as it was if so many elements were appended, at least to a part of it.
+
+        It is None if it is too short for that.
+        """
+        lengths = self.lengths(dim)
+        length = max(lengths.values(), default=0) - added
+        if length < 0:
+            return None
+        arrays = dict(self.arrays)
+        for name, n in lengths.items():
+            array = arrays[name]
+            axis = self.dims(name).index(dim)
+            shape = (*array.shape[:axis], min(n, length), *array.shape[axis + 1 :])
+            arrays[name] = Array(*array.node_path, array.metadata.resized(shape), "r+")
+        return StoredDataset(replace(self.group, arrays=arrays))
+
     def roll_back_surplus(
         self,
         dim: Hashable,
@@ -118,6 +137,8 @@ class StoredDataset:
                 key="append_dim",
                 found=lengths,
             )
+        for name in lengths:
+            discard_record(self.arrays[name].node_path)
         longer = [self.arrays[name] for name, n in lengths.items() if n > length]
         for array in longer:
             axis = self.dims(array.name).index(dim)

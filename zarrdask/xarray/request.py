@@ -7,6 +7,7 @@ from typing import Any, Literal
 import xarray
 
 from zarrdask.errors import MetadataError
+from zarrdask.graph.target import Resume, check_resume
 from zarrdask.metadata.format import Format
 from zarrdask.metadata.formats import find_format
 from zarrdask.metadata.model import ZarrFormat
@@ -37,6 +38,7 @@ class WriteSettings:
     grid: GridLike = "regular"
     commit: Literal["first", "last"] | None = None
     compute: bool = True
+    resume: Resume = False
     progress: Show = False
 
     @property
@@ -61,6 +63,13 @@ class WriteSettings:
             )
         if self.commit is not None:
             check_commit(self.commit)
+        check_resume(self.resume)
+        if self.resume and self.commit == "first":
+            raise MetadataError(
+                "a write that can be resumed has its metadata written last; omit commit",
+                key="commit",
+                found=self.commit,
+            )
 
     @property
     def appends(self) -> bool:

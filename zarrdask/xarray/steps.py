@@ -11,14 +11,14 @@ from dask import delayed
 from zarrdask.execution.client import scheduler_in_task
 from zarrdask.graph.write_job import compute, deferred
 from zarrdask.grids.base import Shape
-from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.hierarchy.replace import ReplacedNode
 from zarrdask.hierarchy.transaction import Change, transaction
 from zarrdask.xarray.changes import ChangedDataset, ReplacedDataset, creates_nodes
 from zarrdask.xarray.destination import Destination
-from zarrdask.xarray.plan import GroupWrite, plan_group
+from zarrdask.xarray.plan import GroupWrite
 from zarrdask.xarray.request import Content
-from zarrdask.xarray.values import write_in_memory, write_targets
+from zarrdask.xarray.resume import WritePlan, find_complete, plan_write, resumed
+from zarrdask.xarray.values import write_in_memory
 
 
 def write(
@@ -43,26 +43,21 @@ def write(
     """
     to = replace(to)  # what an earlier call has seen may have changed
     to.check()
-    stored = {path: to.stored(path) for path in contents}
-    stored[""] = to.recovered(stored[""], contents[""].dataset)
-    to.check_shapes(stored[""], expected or {})
-    replaces = to.is_replaced(stored[""])
-    settings = to.settings(stored[""])
-    stage = to.stage() if replaces else None
-    root = stage or to.view(stored[""])
-    writes = [
-        plan_group(
-            content.dataset, root.join(path), stored[path], settings, content.encoding, to.lease
-        )
-        for path, content in contents.items()
-    ]
-    if to.options.append_dim is not None and not to.options.compute:
-        return _append_later(to, contents, writes[0])
-    targets = write_targets(writes)
-    if replaces and stage is None:
-        to.check_not_read(variable for variable, _ in targets)
-    change = _change(to, writes, stage, replaces=replaces)
-    changes = [*(target.change for _, target in targets if target.change is not None), change]
+    plan = find_complete(to, contents) if to.options.resume else None
+    if plan is None:
+        stored = {path: to.stored(path) for path in contents}
+        stored[""] = to.recovered(stored[""], contents[""].dataset)
+        to.check_shapes(stored[""], expected or {})
+        plan = plan_write(to, contents, stored)
+    if not to.options.compute and (to.options.append_dim is not None or to.options.resume):
+        return _write_later(to, contents, plan.writes[0])
+    if plan.replaces and plan.stage is None:
+        to.check_not_read(variable for variable, _ in plan.targets)
+    change = _change(to, plan)
+    changes = [*(target.change for _, target in plan.targets if target.change is not None), change]
+    targets = plan.targets
+    if to.options.resume:
+        targets, changes = resumed(plan, changes, to.options.resume)
     with transaction(changes, commits=to.options.compute):
         jobs = write_in_memory(targets, later=not to.options.compute)
         if to.options.compute:
@@ -74,13 +69,12 @@ def write(
         return deferred(jobs, [] if is_early else [change.commit])
 
 
-def _change(
-    to: Destination, writes: Sequence[GroupWrite], stage: NodePath | None, *, replaces: bool
-) -> Change:
-    """Return the change of the dataset; `stage` is the location beside the group, if there is one.
+def _change(to: Destination, plan: WritePlan) -> Change:
+    """Return the change of the dataset.
 
     The values are in the graph: they need not be sent a second time.
     """
+    writes, stage, replaces = plan.writes, plan.stage, plan.replaces
     root = to.root if _consolidates(to, writes) else None
     bare = [write.without_values() for write in writes]
     if stage is not None:
@@ -93,8 +87,8 @@ def _change(
 
 def _commits_last(to: Destination, writes: Sequence[GroupWrite]) -> bool:
     """Whether new groups and arrays get their documents after their values."""
-    if to.options.commit is not None:
-        return to.options.commit == "last"
+    if to.options.commit is not None or to.options.resume:
+        return to.options.commit == "last" or bool(to.options.resume)
     first = writes[0]
     return to.options.compute and not (
         first.node.store.capabilities.bounded or first.metadata.format.has_entry_point
@@ -113,24 +107,25 @@ def _consolidates(to: Destination, writes: Sequence[GroupWrite]) -> bool:
 
 
 # --------------------------------------------------------------------------------------------
-# Appends that are computed later
+# Appends, and writes that are resumed, which are computed later
 
 
-def _append_later(to: Destination, contents: Mapping[str, Content], group: GroupWrite) -> Any:
-    """Return one task that appends as it would be done now, if nobody has done so before."""
+def _write_later(to: Destination, contents: Mapping[str, Content], group: GroupWrite) -> Any:
+    """Return one task that writes as it would be done now, if nobody has appended before."""
     shapes = {v.name: v.append.old_shape for v in group.appends if v.append is not None}
     to = replace(to, options=replace(to.options, compute=True))
-    later = delayed(partial(_append, to, contents, shapes), pure=False, traverse=False)
-    return later(dask_key_name=f"append-zarr-{uuid4().hex}")
+    later = delayed(partial(_write_in_task, to, contents, shapes), pure=False, traverse=False)
+    verb = "to-zarr" if to.options.append_dim is None else "append-zarr"
+    return later(dask_key_name=f"{verb}-{uuid4().hex}")
 
 
-def _append(
+def _write_in_task(
     to: Destination, contents: Mapping[str, Content], expected: Mapping[str, Shape]
 ) -> None:
-    """Append: a task, which does all of it under the locks.
+    """Write: a task, which does all of it under the locks.
 
-    The stored arrays must have the shapes that they had when the append was asked for: so it is
-    done once, and no other append is lost.
+    If it appends, the stored arrays must have the shapes that they had when the append was asked
+    for: so it is done once, and no other append is lost.
     """
     with to.alone(contents[""].dataset) as own, scheduler_in_task() as options:
         write(own, contents, expected=expected, compute_options=options)

@@ -6,6 +6,7 @@ from typing import Any, Literal
 import xarray
 
 from zarrdask.errors import UnsupportedError
+from zarrdask.graph.target import Resume
 from zarrdask.hierarchy.lookup import locate_node
 from zarrdask.hierarchy.path import normalise_path
 from zarrdask.metadata.model import ZarrFormat
@@ -38,6 +39,7 @@ def to_zarr(
     write_inherited_coords: bool = False,
     grid: GridLike = "regular",
     commit: Literal["first", "last"] | None = None,
+    resume: Resume = False,
     progress: Show = False,
 ) -> Any:
     """Write a dataset to a Zarr group. A drop-in for `xarray.Dataset.to_zarr`.
@@ -96,6 +98,12 @@ def to_zarr(
         several processes can write regions meanwhile; or afterwards, so that the dataset appears
         when it is complete. By default afterwards, but before them with ``compute=False``, in
         sessions of icechunk, whose changes appear together, and in the drafts of v3.
+    resume : bool or "restart", default False
+        Whether the blocks of Dask arrays that are stored are recorded, so that the same call, made
+        again after the process was killed, computes and writes only the missing blocks, as in
+        `zarrdask.to_zarr`; ``"restart"`` begins again. Metadata are written last, and a group that
+        is replaced is erased first. With ``compute=False``, nothing is written before the result is
+        computed.
     progress : bool, file or callable, default False
         Whether and how to show a progress bar, as in `zarrdask.to_zarr`. It counts the blocks of
         Dask arrays. There is none with ``compute=False``.
@@ -141,6 +149,7 @@ def to_zarr(
         grid,
         commit,
         compute,
+        resume,
         progress if compute else False,
     )
     options.check()
