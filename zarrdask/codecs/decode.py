@@ -1,6 +1,5 @@
 """Decode chunks: directly into their places in a block, or to change a part of one."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -41,12 +40,15 @@ class Blocks:
         return Blocks([block.transpose(axes) for block in self.blocks], self.dtype)
 
 
-class CachedChunk(ABC):
+class CachedChunk:
     """A stored chunk that is decoded as a whole for a cache, or is in it."""
 
-    @abstractmethod
+    # No abstract base class: each chunk that is decoded is checked for being an instance.
+    __slots__ = ()
+
     def decoded(self, pipeline: Pipeline) -> np.ndarray:
         """Return the chunk, which must not be changed."""
+        raise NotImplementedError
 
 
 class ChunkCache(Protocol):
