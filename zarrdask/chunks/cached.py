@@ -17,7 +17,7 @@ from zarrdask.codecs.base import ChunkSpec
 from zarrdask.codecs.decode import CachedChunk, ChunkCache
 from zarrdask.codecs.pipeline import Pipeline
 from zarrdask.grids.base import Index, Shape
-from zarrdask.indexing.projection import Projection
+from zarrdask.indexing.projection import Projection, numpy_index
 from zarrdask.runtime.decoded_chunks import CHUNKS, ChunkPlace, DecodedChunk, is_cacheable
 from zarrdask.storage.byte_ranges import Buffer, Tag
 from zarrdask.storage.upkeep import request_each
@@ -31,16 +31,27 @@ def is_cached(chunks: StoredChunks) -> bool:
     return _is_cached(chunks, chunks.metadata.pipeline.spec)
 
 
-def are_cached(chunks: StoredChunks, cuts: Projection) -> bool:
-    """Whether all chunks of an array without shards are in the cache, in any version."""
-    if chunks.metadata.shard is not None or not is_cached(chunks):
+def copy_cached(chunks: StoredChunks, cuts: Projection, out: np.ndarray) -> bool:
+    """Copy what is requested of chunks to their places in a block, if all are in the cache.
+
+    Whether they were is returned. In a store with latency they are requested together instead.
+    """
+    store, metadata = chunks.units, chunks.metadata
+    if metadata.shard is not None or store.capabilities.has_latency or not is_cached(chunks):
         return False
-    names = chunks.metadata.keys.names(cuts.indices)
-    return all(
-        ChunkPlace(chunks.decoding, chunks.prefix + name, chunks.metadata.grid.shape_of(index))
-        in CHUNKS
-        for name, index in zip(names, cuts.indices, strict=True)
-    )
+    found = []
+    for name, index in zip(metadata.keys.names(cuts.indices), cuts.indices, strict=True):
+        key = chunks.prefix + name
+        cached = CHUNKS.get(ChunkPlace(chunks.decoding, key, metadata.grid.shape_of(index)))
+        if cached is None:
+            return False
+        found.append((key, cached))
+    for (key, cached), inside, outside in zip(found, cuts.insides, cuts.outsides, strict=True):
+        if not store.get_if_changed(key, cached.tag).is_unchanged:
+            return False
+        values = cached.values
+        out[outside] = values if inside is None else values[numpy_index(inside)]
+    return True
 
 
 def inner_caches(chunks: StoredChunks) -> InnerCaches | None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from zarrdask.chunks.cached import InnerCaches, are_cached, get_cached, inner_caches, is_cached
+from zarrdask.chunks.cached import InnerCaches, copy_cached, get_cached, inner_caches, is_cached
 from zarrdask.chunks.missing import stored_only
 from zarrdask.chunks.parts import in_parts
 from zarrdask.chunks.shards import FetchedShard, ShardRequest, fetch_shards
@@ -86,8 +86,8 @@ def read_region(
     values = buffers.empty(request_shape(request), metadata.dtype) if out is None else out
     cuts = _divide_shards(chunks, cuts, threads, values.nbytes)
     read, nbytes = partial(_read, chunks, out=values), values.nbytes
-    if len(cuts.indices) > 1 and are_cached(chunks, cuts):
-        threads = 1  # others would take longer to start than the chunks to copy
+    if copy_cached(chunks, cuts, values):
+        return values  # threads would take longer to start
     in_parts(read, chunks, cuts, threads=threads, label="read", show=show, nbytes=nbytes)
     return values
 

@@ -45,9 +45,6 @@ class BoundedCache(Generic[K, V]):
         #: The size in bytes.
         self.nbytes = 0
 
-    def __contains__(self, key: K) -> bool:
-        return key in self._values
-
     def get(self, key: K) -> V | None:
         """Return the value of a key, or None if there is none."""
         with self._lock:

@@ -148,9 +148,11 @@ class LocalStore(Store):
         self, key: str, tag: Tag | None, start: int = 0, length: int | None = None
     ) -> Version:
         if tag is not None and self._follows:
-            with suppress(OSError, ValueError):
+            try:
                 if version_in(os.stat(self.path(key))) == tag:
                     return Version(tag=tag)
+            except (OSError, ValueError):
+                pass  # opening the file says what that means
         with self.opened(key) as (fd, size):
             if fd < 0:
                 return Version()
