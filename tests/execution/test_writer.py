@@ -10,6 +10,7 @@ from tests.covering import for_each
 from zarrdask.chunks.region import ArrayRegion
 from zarrdask.errors import StoreError
 from zarrdask.execution.writer import BlockWriter
+from zarrdask.hierarchy.block_log import BlockLog
 from zarrdask.nodes.array import chunks_of
 from zarrdask.storage.in_flight import Requests
 from zarrdask.storage.memory import MemoryStore
@@ -55,3 +56,15 @@ def test_no_block_is_written_after_an_abort():
     with pytest.raises(StoreError, match="write aborted"):
         writer.write(np.ones((2, 6), "i4"), BLOCK)
     assert other.write(np.ones((2, 6), "i4"), BLOCK) == 3
+
+
+def test_blocks_are_recorded_after_they_are_stored():
+    log = BlockLog(MemoryStore(), "blocks/")
+    writer, requests = writer_of(made(), log=log), Requests()
+    writer.write(np.ones((2, 6), "i4"), BLOCK)
+    assert log.merge() == {((0, 2), (2, 8))}
+    with writer.joining(requests), requests:
+        writer.write(np.ones((2, 2), "i4"), np.s_[2:4, 0:2])
+        assert len(log.merge()) == 1
+        writer.write(np.ones((2, 2), "i4"), np.s_[2:4, 2:4])
+    assert log.merge() == {((0, 2), (2, 8)), ((2, 4), (0, 2)), ((2, 4), (2, 4))}

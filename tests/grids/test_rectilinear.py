@@ -320,3 +320,9 @@ def test_too_many_lengths_are_an_error_and_no_memory(axes):
         expand(axes)
     assert caught.value.key == "chunk_shapes"
     assert caught.value.found > MAX_LENGTHS
+
+
+@pytest.mark.parametrize("chunk_shapes", [[], [2], [2, 2, 2]])
+def test_lengths_for_another_number_of_axes_are_an_error(chunk_shapes):
+    with pytest.raises(MetadataError, match="chunk_shapes"):
+        RectilinearGrid.from_configuration({"kind": "inline", "chunk_shapes": chunk_shapes}, (4, 6))

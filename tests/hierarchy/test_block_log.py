@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
-from zarrdask.hierarchy.block_log import BlockLog, bounds
+from zarrdask.hierarchy.block_log import BlockLog, RecordedBlocks, bounds
 from zarrdask.storage.memory import MemoryStore
 
 
@@ -52,3 +52,17 @@ def test_it_pickles():
 
 def test_bounds_are_plain_integers():
     assert bounds(np.s_[np.int64(2) : np.int64(4), 0:3]) == ((2, 4), (0, 3))
+
+
+@pytest.mark.parametrize(
+    ("stored", "is_complete", "expected"),
+    [
+        (set(), False, False),
+        ({((2, 4),)}, False, False),
+        ({((0, 2),)}, False, True),
+        (set(), True, True),
+    ],
+)
+def test_a_block_is_stored_if_it_is_recorded_or_all_are(log, stored, is_complete, expected):
+    blocks = RecordedBlocks(log, stored, is_complete)
+    assert blocks.is_stored(np.s_[0:2:1,]) is expected

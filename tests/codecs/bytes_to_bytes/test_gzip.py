@@ -6,7 +6,8 @@ import zlib
 import pytest
 
 from zarrdask.codecs.bytes_to_bytes.gzip import GzipCodec, ZlibCodec
-from zarrdask.errors import CodecError
+from zarrdask.codecs.registry import parse_codec
+from zarrdask.errors import CodecError, MetadataError
 
 
 def test_gzip_reads_what_gzip_wrote():
@@ -31,3 +32,11 @@ def test_gzip_members_together_keep_the_limit():
 def test_zlib_is_python_zlib():
     assert ZlibCodec().decode(zlib.compress(b"hello"), 5) == b"hello"
     assert zlib.decompress(ZlibCodec().encode(b"hello")) == b"hello"
+
+
+@pytest.mark.parametrize(
+    ("name", "level"), [("gzip", -1), ("gzip", 10), ("numcodecs.gzip", -2), ("numcodecs.zlib", 10)]
+)
+def test_levels_beyond_those_of_zlib_are_an_error(name, level):
+    with pytest.raises(MetadataError, match=f"{name}.level"):
+        parse_codec({"name": name, "configuration": {"level": level}})
