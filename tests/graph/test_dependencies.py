@@ -6,10 +6,13 @@ import dask
 import dask.array as da
 import numpy as np
 import pytest
+import xarray as xr
 
 import zarrdask
+import zarrdask.xarray
 from zarrdask.graph import dependencies
 from zarrdask.graph.dependencies import needed_reads, reads
+from zarrdask.xarray import ZarrdaskBackendEntrypoint
 
 SHAPE = (40, 30)
 WHOLE = ((0, 40, 1), (0, 30, 1))
@@ -209,3 +212,15 @@ def test_graphs_are_searched_once_for_all_targets(place, monkeypatch):
     zarrdask.to_zarr([(z, from_zarr(place) + i) for i, z in enumerate(targets)])
     assert searches == [3]
     assert [z[0, 0] for z in targets] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("chunks", [{}, None], ids=["sliced blocks", "sliced before"])
+def test_arrays_that_xarray_makes_read_only_a_region(tmp_path, chunks):
+    dataset = xr.Dataset({"t": (("y", "x"), np.ones(SHAPE))})
+    zarrdask.xarray.to_zarr(dataset, tmp_path, encoding={"t": {"chunks": (5, 5)}})
+    opened = xr.open_dataset(tmp_path, engine=ZarrdaskBackendEntrypoint, chunks=chunks)
+    part = opened.t.isel(y=slice(10, 20), x=slice(None, None, 2))
+    part = part.chunk() if chunks is None else part
+    ((_, region),) = found(part.data, by=needed_reads)
+    assert region == ((10, 20, 1), (0, 29, 2))
+    assert zarrdask.plan_read(part).requests == 12

@@ -7,9 +7,11 @@ import dask
 import dask.array as da
 import numpy as np
 import pytest
+import xarray as xr
 from dask.delayed import Delayed
 
 import zarrdask
+import zarrdask.xarray
 from tests.covering import for_each
 from zarrdask.errors import MetadataError, StoreError
 
@@ -147,7 +149,7 @@ def test_a_write_of_what_has_no_chunks_can_be_planned():
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: zarrdask.to_zarr(da.ones(2), {}, resume="no"),
+        lambda: zarrdask.to_zarr(da.ones(2), {}, overwrite="no"),
         lambda: zarrdask.create_array({}, shape=2, dtype="i4", overwrite="no"),
         lambda: zarrdask.open_array({}, consolidated="no"),
         lambda: zarrdask.copy({}, {}, dry_run="no"),
@@ -162,3 +164,15 @@ def test_options_that_are_on_or_off_take_no_text(call):
 def test_options_that_are_on_or_off_take_booleans_of_numpy():
     z = zarrdask.create_array({}, shape=2, dtype="i4", overwrite=np.True_)
     assert z.shape == (2,)
+
+
+def test_chunks_of_a_dataset_are_in_its_encoding():
+    dataset = xr.Dataset({"t": ("x", np.ones(4))})
+    with pytest.raises(TypeError, match=r"'chunks'; pass encoding=.*zarrdask.rechunk"):
+        zarrdask.xarray.to_zarr(dataset, {}, chunks={"x": 2})
+
+
+def test_functions_that_open_arrays_do_not_create_them():
+    for function in (zarrdask.open, zarrdask.open_array):
+        with pytest.raises(TypeError, match=r"'shape'; zarrdask.create_array"):
+            function({}, mode="w", shape=(3,), dtype="i4")

@@ -104,9 +104,32 @@ def _read_of(item: Any, index: Any) -> ArrayRegion | None:
     if isinstance(item, BlockWriter):
         return item.region  # what follows in the graph depends on what is written there
     source = ArrayRegion(chunks_of(item)) if isinstance(item, Array) else item
+    source = _lazy_region(item) if _is_lazy(item) else source
     if not isinstance(source, ArrayRegion):
         return None
     return source.select(basic(index, source.shape))
+
+
+def _is_lazy(item: Any) -> bool:
+    """Whether an item is one of the lazy arrays of xarray, which are around one another."""
+    return type(item).__module__.startswith("xarray.")
+
+
+def _lazy_region(item: Any) -> ArrayRegion | None:
+    """Return the region that a lazy array shows; None if it is not a basic index of an array."""
+    keys, inner = [], item
+    while _is_lazy(inner):
+        if (key := getattr(inner, "key", None)) is not None:
+            keys.append(key.tuple)
+        inner = getattr(inner, "array", None)
+    stored = getattr(inner, "stored", None)
+    if not isinstance(stored, Array) or not all(map(is_basic, keys)):
+        return None
+    source = ArrayRegion(chunks_of(stored))
+    for key in reversed(keys):
+        source = source.select(basic(key, source.shape))
+    # Characters become texts, with one dimension less.
+    return source if source.shape == getattr(item, "shape", None) else None
 
 
 def _arguments(task: Task, scope: _Scope) -> Iterator[tuple[Any, _Scope]]:
@@ -116,11 +139,20 @@ def _arguments(task: Task, scope: _Scope) -> Iterator[tuple[Any, _Scope]]:
         # Dask has fused several tasks: these are their graph, the key of the result, and arguments.
         inner, _, names, *outer = values
         scope = ChainMap(dict(zip(names, outer, strict=True)), inner, scope)
-        values = [*inner.values(), *(value for value in outer if isinstance(value, Task))]
+        values = [*_unnamed(inner), *(value for value in outer if isinstance(value, Task))]
     elif any(task.func is each for each in _GETTERS) and is_basic(values[1]):
         values[0] = _read_of(values[0], values[1]) or values[0]
     values += [_value(argument, scope) for argument in (task.kwargs or {}).values()]
     yield from ((value, scope) for value in values)
+
+
+def _unnamed(graph: _Scope) -> Iterator[Any]:
+    """Yield the nodes of a graph but objects that its tasks refer to: those are arguments."""
+    tasks = [node for node in graph.values() if isinstance(node, Task)]
+    names = {each.key for task in tasks for each in task.args if isinstance(each, TaskRef)}
+    for name, node in graph.items():
+        if not (isinstance(node, DataNode) and name in names):
+            yield node
 
 
 def _value(argument: Any, scope: _Scope) -> Any:
@@ -142,7 +174,7 @@ def _parts(item: Any) -> Iterable[Any]:
         return item.values()
     if isinstance(item, list | tuple | set | frozenset):
         return item
-    if type(item).__module__.startswith("xarray."):
+    if _is_lazy(item):
         return [getattr(item, name, None) for name in ("array", "_array")]
     stored = getattr(item, "stored", None)
     return (stored,) if isinstance(stored, Array) else ()

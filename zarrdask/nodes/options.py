@@ -41,6 +41,16 @@ _ELSEWHERE = {
     "remove_v2": "zarrdask.upgrade(url, remove_v2=True) removes the documents of v2",
     "group": "zarrdask.xarray takes one; here, component is the path of a node",
 }
+#: The same for arguments of one function, which others have.
+_OF_FUNCTION = {
+    ("to_zarr", name): f"pass encoding={{'t': {{'{name}': ...}}}} for the variable 't', or "
+    f"zarrdask.rechunk(ds, url, {name}=...) for all variables"
+    for name in ("chunks", "shards")
+} | {
+    (function, name): "zarrdask.create_array(url, shape=..., dtype=...) creates an array"
+    for function in ("open", "open_array")
+    for name in ("shape", "dtype", "chunks", "fill_value", "compressor", "compressors")
+}
 #: What does the same as further positional arguments of a function did in earlier releases.
 _POSITIONAL = {"verify": "zarrdask.compare(a, b) compares two nodes"}
 
@@ -114,6 +124,7 @@ def check_options(
     suggestions = [synonym] if synonym in names else get_close_matches(unknown[0], names, 1)
     hint = f"did you mean {suggestions[0]!r}?" if suggestions else f"it has {', '.join(names)}"
     hint = _ELSEWHERE.get(unknown[0], hint)
+    hint = _OF_FUNCTION.get((function.__name__, unknown[0]), hint)
     raise TypeError(
         f"{function.__name__}() got an unexpected keyword argument {unknown[0]!r}; {hint}"
     )

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from zarrdask.display.words import did_you_mean
 from zarrdask.errors import MetadataError
 from zarrdask.indexing.selection import is_integer
 from zarrdask.metadata.model import ArrayMetadata
@@ -41,12 +42,12 @@ def check_member_lengths(key: str, lengths: Any, arrays: Mapping[str, ArrayMetad
         if name is None or is_path or any(_has(each, name) for each in arrays.values()):
             continue
         dimensions = {dim: None for each in arrays.values() for dim in each.dimension_names or ()}
+        names = [str(dim) for dim in dimensions if dim]
         raise MetadataError(
-            "the group has no such dimension or array",
+            f"the group has no such dimension or array{did_you_mean(str(name), names)}",
             key=key,
             found=name,
-            expected=f"a dimension of {[dim for dim in dimensions if dim]}, or an array of "
-            f"{[f'/{path}' for path in arrays]}",
+            expected=f"a dimension of {names}, or an array of {[f'/{path}' for path in arrays]}",
         )
 
 

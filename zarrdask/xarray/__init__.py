@@ -65,7 +65,7 @@ class ZarrdaskAccessor:
         def __getattr__(self, name: str) -> Any:
             from zarrdask.errors import no_attribute
 
-            raise no_attribute(self, name, _APPEND)
+            raise no_attribute(self, name, _APPEND if name == "append" else "")
 
 
 for _kind, _register in (
