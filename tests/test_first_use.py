@@ -14,6 +14,7 @@ from itertools import combinations_with_replacement
 import numpy as np
 
 import zarrdask
+import zarrdask.storage.resolve
 from zarrdask.codecs.registry import CODECS
 
 #: Packages that the server must not have imported.
@@ -52,6 +53,10 @@ def memory_of_obstore():
     zarrdask.create_array(MemoryStore(), shape=8, dtype="i4", compressors=())
 
 
+def url():
+    zarrdask.storage.resolve.resolve("http://127.0.0.1:1/a")
+
+
 PARTS = {
     "zstd": codec(compressors="zstd"),
     "blosc": codec(compressors="blosc"),
@@ -64,6 +69,7 @@ PARTS = {
     "ml_dtypes": small_floats,
     "fsspec": memory_of_fsspec,
     "obstore": memory_of_obstore,
+    "url": url,
 }
 PAIRS = list(combinations_with_replacement(PARTS, 2))
 

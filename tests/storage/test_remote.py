@@ -213,8 +213,8 @@ class TestErrors:
     )
     def test_of_an_answer(self, url, status, phrase, test):
         with pytest.raises(StoreError) as caught:
-            resolve(url).get(str(status))
-        assert str(caught.value) == f"{url}/{status}: the server answered {status} {phrase}"
+            resolve(f"{url}/a").get(str(status))
+        assert str(caught.value) == f"{url}/a/{status}: the server answered {status} {phrase}"
         for each in (is_forbidden, is_transient, is_refusal):
             is_expected = each is test or (each is is_transient and test is is_refusal)
             assert each(caught.value) == is_expected

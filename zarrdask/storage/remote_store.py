@@ -9,6 +9,7 @@ from typing import Any
 from zarrdask.errors import StoreError, UnsupportedError
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.byte_ranges import Buffer, Range
+from zarrdask.storage.capabilities import Capabilities
 from zarrdask.storage.keys import Names
 from zarrdask.storage.obstore_errors import AnswerError
 from zarrdask.storage.obstore_objects import is_forked
@@ -43,6 +44,11 @@ class RemoteStore(WrappedStore):
     def inner(self) -> Store:  # type: ignore[override]
         """The store that is used in this process, at present."""
         return self._by_fsspec if self._is_taken_over or is_forked() else self._by_obstore
+
+    @property
+    def capabilities(self) -> Capabilities:  # type: ignore[override]
+        """Those of the store that is used in this process."""
+        return self.inner.capabilities
 
     @cached_property
     def _by_fsspec(self) -> Store:
