@@ -7,9 +7,11 @@ turns. `limit` is a bare loop of obstore calls in 64 threads, which decodes noth
 """
 
 import argparse
+import atexit
 import json
 import os
 import subprocess
+import tempfile
 import time
 import urllib.request
 from collections.abc import Callable
@@ -27,6 +29,7 @@ from obstore.store import S3Store
 import zarrdask
 from benchmarks.__main__ import run
 from benchmarks.object_server import serving
+from zarrdask.runtime.decoded_chunks import CHUNKS
 from zarrdask.runtime.shard_indexes import INDEXES
 
 IN_FLIGHT = 64
@@ -36,6 +39,7 @@ NEW = f"new-{os.getpid()}"
 WARM_UP = {"write": "write a few"}
 SMALL = {"shape": (1024, 2**14), "chunks": (1, 2**14), "dtype": "f4", "compressors": []}
 LARGE = {**SMALL, "shape": (128, 2**18), "chunks": (1, 2**18)}
+CUBES = {"shape": (64, 256, 256), "chunks": (64, 64, 64), "dtype": "f4"}
 SHARDS = {"shape": (1000, 64, 64), "chunks": (1, 16, 16), "shards": (1, 64, 64), "dtype": "f4"}
 INDEX = 16 * 16 + 4
 WINDOW, ROW, MEMBERS, POINTS = np.s_[:256, 5:20, 5:10], np.s_[:, 3, 3], 100, 20
@@ -48,7 +52,11 @@ JOBS = {
     "open": "open a group of 100 arrays",
     "consolidated": "the same, consolidated",
     "points": "20 points, one after another",
+    "again": "sum of 1,024 chunks of 64 KiB, cached on the disk",
+    "rows": "64 rows of chunks of 64³, one by one, with a cache",
 }
+#: The arrays of the jobs that use a cache, and its size in bytes.
+CACHED, CACHE_BYTES = {"again": "small", "rows": "cubes"}, 2**28
 Job = Callable[[], Any]
 
 
@@ -96,6 +104,21 @@ def zarrdask_fsspec(job: str, url: str) -> Job | None:
     return _zarrdask(job, "s3://bench", url, storage_options=options(url))
 
 
+def new_directory() -> str:
+    """Return a directory for a cache, which exists as long as this process."""
+    folder = tempfile.TemporaryDirectory()
+    atexit.register(folder.cleanup)
+    return folder.name
+
+
+def _warm(job: str, whole: Callable[[], Any], row: Callable[[int], Any]) -> Job:
+    """Return a job that uses a cache: that is filled for "again", and empty for "rows"."""
+    if job == "rows":
+        return lambda: [row(n) for n in range(CUBES["shape"][0])]
+    whole()
+    return lambda: np.sum(whole())
+
+
 def zarrdask_obstore(job: str, url: str) -> Job | None:
     return _zarrdask(job, s3(url), url)
 
@@ -103,6 +126,15 @@ def zarrdask_obstore(job: str, url: str) -> Job | None:
 def _zarrdask(job: str, place: Any, url: str, **how: Any) -> Job | None:
     # Else the indexes of shards are known from warming up, and what is measured takes one round.
     INDEXES.clear()
+    CHUNKS.clear()
+    if job in CACHED:
+        import dask
+
+        dask.config.set({"zarrdask.cache-size": CACHE_BYTES})
+        if job == "again":
+            dask.config.set({"zarrdask.cache-size": 0, "zarrdask.cache-directory": new_directory()})
+        z = zarrdask.open_array(f"s3://bench/{CACHED[job]}", storage_options=options(url))
+        return _warm(job, lambda: z[...], lambda n: z[n])
     members = {"open": "plain", "consolidated": "consolidated"}
     if is_write(job):
         x = da.from_array(values(job), chunks=(64, -1))
@@ -124,6 +156,8 @@ def _zarrdask(job: str, place: Any, url: str, **how: Any) -> Job | None:
 def dask_zarr(job: str, url: str) -> Job | None:
     import zarr
 
+    if job in CACHED:
+        return None
     store = zarr.storage.FsspecStore.from_url("s3://bench", storage_options=options(url))
     if is_write(job):
         x = da.from_array(values(job), chunks=SMALL["chunks"])
@@ -154,6 +188,14 @@ def zarr_obstore(job: str, url: str) -> Job | None:
         return _open_zarr(store, job)
     if job == "http":
         return None
+    if job in CACHED:
+        from zarr.experimental.cache_store import CacheStore
+
+        # It caches encoded values, and never asks whether they have changed.
+        kept = zarr.storage.LocalStore(new_directory())
+        cached = CacheStore(store, cache_store=kept, max_size=CACHE_BYTES)
+        z = zarr.open_array(cached, path=CACHED[job], mode="r")
+        return _warm(job, lambda: z[...], lambda n: z[n])
     z = zarr.open_array(store, path="shards" if job in ("window", "row") else "small", mode="r")
     if job == "points":
         return lambda: [z[i, 0] for i in range(POINTS)]
@@ -180,7 +222,12 @@ def tensorstore(job: str, url: str) -> Job | None:
     if job in ("open", "consolidated"):
         return None
 
-    def opened(name: str, base: dict[str, Any] | None = None, **more: Any) -> Any:
+    def opened(
+        name: str,
+        base: dict[str, Any] | None = None,
+        more_context: dict[str, Any] | None = None,
+        **more: Any,
+    ) -> Any:
         store = base or {
             "driver": "s3",
             "bucket": "bench",
@@ -189,7 +236,7 @@ def tensorstore(job: str, url: str) -> Job | None:
             "aws_credentials": {"type": "anonymous"},
             "path": name,
         }
-        context = {"s3_request_concurrency": {"limit": IN_FLIGHT}}
+        context = {"s3_request_concurrency": {"limit": IN_FLIGHT}, **(more_context or {})}
         return ts.open({"driver": "zarr3", "kvstore": store, "context": context, **more}).result()
 
     if is_write(job):
@@ -204,6 +251,11 @@ def tensorstore(job: str, url: str) -> Job | None:
     if job == "http":
         z = opened("", {"driver": "http", "base_url": f"{url}/bench/large/"})
         return lambda: z.read().result().sum()
+    if job in CACHED:
+        # It caches decoded chunks in memory, and asks whether they have changed.
+        pool = {"cache_pool": {"total_bytes_limit": CACHE_BYTES}}
+        z = opened(f"{CACHED[job]}/", more_context=pool, recheck_cached_data=True)
+        return _warm(job, lambda: z.read().result(), lambda n: z[n].read().result())
     z = opened("shards/" if job in ("window", "row") else "small/")
     if job == "points":
         return lambda: [z[i, 0].read().result() for i in range(POINTS)]
@@ -223,6 +275,8 @@ def limit(job: str, url: str) -> Job | None:
     def part(key: str, start: int, length: int) -> int:
         return len(obstore.get_range(store, key, start=start, length=length))
 
+    if job in CACHED:
+        return None
     if is_write(job):
         body, count = bytes(2**16), len(values(job))
         return lambda: [
@@ -270,7 +324,12 @@ def control(url: str, command: str) -> Any:
 def prepare(url: str) -> None:
     """Store what is read."""
     store = s3(url)
-    for name, how in {"small": SMALL, "large": LARGE, "shards": SHARDS}.items():
+    for name, how in {
+        "small": SMALL,
+        "large": LARGE,
+        "shards": SHARDS,
+        "cubes": CUBES,
+    }.items():
         zarrdask.create_array(store, name, **how)[...] = 1
     for name in ("plain", "consolidated"):
         group = zarrdask.create_group(store, name)

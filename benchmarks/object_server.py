@@ -139,6 +139,8 @@ class Bucket:
         if headers.get("if-match", tag).strip('"') != tag.strip('"'):
             return error(412, "PreconditionFailed")
         about = {"ETag": tag, "Last-Modified": DATE, "Accept-Ranges": "bytes"}
+        if headers.get("if-none-match", "").strip('"') == tag.strip('"'):
+            return Answer(304, b"", about)
         wanted = headers.get("range")
         if wanted is None:
             return Answer(200, value, about)
