@@ -258,6 +258,27 @@ def test_forked_processes_use_fsspec(url):
     assert opened_by(store) == "obstore"
 
 
+def fail_in_fork(store, answers):
+    try:
+        store.get("value")
+    except StoreError as error:
+        answers.put((str(error), *error.__notes__))
+
+
+def test_a_forked_process_without_fsspecs_package_says_so(url, monkeypatch):
+    store = resolve(f"{url}/whole")
+    store.get("value")
+    without_fsspec(monkeypatch)
+    context = multiprocessing.get_context("fork")
+    answers = context.Queue()
+    process = context.Process(target=fail_in_fork, args=[store, answers])
+    process.start()
+    error, note = answers.get(timeout=60)
+    process.join()
+    assert "pip install" in error
+    assert "forked after it was used" in note
+
+
 class TestWorkers:
     def test_a_pickled_store_keeps_its_choice(self, setting):
         store = resolve("https://h.org/a")

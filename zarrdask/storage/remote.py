@@ -13,8 +13,7 @@ from zarrdask.storage.remote_store import RemoteStore
 
 _LOG = logging.getLogger(__name__)
 
-#: What the setting ``zarrdask.remote`` may be, and the schemes for which it chooses.
-_REMOTE = ("auto", "fsspec", "obstore")
+#: The schemes for which the setting ``zarrdask.remote`` chooses.
 REMOTE_SCHEMES = ("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "http", "https")
 
 
@@ -30,14 +29,14 @@ def open_remote(url: str, storage_options: dict[str, Any] | None) -> Store:
     """
     is_chosen = url.partition("://")[0] in REMOTE_SCHEMES
     package: str = config.get("remote") if is_chosen else "fsspec"
-    if package not in _REMOTE:
+    openers = {"auto": _open_best, "fsspec": _by_fsspec, "obstore": _by_obstore}
+    if package not in openers:
         raise MetadataError(
             "no package for remote stores has this name",
             key="zarrdask.remote",
             found=package,
-            expected=" or ".join(map(repr, _REMOTE)),
+            expected=" or ".join(map(repr, openers)),
         )
-    openers = {"auto": _open_best, "obstore": _by_obstore, "fsspec": _by_fsspec}
     store = openers[package](url, storage_options)
     if not config.get("cache-directory"):
         return store

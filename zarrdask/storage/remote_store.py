@@ -12,7 +12,7 @@ from zarrdask.storage.byte_ranges import Buffer, Range
 from zarrdask.storage.capabilities import Capabilities
 from zarrdask.storage.keys import Names
 from zarrdask.storage.obstore_errors import AnswerError
-from zarrdask.storage.obstore_objects import is_forked
+from zarrdask.storage.obstore_objects import is_forked, not_usable
 from zarrdask.storage.wrapper import WrappedStore
 
 _LOG = logging.getLogger(__name__)
@@ -54,7 +54,12 @@ class RemoteStore(WrappedStore):
     def _by_fsspec(self) -> Store:
         # Imported on demand: most processes use obstore only.
         module = import_module("zarrdask.storage.fsspec")
-        return module.open_url(*self._opened)  # type: ignore[no-any-return]
+        try:
+            return module.open_url(*self._opened)  # type: ignore[no-any-return]
+        except StoreError as error:
+            if is_forked():
+                error.add_note(str(not_usable(self._by_obstore.url)))
+            raise
 
     def _above(self) -> "RemoteStore | None":
         url, options = self._opened
