@@ -185,6 +185,85 @@ def test_what_needs_the_session_itself_fails_before_anything_is_changed(
     assert not session.has_uncommitted_changes
 
 
+@pytest.fixture(params=["threads", "cluster"])
+def anywhere(request, cluster_address):
+    """Tasks run in threads of this process, or in other processes."""
+    from distributed import Client
+
+    with ExitStack() as stack:
+        if request.param == "threads":
+            stack.enter_context(dask.config.set(scheduler="threads"))
+        else:
+            stack.enter_context(Client(cluster_address))
+        yield
+
+
+@pytest.fixture
+def source():
+    """A group of one array in a local store, with its values."""
+    store, values = {}, _grid(60, 50)
+    zarrdask.to_zarr({"sub/a": values}, store, chunks=(7, 9), attributes={"units": "m"})
+    return store, values
+
+
+@pytest.fixture
+def on_disk(source, tmp_path):
+    zarrdask.copy(source[0], tmp_path / "source")
+    return tmp_path / "source", source[1]
+
+
+@pytest.mark.parametrize("memory", ["16 KiB", "64 MiB"])  # with temporary objects, and without
+def test_a_rechunk(session, repository, on_disk, anywhere, memory):
+    source, values = on_disk
+    options = {"chunks": (60, 3), "max_mem": memory, "overwrite": True}
+    zarrdask.rechunk(source / "sub" / "a", session.store, **options).execute(progress=False)
+    session.commit("rechunked")
+    array = zarrdask.open_array(repository.readonly_session("main").store)
+    assert array.chunks == (60, 3)
+    np.testing.assert_array_equal(array[...], values)
+
+
+def test_a_rechunk_of_a_group_and_of_blocks(session, repository, on_disk, anywhere):
+    source, values = on_disk
+    plan = zarrdask.rechunk(source, session.store, chunks=(20, 10), overwrite=True)
+    plan.execute(progress=False)
+    session.commit("a group")
+    group = zarrdask.open_group(repository.readonly_session("main").store)
+    np.testing.assert_array_equal(group["sub/a"][...], values)
+    assert group["sub/a"].attrs["units"] == "m"
+    session = repository.writable_session("main")
+    x = da.from_array(values, chunks=(20, 25))
+    plan = zarrdask.rechunk(x, session.store, chunks=(20, 25), overwrite=True)
+    plan.execute(progress=False)
+    np.testing.assert_array_equal(zarrdask.open_array(session.store)[...], values)
+
+
+def test_a_rechunk_that_appends(session, on_disk, anywhere):
+    source, values = on_disk
+    zarrdask.to_zarr(values[:33], session.store, "b", chunks=(8, 50))
+    target = zarrdask.open_array(session.store, "b", mode="r+")
+    zarrdask.rechunk(source / "sub" / "a", target, append=0).execute(progress=False)
+    np.testing.assert_array_equal(zarrdask.open_array(session.store, "b")[...], values)
+
+
+@pytest.mark.parametrize("changes", [{}, {"chunks": (5, 50)}, {"shards": (14, 18)}])
+def test_a_copy(session, repository, on_disk, anywhere, changes):
+    source, values = on_disk
+    zarrdask.copy(source, session.store, "copied", **changes)
+    session.commit("copied")
+    array = zarrdask.open_array(repository.readonly_session("main").store, "copied/sub/a")
+    np.testing.assert_array_equal(array[...], values)
+
+
+def test_a_rewrite_that_fails_says_what_the_session_holds(session, on_disk):
+    source, values = on_disk
+    key = next(path for path in source.rglob("*") if path.name == "0" and path.is_file())
+    key.write_bytes(b"damaged")
+    with pytest.raises(zarrdask.errors.ZarrdaskError) as error:
+        zarrdask.copy(source, session.store, "copied", chunks=(60, 50), scheduler="threads")
+    assert "write them again with overwrite=True" in " ".join(error.value.__notes__)
+
+
 @pytest.mark.parametrize("chunks", [None, 1])
 def test_an_append(session, repository, chunks):
     to_zarr(days(3, 4, chunks=chunks), session.store, append_dim="time")

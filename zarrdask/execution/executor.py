@@ -277,8 +277,13 @@ def run_shown(
         return run(task, items, on=on, finished=lambda number, _: shown.advance(steps[number]))
 
 
-def check_reached(on: Workers, *stores: Store) -> None:
-    """Check that tasks can access stores, before they report their content as missing."""
+def check_reached(on: Workers, *stores: Store, changed: Store | None = None) -> None:
+    """Check that tasks can access stores, before they report their content as missing.
+
+    Of the store that they change, a fork suffices.
+    """
+    if changed is not None and not changed.capabilities.forks:
+        stores = (*stores, changed)
     for store in stores:
         if store.capabilities.shared or not on.are_elsewhere:
             continue

@@ -15,7 +15,6 @@ from dask.layers import ArraySliceDep
 from zarrdask import config
 from zarrdask.chunks.region import ArrayRegion
 from zarrdask.chunks.write import Beyond
-from zarrdask.execution.client import check_visible
 from zarrdask.execution.expressions import EXPRESSIONS
 from zarrdask.execution.forks import TaskStores, changes_of
 from zarrdask.execution.writer import BlockWriter
@@ -43,9 +42,8 @@ def write_blocks(
 
     `empty` and `beyond` are as in `zarrdask.chunks.write.write_region`. If nothing is stored in the
     region when the tasks run (`is_blank`), only one of equal blocks has to be computed to know that
-    none of them is stored. Blocks that are stored are recorded in `log`, if there is one. Tasks
-    that are computed later, which is without `stores`, write to a fork if they read nothing of it:
-    what they change in part may have been changed by others meanwhile.
+    none of them is stored. Blocks that are stored are recorded in `log`, if there is one.
+    They are written to `stores`, by default to the store of the region itself.
     """
     plan = plan_writes(
         x.chunks,
@@ -55,11 +53,8 @@ def write_blocks(
         block_size=config.get("block-size"),
         keeps=beyond == "keep",
     )
-    if stores is None:
-        if plan.read_modify_write:
-            check_visible(to.stored.store)
-        stores = TaskStores(is_forked=not plan.read_modify_write)
-    to = stores.region(to)
+    if stores is not None:
+        to = stores.region(to, reads=plan.read_modify_write > 0)
     blocks = plan.blocks
     if blocks != x.chunks:
         # If rechunking takes several steps, no intermediate block exceeds the written ones.

@@ -105,7 +105,7 @@ def write_jobs(
     For each write, `empty` is whether chunks that hold only the fill value are stored; as
     configured by default. `later` is whether the caller returns the tasks.
     """
-    jobs, stores = [], None if later else TaskStores.of_scheduler()
+    jobs, stores = [], TaskStores.of_scheduler(is_later=later)
     for (x, to), stores_empty in zip(writes, empty or [None] * len(writes), strict=True):
         tasks = write_blocks(
             x,

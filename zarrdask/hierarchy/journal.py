@@ -141,6 +141,8 @@ class Journal:
         self._start_again = start_again
         self._node, self._plan, self._is_of_region = node, plan, bool(region)
         self._store, folder = beside(node)
+        # Where changes appear together, an interrupted run leaves nothing.
+        self._is_kept = not self._store.capabilities.bounded
         self.folder = f"{folder}{_REGIONS}{region}/" if region else folder
         self._key = f"{self.folder}{_RECORD}"
         self._arrays = {p: each for p, each in nodes.items() if isinstance(each, ArrayMetadata)}
@@ -148,7 +150,7 @@ class Journal:
         self.nodes = self._kinds.copy()
         self.recorded = dict[str, str]()
         self._done: dict[int, set[int]] = {}
-        self._stored, self.is_stored, self._is_described = monotonic(), True, False
+        self._stored, self.is_stored, self._is_described = monotonic(), self._is_kept, False
 
     def resume(
         self, *, overwrite: bool = False, restart: bool = False, stored: Metadata | None = None
@@ -230,6 +232,8 @@ class Journal:
 
     def store(self) -> None:
         """Store the record now."""
+        if not self._is_kept:
+            return
         stages = range(max(self._done, default=-1) + 1)
         record: dict[str, Any] = {
             "version": _VERSION,

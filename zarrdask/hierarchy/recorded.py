@@ -18,7 +18,10 @@ from zarrdask.storage.v3_draft import stored_in
 
 @dataclass
 class RecordedNodes:
-    """New nodes at and below a path, whose groups are written first, and arrays at the end."""
+    """New nodes at and below a path, whose groups are written first, and arrays at the end.
+
+    In a store whose changes appear together, all documents are written first.
+    """
 
     #: The node at the root, in the store without a view of its hierarchy.
     node: NodePath
@@ -83,6 +86,11 @@ class RecordedNodes:
             if is_group and not (self.resumed and self.view.join(below).has_document()):
                 group = self.node.join(below).create(metadata, overwrite=False, is_recorded=True)
                 self.view = self.view.via(group.store)
+        if self.view.store.capabilities.bounded:
+            arrays = {path: m for path, m in nodes.items() if isinstance(m, ArrayMetadata)}
+            if (root := arrays.pop("", None)) is not None:
+                self.node.create(root, overwrite=False)
+            self.view.create_members(arrays, has_chunks=True)
 
 
 def _has_written(journal: Journal, view: NodePath, metadata: ArrayMetadata) -> bool:

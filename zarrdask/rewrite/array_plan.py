@@ -14,9 +14,11 @@ import dask.array as da
 
 from zarrdask import config
 from zarrdask.chunks.region import ArrayRegion
+from zarrdask.chunks.stored import StoredChunks
 from zarrdask.errors import StoreError
 from zarrdask.execution.counter import Counter, Reporter, Tasks, reports
 from zarrdask.execution.executor import Workers, check_reached, workers
+from zarrdask.execution.forks import TaskStores
 from zarrdask.graph.fuse.writes import fuse_writes
 from zarrdask.graph.tasks import write_blocks
 from zarrdask.hierarchy.journal import Journal
@@ -163,12 +165,14 @@ class RechunkPlan(PlanReport):
                 tasks.clear()
         if not any(done):
             clear_prefix(self.temp)
-        passes = self._passes()
+        stores = TaskStores(is_forked=on.are_elsewhere)
+        target = stores.chunks(self.target.chunks)
+        passes = self._passes(target)
         block_bytes = 0 if self.blocks is None else self.grids.nbytes
         pass_bytes = 2 * self.source.dtype.itemsize * prod(self.grids.shape)
         total = block_bytes + len(passes) * pass_bytes
         with progress_bar(total, "rechunk", show, unit="byte") as shown:
-            self._store_blocks(journal, first, on)
+            self._store_blocks(target, journal, first, on)
             shown.advance(block_bytes)
             name = self.target.chunks.task_name("rechunk")
             run_passes(passes, rewrite, first + 1, name, on, shown)
@@ -186,7 +190,7 @@ class RechunkPlan(PlanReport):
         """Check that the workers suffice for the plan, and that they can access the stores."""
         if self.scheme.exchange is not None:
             check_workers(on, self.costs.processes)
-        check_reached(on, self.source.store, self.target.node.store, self.temp[0])
+        check_reached(on, self.source.store, self.temp[0], changed=self.target.node.store)
 
     def check_source(self) -> None:
         """Check that the source is as it was when the plan was made."""
@@ -215,11 +219,13 @@ class RechunkPlan(PlanReport):
         if self.blocks is not None and not self._is_direct:
             yield "blocks", f"{self.blocks.npartitions} Dask blocks are stored first, as they are"
 
-    def _store_blocks(self, journal: Journal, stage: int, on: Workers) -> None:
+    def _store_blocks(
+        self, target: StoredChunks, journal: Journal, stage: int, on: Workers
+    ) -> None:
         """Compute the blocks of a Dask array, and store them."""
         if self.blocks is None or journal.done(stage):
             return
-        place = self.target.chunks if self._is_direct else chunks_of(self.source)
+        place = target if self._is_direct else chunks_of(self.source)
         region = ArrayRegion(place, whole_region(self.blocks.shape))
         tasks = write_blocks(self.blocks, region, "fill")
         try:
@@ -230,13 +236,13 @@ class RechunkPlan(PlanReport):
         journal.done(stage).add(0)
         journal.store()
 
-    def _passes(self) -> "list[AnyPass]":
+    def _passes(self, chunks: StoredChunks) -> "list[AnyPass]":
         if self._is_direct:
             return []
         stored = with_storable_fill(chunks_of(self.source), self.target.metadata)
         source = ArrayTiles(ArrayRegion(stored, self.region))
         place = moved(whole_region(region_shape(self.region)), self.target.start)
-        written = ArrayRegion(self.target.chunks, place)
+        written = ArrayRegion(chunks, place)
         target = ArrayTiles(written, empty=config.get("write-empty-chunks"), beyond="fill")
         return build_passes(self.scheme, source, target, self.temp)
 

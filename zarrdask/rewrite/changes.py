@@ -8,7 +8,7 @@ from typing import TypeVar
 from zarrdask.chunks.inventory import stored_units
 from zarrdask.execution.executor import Workers, run
 from zarrdask.execution.locks import shape_lock
-from zarrdask.hierarchy.append import AppendGuard
+from zarrdask.hierarchy.append import AppendedArray, AppendGuard
 from zarrdask.hierarchy.journal import Journal
 from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.hierarchy.recorded import RecordedNodes
@@ -45,12 +45,17 @@ class Rewrite(Change):
         """The location of the target."""
         return self.view.location
 
+    @property
+    def _is_early(self) -> bool:
+        """Whether documents are written before chunks, as the store's changes appear together."""
+        return self.view.store.capabilities.bounded
+
     def has_written(self, below: str, target: Destination) -> bool:
         """Return whether an earlier run has written the document of an array below the root.
 
         It is an error if another program has created a node there.
         """
-        if not target.view.has_document():
+        if self._is_early or not target.view.has_document():
             return False
         metadata = target.metadata
         stored = target.view.stored_metadata(metadata.zarr_format)
@@ -123,7 +128,7 @@ class Rewrite(Change):
         if (root := arrays.pop("", None)) is not None:
             self.journal.write_root()
             self.array = root.commit()
-        if arrays:
+        if arrays and not self._is_early:
             self.journal.nodes.update(dict.fromkeys(arrays, "written"))
             self.journal.store()
             members = {below: target.metadata for below, target in arrays.items()}
@@ -142,6 +147,8 @@ class Rewrite(Change):
         self.write_documents()
         if self.array is not None:
             return "the array is complete, and only the record of the rewrite is left"
+        if self._is_early:
+            return "the new nodes are incomplete; write them again with overwrite=True"
         return "the rewrite is incomplete; the same call resumes it, and restart=True begins again"
 
 
@@ -162,14 +169,26 @@ class NewNodes(Rewrite):
 class LongerArray(Rewrite):
     """A rewrite that appends to an array."""
 
+    target: Destination
+
     def begin(self) -> None:
-        """Store the record."""
+        """Store the record, and the new shape where it must come first."""
+        self._appended.begin()
         if self.resumed:
             tidy(self.view.store, self.view.prefix, recursive=True)
         else:
             self.journal.erase()
             self.journal.store()
         self._has_begun = True
+
+    def abort(self) -> str:
+        """Record what is done; without a record, erase what was appended."""
+        return self._appended.abort() if self._is_early else super().abort()
+
+    @property
+    def _appended(self) -> AppendedArray:
+        target = self.target
+        return AppendedArray(target.node, target.chunks, target.old_shape)
 
 
 @contextmanager
@@ -209,7 +228,8 @@ def rewriting_array(
         stored = node.stored_metadata(target.metadata.zarr_format)
         resumed = journal.resume(**options, stored=stored)
         metadata = check_shape(stored, (target.old_shape,), node.location)
-        guard = AppendGuard(node, metadata.zarr_format, metadata.shape, lease)
-        longer = LongerArray(node, journal, resumed, guard=guard)
+        shape = target.metadata.shape if node.store.capabilities.bounded else metadata.shape
+        guard = AppendGuard(node, metadata.zarr_format, shape, lease)
+        longer = LongerArray(node, journal, resumed, target, guard=guard)
         with transaction([longer]):
             yield longer

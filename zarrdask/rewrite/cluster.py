@@ -27,6 +27,7 @@ from zarrdask.execution.locks import make_way
 from zarrdask.indexing.selection import Region, region_shape
 from zarrdask.rewrite.exchange import Exchange, ExchangeMember
 from zarrdask.runtime.progress import Progress
+from zarrdask.storage.forks import Changes
 
 #: Seconds between two checks whether all workers are still there.
 POLL_SECONDS = 1
@@ -57,8 +58,8 @@ class MemberActor(ExchangeMember):
         """Return a piece. A coroutine is answered by the event loop, while this member works."""
         return self.piece(reader, writer)
 
-    def rewrite(self, box: int, number: int) -> int:
-        """Write a region of a box; return how many units are stored afterwards."""
+    def rewrite(self, box: int, number: int) -> int | Changes:
+        """Write a region of a box; return what `Pass` returns."""
         if self._owners[0] != box:
             self._owners = box, self._exchange.owners(box)
         owners = self._owners[1]

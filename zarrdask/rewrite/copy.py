@@ -168,7 +168,7 @@ def copy(
     ]
     arrays, notes = [job.report() for job in jobs], list[str]()
     with workers(scheduler) as on:
-        check_reached(on, origin.node.store, place.store)
+        check_reached(on, origin.node.store, changed=place.store)
         if dry_run and not (begun or overwrite):
             members = {job.node.path: job.target.metadata for job in jobs if job.node.path}
             view.check_members(members)

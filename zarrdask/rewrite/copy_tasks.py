@@ -16,6 +16,7 @@ from zarrdask.chunks.inventory import chunks_with_data, stored_units
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.display.words import counted
 from zarrdask.execution.executor import Workers
+from zarrdask.execution.forks import TaskStores, changing_chunks
 from zarrdask.grids.base import Index
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.rewrite.changes import Rewrite
@@ -37,6 +38,7 @@ from zarrdask.rewrite.report import CopiedArray, CopyMethod
 from zarrdask.runtime.progress import Show, progress
 from zarrdask.runtime.threads import request_on_each
 from zarrdask.storage.base import Store
+from zarrdask.storage.forks import Changes
 from zarrdask.storage.places import slowest
 
 #: The most decoded bytes, and the most units, of one task.
@@ -66,6 +68,10 @@ class ArrayJob:
         units, read, written = result or (None, 0, 0)
         method = _METHODS[self.transfer]
         return CopiedArray(self.node.path, method, units, read, written, self.node.notes)
+
+
+#: What a task returns of a part: the numbers, and the changes if it has written to a fork.
+_Copied = tuple[TransferResult, list[Changes]]
 
 
 class Part(NamedTuple):
@@ -126,14 +132,14 @@ def copy_arrays(
         bar.resume(copied)
         add(range(len(jobs)))
 
-        def finished(number: int, stored: Sequence[TransferResult]) -> None:
-            for part, result in zip(tasks[number], stored, strict=True):
+        def finished(number: int, stored: Sequence[_Copied]) -> None:
+            for part, (result, _) in zip(tasks[number], stored, strict=True):
                 bar.advance(len(part.indices))
                 results[part.job].append(result)
                 remaining[part.job] -= 1
             add({part.job for part in tasks[number]})
 
-        rewrite.run(0, copy_chunks, tasks, finished, on, _name)
+        rewrite.run(0, copy_chunks, _forked(tasks, on), finished, on, _name)
         rewrite.write_documents()
     stored = counted(count, "chunk or shard")
     notes = [f"an earlier run copied {copied} of {stored}"] if copied else []
@@ -141,9 +147,23 @@ def copy_arrays(
     return arrays, notes
 
 
-def copy_chunks(parts: Sequence[Part]) -> list[TransferResult]:
+def copy_chunks(parts: Sequence[Part]) -> list[_Copied]:
     """Copy some chunks or shards of arrays: a task."""
-    return request_on_each(parts[0].slow_store, copy_part, parts)
+    return request_on_each(parts[0].slow_store, _copy, parts)
+
+
+def _copy(part: Part) -> _Copied:
+    with changing_chunks(part.target) as (target, changes):
+        result = copy_part(part._replace(target=target))
+    return result, changes
+
+
+def _forked(tasks: Sequence[Sequence[Part]], on: Workers) -> Sequence[Sequence[Part]]:
+    """Return tasks that write to a fork of a store which they can't see."""
+    stores = TaskStores(is_forked=on.are_elsewhere)
+    if not any(part.target.store.capabilities.forks for task in tasks[:1] for part in task):
+        return tasks
+    return [[part._replace(target=stores.chunks(part.target)) for part in task] for task in tasks]
 
 
 def _name(parts: Sequence[Part]) -> str:

@@ -22,6 +22,7 @@ from zarrdask.rewrite.passes import (
     TaskContext,
 )
 from zarrdask.runtime.workspace import Slot
+from zarrdask.storage.forks import Changes
 
 #: How many pieces are requested ahead of the one that is being waited for.
 _PREFETCH = 2
@@ -105,12 +106,14 @@ class ExchangeMember:
         # Not every transport between processes supports all data types, but all support bytes.
         return piece.reshape(-1).view(np.uint8)
 
-    def write(self, number: int, request: RequestPiece) -> int:
-        """Collect the pieces of a region and write it; return how many units are stored then."""
+    def write(self, number: int, request: RequestPiece) -> int | Changes:
+        """Collect the pieces of a region and write it; return what `Pass` returns."""
         units = self._exchange.units
         source = _RemotePieces(self._exchange.reads, number, request)
         region = units.region(number)
-        return self._exchange.target.write(region, source, self._context)
+        with self._exchange.target.changing() as (target, changes):
+            stored = target.write(region, source, self._context)
+        return changes[0] if changes else stored
 
     def clear(self) -> None:
         """Free the pieces."""

@@ -9,7 +9,8 @@ writes, and the source fills it, tile by tile.
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from itertools import accumulate, product
 from math import prod
 from typing import Any, NamedTuple, Protocol
@@ -20,6 +21,7 @@ from zarrdask.chunks.cast import as_stored
 from zarrdask.chunks.region import ArrayRegion
 from zarrdask.chunks.write import Beyond
 from zarrdask.errors import StoreError
+from zarrdask.execution.forks import changing_region
 from zarrdask.grids.base import Shape
 from zarrdask.indexing.regions import moved, slabs, tiles, view, within
 from zarrdask.indexing.selection import Region, region_shape
@@ -29,6 +31,7 @@ from zarrdask.rewrite.move import move_inner, move_units
 from zarrdask.runtime.workspace import Slot, slots
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.byte_ranges import Buffer, Range
+from zarrdask.storage.forks import Changes
 from zarrdask.storage.upkeep import reading
 
 #: Called with the number of bytes that were read or written.
@@ -150,6 +153,12 @@ class ArrayTiles:
         least = prod(grid.chunk_shape) if self.region.is_remote else 1
         context.slot.each(read_tile, tiles(region, grid.axes, self.region.start, limit, least))
 
+    @contextmanager
+    def changing(self) -> Iterator[tuple["ArrayTiles", list[Changes]]]:
+        """Yield the target of one task, and a list that holds its changes after the block."""
+        with changing_region(self.region) as (region, changes):
+            yield replace(self, region=region), changes
+
     def write(self, region: Region, source: RegionReader, context: TaskContext) -> int:
         """Write what a source has of a region to chunks or shards; return how many are stored."""
         values = context.slot.array("region", region_shape(region), context.dtype)
@@ -234,6 +243,11 @@ class PackedRegions:
         context.add(region)
         return 1
 
+    @contextmanager
+    def changing(self) -> Iterator[tuple["PackedRegions", list[Changes]]]:
+        """Yield the target: other processes can see the store of temporary objects."""
+        yield self, []
+
 
 # --------------------------------------------------------------------------------------------
 # Passes
@@ -254,8 +268,8 @@ class Pass:
         """The regions, one for each task."""
         return self.stage.regions
 
-    def __call__(self, number: int, count: CountBytes | None = None) -> int:
-        """Rewrite a region, and return how many objects were stored.
+    def __call__(self, number: int, count: CountBytes | None = None) -> int | Changes:
+        """Rewrite a region, and return how many objects were stored, or the changes of a fork.
 
         `count` is called with bytes that were read and written: together twice those of the region.
         """
@@ -264,15 +278,18 @@ class Pass:
         slot = free.get()
         try:
             context = TaskContext(self.dtype, costs.slab, slot, count)
-            if self.stage.moves:
-                return self._move(region, context)
-            return self.target.write(region, self.source, context)
+            with self.target.changing() as (target, changes):
+                if self.stage.moves:
+                    stored = self._move(region, context, target)
+                else:
+                    stored = target.write(region, self.source, context)
+            return changes[0] if changes else stored
         finally:
             free.put(slot)
 
-    def _move(self, region: Region, context: TaskContext) -> int:
+    def _move(self, region: Region, context: TaskContext, to: ArrayTiles | PackedRegions) -> int:
         """Copy the encoded units of a region: of the target, or of the shards that it unpacks."""
-        source, target = (end.region.stored for end in (self.source, self.target))  # type: ignore[attr-defined]
+        source, target = (end.region.stored for end in (self.source, to))  # type: ignore[attr-defined]
         move = move_units if self.stage.moves == "units" else move_inner
         unpacks_shards = self.stage.moves == "inner" and target.metadata.shard is None
         owner = source if unpacks_shards else target

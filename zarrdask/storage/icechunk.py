@@ -2,9 +2,11 @@
 
 import pickle
 import sys
+import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
+from urllib.parse import quote
 from uuid import uuid4
 
 from zarrdask.errors import StoreError, UnsupportedError
@@ -13,6 +15,7 @@ from zarrdask.storage.byte_ranges import Buffer
 from zarrdask.storage.capabilities import Capabilities
 from zarrdask.storage.forks import Fork
 from zarrdask.storage.keys import check_prefix
+from zarrdask.storage.local import LocalStore
 from zarrdask.storage.zarr_python import ZarrPythonStore, is_zarr_object
 
 # An array "c" has the key that a chunk of an array at the root would have.
@@ -69,6 +72,11 @@ class IcechunkStore(ZarrPythonStore):
             f"would not be merged; {self._unshared_advice}",
             key=self.url,
         )
+
+    def _temporary_place(self, prefix: str) -> tuple[Store, str]:
+        """Return a local directory: a repository holds nothing else than nodes."""
+        name = quote(f"{self._name}-{prefix}", safe="")
+        return LocalStore(tempfile.gettempdir()), f".zarrdask-{name}/"
 
     def _fork(self) -> "IcechunkFork":
         try:
@@ -142,7 +150,7 @@ class IcechunkFork(Fork, IcechunkStore):
 
     @property
     def capabilities(self) -> Capabilities:  # type: ignore[override]
-        return replace(super().capabilities, shared=True)
+        return replace(super().capabilities, shared=True, forks=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return IcechunkFork, (self.inner, None, self.name)
