@@ -256,8 +256,8 @@ def test_a_copy(session, repository, on_disk, anywhere, changes):
 
 
 def test_a_rewrite_that_fails_says_what_the_session_holds(session, on_disk):
-    source, values = on_disk
-    key = next(path for path in source.rglob("*") if path.name == "0" and path.is_file())
+    source, _ = on_disk
+    [key] = [path for path in source.rglob("c/0/0") if path.is_file()]
     key.write_bytes(b"damaged")
     with pytest.raises(zarrdask.errors.ZarrdaskError) as error:
         zarrdask.copy(source, session.store, "copied", chunks=(60, 50), scheduler="threads")
