@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from zarrdask.runtime import buffers
+from zarrdask.runtime.decoded_chunks import CHUNKS, ChunkPlace, DecodedChunk
 
 SHAPE = (2**20,)
 F8 = np.dtype("f8")
@@ -63,6 +64,17 @@ def test_what_is_kept_is_bounded(setting):
     big = buffers.empty((2**22,), F8)
     del big
     assert sum(piece.nbytes for piece in buffers.KEPT) == 2**24
+
+
+def test_the_cache_of_decoded_chunks_counts(setting):
+    setting({"zarrdask.keep-memory": 2**24, "zarrdask.cache-size": 2**24})
+    CHUNKS.put(ChunkPlace("array", "key", SHAPE), DecodedChunk(np.zeros(SHAPE, "u1"), "tag"))
+    try:
+        arrays = [buffers.empty(SHAPE, F8) for _ in range(2)]
+        del arrays
+        assert sum(piece.nbytes for piece in buffers.KEPT) == 2**23
+    finally:
+        CHUNKS.clear()
 
 
 def test_nothing_is_kept_if_nothing_is_to_be(setting):
