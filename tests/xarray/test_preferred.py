@@ -15,7 +15,12 @@ from tests.storage.latency import LatencyStore
 from tests.xarray.samples import DAYS, temperature, write_sample
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import MemoryStore
-from zarrdask.xarray import ZarrdaskBackendEntrypoint, open_mfdataset, open_zarr
+from zarrdask.xarray import (
+    ZarrdaskBackendEntrypoint,
+    ZarrdaskManager,
+    open_mfdataset,
+    open_zarr,
+)
 
 
 @pytest.fixture
@@ -179,3 +184,15 @@ MISSING = {f"t/c/{time}/{x}" for time in range(5, 9) for x in (0, 1)} | {"t/c/0/
 def test_blocks_are_arrays_of_dask(tmp_path):
     write_sample(tmp_path)
     assert type(open_dataset(tmp_path, chunks={}).t.data) is da.Array
+
+
+@pytest.mark.parametrize("chunks", [{}, {"x": 8}], ids=["stored", "by dimension"])
+@pytest.mark.parametrize("manager", ["dask", ZarrdaskManager()], ids=["xarray's", "ours"])
+@pytest.mark.usefixtures("small_blocks")
+def test_variables_of_different_data_types_have_the_same_blocks(manager, chunks):
+    store, names = MemoryStore(), {"dimension_names": ("time", "x"), "chunks": (2, 4)}
+    for name, dtype in {"a": "i2", "b": "f8"}.items():
+        zarrdask.create_array(store, name, shape=(1200, 8), dtype=dtype, **names)
+    ds = open_dataset(store, chunks=chunks, chunked_array_type=manager)
+    assert ds.a.chunks == ds.b.chunks
+    assert ds.chunks["time"][0] > 2

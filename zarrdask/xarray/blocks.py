@@ -58,7 +58,8 @@ def joined_blocks(
     elif limit is None:
         limit = block_bytes(max((length.block_factor for length in preferred), default=1))
     stored = tuple(length.axis for length in preferred)
-    return _join_chunks(chunks, joined, stored, shape, np.dtype(dtype), limit)
+    itemsize = max(np.dtype(dtype).itemsize, *(length.itemsize for length in preferred))
+    return _join_chunks(chunks, joined, stored, shape, itemsize, limit)
 
 
 def _preferred(previous: Any) -> tuple[JoinedLength | JoinedLengths, ...] | None:
@@ -74,12 +75,12 @@ def _join_chunks(
     joined: Sequence[bool],
     stored: tuple[Axis, ...],
     shape: tuple[int, ...],
-    dtype: np.dtype[Any],
+    itemsize: int,
     limit: int,
 ) -> Chunks:
     """Join stored chunks to blocks along some axes; along the others the user said how."""
     given = [
-        None if chosen else normalize_chunks((length,), (size,), dtype=dtype)[0]
+        None if chosen else normalize_chunks((length,), (size,), dtype=np.dtype(f"V{itemsize}"))[0]
         for length, chosen, size in zip(chunks, joined, shape, strict=True)
     ]
     # A block of a given length counts as the whole axis: it grows no more.
@@ -90,7 +91,7 @@ def _join_chunks(
     extent = tuple(
         size if blocks is None else max(blocks) for size, blocks in zip(shape, given, strict=True)
     )
-    block = auto_block(extent, chunk, chunk, dtype.itemsize, limit)
+    block = auto_block(extent, chunk, chunk, itemsize, limit)
     return tuple(
         axis.join(length).blocks(slice(0, axis.size, 1)) if blocks is None else blocks
         for axis, length, blocks in zip(stored, block, given, strict=True)

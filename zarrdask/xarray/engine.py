@@ -121,7 +121,7 @@ def _open(url: Any, options: Mapping[str, Any], *, tree: bool) -> "dict[str, Dat
     from zarrdask.nodes.open import check_mode
     from zarrdask.xarray.coordinates import read_coordinates
     from zarrdask.xarray.datastore import Hierarchy, OpenOptions, ZarrdaskDataStore
-    from zarrdask.xarray.preferred import PreferredChunks
+    from zarrdask.xarray.preferred import PreferredChunks, decoded_sizes
 
     check_mode(options["mode"], ("r",))
     names = options["drop_variables"] or ()
@@ -154,9 +154,13 @@ def _open(url: Any, options: Mapping[str, Any], *, tree: bool) -> "dict[str, Dat
             source=None if isinstance(url, str | os.PathLike) else group.location,
         )
         dataset = decoder.open_dataset(datastore, **decoding)
-        for variable in dataset.variables.values():
-            preferred = variable.encoding.get("preferred_chunks")
-            if isinstance(preferred, PreferredChunks):
-                variable.encoding["preferred_chunks"] = preferred.decoded(variable.dtype.itemsize)
+        stored = [
+            (variable, preferred)
+            for variable in dataset.variables.values()
+            if isinstance(preferred := variable.encoding.get("preferred_chunks"), PreferredChunks)
+        ]
+        sizes = decoded_sizes((chunks, variable.dtype.itemsize) for variable, chunks in stored)
+        for variable, chunks in stored:
+            variable.encoding["preferred_chunks"] = chunks.decoded(sizes[chunks.layout])
         datasets[f"/{path}"] = dataset
     return datasets

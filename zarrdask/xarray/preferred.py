@@ -4,7 +4,7 @@ xarray asks ``encoding["preferred_chunks"]`` two questions: which blocks to make
 without a given length, and where the stored chunks end, to warn if given blocks cut them.
 """
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,7 +22,7 @@ class Storage:
     dims: tuple[Hashable, ...]
     #: The stored chunks, or shards, along each axis.
     axes: tuple[Axis, ...]
-    #: The size of a decoded element in bytes.
+    #: The size of an element in bytes by which blocks are joined; see `decoded_sizes`.
     itemsize: int
     #: That of the capabilities of the store.
     block_factor: int
@@ -44,6 +44,7 @@ class Storage:
             lengths = axis_lengths(axis.join(length))
             joined = JoinedLength(lengths) if isinstance(lengths, int) else JoinedLengths(lengths)
             joined.axis, joined.block_factor = axis, self.block_factor
+            joined.itemsize = self.itemsize
             blocks[dim] = joined
         return blocks
 
@@ -57,6 +58,7 @@ class JoinedLength(int):
     #: The stored chunks.
     axis: Axis
     block_factor: int
+    itemsize: int
 
 
 class JoinedLengths(tuple[int, ...]):
@@ -64,6 +66,7 @@ class JoinedLengths(tuple[int, ...]):
 
     axis: Axis
     block_factor: int
+    itemsize: int
 
 
 class PreferredChunks(dict[Hashable, Any]):
@@ -84,6 +87,12 @@ class PreferredChunks(dict[Hashable, Any]):
         chunks.storage = Storage(dims, grid.axes, itemsize, block_factor)
         return chunks
 
+    @property
+    def layout(self) -> Hashable:
+        """What variables have in common that are divided into the same chunks."""
+        sizes = tuple(axis.size for axis in self.storage.axes)
+        return tuple(self.items()), sizes
+
     def decoded(self, itemsize: int) -> "PreferredChunks":
         """Return them for elements that have a size after decoding."""
         chunks = PreferredChunks(self)
@@ -95,6 +104,20 @@ class PreferredChunks(dict[Hashable, Any]):
         if default is None:
             return super().get(dim)
         return self.storage.blocks().get(dim, default)
+
+
+def decoded_sizes(
+    variables: Iterable[tuple[PreferredChunks, int]],
+) -> dict[Hashable, int]:
+    """Return the size of the largest elements of the variables of each layout.
+
+    The blocks of all of them are joined by this size: with blocks of the same size in bytes,
+    variables of different data types would have different blocks, which xarray does not combine.
+    """
+    sizes: dict[Hashable, int] = {}
+    for chunks, itemsize in variables:
+        sizes[chunks.layout] = max(itemsize, sizes.get(chunks.layout, 0))
+    return sizes
 
 
 def axis_lengths(axis: Axis) -> int | tuple[int, ...]:
