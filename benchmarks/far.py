@@ -7,6 +7,7 @@ turns. `limit` is a bare loop of obstore calls in 64 threads, which decodes noth
 """
 
 import argparse
+import asyncio
 import atexit
 import json
 import os
@@ -24,9 +25,11 @@ from typing import Any
 import dask.array as da
 import numpy as np
 import obstore
+import xarray as xr
 from obstore.store import S3Store
 
 import zarrdask
+import zarrdask.xarray
 from benchmarks.__main__ import run
 from benchmarks.object_server import serving
 from zarrdask.runtime.decoded_chunks import CHUNKS
@@ -43,6 +46,7 @@ CUBES = {"shape": (64, 256, 256), "chunks": (64, 64, 64), "dtype": "f4"}
 SHARDS = {"shape": (1000, 64, 64), "chunks": (1, 16, 16), "shards": (1, 64, 64), "dtype": "f4"}
 INDEX = 16 * 16 + 4
 WINDOW, ROW, MEMBERS, POINTS = np.s_[:256, 5:20, 5:10], np.s_[:, 3, 3], 100, 20
+VARIABLES, VARIABLE = 20, {"shape": 2**17, "chunks": 2**14, "dtype": "f4", "compressors": []}
 JOBS = {
     "write": "write 1,024 chunks of 64 KiB",
     "read": "sum of 1,024 chunks of 64 KiB",
@@ -54,6 +58,7 @@ JOBS = {
     "points": "20 points, one after another",
     "again": "sum of 1,024 chunks of 64 KiB, cached on the disk",
     "rows": "64 rows of chunks of 64³, one by one, with a cache",
+    "load": "load 20 variables of 8 chunks",
 }
 #: The arrays of the jobs that use a cache, and its size in bytes.
 CACHED, CACHE_BYTES = {"again": "small", "rows": "cubes"}, 2**28
@@ -146,6 +151,9 @@ def _zarrdask(job: str, place: Any, url: str, **how: Any) -> Job | None:
     if job == "points":
         z = zarrdask.open_array(place, "small", **how)
         return lambda: [z[i, 0] for i in range(POINTS)]
+    if job == "load":
+        ds = xr.open_dataset(place, group="variables", engine="zarrdask", **how)
+        return ds.zarrdask.load
     if job == "http":
         x = zarrdask.from_zarr(f"{url}/bench/large")
         return lambda: x.sum().compute()
@@ -165,6 +173,8 @@ def dask_zarr(job: str, url: str) -> Job | None:
         return lambda: da.store(x, z, lock=False)
     if job in ("open", "consolidated"):
         return _open_zarr(store, job)
+    if job == "load":
+        return _xarray_zarr(store).load
     if job == "points":
         z = zarr.open_array(store, path="small", mode="r")
         return lambda: [z[i, 0] for i in range(POINTS)]
@@ -186,6 +196,10 @@ def zarr_obstore(job: str, url: str) -> Job | None:
         return lambda: z.__setitem__(..., x)
     if job in ("open", "consolidated"):
         return _open_zarr(store, job)
+    if job == "load":
+        ds = _xarray_zarr(store)
+        # All variables at the same time; s3fs can't be used from another event loop than its own.
+        return lambda: asyncio.run(ds.load_async())
     if job == "http":
         return None
     if job in CACHED:
@@ -216,10 +230,14 @@ def _open_zarr(store: Any, job: str) -> Job:
     ]
 
 
+def _xarray_zarr(store: Any) -> xr.Dataset:
+    return xr.open_dataset(store, group="variables", engine="zarr", consolidated=False)
+
+
 def tensorstore(job: str, url: str) -> Job | None:
     import tensorstore as ts
 
-    if job in ("open", "consolidated"):
+    if job in ("open", "consolidated", "load"):
         return None
 
     def opened(
@@ -298,6 +316,10 @@ def limit(job: str, url: str) -> Job | None:
         # Of each shard its index, then a chunk.
         rounds = [partial(part, start=0, length=length) for length in (INDEX, 500)]
         return lambda: [[*pool.map(ask, keys)] for ask in rounds]
+    if job == "load":
+        count = VARIABLE["shape"] // VARIABLE["chunks"]
+        keys = [f"variables/v{n}/c/{chunk}" for n in range(VARIABLES) for chunk in range(count)]
+        return lambda: [*pool.map(get, keys)]
     name, count = ("large", 128) if job == "http" else ("small", 1024)
     return lambda: [*pool.map(get, [f"{name}/c/{n}/0" for n in range(count)])]
 
@@ -336,6 +358,9 @@ def prepare(url: str) -> None:
         for number in range(MEMBERS):
             group.create_array(f"a{number}", shape=4, dtype="i4")
     zarrdask.consolidate_metadata(store, "consolidated")
+    group = zarrdask.create_group(store, "variables")
+    for number in range(VARIABLES):
+        group.create_array(f"v{number}", dimension_names=["x"], **VARIABLE)[...] = 1
 
 
 def measure(job: str, tool: str, url: str, delay: float) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from tests.hierarchy.test_find import UnlistableBucket
 from tests.storage.latency import LatencyStore
 from zarrdask.errors import ChunkNotFoundError, MetadataError, StoreError
 from zarrdask.storage.memory import MemoryStore
-from zarrdask.xarray import open_zarr
+from zarrdask.xarray import ZarrdaskBackendEntrypoint, open_zarr
 
 PLAIN = {"chunks": (2, 3)}
 SHARDED = {"chunks": (2, 3), "shards": (4, 6)}
@@ -154,7 +154,7 @@ def test_variables_of_xarray(chunks):
     store = MemoryStore({})
     sparse(store, PLAIN)
     for open_dataset in (open_zarr, xr.open_dataset):
-        options = {} if open_dataset is open_zarr else {"engine": "zarrdask"}
+        options = {} if open_dataset is open_zarr else {"engine": ZarrdaskBackendEntrypoint}
         strict = open_dataset(store, chunks=chunks, missing="error", **options)
         assert strict.a[:2, :3].values.min() == 7
         with pytest.raises(ChunkNotFoundError):
@@ -162,7 +162,7 @@ def test_variables_of_xarray(chunks):
         assert open_dataset(store, chunks=chunks, **options).a.values[-1, -1] == -1
         with pytest.raises(MetadataError, match="skip_missing"):
             open_dataset(store, chunks=chunks, missing="error", skip_missing=True, **options)
-    strict = xr.open_dataset(store, engine="zarrdask", missing="error")
+    strict = xr.open_dataset(store, engine=ZarrdaskBackendEntrypoint, missing="error")
     with pytest.raises(ChunkNotFoundError):
         pickle.loads(pickle.dumps(strict)).load()
 
@@ -201,7 +201,9 @@ def test_what_the_server_refuses_to_send_is_missing_if_the_user_says_so(layout):
         strict = zarrdask.open_array(store, "a", missing="error")
         x = zarrdask.from_zarr(store, "a")
         writable = zarrdask.open_array(store, "a", "r+")
-        ds = xr.open_dataset(store, engine="zarrdask", consolidated=False, chunks=None)
+        ds = xr.open_dataset(
+            store, engine=ZarrdaskBackendEntrypoint, consolidated=False, chunks=None
+        )
     expected = np.full((8, 12), -1)
     expected[:2, :3] = 7
     for read in (z, x, pickle.loads(pickle.dumps(z)), ds.a):

@@ -15,7 +15,7 @@ _PARTS = 4
 #: The same if the progress is shown: the minimum number of steps of a bar.
 _SHOWN_PARTS = 16
 #: The most bytes, decoded, that a part requests from a remote store.
-_REQUEST_BYTES = 2**28
+MAX_REQUEST_BYTES = 2**28
 
 
 def in_parts(
@@ -49,7 +49,7 @@ def in_parts(
     size = max(1, -(-count // (threads * parts)))
     if is_remote:
         # Units that are requested together are in memory at the same time.
-        size = min(size, max(_REQUEST_BYTES // max(chunks.metadata.pipeline.spec.nbytes, 1), 1))
+        size = min(size, max(MAX_REQUEST_BYTES // max(chunks.metadata.pipeline.spec.nbytes, 1), 1))
     pieces = [cuts.some(at, at + size) for at in range(0, count, size)] if size < count else [cuts]
     if show is False:
         return on_each(work, pieces, threads)

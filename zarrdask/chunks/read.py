@@ -3,7 +3,7 @@
 A *unit* is a stored object: a chunk, or a shard of an array that has shards.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from itertools import chain, groupby, islice, tee
@@ -22,7 +22,7 @@ from zarrdask.codecs.pipeline import Pipeline
 from zarrdask.errors import ChunkNotFoundError, StoreError, ZarrdaskError
 from zarrdask.grids.base import Shape
 from zarrdask.indexing.divide import divide
-from zarrdask.indexing.projection import Points, Projection, Regions, Request, project
+from zarrdask.indexing.projection import Points, Projection, Request, project
 from zarrdask.indexing.selection import pick_size
 from zarrdask.runtime import buffers
 from zarrdask.runtime.progress import Show
@@ -81,14 +81,11 @@ def read_region(
     StoreError
         If the store fails.
     """
-    metadata = chunks.metadata
-    cuts = project(request, metadata.grid.axes)
-    values = buffers.empty(request_shape(request), metadata.dtype) if out is None else out
-    cuts = _divide_shards(chunks, cuts, threads, values.nbytes)
-    read, nbytes = partial(_read, chunks, out=values), values.nbytes
-    if copy_cached(chunks, cuts, values):
-        return values  # threads would take longer to start
-    in_parts(read, chunks, cuts, threads=threads, label="read", show=show, nbytes=nbytes)
+    values = buffers.empty(request_shape(request), chunks.metadata.dtype) if out is None else out
+    cuts = project(request, chunks.metadata.grid.axes)
+    # Threads would take longer to start than chunks that are cached to copy.
+    if not copy_cached(chunks, cuts, values):
+        read_units(chunks, cuts, out=values, threads=threads, show=show)
     return values
 
 
@@ -109,18 +106,18 @@ def read_regions(chunks: StoredChunks, requests: Iterable[Request]) -> Iterator[
         yield out
 
 
-def read_blocks(chunks: StoredChunks, regions: Regions, out: Sequence[np.ndarray]) -> None:
-    """Read each region into its block of `out`; decode a chunk of several regions once.
-
-    As many threads as configured decode. The errors are as in `read_region`.
-    """
-    if not out:
-        return
-    metadata = chunks.metadata
-    blocks, nbytes = Blocks(out, metadata.dtype), sum(block.nbytes for block in out)
-    read, cuts = partial(_read, chunks, out=blocks), project(regions, metadata.grid.axes)
-    cuts = _divide_shards(chunks, cuts, None, nbytes)
-    in_parts(read, chunks, cuts, threads=None, label="read", show=None, nbytes=nbytes)
+def read_units(
+    chunks: StoredChunks,
+    cuts: Projection,
+    *,
+    out: np.ndarray | Blocks,
+    threads: int | None,
+    show: Show | None,
+) -> None:
+    """Read parts of units to their places in a block, or in several; see `read_region`."""
+    cuts = _divide_shards(chunks, cuts, threads, out.nbytes)
+    read = partial(read_part, chunks, out=out)
+    in_parts(read, chunks, cuts, threads=threads, label="read", show=show, nbytes=out.nbytes)
 
 
 def request_shape(request: Request) -> Shape:
@@ -149,8 +146,8 @@ def _divide_shards(
     return divide(cuts, *shapes, -(-count // shards))
 
 
-def _read(chunks: StoredChunks, cuts: Projection, *, out: np.ndarray | Blocks) -> None:
-    """Read some of the requested units in this thread."""
+def read_part(chunks: StoredChunks, cuts: Projection, *, out: np.ndarray | Blocks) -> None:
+    """Read parts of units to their places in this thread."""
     part = _with_keys(chunks, cuts)
     _decode(chunks, part, _fetch(chunks, [part]), out=out)
 

@@ -28,6 +28,11 @@ class Blocks:
         """The number of axes of each block."""
         return self.blocks[0].ndim
 
+    @property
+    def nbytes(self) -> int:
+        """The size of all blocks in bytes."""
+        return sum(block.nbytes for block in self.blocks)
+
     def __getitem__(self, places: Any) -> "Blocks":
         return Blocks([self.blocks[number][place] for number, place in places], self.dtype)
 

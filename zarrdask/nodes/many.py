@@ -5,16 +5,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from zarrdask.chunks.read import read_blocks
 from zarrdask.chunks.stored import StoredChunks
+from zarrdask.chunks.together import ArrayRead, read_together
+from zarrdask.codecs.decode import Blocks
 from zarrdask.errors import NodeTypeError, SelectionError
 from zarrdask.grids.base import Shape
 from zarrdask.indexing.projection import Regions
 from zarrdask.indexing.selection import Selection, basic, index_by_name
 from zarrdask.nodes.indexers import result_shape
 from zarrdask.runtime import buffers
-from zarrdask.runtime.threads import request_on_each
-from zarrdask.storage.places import slowest
 
 if TYPE_CHECKING:
     from zarrdask.nodes.array import Array
@@ -81,16 +80,14 @@ def read_many(
             reads[name] = _plan(array, regions, None if out is None else out[name], names)
         except SelectionError as error:
             raise error.within(name) from error.__cause__
-    if reads:
-        store = slowest(*(each.chunks.units for each in reads.values()))
-        request_on_each(store, _read, reads.values())
+    _read(reads.values())
     return {name: each.result for name, each in reads.items()}
 
 
 def read_regions(array: "Array", regions: Iterable[Any], out: Any = None) -> Any:
     """Read regions of one array; see `Array.read_many`."""
     plan = _plan(array, _listed(regions, "regions", "an index for each region"), out, set())
-    _read(plan)
+    _read([plan])
     return plan.result
 
 
@@ -128,8 +125,14 @@ class _Plan(NamedTuple):
     result: Any
 
 
-def _read(plan: _Plan) -> None:
-    read_blocks(plan.chunks, plan.regions, plan.blocks)
+def _read(plans: Iterable[_Plan]) -> None:
+    reads = (
+        ArrayRead(plan.chunks, plan.regions, Blocks(plan.blocks, plan.chunks.metadata.dtype))
+        for plan in plans
+        if plan.blocks
+    )
+    for _ in read_together(reads):
+        pass
 
 
 def _plan(array: "Array", regions: Sequence[Any], out: Any, names: Set[str | None]) -> _Plan:

@@ -1,8 +1,9 @@
 """Run work in threads of pools that all calls in this process share."""
 
 import threading
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor, wait
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from functools import cache
 from typing import Any, TypeVar
 
@@ -39,6 +40,29 @@ def on_each(
         for future in futures:
             future.cancel()
         wait(futures)
+
+
+def completed(work: Callable[[Any], T], items: deque[Any], threads: int) -> Iterator[T]:
+    """Do work on each item, in threads of their own; yield each result as soon as it is there.
+
+    The items are taken from the deque, so that those whose work is done are not kept.
+    """
+    if threads == 1 or has_turn():
+        while items:
+            yield work(items.popleft())
+        return
+    pool = ThreadPoolExecutor(threads, "zarrdask-read", _enter, (getattr(_THREAD, "level", 0) + 1,))
+    try:
+        futures = set[Future[T]]()
+        while items:
+            futures.add(pool.submit(work, items.popleft()))
+        while futures:
+            done, futures = wait(futures, return_when=FIRST_COMPLETED)
+            for future in done:
+                yield future.result()
+    finally:
+        # No work may go on after this function ends, also by an error or Ctrl-C.
+        pool.shutdown(cancel_futures=True)
 
 
 def request_on_each(store: Store, work: Callable[[Any], T], items: Iterable[Any]) -> list[T]:

@@ -40,6 +40,28 @@ class ZarrdaskAccessor:
     def __init__(self, obj: Any) -> None:
         self._obj = obj
 
+    def load(self, **options: Any) -> Any:
+        """Load the object in place, all variables together, and return it.
+
+        Does what the object's own method `load` does, with the same result, but the variables that
+        were opened with zarrdask's engine and without Dask are read together: all requests are in
+        flight at the same time, and all threads decode chunks.
+
+        Parameters
+        ----------
+        **options
+            As in `xarray.Dataset.load`: they are for variables with Dask arrays.
+        """
+        from zarrdask.xarray.loading import load
+
+        return load(self._obj, **options)
+
+    def compute(self, **options: Any) -> Any:
+        """Return the object with all variables loaded; see `load`. The object itself stays lazy."""
+        from zarrdask.xarray.loading import load
+
+        return load(self._obj.copy(deep=False), **options)
+
     def to_zarr(self, store: Any, mode: str | None = None, **options: Any) -> Any:
         """Write the object to a Zarr group; see `zarrdask.xarray.to_zarr`."""
         # Imported here: the engine is loaded with this module, and needs no Dask.

@@ -3,6 +3,8 @@
 import asyncio
 import multiprocessing
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from math import prod
 from typing import Any
 
@@ -11,6 +13,7 @@ from xarray.backends import BackendArray
 from xarray.core import indexing
 
 from zarrdask import config
+from zarrdask.chunks.read import request_shape
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.codecs.decode import put_fill
 from zarrdask.grids.axis import Axis
@@ -117,6 +120,53 @@ def _from_chunks(chunks: StoredChunks, version: str, is_stored: np.ndarray | Non
     return LazyArray(array, skip_missing=skip_missing, version=version, is_stored=is_stored)
 
 
+class _Thread(threading.local):
+    """How a thread reads."""
+
+    def __init__(self) -> None:
+        #: Whether reads are recorded, instead of done.
+        self.recorded = False
+        #: The values of the next read, if they are known.
+        self.values: np.ndarray | None = None
+
+
+_THREAD = _Thread()
+
+
+class _Requested(BaseException):
+    """What a recorded read requests of which array; no layer of xarray handles it."""
+
+    def __init__(self, chunks: StoredChunks, request: Request) -> None:
+        super().__init__()
+        self.chunks = chunks
+        self.request = request
+
+
+def requested_by(load: Callable[[], object]) -> tuple[StoredChunks, Request] | None:
+    """Return what a call reads first of a `LazyArray`, instead of reading it.
+
+    If the call reads none, it is completed, and the result is None.
+    """
+    _THREAD.recorded = True
+    try:
+        load()
+    except _Requested as read:
+        return read.chunks, read.request
+    finally:
+        _THREAD.recorded = False
+    return None
+
+
+@contextmanager
+def serving(values: np.ndarray) -> Iterator[None]:
+    """Let the next read of a `LazyArray` in this thread return values that were read before."""
+    _THREAD.values = values
+    try:
+        yield
+    finally:
+        _THREAD.values = None
+
+
 class _Reader(Array):
     """An array that is read by a number of threads, except for what is known to be missing."""
 
@@ -133,6 +183,11 @@ class _Reader(Array):
                 missing = np.empty(tuple(map(pick_size, request)), self.metadata.dtype)
                 put_fill(missing, ..., self.metadata.fill)
                 return missing
+        if _THREAD.recorded:
+            raise _Requested(self._stored, request)
+        values, _THREAD.values = _THREAD.values, None
+        if values is not None and values.shape == request_shape(request):
+            return values
         return super()._read(request)
 
 
