@@ -197,9 +197,10 @@ def test_all_parts_are_of_one_value_though_it_is_replaced_meanwhile(store):
 
 def test_the_size_of_a_value_is_known_without_opening_it(tmp_path, monkeypatch):
     LocalStore(str(tmp_path)).set("k", b"12345")
-    monkeypatch.setattr(os, "open", None)
-    for store in (LocalStore(str(tmp_path)), for_chunks(LocalStore(str(tmp_path)))):
-        assert [*value_sizes(store, ["k", "absent"])] == [5, None]
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "open", None)
+        for store in (LocalStore(str(tmp_path)), for_chunks(LocalStore(str(tmp_path)))):
+            assert [*value_sizes(store, ["k", "absent"])] == [5, None]
 
 
 @pytest.mark.parametrize("name", ["a\0b", "a\ud800b"])
