@@ -75,6 +75,7 @@ class Counted(CountingStore):
     def __init__(self, inner=None):
         super().__init__(MemoryStore() if inner is None else inner)
         self.sets, self.ranges = Counter(), Counter()
+        self.pieces = 0
 
     def get_range(self, key, start, length=None):
         self.ranges[key, start, length] += 1
@@ -82,6 +83,7 @@ class Counted(CountingStore):
 
     def get_ranges(self, key, ranges, scratch):
         self.ranges.update((key, *each) for each in ranges)
+        self.pieces += 1
         return self.inner.get_ranges(key, ranges, scratch)
 
     def set(self, key, value):

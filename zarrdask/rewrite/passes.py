@@ -32,7 +32,6 @@ from zarrdask.runtime.workspace import Slot, slots
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.byte_ranges import Buffer, Range
 from zarrdask.storage.forks import Changes
-from zarrdask.storage.upkeep import reading
 
 #: Called with the number of bytes that were read or written.
 CountBytes = Callable[[int], None]
@@ -221,9 +220,12 @@ class PackedRegions:
 
     def _data(self, key: str, ranges: Sequence[Range]) -> Iterator[Buffer | None]:
         """Yield byte ranges of an object, one at a time in memory."""
-        with reading(self.store, key, Scratch()) as value:
-            for start, length in ranges:
-                yield value.part(start, length)
+        if not self.store.capabilities.has_latency:
+            yield from self.store.get_ranges(key, ranges, Scratch())
+            return
+        # A remote store returns all ranges at once; fetch one at a time to bound memory.
+        for byte_range in ranges:
+            yield from self.store.get_ranges(key, [byte_range], Scratch())
 
     def _offset(self, index: Shape, piece: Region) -> int:
         """Return how many elements of a region's object come before a piece."""
