@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import zarrdask
+from tests.graph import resumed
 from tests.storage.unlisted import UnlistedStore
 from zarrdask.errors import (
     MetadataError,
@@ -460,6 +461,12 @@ def test_an_append_whose_values_another_one_replaced_begins_again(monkeypatch):
     np.testing.assert_array_equal(case.read(store), case.expected)
 
 
+def test_a_region_leaves_no_directories(tmp_path):
+    z = zarrdask.create_array(tmp_path / "a", shape=(12, 10), chunks=(2, 2), dtype="i4")
+    zarrdask.to_zarr(array(Computed()), z, resume=True)
+    assert {path.name for path in (tmp_path / "a").iterdir()} == {"c", "zarr.json"}
+
+
 def test_two_regions_are_resumed_independently():
     store, computed = MemoryStore({}), Computed()
     z = zarrdask.create_array(store, shape=(24, 10), chunks=(2, 2), dtype="i4")
@@ -578,3 +585,10 @@ def test_a_killed_write_is_resumed(tmp_path):
 @pytest.mark.parametrize("seed", range(40))
 def test_a_write_that_is_killed_anywhere_is_resumed(tmp_path, seed):
     kill_until_done(tmp_path, seed)
+
+
+@pytest.mark.stress
+@pytest.mark.parametrize("seed", range(40))
+def test_other_writes_that_are_killed_anywhere_are_resumed(tmp_path, seed):
+    verb = resumed.VERBS[seed % len(resumed.VERBS)]
+    resumed.kill_until_done(tmp_path, verb, tmp_path / "a.zarr", None, {}, seed)

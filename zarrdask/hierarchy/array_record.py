@@ -8,6 +8,7 @@ from zarrdask.errors import UnsupportedError
 from zarrdask.hierarchy.block_log import BlockLog, RecordedBlocks
 from zarrdask.hierarchy.journal import Journal, beside
 from zarrdask.hierarchy.node_path import NodePath
+from zarrdask.storage.upkeep import tidy
 
 #: The directory of the values of tasks, in that of the record.
 _BLOCKS = "blocks/"
@@ -76,6 +77,10 @@ class ArrayRecord:
         if self._is_of_region:
             node = node.at(self.journal.folder.rstrip("/"))
         return node.lock("rewrite")
+
+    def tidy(self) -> None:
+        """Remove temporary files that a killed run has left."""
+        tidy(self._node.store, self._node.prefix, recursive=True)
 
     def read_blocks(self, *, resumed: bool) -> None:
         """Read which blocks earlier runs have stored; if none is resumed, forget these blocks."""

@@ -226,6 +226,9 @@ class Journal:
         """
         if self.is_stored and self._is_of_region:
             _erase_folder(self._store, self.folder, record_last=True)
+            _, folder = beside(self._node)
+            if next(self._store.list_prefix(folder), None) is None:
+                self._store.erase_prefix(folder)  # the directories, if no other region has a record
         elif self.is_stored:
             erase_beside(self._node, record_last=self.has_written_root)
         self.is_stored = self._is_described = False

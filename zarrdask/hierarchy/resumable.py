@@ -167,6 +167,7 @@ class ResumableChanges(Change):
         self._held.enter_context(self._records[0].lock())
         if not self._restart and self._records[0].has_all_values():
             for record in self._records:
+                record.tidy()
                 record.blocks.is_complete = True
             self._has_begun = True
             return
@@ -181,7 +182,9 @@ class ResumableChanges(Change):
         for record, each in [*zip(self._records, resumed, strict=True)][::-1]:
             is_resumed = each and resumed[0]
             record.read_blocks(resumed=is_resumed)
-            if not is_resumed:
+            if is_resumed:
+                record.tidy()
+            else:
                 record.journal.erase()
                 record.journal.store()
         self._has_begun = True
