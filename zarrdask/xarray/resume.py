@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from dask import tokenize
+from dask import base
 
 from zarrdask.errors import ZarrdaskError
 from zarrdask.graph.resume import has_all_values, resumable
@@ -34,7 +34,7 @@ class WritePlan(NamedTuple):
         """An identifier of what is written beside the Dask arrays: values in memory, attributes."""
         values = [each.data for each, _ in self.targets if not each.is_dask]
         groups = [(each.node.path, each.metadata.attributes) for each in self.writes]
-        token: str = tokenize(values, groups)
+        token: str = base.tokenize(values, groups)
         return token
 
 
