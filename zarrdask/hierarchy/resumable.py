@@ -124,16 +124,15 @@ class RecordedArray(LateArray):
 class ResumableChanges(Change):
     """Changes of nodes that are resumed together: those of one call.
 
-    The changes must be such that nothing is lost if they begin only in the first run, and are
-    committed again after they were. The first record says whether all values are stored; the
-    others belong to other arrays.
+    The changes begin in the first run only, and may be committed twice. The first record says
+    whether all values are stored; the others belong to other arrays.
 
     Parameters
     ----------
     node : NodePath
         The location of the node beside which the first record stands.
     changes : sequence of Change
-        The changes; those of a later run may differ in what `begin` needs.
+        The changes, which make readers see the values when they are committed.
     records : sequence of ArrayRecord
         The records of the arrays.
     restart : bool

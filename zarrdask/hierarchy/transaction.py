@@ -7,8 +7,8 @@ do depends on the class of the change:
 - `ReplacedNode` writes a new node beside an old one, which it replaces at the end;
 - `AppendedArray` makes an array longer: the chunks come first, then the shape;
 - `ExistingArray` (of `zarrdask.graph.target`) stores chunks of an array one by one;
-- `ResumableArray` is an array whose blocks are recorded when they are stored, and
-  `zarrdask.rewrite.changes` has rewrites, which record their tasks: both can be resumed;
+- `ResumableArray` and `ResumableChanges` record the blocks that are stored, and
+  `zarrdask.rewrite.changes` has rewrites, which record their tasks: all can be resumed;
 - `zarrdask.xarray.changes` has the changes of datasets.
 """
 
