@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import tee
-from operator import floordiv
+from operator import floordiv, lt
 from typing import Literal, cast
 
 import numpy as np
 from toolz import partition_all
 
+from zarrdask import config
 from zarrdask.chunks.shards import MAX_ROUND_RANGES
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.codecs.array_to_bytes.sharding import Shard
@@ -19,16 +20,20 @@ from zarrdask.indexing.projection import project
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.runtime.locks import ChunkLocks
 from zarrdask.runtime.threads import on_each
-from zarrdask.storage.upkeep import check_erasable, value_sizes
+from zarrdask.storage.upkeep import check_erasable, listed_keys, listed_sizes, value_sizes
 
 #: The message for a file that has the name of a directory of chunks.
 IN_THE_WAY = "a file has the name of a directory of chunks; remove or rename it"
 #: The number of keys that are erased by one call.
 KEYS_PER_CALL = 256
+#: The number of keys that object stores list by one request.
+KEYS_PER_LISTING = 1000
+#: How many keys are compared for each part of a listing, so that the parts are of similar length.
+_SAMPLES_PER_PART = 16
 
 
 def stored_units(chunks: StoredChunks) -> Iterator[Index]:
-    """Yield the indices of the units (chunks, or shards if there are any) that are stored.
+    """Return the indices of the units (chunks, or shards if there are any) that are stored.
 
     Raises
     ------
@@ -37,16 +42,56 @@ def stored_units(chunks: StoredChunks) -> Iterator[Index]:
     StoreError
         If listing fails, or a file has the name of a directory of chunks; the error names it.
     """
+    keys = listed_keys(chunks.units, chunks.prefix, _listing_bounds(chunks))
+    return (index for index, _ in _units_of(chunks, ((key, None) for key in keys)))
+
+
+def unit_sizes(chunks: StoredChunks) -> Iterator[tuple[Index, int]]:
+    """Yield the units that are stored and the size of each in bytes, as `stored_units` does."""
+    listed = listed_sizes(chunks.units, chunks.prefix, _listing_bounds(chunks))
+    for batch in partition_all(MAX_ROUND_RANGES, _units_of(chunks, listed)):
+        # Not every store has the sizes in its listings.
+        unknown = [unit for unit, size in batch if size is None]
+        yield from ((unit, size) for unit, size in batch if size is not None)
+        yield from _sizes(chunks, unknown)
+
+
+def _listing_bounds(chunks: StoredChunks) -> list[str]:
+    """Return keys that divide the listing of a large array into parts of similar length, sorted."""
+    grid = chunks.metadata.grid
+    count = min(grid.size // KEYS_PER_LISTING, config.get("requests"))
+    if count < 2:
+        return []
+    numbers = range(0, grid.size, max(grid.size // (count * _SAMPLES_PER_PART), 1))
+    # Row by row: the numbers of chunks may exceed what an array of NumPy can count.
+    sample = sorted(chunks.key(_index_of(number, grid.counts)) for number in numbers)
+    step = len(sample) // count
+    return sample[step : step * count : step]
+
+
+def _index_of(number: int, counts: Shape) -> Index:
+    """Return the index of a unit by its number in C order."""
+    index = []
+    for count in reversed(counts):
+        number, position = divmod(number, count)
+        index.append(position)
+    return tuple(reversed(index))
+
+
+def _units_of(
+    chunks: StoredChunks, listed: Iterable[tuple[str, int | None]]
+) -> Iterator[tuple[Index, int | None]]:
+    """Yield the units among listed keys, each with what is listed of it."""
     metadata = chunks.metadata
     counts = metadata.grid.counts
     start, is_local = len(chunks.prefix), chunks.units.capabilities.directories
-    for key in chunks.units.list_prefix(chunks.prefix):
+    for key, size in listed:
         name = key[start:]
         # A directory with the name of a chunk is yielded, too: reading that chunk is an error.
         index = metadata.keys.index(name.rstrip("/") if is_local else name, len(counts))
         if index is not None:
-            if all(i < n for i, n in zip(index, counts, strict=True)):
-                yield index
+            if all(map(lt, index, counts)):
+                yield index, size
         elif is_local and not name.endswith("/") and is_in_the_way(metadata, name):
             raise StoreError(IN_THE_WAY, key=f"{chunks.store.url}/{key}")
 
@@ -150,7 +195,7 @@ def _clear_outside(chunks: StoredChunks, locks: ChunkLocks, index: Index, shape:
 
 def stored_sizes(chunks: StoredChunks) -> tuple[int, int]:
     """Return the number of stored units of an array, and their total size in bytes."""
-    sizes = [size for _, size in _sizes(chunks, stored_units(chunks))]
+    sizes = [size for _, size in unit_sizes(chunks)]
     return len(sizes), sum(sizes)
 
 

@@ -390,6 +390,16 @@ class Store(ABC):
     def _tidy(self, prefix: str, *, recursive: bool = False) -> None:  # noqa: B027 - most need none
         """Remove temporary files."""
 
+    #: Whether a listing can begin behind a key, so that its parts can be requested concurrently.
+    _lists_parts: bool = False
+
+    def _list_sizes(
+        self, prefix: str, after: str = "", until: str | None = None
+    ) -> Iterator[tuple[str, int | None]]:
+        """Yield keys behind `after` up to `until`, and the sizes that the listing tells."""
+        keys = self.list_prefix(prefix)
+        return ((k, None) for k in keys if after < k and (until is None or k <= until))
+
     def _size(self, key: str) -> int | None:
         """Return the size of a value: by default it is read, unless it comes with a part of it."""
         part = self.get_part(key, 0, 1) if self.capabilities.etags else None

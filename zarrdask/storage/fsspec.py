@@ -347,15 +347,29 @@ class FsspecStore(Store):
     def list_prefix(self, prefix: str) -> Iterator[str]:
         if not self._lists_flat:
             return super().list_prefix(prefix)
+        return (key for key, _ in self._found(prefix))
+
+    def _list_sizes(
+        self, prefix: str, after: str = "", until: str | None = None
+    ) -> Iterator[tuple[str, int | None]]:
+        if not self._lists_flat:
+            return super()._list_sizes(prefix, after, until)
+        found = self._found(prefix)
+        return ((k, size) for k, size in found if after < k and (until is None or k <= until))
+
+    def _found(self, prefix: str) -> Iterator[tuple[str, int | None]]:
+        """Yield the keys and the sizes that a flat listing returns."""
         start = self.path(check_prefix(prefix))
         try:
             self.fs.invalidate_cache(start.rstrip("/"))
-            paths = self.fs.find(start)
+            paths = self.fs.find(start, detail=True)
         except ERRORS as error:
             self._check_absent(prefix, error)
-            return iter(())
+            return
         skipped = len(self.path(""))
-        return (path[skipped:] for path in paths if path.startswith(start))
+        for path, info in paths.items():
+            if path.startswith(start):
+                yield path[skipped:], info.get("size")
 
     @property
     def _lists_flat(self) -> bool:

@@ -27,6 +27,7 @@ from zarrdask.storage.open_file import (
     OpenFile,
     check_file_name,
     fail,
+    listed_size,
     part_of,
     read_whole,
     reopened,
@@ -411,6 +412,12 @@ class LocalStore(Store):
             if self.holds_chunks:
                 yield from (f"{folder}{name}/" for name in loops)
             pending += [f"{folder}{name}/" for name in reversed(prefixes)]
+
+    def _list_sizes(
+        self, prefix: str, after: str = "", until: str | None = None
+    ) -> Iterator[tuple[str, int | None]]:
+        for key, _ in super()._list_sizes(prefix, after, until):
+            yield key, listed_size(f"{self.root}/{key}")
 
     def _stamp(self, key: str) -> str:
         try:

@@ -24,6 +24,7 @@ from zarrdask.storage.in_flight import window
 from zarrdask.storage.keys import Names, check_key, check_prefix
 from zarrdask.storage.memory import LIVE, recall
 from zarrdask.storage.obstore_errors import AnswerError, EncodedError, cause, message
+from zarrdask.storage.obstore_listing import PAGE, list_sizes, lists_parts
 from zarrdask.storage.obstore_objects import (
     ERASE_MANY,
     REPEATED,
@@ -39,8 +40,6 @@ from zarrdask.storage.refusals import http_not_writable, no_bucket, not_listable
 
 T = TypeVar("T")
 
-#: Keys that one listing or one bulk deletion handles.
-_PAGE = 1000
 #: Bytes: larger values are uploaded in parts of this size, so that none of the requests takes
 #: longer than the time limit of a request. They appear at once all the same.
 UPLOAD_PART_BYTES = 2**26
@@ -334,7 +333,7 @@ class ObstoreStore(Store):
         if self._kind not in ERASE_MANY or len(checked) < 2:
             super().erase_values(checked)
             return
-        pages = [checked[at : at + _PAGE] for at in range(0, len(checked), _PAGE)]
+        pages = [checked[at : at + PAGE] for at in range(0, len(checked), PAGE)]
         for _ in window(self._erase_page, pages):
             pass
 
@@ -362,14 +361,20 @@ class ObstoreStore(Store):
         return sorted(keys), sorted(prefixes)
 
     def list_prefix(self, prefix: str) -> Iterator[str]:
+        return iter(sorted(key for key, _ in self._list_sizes(prefix)))
+
+    @property
+    def _lists_parts(self) -> bool:  # type: ignore[override]
+        return lists_parts(self.inner)
+
+    def _list_sizes(
+        self, prefix: str, after: str = "", until: str | None = None
+    ) -> Iterator[tuple[str, int]]:
         directory = self.path(check_prefix(prefix)).rstrip("/")
+        bounds = [key and self.path(key) for key in (after, until)]
+        listed = self._listed(prefix, partial(list_sizes, self.inner, directory, *bounds))
         skipped = len(self.path(""))
-
-        def collect() -> list[str]:
-            pages = obstore.list(self.inner, directory, chunk_size=_PAGE)
-            return sorted(entry["path"][skipped:] for page in pages for entry in page)
-
-        return iter(self._listed(prefix, collect) or ())
+        return ((path[skipped:], size) for path, size in listed or ())
 
     def _listed(self, prefix: str, ask: Any) -> Any:
         """Return what a listing returns, or None where there is nothing below a prefix."""

@@ -81,6 +81,15 @@ def size_of(fd: int) -> int:
     return size_in(os.fstat(fd))
 
 
+def listed_size(path: str) -> int | None:
+    """Return the size of a regular file that was listed; None for anything else, such as a link."""
+    try:
+        status = os.lstat(path)
+    except (OSError, ValueError):
+        return None
+    return status.st_size if stat.S_ISREG(status.st_mode) else None
+
+
 def size_in(status: os.stat_result) -> int:
     """Return the size of a file by its status; one that is not regular is an `OSError`."""
     if stat.S_ISDIR(status.st_mode):

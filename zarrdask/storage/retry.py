@@ -137,6 +137,16 @@ class RetryingStore(WrappedStore):
     def list_prefix(self, prefix: str) -> Iterator[str]:
         return iter(self._attempt(prefix, lambda: list(self.inner.list_prefix(prefix))))
 
+    @property
+    def _lists_parts(self) -> bool:  # type: ignore[override]
+        return self.inner._lists_parts
+
+    def _list_sizes(
+        self, prefix: str, after: str = "", until: str | None = None
+    ) -> Iterator[tuple[str, int | None]]:
+        listed = partial(self.inner._list_sizes, prefix, after, until)
+        return iter(self._attempt(prefix, lambda: list(listed())))
+
     @cached_property
     def _place(self) -> str:
         return place_of(self.url)

@@ -1,7 +1,8 @@
 """What this package asks of a store besides its values, such as removing temporary files."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from itertools import pairwise
 from typing import TypeVar
 
 from zarrdask.storage.base import Scratch, Store
@@ -79,6 +80,30 @@ def tidy(store: Store, prefix: str, *, recursive: bool = False) -> None:
     They are not listed as keys.
     """
     store._tidy(prefix, recursive=recursive)
+
+
+def listed_keys(store: Store, prefix: str, bounds: Sequence[str] = ()) -> Iterator[str]:
+    """Yield every key that begins with a prefix; `bounds` are those of `listed_sizes`."""
+    if not store._lists_parts:
+        return store.list_prefix(prefix)
+    return (key for key, _ in listed_sizes(store, prefix, bounds))
+
+
+def listed_sizes(
+    store: Store, prefix: str, bounds: Sequence[str] = ()
+) -> Iterator[tuple[str, int | None]]:
+    """Yield every key that begins with a prefix, and the size of its value.
+
+    The size is None if the listing does not include it; see `value_sizes`. `bounds` are sorted keys
+    between which parts of the listing are requested concurrently, if the store can do that.
+    """
+    edges = ["", *(bounds if store._lists_parts else ()), None]
+
+    def list_part(part: tuple[str, str | None]) -> list[tuple[str, int | None]]:
+        return list(store._list_sizes(prefix, *part))
+
+    for part in store._each(list_part, list(pairwise(edges))):
+        yield from part
 
 
 def value_sizes(store: Store, keys: Iterable[str]) -> Iterator[int | None]:

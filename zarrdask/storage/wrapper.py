@@ -1,6 +1,6 @@
 """A store around another one, which passes on all operations: the base class of views."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -52,6 +52,21 @@ class WrappedStore(Store):
 
     def _size(self, key: str) -> int | None:
         return super()._size(key) if self._reads_otherwise else self.inner._size(key)
+
+    @property
+    def _lists_parts(self) -> bool:  # type: ignore[override]
+        return self.inner._lists_parts and not self._lists_otherwise
+
+    def _list_sizes(
+        self, prefix: str, after: str = "", until: str | None = None
+    ) -> Iterator[tuple[str, int | None]]:
+        store = super() if self._lists_otherwise or self._reads_otherwise else self.inner
+        return store._list_sizes(prefix, after, until)
+
+    @property
+    def _lists_otherwise(self) -> bool:
+        """Whether a subclass lists keys in a way of its own."""
+        return type(self).list_prefix is not WrappedStore.list_prefix
 
     def get_partial_values(self, key_ranges: Iterable[KeyRange]) -> Sequence[Buffer | None]:
         if self._reads_otherwise:

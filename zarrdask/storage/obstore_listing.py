@@ -1,0 +1,34 @@
+"""Listings of obstore, with the sizes of values, from one key to another."""
+
+from typing import Any
+
+import obstore
+
+from zarrdask.storage.obstore_objects import kind_of, settings_of
+
+#: Keys that a server lists by one request.
+PAGE = 1000
+#: Stores whose servers begin a listing behind any key. For others, obstore lists all keys before.
+_LISTED_FROM = {"S3Store", "GCSStore"}
+
+
+def lists_parts(store: Any) -> bool:
+    """Whether a server lists keys in their order, from any key on."""
+    return kind_of(store) in _LISTED_FROM and not settings_of(store).get("s3_express")
+
+
+def list_sizes(
+    store: Any, directory: str, after: str | None = None, until: str | None = None
+) -> list[tuple[str, int]]:
+    """Return the paths below a directory, behind `after` and up to `until`, and their sizes."""
+    sizes = list[tuple[str, int]]()
+    for page in obstore.list(store, directory, offset=after, chunk_size=PAGE):
+        listed = [(entry["path"], entry["size"]) for entry in page]
+        if until is None:
+            sizes += listed
+            continue
+        sizes += [entry for entry in listed if entry[0] <= until]
+        # If a server lists keys in another order, the pages that follow are needed, too.
+        if listed and listed[-1][0] > until and listed == sorted(listed):
+            break
+    return sizes
