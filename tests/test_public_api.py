@@ -22,6 +22,7 @@ PUBLIC = [
     "create_array",
     "create_group",
     "from_zarr",
+    "inventory",
     "open",
     "open_array",
     "open_group",

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from zarrdask.rewrite.rechunk import rechunk
     from zarrdask.rewrite.upgrade import upgrade
     from zarrdask.verification.compare import compare
+    from zarrdask.verification.inventory import inventory
     from zarrdask.verification.verify import verify
 
 __version__ = "0.1.0.dev0"
@@ -52,6 +53,7 @@ _MODULES = {
     "create_array": "nodes.create",
     "create_group": "nodes.open_group",
     "from_zarr": "graph.read",
+    "inventory": "verification.inventory",
     "open": "nodes.open_group",
     "open_array": "nodes.open",
     "open_group": "nodes.open_group",
@@ -83,6 +85,7 @@ __all__ = [
     "create_array",
     "create_group",
     "from_zarr",
+    "inventory",
     "open",
     "open_array",
     "open_group",

@@ -56,6 +56,7 @@ def test_members_of_json_are_documented(tmp_path, monkeypatch, capsys):
         "`copy`": ["copy", "a", "d"],
         "`consolidate`": ["consolidate", "a", "--dry-run"],
         "`verify`": ["verify", "a"],
+        "`inventory`": ["inventory", "a"],
         "`diff`": ["diff", "a", "d"],
         "`plan-read`": ["plan-read", "a/t"],
         "`stats`": ["stats", "a/t"],

@@ -218,7 +218,14 @@ def count_stored(chunks: StoredChunks) -> int:
 
 def stored_map(chunks: StoredChunks, per: Literal["shard", "chunk"]) -> np.ndarray:
     """Return which units, or which chunks in shards, are stored; see `Array.stored_map`."""
-    metadata, units = chunks.metadata, stored_units(chunks)
+    return stored_among(chunks, per, stored_units(chunks))
+
+
+def stored_among(
+    chunks: StoredChunks, per: Literal["shard", "chunk"], units: Iterable[Index]
+) -> np.ndarray:
+    """Return which units, or which chunks in shards, are stored, if these units are."""
+    metadata = chunks.metadata
     grid = metadata.grid if per == "shard" else metadata.read_grid
     result = np.zeros(grid.counts, bool)
     if per == "shard" or metadata.shard is None:

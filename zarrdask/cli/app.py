@@ -31,6 +31,7 @@ COMMANDS = {
     "upgrade": "Write v3 metadata for v2 arrays, without copying chunks.",
     "consolidate": "Write the consolidated metadata of a group.",
     "verify": "Check that everything stored can be read.",
+    "inventory": "Count what is stored, and find what is missing.",
     "repair": "Replace what can't be read, from another array or hierarchy.",
     "diff": "Compare two arrays or hierarchies.",
     "plan-read": "Show what a read would fetch and decode.",

@@ -1,6 +1,7 @@
-"""A picture of which chunks are stored: the darker a cell, the more of its chunks are. Pure."""
+"""Pictures of which chunks are stored: the darker a cell, the more of its chunks are. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from math import ceil, prod
 
 import numpy as np
@@ -15,6 +16,8 @@ _SIDE, _LONGEST, _SHORTEST = 170.0, 20.0, 4.0
 #: The number of shades between nothing and everything.
 _SHADES = 4
 _MARGIN, _LINE = 4.0, 16.0
+#: The characters for nothing, for parts, and for everything.
+_CHARACTERS = "·░▒▓█"
 
 
 def mosaic_svg(stored: np.ndarray, names: Sequence[str]) -> str:
@@ -61,3 +64,25 @@ def _averaged(shares: np.ndarray, axis: int) -> np.ndarray:
         return shares
     parts = np.array_split(shares, _MAX_CELLS, axis)
     return np.stack([part.mean(axis) for part in parts], axis)
+
+
+def strip(spans: Iterable[tuple[int, int, float]]) -> str:
+    """Return adjacent spans (start, stop, share) of an axis as a line of at most 40 characters.
+
+    A blank span has a character of its own, and only what is complete has the darkest one.
+
+    >>> strip([(0, 4, 1), (4, 6, 0), (6, 8, 0.5)])
+    '████··▒▒'
+    """
+    spans = list(spans)
+    length = max((stop for _, stop, _ in spans), default=0)
+    cells = min(length, _MAX_CELLS)
+    edges = [number * length / max(cells, 1) for number in range(cells + 1)]
+    line = ""
+    for begin, end in pairwise(edges):
+        parts = ((max(min(end, b) - max(begin, a), 0), share) for a, b, share in spans)
+        mean = sum(width * share for width, share in parts) / (end - begin)
+        # Rounding errors must not hide a hole, nor make one.
+        shade = ceil(round(mean, 9) * (len(_CHARACTERS) - 2)) if mean < 1 - 1e-9 else -1
+        line += _CHARACTERS[shade]
+    return line

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from itertools import pairwise
 from typing import TypeVar
 
 from zarrdask.storage.base import Scratch, Store
@@ -97,12 +96,13 @@ def listed_sizes(
     The size is None if the listing does not include it; see `value_sizes`. `bounds` are sorted keys
     between which parts of the listing are requested concurrently, if the store can do that.
     """
-    edges = ["", *(bounds if store._lists_parts else ()), None]
+    inner = bounds if store._lists_parts else ()
 
     def list_part(part: tuple[str, str | None]) -> list[tuple[str, int | None]]:
         return list(store._list_sizes(prefix, *part))
 
-    for part in store._each(list_part, list(pairwise(edges))):
+    parts = list(zip(["", *inner], [*inner, None], strict=True))
+    for part in store._each(list_part, parts):
         yield from part
 
 

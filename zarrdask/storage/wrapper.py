@@ -60,8 +60,9 @@ class WrappedStore(Store):
     def _list_sizes(
         self, prefix: str, after: str = "", until: str | None = None
     ) -> Iterator[tuple[str, int | None]]:
-        store = super() if self._lists_otherwise or self._reads_otherwise else self.inner
-        return store._list_sizes(prefix, after, until)
+        if self._lists_otherwise or self._reads_otherwise:
+            return super()._list_sizes(prefix, after, until)
+        return self.inner._list_sizes(prefix, after, until)
 
     @property
     def _lists_otherwise(self) -> bool:

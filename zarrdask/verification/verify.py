@@ -1,6 +1,5 @@
 """``verify``: check that everything stored can be read."""
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -85,12 +84,8 @@ def verify(
     (False, 'truncated', 'c/0/1')
     """
     scan = scan_hierarchy(locate_node(url, component, storage_options))
-    tasks = _plan(scan, every=every)
-    sizes = [len(task.units) for task in tasks]
-    nbytes = sum(len(t.units) * t.chunks.metadata.pipeline.spec.nbytes for t in tasks)
-    options = {"scheduler": scheduler, "show": progress, "sizes": sizes, "nbytes": nbytes}
-    tallies = run_shown(verify_chunks, tasks, "verify", scan.base, **options)
-    return _report(scan, tasks, tallies, strict=strict)
+    tallies = check_scanned(scan, "verify", every=every, scheduler=scheduler, show=progress)
+    return _report(scan, tallies, strict=strict)
 
 
 class VerifyTask(NamedTuple):
@@ -101,6 +96,21 @@ class VerifyTask(NamedTuple):
     #: The indices of the units, a row each; or their numbers in C order.
     units: np.ndarray | range
     every: bool
+
+
+def check_scanned(
+    scan: Scan, label: str, *, every: bool = False, scheduler: Any, show: Show
+) -> dict[str, Tally]:
+    """Check the units that a scan has found, or `every` unit; return the results by array."""
+    tasks = _plan(scan, every=every)
+    sizes = [len(task.units) for task in tasks]
+    nbytes = sum(len(t.units) * t.chunks.metadata.pipeline.spec.nbytes for t in tasks)
+    options = {"scheduler": scheduler, "show": show, "sizes": sizes, "nbytes": nbytes}
+    results = run_shown(verify_chunks, tasks, label, scan.base, **options)
+    tallies: dict[str, Tally] = {path: Tally() for path, _ in scan.arrays()}
+    for task, tally in zip(tasks, results, strict=True):
+        tallies[task.path] += tally
+    return tallies
 
 
 def _plan(scan: Scan, *, every: bool) -> list[VerifyTask]:
@@ -125,16 +135,11 @@ def verify_chunks(task: VerifyTask) -> Tally:
     return check_units(chunks, list(map(tuple, rows.tolist())), every=task.every)
 
 
-def _report(
-    scan: Scan, tasks: Sequence[VerifyTask], tallies: Sequence[Tally], *, strict: bool
-) -> VerifyReport:
+def _report(scan: Scan, tallies: dict[str, Tally], *, strict: bool) -> VerifyReport:
     """Return the report, in the order of the nodes."""
-    tally_of: dict[str, Tally] = {path: Tally() for path, _ in scan.arrays()}
-    for task, tally in zip(tasks, tallies, strict=True):
-        tally_of[task.path] += tally
     arrays = []
     for path, chunks in scan.arrays():
-        metadata, tally = chunks.metadata, tally_of[path]
+        metadata, tally = chunks.metadata, tallies[path]
         size = metadata.grid.size
         counts = size, tally.stored, size - tally.stored, tally.fill_only, tally.chunks, tally.size
         arrays.append(ArrayReport(path, metadata.shape, dtype_name(metadata), *counts))
@@ -142,7 +147,7 @@ def _report(
         scan.root.location,
         sum(not isinstance(node, ArrayMetadata | None) for node in scan.nodes.values()),
         tuple(arrays),
-        (*scan.problems, *(p for tally in tally_of.values() for p in tally.problems)),
+        (*scan.problems, *(p for tally in tallies.values() for p in tally.problems)),
         strict,
         scan.base.capabilities.listable,
         scan.root.current,
