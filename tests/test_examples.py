@@ -112,12 +112,17 @@ GALLERY = dict(
 )
 
 
-#: Examples whose server is not installed with the package: tests/interop/test_s3.py runs them.
-WITH_SERVER = {"s3"}
+#: Examples that need other packages: tests/interop/test_s3.py and test_icechunk.py run them.
+WITH_OTHERS = {"s3", "versions"}
 
 
-@pytest.mark.parametrize("name", sorted({*GALLERY} - WITH_SERVER))
+@pytest.mark.parametrize("name", sorted({*GALLERY} - WITH_OTHERS))
 def test_examples_of_the_gallery_print_what_the_page_shows(name, tmp_path, capsys):
+    check_example(name, tmp_path, capsys)
+
+
+def check_example(name, tmp_path, capsys):
+    """Run an example, and check that it prints what the gallery shows."""
     with dask.config.set({"temporary-directory": str(tmp_path)}):
         runpy.run_path(str(ROOT / "examples" / f"{name}.py"))["main"](tmp_path)
     assert capsys.readouterr().out == GALLERY[name]

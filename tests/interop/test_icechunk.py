@@ -10,6 +10,7 @@ import pytest
 import xarray as xr
 
 import zarrdask
+from tests.test_examples import check_example
 from tests.xarray.writes import days
 from zarrdask.errors import ReadOnlyError, StoreError
 from zarrdask.xarray import open_zarr, to_zarr
@@ -80,16 +81,12 @@ def _grid(*shape):
     return np.arange(np.prod(shape)).reshape(shape)
 
 
-@pytest.fixture(params=["processes", "cluster"])
-def elsewhere(request, cluster_address):
+@pytest.fixture
+def elsewhere(cluster_address):
     """Tasks run in other processes, which can't see the session."""
     from distributed import Client
 
-    with ExitStack() as stack:
-        if request.param == "processes":
-            stack.enter_context(dask.config.set(scheduler="processes", num_workers=2))
-        else:
-            stack.enter_context(Client(cluster_address))
+    with Client(cluster_address):
         yield
 
 
@@ -106,6 +103,13 @@ def test_other_processes_write(session, repository, elsewhere):
     expected[12:27] = _grid(30, 20)[:15] * 2
     stored = repository.readonly_session("main").store
     np.testing.assert_array_equal(zarrdask.open_array(stored, "a")[...], expected)
+
+
+def test_a_pool_of_processes_writes(session):
+    x = da.from_array(_grid(30, 20), chunks=(7, 9))
+    with dask.config.set(scheduler="processes", num_workers=2):
+        zarrdask.to_zarr(x, session.store, "a", chunks=(10, 10))
+    np.testing.assert_array_equal(zarrdask.open_array(session.store, "a")[...], _grid(30, 20))
 
 
 def test_other_processes_write_datasets(session, repository, elsewhere):
@@ -304,3 +308,7 @@ def test_two_sessions_of_one_snapshot_are_different_sources(repository):
     lazy = [zarrdask.from_zarr(session.store, "n") for session in sessions]
     for value, result in enumerate(dask.compute(*lazy, scheduler="threads")):
         assert (result == value).all()
+
+
+def test_the_example_prints_what_the_gallery_shows(tmp_path, capsys):
+    check_example("versions", tmp_path, capsys)

@@ -1,6 +1,5 @@
 """zarrdask on S3, by obstore and by s3fs: moto's server on loopback."""
 
-import runpy
 import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -15,7 +14,7 @@ import zarr
 
 import zarrdask
 from tests.interop.s3 import KEYS, LAYOUTS, VALUES, Bucket, Request, Service, serving
-from tests.test_examples import GALLERY, ROOT
+from tests.test_examples import check_example
 from zarrdask.storage.resolve import resolve
 
 
@@ -338,5 +337,4 @@ def test_arrays_are_rechunked(bucket, layout, memory):
 
 
 def test_the_example_of_the_gallery_prints_what_the_page_shows(tmp_path, capsys):
-    runpy.run_path(str(ROOT / "examples" / "s3.py"))["main"](tmp_path)
-    assert capsys.readouterr().out == GALLERY["s3"]
+    check_example("s3", tmp_path, capsys)
