@@ -1,7 +1,11 @@
 """Listings with sizes, as a whole and in parts."""
 
 from tests.covering import for_each
+from zarrdask.storage.cache_directory import CacheDirectory
+from zarrdask.storage.disk_cache import DiskCachedStore
+from zarrdask.storage.forbidden import ForbiddenIsMissing
 from zarrdask.storage.memory import MemoryStore
+from zarrdask.storage.remote_store import RemoteStore
 from zarrdask.storage.resolve import resolve
 from zarrdask.storage.retry import RetryingStore
 from zarrdask.storage.upkeep import listed_keys, listed_sizes, value_sizes
@@ -10,7 +14,7 @@ KEYS = ["a/c/0", "a/c/1", "a/c/10", "a/c/2", "a/zarr.json"]
 
 
 class InParts(MemoryStore):
-    """A store that lists from any key on, and records from where it was."""
+    """A store that lists sizes from any key on, and records from where it was asked to."""
 
     _lists_parts = True
 
@@ -20,7 +24,8 @@ class InParts(MemoryStore):
 
     def _list_sizes(self, prefix, after="", until=None):
         self.parts.append((after, until))
-        return super()._list_sizes(prefix, after, until)
+        listed = super()._list_sizes(prefix, after, until)
+        return ((key, len(self.values[key])) for key, _ in listed)
 
 
 def fill(store):
@@ -30,12 +35,20 @@ def fill(store):
 
 
 @for_each("bounds", [[], ["a/c/1"], ["a/c/0", "a/c/1", "a/c/15"], ["a/a"], ["b"]])
-def test_the_parts_of_a_listing_are_all_of_it(bounds):
+def test_the_parts_of_a_listing_are_all_of_it(bounds, tmp_path):
     store = fill(InParts())
-    for each in (store, RetryingStore(store)):
+    views = [
+        RetryingStore(store),
+        RemoteStore("s3://bucket", None, store),
+        ForbiddenIsMissing(store),
+        DiskCachedStore(store, CacheDirectory.below(str(tmp_path), 2**20)),
+    ]
+    sizes = [(key, len(store.values[key])) for key in KEYS]
+    for each in (store, *views):
         store.parts.clear()
         assert list(listed_keys(each, "a/", bounds)) == KEYS
-        assert len(store.parts) == len(bounds) + 1
+        assert list(listed_sizes(each, "a/", bounds)) == sizes
+        assert len(store.parts) == 2 * (len(bounds) + 1)
 
 
 def test_listed_sizes_are_those_of_the_values(tmp_path):

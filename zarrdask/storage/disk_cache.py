@@ -52,6 +52,8 @@ class DiskCachedStore(WrappedStore):
         Whether nothing is requested from the inner store: values are as they were last seen.
     """
 
+    _keeps_sizes = True
+
     def __init__(self, inner: Store, directory: CacheDirectory, *, offline: bool = False) -> None:
         super().__init__(OfflineStore(inner) if offline else inner)
         self._source = inner

@@ -20,6 +20,8 @@ T = TypeVar("T")
 class ForbiddenIsMissing(WrappedStore):
     """A store whose values are missing where the server answers 403 to a read."""
 
+    _keeps_sizes = True
+
     def get(self, key: str) -> bytes | None:
         return _permitted(partial(self.inner.get, key))
 

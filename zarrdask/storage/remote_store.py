@@ -84,6 +84,15 @@ class RemoteStore(WrappedStore):
     def list_prefix(self, prefix: str) -> Iterator[str]:
         return iter(self._listed(lambda store: [*store.list_prefix(prefix)]))
 
+    @property
+    def _lists_parts(self) -> bool:  # type: ignore[override]
+        return self.inner._lists_parts and not self._is_listed_by_fsspec
+
+    def _list_sizes(
+        self, prefix: str, after: str = "", until: str | None = None
+    ) -> Iterator[tuple[str, int | None]]:
+        return iter(self._listed(lambda store: [*store._list_sizes(prefix, after, until)]))
+
     def _listed(self, ask: Callable[[Store], Any]) -> Any:
         if not self._is_listed_by_fsspec:
             try:

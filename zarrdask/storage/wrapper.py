@@ -50,6 +50,9 @@ class WrappedStore(Store):
 
     # ---- operations
 
+    #: Whether values that a subclass reads in a way of its own have the sizes of the inner ones.
+    _keeps_sizes = False
+
     def _size(self, key: str) -> int | None:
         return super()._size(key) if self._reads_otherwise else self.inner._size(key)
 
@@ -60,7 +63,7 @@ class WrappedStore(Store):
     def _list_sizes(
         self, prefix: str, after: str = "", until: str | None = None
     ) -> Iterator[tuple[str, int | None]]:
-        if self._lists_otherwise or self._reads_otherwise:
+        if self._lists_otherwise or (self._reads_otherwise and not self._keeps_sizes):
             return super()._list_sizes(prefix, after, until)
         return self.inner._list_sizes(prefix, after, until)
 
