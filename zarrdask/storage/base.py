@@ -302,7 +302,8 @@ class Store(ABC):
 
     def erase_prefix(self, prefix: str) -> None:
         """Remove every key that begins with the prefix."""
-        self.erase_values([*self.list_prefix(prefix)])
+        if keys := [*self.list_prefix(prefix)]:
+            self.erase_values(keys)
 
     # ---- listing
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from zarrdask.errors import UnsupportedError
 from zarrdask.storage.base import Scratch, Store
-from zarrdask.storage.byte_ranges import Buffer, Range, Value
+from zarrdask.storage.byte_ranges import Buffer, Range, Tag, Value, Version
 from zarrdask.storage.keys import Names, check_key, check_prefix
 from zarrdask.storage.layout import ARRAY, DIRECTORIES, DRAFT, GROUP, SCALAR, DraftLayout, Layout
 from zarrdask.storage.wrapper import WrappedStore
@@ -140,6 +140,11 @@ class DraftStore(WrappedStore):
         self, key: str, ranges: Sequence[Range], scratch: Scratch
     ) -> Iterator[Buffer | None]:
         return self.inner.get_ranges(self._existing(key), ranges, scratch)
+
+    def get_if_changed(
+        self, key: str, tag: Tag | None, start: int = 0, length: int | None = None
+    ) -> Version:
+        return self.inner.get_if_changed(self._existing(key), tag, start, length)
 
     def _reading(self, key: str, scratch: Scratch) -> AbstractContextManager[Value]:
         return self.inner._reading(self._existing(key), scratch)

@@ -100,7 +100,7 @@ def inventory(
     Examples
     --------
     >>> import zarrdask
-    >>> z = zarrdask.create_array({}, shape=(6, 4), dtype="i4", chunks=(2, 2), name="a")
+    >>> z = zarrdask.create_array({}, shape=(6, 4), dtype="i4", chunks=(2, 2))
     >>> z[:4] = 7
     >>> report = zarrdask.inventory(z, expect=(slice(0, 5), slice(0, 2)))
     >>> report.ok, report.missing, report.arrays[0].stored, report.arrays[0].holes
