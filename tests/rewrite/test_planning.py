@@ -45,7 +45,7 @@ def test_the_chunks_of_a_part_begin_where_it_begins():
 
 @pytest.mark.parametrize("region", [np.s_[::2], np.s_[3], np.s_[0:3, 0:3, 0:3]])
 def test_a_part_that_does_not_fit_is_refused(region):
-    with pytest.raises(zarrdask.errors.SelectionError):
+    with pytest.raises(zarrdask.errors.SelectionError, match=r"^source_region: "):
         zarrdask.rechunk(stored(), {}, chunks=(5, 5), source_region=region)
 
 

@@ -124,8 +124,34 @@ def test_an_expectation_that_concerns_no_array_is_an_error(expect):
         zarrdask.inventory(root, expect=expect)
 
 
+@for_each("axis", ["tme", 2, -3, True, None, 1.5])
+def test_an_axis_that_no_array_has_is_an_error(axis):
+    with pytest.raises(SelectionError, match=r"^axis: no array has such an axis.*'time', 'x'"):
+        zarrdask.inventory(with_holes({}), axis=axis)
+    root = zarrdask.create_group({})
+    root.create_array("y", shape=8, dtype="f4", dimension_names=("y",))
+    root.create_array("x", shape=8, dtype="f4", dimension_names=("x",))
+    with pytest.raises(SelectionError, match=r"^axis: no array has such an axis.*'x', 'y'"):
+        zarrdask.inventory(root, axis=axis)
+
+
+def test_arrays_without_the_append_dimension_are_counted_along_the_first_axis():
+    root = zarrdask.create_group({})
+    root.create_array("t", shape=(4, 8), dtype="f4", dimension_names=("x", "time"))
+    root.create_array("x", shape=8, dtype="f4", dimension_names=("x",))
+    root.create_array("scalar", shape=(), dtype="f4")
+    arrays = zarrdask.inventory(root, axis="time").arrays
+    assert {each.path: each.dimension for each in arrays} == {"t": "time", "x": "x", "scalar": None}
+
+
+@for_each("expect", [3, (slice(0, 2),) * 3, {"tme": slice(0, 2)}, slice(0, 9, 2), "auto"])
+def test_errors_of_what_is_expected_name_the_argument(expect):
+    with pytest.raises(SelectionError, match=r"^expect: "):
+        zarrdask.inventory(with_holes({}), expect=expect)
+
+
 def test_an_expected_region_beyond_the_array_is_an_error():
-    with pytest.raises(SelectionError, match="extends beyond"):
+    with pytest.raises(SelectionError, match=r"^expect: .*extends beyond"):
         zarrdask.inventory(with_holes({}), expect={"time": slice(0, 99)})
 
 

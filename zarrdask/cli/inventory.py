@@ -49,7 +49,11 @@ def expectation(value: str) -> Any:
     default="chunk",
     help="Whether chunks in shards are counted, or shards alone, which is faster.",
 )
-@click.option("--fill-only", is_flag=True, help="Decode, to count those of fill values only.")
+@click.option(
+    "--fill-only",
+    is_flag=True,
+    help="Decode what is stored, to count the chunks and shards with only the fill value.",
+)
 @options.long_work
 def command(place: Place, *, axis: str, as_json: bool, **arguments: Any) -> int:
     """Count what is stored at URL: chunks, shards and bytes, also along the append dimension.

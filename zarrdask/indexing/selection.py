@@ -80,8 +80,12 @@ def whole_region(shape: tuple[int, ...]) -> Region:
     return tuple(slice(0, size, 1) for size in shape)
 
 
-def index_by_name(picks: Mapping[str, Any], names: Sequence[str | None] | None) -> tuple[Any, ...]:
+def index_by_name(
+    picks: Mapping[str, Any], names: Sequence[str | None] | None, key: str = "region"
+) -> tuple[Any, ...]:
     """Return the index for entries given by the names of axes; other axes are selected whole.
+
+    `key` is the argument of the user, for errors.
 
     >>> index_by_name({"x": slice(2, 4)}, ("t", "x"))
     (slice(None, None, None), slice(2, 4, None))
@@ -93,7 +97,7 @@ def index_by_name(picks: Mapping[str, Any], names: Sequence[str | None] | None) 
                 "this is not the name of an axis"
                 if name not in axis_names
                 else "several axes have this name",
-                key="region",
+                key=key,
                 found=name,
                 expected=f"one of {axis_names}" if names else "slices: the axes have no names",
             )
@@ -166,36 +170,37 @@ def first_out_of_bounds(index: Any, shape: tuple[int, ...]) -> tuple[int, slice]
     return None
 
 
-def find_region(region: Any, shape: tuple[int, ...], names: Sequence[str | None] | None) -> Region:
+def find_region(
+    region: Any, shape: tuple[int, ...], names: Sequence[str | None] | None, key: str = "region"
+) -> Region:
     """Return a region that a user passes as a tuple of slices, one for each axis of an array.
 
     ``"auto"``, as a whole or along an axis, is an error: it needs coordinates that arrays lack.
+    `key` is the argument of the user, for errors.
     """
     if _is_auto(region):
         raise SelectionError(
             "a region is found by coordinates, which an array does not have; pass slices, or "
             "write a dataset with zarrdask.xarray.to_zarr",
-            key="region",
+            key=key,
             found=region,
             expected="slices, or a dict of names of dimensions to slices",
         )
     if isinstance(region, Mapping):
-        region = index_by_name(region, names)
+        region = index_by_name(region, names, key)
     try:
         selection = basic(() if region is None else region, shape)
     except SelectionError as error:
-        raise error.within("region") from error.__cause__
+        raise error.within(key) from error.__cause__
     picks = selection.slices
     if not selection.plain or any(pick.step != 1 for pick in picks):
-        raise SelectionError(
-            "a region is made of slices without a step", key="region", found=region
-        )
+        raise SelectionError("a region is made of slices without a step", key=key, found=region)
     outside = first_out_of_bounds(() if region is None else region, shape)
     if outside is not None:
         axis, pick = outside
         raise SelectionError(
             f"the region extends beyond the array along axis {axis}",
-            key="region",
+            key=key,
             found=pick,
             expected=f"a slice within 0 to {shape[axis]}, or a longer array (resize, append)",
         )

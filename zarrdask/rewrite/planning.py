@@ -89,7 +89,7 @@ def plan_new_array(
     array: Array, source_region: Any, node: NodePath, options: RechunkOptions
 ) -> RechunkPlan:
     """Return the plan to write a region of a stored array to a new array."""
-    region = find_region(source_region, array.shape, array.dimension_names)
+    region = find_region(source_region, array.shape, array.dimension_names, "source_region")
     metadata = options.converted(array.metadata.resized(region_shape(region)))
     check_apart(array.node_path, node, replaces=True)
     _, view = check_begun(node, metadata, overwrite=options.overwrite)
@@ -163,7 +163,7 @@ def plan_append(
         length = array.shape[along] if along < array.ndim else 0
         beyond = slice(min(target.shape[along], length), length)
         source_region = (*(slice(None),) * along, beyond)
-    region = find_region(source_region, array.shape, array.dimension_names)
+    region = find_region(source_region, array.shape, array.dimension_names, "source_region")
     grown, added = appended(chunks_of(target), region_shape(region), along)
     start = tuple(pick.start for pick in added)
     longer = Destination(target.node_path, target.node_path, grown.metadata, start, along)

@@ -63,8 +63,8 @@ def inventory(
         Whether the chunks in shards are counted and expected, for which the index of each shard is
         read; or only shards, and the chunks of arrays without shards.
     axis : int or str, default 0
-        The append dimension, by number or name. Arrays that do not have it are counted along their
-        first axis.
+        The append dimension, by number or name. In a group, arrays that do not have it are counted
+        along their first axis.
     expect : region, str or list of these, optional
         What should be stored: a region of the array, as slices, ``...``, or a dict of names of
         dimensions to slices; or a pattern for the paths of arrays of which everything should be,
@@ -89,7 +89,8 @@ def inventory(
     NodeNotFoundError
         If there is no node.
     SelectionError
-        If an expected region is not within an array, or nothing matches what is expected.
+        If no array has the append dimension, an expected region is not within an array, or nothing
+        matches what is expected.
     UnsupportedError
         If the store can't be listed.
 
@@ -112,6 +113,7 @@ def inventory(
     arrays = [(path[start:], chunks) for path, chunks in scan.arrays()]
     metadata = {path: chunks.metadata for path, chunks in arrays}
     expected = expected_regions(metadata, expect)
+    axes = append_axes(metadata, axis)
     counts = request_on_each(scan.base, partial(_count, per=per), [each for _, each in arrays])
     tallies: dict[str, Tally] = {}
     if fill_only:
@@ -119,7 +121,9 @@ def inventory(
         scan.units = {path: each.rows for path, each in zip(paths, counts, strict=True)}
         tallies = check_scanned(scan, "inventory", scheduler=scheduler, show=progress)
     found = [
-        _report(path, each.metadata, count, axis, expected[path], tallies.get(each.prefix[:-1]))
+        _report(
+            path, each.metadata, count, axes[path], expected[path], tallies.get(each.prefix[:-1])
+        )
         for (path, each), count in zip(arrays, counts, strict=True)
     ]
     problems = [problem for problem in scan.problems if problem.kind in _UNREAD]
@@ -147,7 +151,7 @@ def expected_regions(arrays: Mapping[str, ArrayMetadata], expect: Any) -> dict[s
             metadata = arrays[path]
             region = ... if isinstance(each, str) else each
             names = metadata.dimension_names
-            expected[path].append(find_region(region, metadata.shape, names))
+            expected[path].append(find_region(region, metadata.shape, names, "expect"))
     return expected
 
 
@@ -169,6 +173,35 @@ def _concerned(arrays: Mapping[str, ArrayMetadata], expect: Any) -> Iterator[str
             is_concerned = is_array or expect is ...
         if is_concerned:
             yield path
+
+
+# --------------------------------------------------------------------------------------------
+# The append dimension
+
+
+def append_axes(arrays: Mapping[str, ArrayMetadata], axis: Any) -> dict[str, int | None]:
+    """Return the number of the append dimension of each array, by its path.
+
+    It is the first axis in arrays that do not have this dimension, and None in those without axes.
+    """
+    numbers: dict[str, int | None] = dict.fromkeys(arrays)
+    shaped = {path: metadata for path, metadata in arrays.items() if metadata.shape}
+    number_missing = 0
+    for path, metadata in shaped.items():
+        try:
+            numbers[path] = axis_number(axis, len(metadata.shape), metadata.dimension_names)
+        except SelectionError:
+            numbers[path] = 0
+            number_missing += 1
+    if shaped and number_missing == len(shaped):
+        names = {name for each in shaped.values() for name in each.dimension_names or () if name}
+        raise SelectionError(
+            "no array has such an axis",
+            key="axis",
+            found=axis,
+            expected=f"one of {sorted(names)}" if names else "a number: the axes have no names",
+        )
+    return numbers
 
 
 # --------------------------------------------------------------------------------------------
@@ -207,14 +240,13 @@ def _report(
     path: str,
     metadata: ArrayMetadata,
     count: Count,
-    axis: int | str,
+    axis: int | None,
     expected: list[Region],
     tally: Tally | None,
 ) -> ArrayInventory:
     """Return what is stored of an array, and what is missing of the expected regions."""
     names = metadata.dimension_names or (None,) * len(metadata.shape)
     shown = tuple(name or str(number) for number, name in enumerate(names))
-    number = _axis(axis, metadata)
     is_expected = np.zeros(count.is_stored.shape, bool)
     for region in expected:
         axes = zip(count.grid.axes, region, strict=True)
@@ -233,8 +265,8 @@ def _report(
         stored if count.has_chunks else None,
         int(count.sizes.sum()),
         None if tally is None else tally.fill_only,
-        None if number is None else shown[number],
-        () if number is None else tuple(_spans(metadata, count, number)),
+        None if axis is None else shown[axis],
+        () if axis is None else tuple(_spans(metadata, count, axis)),
         shown,
         int(np.count_nonzero(is_expected)),
         int(np.count_nonzero(is_missing)),
@@ -242,16 +274,6 @@ def _report(
         "chunk" if metadata.shard is None else "shard",
         mosaic_svg(count.is_stored, shown) if is_part else "",
     )
-
-
-def _axis(axis: int | str, metadata: ArrayMetadata) -> int | None:
-    """Return the number of the append dimension: the first one if an array does not have it."""
-    ndim, names = len(metadata.shape), metadata.dimension_names
-    if not ndim:
-        return None
-    if isinstance(axis, str):
-        return names.index(axis) if names and axis in names else 0
-    return axis_number(axis, ndim, None) if -ndim <= axis < ndim else 0
 
 
 def _spans(metadata: ArrayMetadata, count: Count, axis: int) -> Iterator[Span]:
