@@ -185,6 +185,18 @@ def test_variables_tell_servers_apart(monkeypatch):
     assert _service({}) != service
 
 
+def test_offline_nothing_is_requested_without_a_cache_either(setting, tmp_path):
+    setting({"zarrdask.cache-offline": True})
+    with pytest.raises(StoreError, match=r"a\.zarr: .*; set zarrdask\.cache-directory"):
+        resolve("http://127.0.0.1:9/a.zarr")
+    resolve("memory://a.zarr").get("key")  # sends no requests
+    setting({"zarrdask.cache-directory": str(tmp_path)})
+    plain = MemoryStore({"key": b"value"})
+    plain.capabilities = type(plain.capabilities)()  # without versions
+    with pytest.raises(StoreError, match="cache-offline"):
+        cached_as_set(plain, offline=True).get("key")
+
+
 def test_remote_urls_are_cached_as_the_settings_say(setting, tmp_path, caplog):
     url = "http://127.0.0.1:9/a.zarr"
     assert not isinstance(resolve(url), DiskCachedStore)
@@ -199,7 +211,7 @@ def test_remote_urls_are_cached_as_the_settings_say(setting, tmp_path, caplog):
     assert resolve(url).offline
     plain = MemoryStore()
     plain.capabilities = type(plain.capabilities)()
-    assert cached_as_set(plain) is plain
+    assert cached_as_set(plain, offline=False) is plain
     assert "no versions" in caplog.text
     setting({"zarrdask.cache-directory": 7})
     with pytest.raises(MetadataError, match="cache-directory"):

@@ -163,20 +163,26 @@ for _name in (
     setattr(OfflineStore, _name, _refuse)
 
 
-def cached_as_set(store: Store) -> Store:
+def cached_as_set(store: Store, *, offline: bool) -> Store:
     """Return a store that is cached in the directory of the settings, if it tells versions.
 
     Raises
     ------
     StoreError
-        If the directory can't be used.
+        If the directory can't be used, or is needed to work offline and not set.
     """
+    path = config.get("cache-directory")
+    if not path:
+        raise StoreError(
+            "zarrdask.cache-offline allows no requests, and no cache is set to read from; set "
+            "zarrdask.cache-directory",
+            key=store.url,
+        )
     if not store.capabilities.versions:
         _LOG.warning("%s tells no versions of values, so that they are not cached", store.url)
-        return store
-    path = os.path.expanduser(config.get("cache-directory"))
-    directory = CacheDirectory.below(path, config.get("cache-bytes"))
-    return DiskCachedStore(store, directory, offline=config.get("cache-offline"))
+        return OfflineStore(store) if offline else store
+    directory = CacheDirectory.below(os.path.expanduser(path), config.get("cache-bytes"))
+    return DiskCachedStore(store, directory, offline=offline)
 
 
 def _cached(inner: Store, directory: CacheDirectory, offline: bool) -> DiskCachedStore:  # noqa: FBT001

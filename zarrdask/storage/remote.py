@@ -38,11 +38,12 @@ def open_remote(url: str, storage_options: dict[str, Any] | None) -> Store:
             expected=" or ".join(map(repr, openers)),
         )
     store = openers[package](url, storage_options)
-    if not config.get("cache-directory"):
+    offline = is_chosen and config.get("cache-offline")
+    if not (offline or config.get("cache-directory")):
         return store
     # Imported on demand: most programs use no such cache.
     module = import_module("zarrdask.storage.disk_cache")
-    return module.cached_as_set(store)  # type: ignore[no-any-return]
+    return module.cached_as_set(store, offline=offline)  # type: ignore[no-any-return]
 
 
 def _open_best(url: str, storage_options: dict[str, Any] | None) -> Store:
