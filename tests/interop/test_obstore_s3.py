@@ -56,6 +56,12 @@ class TestUnchangedValues:
         store.set("k", b"")
         assert store.get_if_changed("k", tag, 0, 3).value == b""
 
+    def test_ranges_in_the_cache_directory_are_those_of_the_values(self, bucket, package, tmp_path):
+        settings = {"zarrdask.remote": package, "zarrdask.cache-directory": str(tmp_path)}
+        with dask.config.set(settings):
+            store = resolve(bucket.url, bucket.options)
+        StoreContract().test_a_range_is_part_of_the_value_and_ends_where_that_ends(store)
+
     def test_a_chunk_is_fetched_and_decoded_once(self, bucket, package):
         with dask.config.set({"zarrdask.remote": package, "zarrdask.cache-size": "1 MiB"}):
             options = {"storage_options": bucket.options}

@@ -30,7 +30,8 @@ class Answer(NamedTuple):
         if self.content_range is None:
             # It is the whole value, also if the server knows no ranges.
             return Version(cut(self.value, start, length), len(self.value), self._strong_etag)
-        return Version(self.value, self._size, self._strong_etag if self._size else None)
+        value = self.value[:length]  # a range from the end is all of the end
+        return Version(value, self._size, self._strong_etag if self._size else None)
 
     @property
     def _size(self) -> int:
