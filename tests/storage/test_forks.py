@@ -6,6 +6,7 @@ import os
 import pickle
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -81,6 +82,24 @@ def test_changes_are_merged_once(session):
     session["b"] = "3"
     pickle.loads(answer)
     assert session["b"] == "3"
+
+
+def test_changes_that_arrive_in_two_threads_are_merged_once(session):
+    merged = []
+
+    class Slow(DictFork):
+        def merge(self, changes):
+            merged.append(changes)
+            if len(merged) == 1:
+                other.start()
+                other.join(0.2)  # as long as this thread has not finished, the other one waits
+
+    fork = Slow(session)
+    answer = elsewhere("change(*values, b='2')", fork)
+    other = threading.Thread(target=pickle.loads, args=(answer,))
+    pickle.loads(answer)
+    other.join()
+    assert len(merged) == 1
 
 
 def test_joined_changes_are_merged_together(session):

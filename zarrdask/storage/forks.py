@@ -5,6 +5,7 @@ of a fork of it, and what they return carries their changes to the process of th
 merges them when they arrive. So changes need not pass through all that is between the two.
 """
 
+import threading
 from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,12 +16,14 @@ from weakref import WeakValueDictionary
 
 from zarrdask.errors import StoreError
 from zarrdask.storage.base import Store
-from zarrdask.storage.system import after_fork
+from zarrdask.storage.system import after_fork, renewed_after_fork
 
 #: The forks that were made in this process, by name.
 _MADE_HERE: "WeakValueDictionary[str, Fork]" = WeakValueDictionary()
 #: A name of this process, by which the names of its forks begin.
 _PROCESS = [uuid4().hex]
+#: Several threads may unpickle the same changes.
+_MERGING = renewed_after_fork(threading.Lock())
 
 
 class Fork(Store):
@@ -54,9 +57,10 @@ class Fork(Store):
 
     def receive(self, name: str, changes: Iterable[bytes]) -> None:
         """Merge changes, unless those of this name were merged before."""
-        if name not in self._merged:
-            self.merge(changes)
-            self._merged.add(name)
+        with _MERGING:
+            if name not in self._merged:
+                self.merge(changes)
+                self._merged.add(name)
 
 
 class Changes:
