@@ -101,7 +101,7 @@ def to_zarr(
     resume : bool or "restart", default False
         Whether the blocks of Dask arrays that are stored are recorded, so that the same call, made
         again after the process was killed, computes and writes only the missing blocks, as in
-        `zarrdask.to_zarr`; ``"restart"`` begins again. Metadata are written last, and a group that
+        `zarrdask.to_zarr`; ``"restart"`` begins again. Metadata is written last, and a group that
         is replaced is erased first. With ``compute=False``, nothing is written before the result is
         computed.
     progress : bool, file or callable, default False
