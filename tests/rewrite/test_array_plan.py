@@ -155,6 +155,31 @@ def test_what_was_added_is_not_added_twice(source, tmp_path, monkeypatch):
     np.testing.assert_array_equal(longer[...], [*VALUES, *VALUES[:20]])
 
 
+@pytest.mark.parametrize("tasks", [3, 9])
+def test_an_append_in_several_passes_repeats_none_of_its_tasks(tmp_path, monkeypatch, tasks):
+    rows = zarrdask.create_array(tmp_path / "a", shape=(64, 64), dtype="i4", chunks=(1, 64))
+    rows[...] = VALUES
+    target = zarrdask.create_array(tmp_path / "b", shape=(64, 64), dtype="i4", chunks=(64, 1))
+    target[...] = -VALUES
+
+    def more():
+        return zarrdask.rechunk(rows, target, append=0, source_region=..., max_mem=3000)
+
+    stages = more().scheme.stages
+    assert len(stages) == 2
+    cut_short(more(), monkeypatch, tasks)
+    done, call = [], Pass.__call__
+
+    def count(self, number, *bytes_counter):
+        done.append(number)
+        return call(self, number, *bytes_counter)
+
+    monkeypatch.setattr(Pass, "__call__", count)
+    np.testing.assert_array_equal(finish(more())[...], [*-VALUES, *VALUES])
+    assert len(done) == sum(stage.tasks for stage in stages) - tasks
+    assert names(tmp_path / "b") == ["c", "zarr.json"]
+
+
 @pytest.mark.parametrize("verb", [zarrdask.copy, zarrdask.rechunk])
 def test_a_group_that_was_opened_for_reading_is_not_written_to(source, tmp_path, verb):
     zarrdask.create_group(tmp_path / "g")

@@ -173,7 +173,8 @@ class LongerArray(Rewrite):
 
     def begin(self) -> None:
         """Store the record, and the new shape where it must come first."""
-        self._appended.begin()
+        if self._is_early:
+            self._appended.commit()
         if self.resumed:
             tidy(self.view.store, self.view.prefix, recursive=True)
         else:
