@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import shutil
 from collections import Counter
 
 import numpy as np
@@ -151,6 +152,35 @@ def test_a_pickled_store_uses_the_same_cache(directory):
     store = DiskCachedStore(MemoryStore(), directory, offline=True)
     again = pickle.loads(pickle.dumps(store))
     assert (again.directory, again.offline) == (directory, True)
+
+
+def test_a_store_that_arrives_on_another_machine_has_a_cache_there(tmp_path):
+    server = Server(MemoryStore({"k": b"v"}))
+    directory = CacheDirectory.below(str(tmp_path / "scratch"), 2**24)
+    content = pickle.dumps(DiskCachedStore(server, directory))
+    shutil.rmtree(tmp_path / "scratch")
+    for unchanged in (0, 1):
+        store = pickle.loads(content)
+        assert store.get("k") == b"v"
+        assert store._source.sent["unchanged"] == unchanged
+
+
+@pytest.mark.parametrize("offline", [False, True])
+def test_nothing_is_cached_where_a_store_arrives_and_can_have_no_directory(
+    tmp_path, offline, caplog
+):
+    server = Server(MemoryStore({"k": b"v"}))
+    directory = CacheDirectory.below(str(tmp_path / "scratch"), 2**24)
+    content = pickle.dumps(DiskCachedStore(server, directory, offline=offline))
+    shutil.rmtree(tmp_path / "scratch")
+    (tmp_path / "scratch").write_bytes(b"")
+    store = pickle.loads(content)
+    assert "can't be created" in caplog.text
+    if offline:
+        with pytest.raises(StoreError, match="cache-offline"):
+            store.get("k")
+    else:
+        assert store.get("k") == b"v"
 
 
 @pytest.mark.parametrize(

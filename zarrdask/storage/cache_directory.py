@@ -115,6 +115,16 @@ class CacheDirectory:
             )
         return cls(path, limit)
 
+    def here(self) -> "CacheDirectory":
+        """Return the cache in the directory of the same name for this user on this machine.
+
+        Raises
+        ------
+        StoreError
+            As `below`.
+        """
+        return CacheDirectory.below(os.path.dirname(self.path), self.limit)
+
     def _file(self, name: bytes) -> str:
         text = name.hex()
         return os.path.join(self.path, text[:2], text[2:])

@@ -61,11 +61,13 @@ class DiskCachedStore(WrappedStore):
         self.offline = offline
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _cached, (self._source, self.directory, self.offline)
+        return _cached_here, (self._source, self.directory, self.offline)
 
     def _above(self) -> Store | None:
         above = self._source._above()
-        return None if above is None else _cached(above, self.directory, self.offline)
+        if above is None:
+            return None
+        return DiskCachedStore(above, self.directory, offline=self.offline)
 
     # ---- reading
 
@@ -185,8 +187,13 @@ def cached_as_set(store: Store, *, offline: bool) -> Store:
     return DiskCachedStore(store, directory, offline=offline)
 
 
-def _cached(inner: Store, directory: CacheDirectory, offline: bool) -> DiskCachedStore:  # noqa: FBT001
-    return DiskCachedStore(inner, directory, offline=offline)
+def _cached_here(inner: Store, directory: CacheDirectory, offline: bool) -> Store:  # noqa: FBT001
+    """Return an unpickled store, which may be on another machine, or of another user."""
+    try:
+        return DiskCachedStore(inner, directory.here(), offline=offline)
+    except StoreError as error:
+        _LOG.warning("values of %s are not cached in this process: %s", inner.url, error)
+        return OfflineStore(inner) if offline else inner
 
 
 def _version(entry: Entry) -> Version:
