@@ -73,7 +73,7 @@ def test_what_is_not_a_record_of_this_plan_is_refused_unless_one_begins_again(ha
     found = Journal(NodePath(store, "a"), "this")
     with pytest.raises(StoreError, match=r"another plan.*damaged.*restart=True") as caught:
         found.resume()
-    assert caught.value.key == KEY
+    assert caught.value.key == f"{store.url}/{KEY}"
     assert not found.resume(overwrite=True)
     assert not found.resume(restart=True)
     assert found.done(0) == set()

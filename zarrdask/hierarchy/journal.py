@@ -180,7 +180,7 @@ class Journal:
                 "a run of another plan was interrupted here, its source has changed, or its record "
                 "is damaged: repeat that run to finish it, or begin again with "
                 f"{self._start_again}",
-                key=self._key,
+                key=f"{self._store.url}/{self._key}",
             )
         self._done, self.nodes = done, self.nodes | self.recorded
         return True

@@ -93,7 +93,7 @@ class ResumableArray(Change):
         """Describe how the write goes on."""
         self._held.close()
         if not self._has_begun:
-            return "the write has not begun; a node that it was to replace may be erased in part"
+            return "the write has not begun; a node that it replaces may be erased in part"
         is_late = self._record.journal.has_written_root
         state = "the array may be complete" if is_late else _NO_ARRAY
         return f"{state}; {_GOES_ON}, and one with overwrite=True begins again"
@@ -201,5 +201,5 @@ class ResumableChanges(Change):
         """Describe how the write goes on."""
         self._held.close()
         if not self._has_begun:
-            return "the write has not begun; a node that it was to replace may be erased in part"
+            return "the write has not begun; a node that it replaces may be erased in part"
         return f"{_GOES_ON}, and one with resume='restart' begins again"

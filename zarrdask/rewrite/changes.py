@@ -142,7 +142,7 @@ class Rewrite(Change):
     def abort(self) -> str:
         """Record what is done, and describe how the rewrite goes on."""
         if not self._has_begun:
-            return "the rewrite has not begun; a node that it was to replace may be erased in part"
+            return "the rewrite has not begun; a node that it replaces may be erased in part"
         self.journal.store()
         self.write_documents()
         if self.array is not None:
