@@ -1,6 +1,7 @@
 """Regions of buckets, which are looked up by requests to S3."""
 
 from email.message import Message
+from http.client import BadStatusLine
 from urllib.error import HTTPError, URLError
 
 import pytest
@@ -20,6 +21,8 @@ def asked(monkeypatch):
             urls.append(f"{request.get_method()} {request.full_url}")
             if "offline" in request.full_url:
                 raise URLError("unknown host")
+            if "proxy" in request.full_url:
+                raise BadStatusLine("welcome")
             raise HTTPError(request.full_url, 403, "Forbidden", headers, None)
 
     for name in ("AWS_REGION", "AWS_DEFAULT_REGION", "AWS_CA_BUNDLE", "AWS_PROFILE"):
@@ -49,7 +52,8 @@ def test_a_region_or_server_that_the_user_names_needs_no_request(asked):
 def test_without_an_answer_the_region_is_that_of_the_user(asked, monkeypatch):
     assert aws.complete("offline", {}, None) == {}
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-west-2")
-    assert aws.complete("offline", {}, None) == {"region": "us-west-2"}
+    for bucket in ("offline", "proxy"):
+        assert aws.complete(bucket, {}, None) == {"region": "us-west-2"}
 
 
 def test_obstore_has_no_servers_in_china(asked):

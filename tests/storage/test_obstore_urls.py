@@ -101,6 +101,9 @@ def test_a_variable_without_a_counterpart_is_refused_by_name(url, variable):
         ("s3://b/a//c", "empty or relative names"),
         ("gs://b/a/../c", "empty or relative names"),
         ("s3://arn:aws:s3:eu-west-1:1:accesspoint/x", "ARN"),
+        ("s3://my bucket/x", "the name 'my bucket' of a bucket"),
+        ("gs://bücket/x", "the name 'bücket' of a bucket"),
+        ("az:///x", "the name '' of a bucket"),
         ("abfs://c@n.blob.core.usgovcloudapi.net/a", "usgovcloudapi"),
         ("https://example.org/a?token=1", "query"),
     ],
@@ -108,6 +111,21 @@ def test_a_variable_without_a_counterpart_is_refused_by_name(url, variable):
 def test_a_url_without_a_counterpart_is_refused(url, what):
     with pytest.raises(StoreError, match=f"no counterpart.*{what}"):
         resolve(url)
+
+
+@for_each(
+    ("url", "options", "name"),
+    [
+        # As it is read from a file.
+        ("s3://b/x", {"key": "name\n", "secret": "s", "endpoint_url": "http://a"}, "access_key_id"),
+        ("s3://b/x", {"anon": True, "client_kwargs": {"region_name": "eu west"}}, "region"),
+        ("s3://b/x", {"anon": True, "endpoint_url": "http://my host"}, "endpoint"),
+        ("gs://b/x", {"token": "anon", "endpoint_url": "http://hôst"}, "base_url"),
+    ],
+)
+def test_a_setting_that_can_not_be_part_of_a_request_is_refused(url, options, name):
+    with pytest.raises(StoreError, match=f"the setting '{name}' of the bucket 'b' contains"):
+        resolve(url, options)
 
 
 S3 = {

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache
+from http.client import HTTPException
 from typing import Any
 from urllib.error import HTTPError
 from urllib.request import HTTPRedirectHandler, Request, build_opener
@@ -205,7 +206,7 @@ def bucket_region(bucket: str, region: str) -> str | None:
     """Return the region of a bucket, which any region is asked for; None if it can't be reached."""
     try:
         return _region_of(bucket, region)
-    except OSError as error:
+    except (OSError, HTTPException) as error:
         _LOG.info("the region of the bucket %r could not be looked up: %s", bucket, error)
         return None
 

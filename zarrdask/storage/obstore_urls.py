@@ -29,6 +29,10 @@ from zarrdask.storage.obstore_options import AZURE, GOOGLE, HTTP, S3, Options, S
 
 #: Parts of paths that obstore refuses or changes.
 _UNUSUAL_PARTS = ("", ".", "..")
+#: Names of buckets, and of a host after them, that can be part of a request. Others make obstore
+#: panic, which is no `Exception`; so do these settings with white space or beyond ASCII.
+_BUCKET = re.compile(r"[\w.$:@-]+", re.ASCII)
+_PARTS_OF_REQUESTS = ("access_key_id", "session_token", "region", "endpoint", "base_url")
 _AZURE_HOST = re.compile(r"\w+\.(blob|dfs)\.core\.windows\.net")
 #: Where obstore itself looks for credentials of Azure, beside the machine that it is on.
 _AZURE_VARIABLES = (
@@ -125,6 +129,8 @@ def _open_http(url: str, settings: Settings) -> ObstoreStore:
 
 def _bucket_and_prefix(url: str) -> tuple[str, str]:
     bucket, _, prefix = url.partition("://")[2].partition("/")
+    if not _BUCKET.fullmatch(bucket):
+        raise no_counterpart(f"the name {bucket!r} of a bucket", url)
     _check_path(prefix.strip("/"), url)
     return bucket, prefix
 
@@ -135,6 +141,12 @@ def _check_path(path: str, url: str) -> None:
 
 
 def _made(kind: Any, bucket: str, prefix: str, settings: Settings) -> ObstoreStore:
+    for name in _PARTS_OF_REQUESTS:
+        if re.search(r"[^!-~]", str(settings.config.get(name, ""))):
+            raise StoreError(
+                f"the setting {name!r} of the bucket {bucket!r} contains white space or a "
+                "character that is not ASCII; remove it"
+            )
     endpoint = settings.config.get("endpoint", settings.config.get("base_url"))
     if str(endpoint).startswith("http://"):
         settings.client["allow_http"] = True
