@@ -1,14 +1,9 @@
 """Writes that record the blocks they have stored, so that the same call writes the missing ones."""
 
 import os
-import random
 import shutil
-import time
-import warnings
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
-from multiprocessing import get_context
 from pathlib import Path
 
 import dask
@@ -27,7 +22,6 @@ from zarrdask.errors import (
     UnsupportedError,
 )
 from zarrdask.hierarchy.append import AppendedArray
-from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import MemoryStore
 
 VALUES = np.arange(1, 12 * 10 + 1, dtype="i4").reshape(12, 10)
@@ -149,16 +143,16 @@ class Stopping(MemoryStore):
 @pytest.mark.parametrize("is_done", [False, True])
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_a_write_that_is_killed_while_it_ends_computes_nothing_again(overwrite, is_done):
-    computed = Computed()
+    computed, values = Computed(), VALUES[:4, :4]
 
     def write(stop_at):
         store = Stopping({})
         if overwrite:
-            zarrdask.to_zarr(array(computed, VALUES + 1), store)
+            zarrdask.to_zarr(array(computed, values + 1), store)
         store.changes, store.stop_at, store.is_done = [], stop_at, is_done
         computed.clear()
         try:
-            zarrdask.to_zarr(array(computed), store, resume=True, overwrite=overwrite)
+            zarrdask.to_zarr(array(computed, values), store, resume=True, overwrite=overwrite)
         finally:
             store.stop_at = None
             computed.clear()
@@ -173,9 +167,9 @@ def test_a_write_that_is_killed_while_it_ends_computes_nothing_again(overwrite, 
             with pytest.raises(Stop):
                 write(number)
             with suppress(NodeExistsError):
-                zarrdask.to_zarr(array(computed), stores[-1], resume=True)
+                zarrdask.to_zarr(array(computed, values), stores[-1], resume=True)
             assert not computed
-            np.testing.assert_array_equal(zarrdask.open_array(stores[-1])[...], VALUES)
+            np.testing.assert_array_equal(zarrdask.open_array(stores[-1])[...], values)
             assert not [key for key in stores[-1].list_prefix("") if "zarrdask" in key]
 
 
@@ -515,80 +509,12 @@ def test_what_can_not_be_resumed_is_refused(tmp_path):
     assert not (tmp_path / "b").exists()
 
 
-def write_slowly(place, log, fuse_blocks):
-    """Store blocks slowly, each in a task or some in one: the process that is killed."""
-    store = LocalStore.set
-
-    def slow(self, key, value):
-        time.sleep(0.002)
-        store(self, key, value)
-
-    LocalStore.set = slow
-
-    # Not in the closure of the function: older releases of Dask name the array for that, too.
-    os.environ["ZARRDASK_TEST_LOG"] = str(log)
-
-    def note(block):
-        with open(os.environ["ZARRDASK_TEST_LOG"], "a") as file:
-            file.write("x")
-        return block
-
-    many = np.arange(1, 401).reshape(20, 20)
-    x = da.from_array(many, chunks=(1, 2)).map_blocks(note, name="x", dtype="i8", meta=many[:0, :0])
-    options = {"zarrdask.fuse-blocks": fuse_blocks, "scheduler": "threads"}
-    # The threads of the pool that Dask keeps are not in this process.
-    with ThreadPoolExecutor(2) as pool, dask.config.set(options, pool=pool):
-        zarrdask.to_zarr(x, place, resume=True)
-
-
-def killed(place, log, fuse_blocks, delay):
-    """Write in another process, and kill it after some time; return whether it ended before."""
-    process = get_context("fork").Process(target=write_slowly, args=(place, log, fuse_blocks))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # forks of processes with threads
-        process.start()
-    while process.is_alive() and not log.exists():
-        time.sleep(0.005)
-    process.join(delay)
-    process.kill()
-    process.join()
-    return process.exitcode == 0
-
-
-def kill_until_done(folder, seed):
-    """Kill a writer again and again until one ends; check what it has written."""
-    rng, place, fuse_blocks = random.Random(seed), folder / "a", (0, 8)[seed % 2]
-    total, runs = 0, 0
-    while True:
-        log = folder / f"log{runs}"
-        done = killed(place, log, fuse_blocks, rng.uniform(0.02, 0.3) if runs < 3 else 60)
-        total, runs = total + os.path.getsize(log) if log.exists() else total, runs + 1
-        if done:
-            break
-        if not (place / "zarr.json").exists():  # else only the record was left
-            with pytest.raises(zarrdask.errors.NodeNotFoundError):
-                zarrdask.open_array(place)
-    expected = np.arange(1, 401).reshape(20, 20)
-    np.testing.assert_array_equal(zarrdask.open_array(place)[...], expected)
-    assert files(place) == sorted(
-        ["zarr.json", *(f"c/{i}/{j}" for i in range(20) for j in range(10))]
-    )
-    # Blocks in flight are computed again, and those of tasks that were not finished.
-    assert 200 <= total <= 200 + (runs - 1) * 2 * max(fuse_blocks, 1)
-
-
 def test_a_killed_write_is_resumed(tmp_path):
-    kill_until_done(tmp_path, 1)
+    resumed.kill_until_done(tmp_path, "new", tmp_path / "a.zarr", None, {}, 0)
 
 
 @pytest.mark.stress
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(50))
 def test_a_write_that_is_killed_anywhere_is_resumed(tmp_path, seed):
-    kill_until_done(tmp_path, seed)
-
-
-@pytest.mark.stress
-@pytest.mark.parametrize("seed", range(40))
-def test_other_writes_that_are_killed_anywhere_are_resumed(tmp_path, seed):
     verb = resumed.VERBS[seed % len(resumed.VERBS)]
     resumed.kill_until_done(tmp_path, verb, tmp_path / "a.zarr", None, {}, seed)
