@@ -176,7 +176,7 @@ def _write(cache, seed, count):
 
 def _use(cache, count, kills):
     """Write in four processes, which are killed and replaced by others some times."""
-    cache.put(name_of(0), VALUE)
+    cache.put(name_of(300), VALUE)  # which no writer reads
     seeds = iter(range(100_000))
     begin = lambda: CONTEXT.Process(target=_write, args=(cache, next(seeds), count))  # noqa: E731
     writers = [begin() for _ in range(4)]
