@@ -104,8 +104,9 @@ def test_a_damaged_file_is_no_entry(cache):
 
 @pytest.mark.parametrize("content", [b"", b"x" * 16, bytes(16), b"\xff" * 40])
 def test_a_damaged_size_is_counted_anew(cache, content):
-    for number in range(200):
-        cache.put(name_of(number), VALUE)
+    value = Entry(bytes(40_000), 40_000, "t")
+    for number in range(50):
+        cache.put(name_of(number), value)
         if number % 7 == 0:
             with open(os.path.join(cache.path, "size"), "wb") as file:
                 file.write(content)
@@ -117,9 +118,8 @@ def test_the_size_stays_close_below_the_limit(cache):
     for number in range(400):
         value = random.randbytes(random.randrange(20_000))
         cache.put(name_of(number), Entry(value, len(value), "t"))
-        assert size_of(cache) <= cache.limit
-        if number > 200:
-            assert size_of(cache) >= 0.93 * cache.limit
+        if number % 5 == 0:
+            assert (0.93 if number > 200 else 0) * cache.limit <= size_of(cache) <= cache.limit
     cache.put(name_of(0), Entry(bytes(2**21), 2**21, "t"))
     assert cache.get(name_of(0)) is None
 
@@ -200,7 +200,7 @@ def _use(cache, count, kills):
 
 def test_processes_that_share_it_and_are_killed_leave_no_damage(cache):
     if sys.platform != "win32":
-        _use(cache, 100, 3)
+        _use(cache, 40, 2)
 
 
 @pytest.mark.stress

@@ -83,10 +83,11 @@ def test_a_loaded_dataset_is_the_same_as_without_zarrdask(select, store, decode,
 
 
 def far(seconds=0.02):
-    store = FarStore(seconds=seconds)
+    store = FarStore(seconds=0)
     ds = xr.Dataset({f"v{n}": (("y", "x"), np.full((4, 4), n + 1)) for n in range(20)})
     encoding = {name: {"chunks": (2, 1)} for name in ds}
     ds.zarrdask.to_zarr(store, encoding=encoding)
+    store.seconds = seconds
     return store, ds
 
 
@@ -137,9 +138,10 @@ def test_data_arrays_with_coordinates():
 
 
 def test_trees():
-    store, expected = far()
+    store, expected = far(seconds=0)
     for path in ("a", "a/b"):
         expected.zarrdask.to_zarr(store, group=path, mode="a")
+    store.seconds = 0.02
     tree = xr.open_datatree(store, **OPTIONS)
     store.clear()
     lazy = tree.zarrdask.compute()
