@@ -18,7 +18,7 @@ def endpoint() -> Iterator[str]:
         yield url
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(10))  # each verb by each package
 def test_a_write_that_is_killed_anywhere_is_resumed(
     endpoint: str, tmp_path: Path, seed: int
 ) -> None:
