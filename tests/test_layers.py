@@ -15,11 +15,11 @@ LAYERS = [
     *("packages", "errors", "config", "other_names", "compliance", "extension"),
     *("display", "grids", "indexing", "dtypes", "storage", "runtime", "codecs", "plan", "metadata"),
     *("chunks", "hierarchy", "nodes", "execution", "graph", "rewrite", "verification"),
-    *("conventions", "xarray", "cli"),
+    *("conventions", "pyramids", "xarray", "cli"),
     *("register", "testing", "__init__"),
 ]
 RANK = {name: rank for rank, name in enumerate(LAYERS)}
-DASK = {"execution", "graph", "rewrite", "verification", "xarray"}
+DASK = {"execution", "graph", "rewrite", "verification", "pyramids", "xarray"}
 DISTRIBUTED = {
     "execution.client",
     "execution.compute",
