@@ -31,6 +31,9 @@ DEFAULTS: dict[str, Any] = {
     "keep-memory": 256 * 2**20,
     # Whether a chunk or shard is stored even if it has no value but the fill value.
     "write-empty-chunks": False,
+    # Which data types are cast to that of an array: those that NumPy casts ("numpy"), or only those
+    # that its rules "same_kind" or "safe" permit.
+    "casting": "numpy",
     # The directory of the files by which processes lock chunks; null means one in the directory
     # for temporary files.
     "lock-directory": None,
@@ -98,7 +101,11 @@ DEFAULTS: dict[str, Any] = {
 #: The current names of settings that had others.
 _RENAMED = {"bundle-size": "fuse-size", "bundle-blocks": "fuse-blocks"}
 #: The values of settings that have a few.
-_CHOICES = {"missing": ("fill", "error"), "forbidden": ("error", "missing")}
+_CHOICES = {
+    "missing": ("fill", "error"),
+    "forbidden": ("error", "missing"),
+    "casting": ("numpy", "same_kind", "safe"),
+}
 #: The minimum values of settings that can't be 0.
 _MINIMUM = {"requests": 1}
 

@@ -1,12 +1,14 @@
 """Values as another data type: what they lose is told, and what does not fit is an error."""
 
+import dask
+import dask.array as da
 import numpy as np
 import pytest
 
 import zarrdask
 from tests.covering import for_each
 from zarrdask.chunks.cast import as_stored
-from zarrdask.errors import CodecError
+from zarrdask.errors import CodecError, MetadataError, SelectionError
 from zarrdask.metadata.losses import cast_loss
 from zarrdask.nodes.array import chunks_of
 
@@ -74,3 +76,108 @@ def test_a_plan_tells_what_is_lost_and_its_run_what_does_not_fit(source):
     with pytest.raises(CodecError, match=r"int8; .*found 700\.0; expected -128 to 127"):
         zarrdask.rechunk(source, target, chunks=8, dtype="i1").execute(progress=False)
     assert "zarr.json" not in target
+
+
+VERBS = {
+    "z[...]": lambda x, z: z.__setitem__(..., x),
+    "points": lambda x, z: z.vindex.__setitem__([0, 1, 2, 3], x),
+    "z.append": lambda x, z: z.append(x),
+    "append": zarrdask.append,
+    "append later": lambda x, z: zarrdask.append(x, z, compute=False),
+    "to_zarr": zarrdask.to_zarr,
+    "several": lambda x, z: zarrdask.to_zarr([(z, x)]),
+    "region": lambda x, z: zarrdask.to_zarr(x, z.store, region=slice(0, 4), compute=False),
+    "new": lambda x, z: zarrdask.to_zarr(x, z.store, dtype=z.dtype, overwrite=True),
+    "rechunk": lambda x, z: zarrdask.rechunk(
+        stored(x), z.store, chunks=1, dtype=z.dtype, overwrite=True
+    ),
+    "rechunk Dask": lambda x, z: zarrdask.rechunk(
+        da.from_array(x), z.store, chunks=1, dtype=z.dtype, overwrite=True
+    ),
+    "rechunk append": lambda x, z: zarrdask.rechunk(stored(x), z.store, append=0),
+    "copy": lambda x, z: zarrdask.copy(stored(x), z.store, dtype=z.dtype, overwrite=True),
+}
+
+
+def stored(values):
+    z = zarrdask.create_array({}, shape=values.shape, dtype=values.dtype)
+    z[...] = values
+    return z
+
+
+@for_each("verb", VERBS)
+def test_all_verbs_refuse_the_same_casts_before_they_change_anything(verb):
+    store = {}
+    z = zarrdask.create_array(store, shape=4, dtype="i1", chunks=2)
+    z[...] = 7
+    before, values = dict(store), np.array([1.0, 2, 3, 300])
+    for casting, dtype in [("safe", "i8"), ("same_kind", "f8")]:
+        with (
+            dask.config.set({"zarrdask.casting": casting}),
+            pytest.raises(CodecError, match=rf"zarrdask\.casting .*{casting!r}") as caught,
+        ):
+            VERBS[verb](values.astype(dtype), z)
+        assert "dict" in caught.value.key
+        assert caught.value.found == np.dtype(dtype).name
+        assert "int8" in caught.value.expected
+        assert store == before
+    with dask.config.set({"zarrdask.casting": "safe"}):
+        VERBS[verb](np.arange(4, dtype="i1"), z)
+
+
+def test_by_default_values_are_cast_as_numpy_does():
+    z = zarrdask.create_array({}, shape=2, dtype="i1", chunks=2)
+    z[...] = np.array([300, 1])
+    assert z[...].tolist() == [44, 1]
+    z.append(np.array([300]))
+    zarrdask.append(np.array([300]), z)
+    assert z[2:].tolist() == [44, 44]
+
+
+@for_each("dtype", ["i1", "u2", "int4"])
+def test_numbers_of_python_must_be_in_range(dtype):
+    z = zarrdask.create_array({}, shape=2, dtype=dtype)
+    for write in (lambda: z.__setitem__(0, 10**6), lambda: z.append([1, -(10**6)])):
+        with pytest.raises(SelectionError, match="out of bounds"):
+            write()
+    assert z[...].tolist() == [0, 0]
+
+
+@for_each(
+    ("value", "dtype", "refused"),
+    [
+        (1, "i1", ()),
+        ([1, 2], "u1", ()),
+        (1, "f2", ()),
+        (0.1, "f4", ()),
+        (0.1, "bfloat16", ()),
+        (True, "i1", ()),
+        (1.5, "i4", ("same_kind", "safe")),
+        (1, "?", ("same_kind", "safe")),
+        (np.float64(0.1), "f4", ("safe",)),
+        ("text", "T", ()),
+        (np.array(["text"], object), "T", ()),
+        (np.array(["text"]), "U2", ("safe",)),
+        ("text", "U2", ("safe",)),
+        (np.datetime64(1, "ms"), "M8[s]", ("safe",)),
+        (np.array([1], ">i4"), "<i4", ()),
+    ],
+)
+def test_which_values_are_refused(value, dtype, refused):
+    z = zarrdask.create_array({}, shape=2, dtype=str if dtype == "T" else dtype)
+    for casting in ("numpy", "same_kind", "safe"):
+        with dask.config.set({"zarrdask.casting": casting}):
+            if casting in refused:
+                with pytest.raises(CodecError):
+                    z[:] = value
+            else:
+                z[:] = value
+
+
+def test_the_setting_has_three_values():
+    z = zarrdask.create_array({}, shape=2, dtype="i1")
+    with (
+        dask.config.set({"zarrdask.casting": "unsafe"}),
+        pytest.raises(MetadataError, match=r"zarrdask\.casting: .*'same_kind'"),
+    ):
+        z[...] = np.ones(2)

@@ -88,6 +88,19 @@ def test_workers_in_this_process_see_what_is_in_memory():
         np.testing.assert_array_equal(zarrdask.from_zarr(store).compute(), VALUES)
 
 
+def test_whether_a_cast_is_permitted_is_decided_at_the_call(client, tmp_path):
+    client.run(dask.config.set, {"zarrdask.casting": "safe"})
+    try:
+        x = da.ones(8, chunks=4)
+        zarrdask.to_zarr(x, tmp_path, "a", dtype="i1", compute=False, resume=True).compute()
+        zarrdask.append(x, tmp_path, "a", compute=False).compute()
+        assert zarrdask.open_array(tmp_path, "a")[...].tolist() == [1] * 16
+    finally:
+        client.run(dask.config.set, {"zarrdask.casting": "numpy"})
+    with dask.config.set({"zarrdask.casting": "safe"}), pytest.raises(zarrdask.errors.CodecError):
+        zarrdask.append(x, tmp_path, "a", compute=False)
+
+
 def test_a_write_is_done_again_though_its_result_is_held(client, tmp_path):
     x = da.from_array(VALUES, chunks=40)
     held = []

@@ -11,6 +11,7 @@ from tests.counting import CountingStore as ReadCounter
 from tests.covering import for_each
 from tests.xarray.writes import days, together
 from tests.xarray.written import loaded
+from zarrdask.errors import CodecError
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.xarray import ZarrdaskBackendEntrypoint, open_zarr, to_zarr
 
@@ -257,3 +258,22 @@ def test_an_append_reads_the_ends_of_stored_times_once():
     to_zarr(parts[1], store, append_dim="y")
     assert store.reads["t/c/0/0"] == 2  # xarray looks at the first element and at the last one
     np.testing.assert_array_equal(loaded(store).t, times)
+
+
+def test_a_cast_that_the_setting_does_not_permit_changes_nothing():
+    store, stored = {}, xr.Dataset({"t": ("x", np.arange(3, dtype="i2"))})
+    stored["scaled"] = (
+        "x",
+        np.ones(3, "f4"),
+        {},
+        {"dtype": "i1", "scale_factor": 0.5, "_FillValue": -1},
+    )
+    to_zarr(stored, store)
+    before = dict(store)
+    with dask.config.set({"zarrdask.casting": "safe"}):
+        to_zarr(stored.isel(x=slice(0, 0)), store, append_dim="x")
+        for new in (stored.astype("i4"), stored.astype("i4").chunk(), stored.astype("f8")):
+            for where in ({"append_dim": "x"}, {"region": {"x": slice(0, 3)}}):
+                with pytest.raises(CodecError, match=r"/t: .*zarrdask\.casting"):
+                    to_zarr(new, store, **where)
+                assert store == before

@@ -1,14 +1,55 @@
-"""Cast values to the data type of an array, and check that they are in its range."""
+"""Cast values to the data type of an array: which casts are permitted, and which values fit."""
 
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from zarrdask import config
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.dtypes.ml import kind_of, limits
 from zarrdask.errors import CodecError
 from zarrdask.metadata.losses import dtype_label
+
+#: The smallest data type of each kind of Python's numbers.
+_SMALLEST = {"b": "?", "i": "i1", "u": "i1", "f": "f2", "c": "c8"}
+
+
+def check_cast(before: np.dtype[Any], after: np.dtype[Any], place: str) -> None:
+    """Check that the setting ``zarrdask.casting`` permits to write values to an array at a place.
+
+    The data types alone decide. Codecs of objects and of text check each value.
+    """
+    if before == after or (before.kind in "OTU" and after.kind in "OT"):
+        return
+    casting = config.get("casting")
+    if casting != "numpy" and not np.can_cast(before, after, casting):
+        raise CodecError(
+            "the setting zarrdask.casting does not permit writing values of this data type to the "
+            f"array; convert them first, by astype({dtype_label(after)!r}), or set it to 'numpy'",
+            key=place,
+            found=dtype_label(before),
+            expected=f"a data type that NumPy casts to {dtype_label(after)} by {casting!r}",
+        )
+
+
+def check_value_cast(value: Any, after: np.dtype[Any], place: str) -> None:
+    """Check the same for a value of NumPy or of Python, which can be converted to the data type.
+
+    As in NumPy, a number of Python has a kind but no size: 1 is safe as int8, and 1.5 as float32.
+    Whether it is in the range of the data type was checked when it was converted.
+    """
+    before = getattr(value, "dtype", None)
+    if before is None:
+        if config.get("casting") == "numpy":
+            return
+        before = np.asarray(value).dtype
+        smallest = _SMALLEST.get(before.kind)
+        if smallest is not None and (
+            _SMALLEST.get(kind_of(after)) == smallest or np.can_cast(smallest, after)
+        ):
+            return
+    check_cast(before, after, place)
 
 
 @lru_cache

@@ -84,7 +84,16 @@ def as_array(value: Any, dtype: np.dtype[Any]) -> np.ndarray:
         counts = _counts(value, dtype.kind)
         if counts is not None:
             return counts.astype(np.dtype("i8").newbyteorder(dtype.byteorder)).view(dtype)
+    if name_of(dtype) is not None and kind_of(dtype) in "iu" and not hasattr(value, "dtype"):
+        _check_bounds(np.asarray(value), dtype)
     return np.array(value, dtype)
+
+
+def _check_bounds(numbers: np.ndarray, dtype: np.dtype[Any]) -> None:
+    """Check that numbers of Python are in the range of integers of ml_dtypes, as NumPy does."""
+    low, high = limits(dtype)
+    if numbers.size and not (low <= numbers.min() and numbers.max() <= high):
+        raise OverflowError(f"Python integer out of bounds for {dtype}: {low} to {high}")
 
 
 def _counts(value: Any, kind: str) -> np.ndarray | None:

@@ -6,6 +6,7 @@ from uuid import uuid4
 import dask.array as da
 from dask.delayed import delayed
 
+from zarrdask.chunks.cast import check_cast
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.execution.client import check_changeable, check_visible, scheduler_in_task
 from zarrdask.execution.locks import shape_lock
@@ -107,6 +108,7 @@ def append(
         array = url
     else:
         array = open_array(*node, mode="r+", consolidated=False)
+    check_cast(x.dtype, array.dtype, array.node_path.location)
     if not compute:
         check_deferrable([array])
         chunks = array.node_path.refreshed(chunks_of(array))

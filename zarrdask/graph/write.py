@@ -8,6 +8,7 @@ from uuid import uuid4
 import dask.array as da
 from dask import delayed
 
+from zarrdask.chunks.cast import check_cast
 from zarrdask.errors import MetadataError, NodeNotFoundError, UnsupportedError
 from zarrdask.execution.client import check_visible, scheduler_in_task
 from zarrdask.graph.dependencies import Inputs
@@ -157,6 +158,8 @@ def to_zarr(
         )
     plan = partial(_plan, x if pairs is None else pairs, parent, how, create_kwargs)
     writes = plan()
+    for array, target in writes:
+        check_cast(array.dtype, target.array.dtype, target.array.node_path.location)
     if not compute:
         check_deferrable([target.array for _, target in writes])
         if resume:

@@ -404,7 +404,7 @@ class Array(Node):
                 found=type(values).__name__,
                 expected="an array-like",
             )
-        values = np.asarray(values)
+        values = indexers.broadcast(values, np.shape(values), self)
         self._stored = self.node_path.append(self._stored, values, axis=axis)
         return self.shape
 

@@ -5,9 +5,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from zarrdask.chunks.cast import check_value_cast
 from zarrdask.dtypes.fill_values import as_array
 from zarrdask.errors import SelectionError
 from zarrdask.grids.base import Shape
+from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.indexing.projection import Points, Request
 from zarrdask.indexing.selection import (
     Selection,
@@ -35,6 +37,10 @@ class Indexed(Protocol):
     @property
     def dtype(self) -> np.dtype[Any]:
         """The data type of the elements."""
+
+    @property
+    def node_path(self) -> NodePath:
+        """The location of the array."""
 
     @property
     def metadata(self) -> ArrayMetadata:
@@ -91,7 +97,7 @@ class PointIndex:
             self.array[index] = value
             return
         coordinates = pointwise(index, self.array.shape)
-        values = broadcast(value, coordinates[0].shape, self.array.dtype)
+        values = broadcast(value, coordinates[0].shape, self.array)
         self.array._write(_points(coordinates), values.reshape(-1))
 
 
@@ -148,11 +154,11 @@ def select(array: Indexed, selection: Selection, index: Any = ...) -> Any:
 def assign(array: Indexed, selection: Selection, value: Any) -> None:
     """Write a value to a selection, broadcast as by NumPy."""
     if selection.plain:
-        array._write(selection.picks, broadcast(value, selection.shape, array.dtype))
+        array._write(selection.picks, broadcast(value, selection.shape, array))
         return
     result = result_shape(selection.shape, selection.finish)
     # "..." keeps an array: a scalar of text or bytes would be indexed by characters.
-    array._write(selection.picks, broadcast(value, result, array.dtype)[(*selection.undo, ...)])
+    array._write(selection.picks, broadcast(value, result, array)[(*selection.undo, ...)])
 
 
 def read_index(array: Indexed, index: Any) -> Any:
@@ -185,7 +191,7 @@ def write_index(array: Indexed, index: Any, value: Any) -> None:
         array[new_axis] = value
     else:
         # Nothing is written, but invalid values are an error all the same.
-        broadcast(value, result_shape(array.shape, index), array.dtype)
+        broadcast(value, result_shape(array.shape, index), array)
 
 
 def fancy_index(array: Indexed, index: Any) -> OuterIndex | PointIndex:
@@ -220,8 +226,9 @@ def result_shape(shape: Shape, index: Any) -> Shape:
     return taken.shape
 
 
-def broadcast(value: Any, shape: Shape, dtype: np.dtype[Any]) -> np.ndarray:
-    """Return a value as an array with a shape and data type, converted as by NumPy's assignment."""
+def broadcast(value: Any, shape: Shape, array: Indexed) -> np.ndarray:
+    """Return a value in a shape and an array's data type, converted as by NumPy's assignment."""
+    dtype = array.dtype
     try:
         if dtype.hasobject:
             values = _objects(value, shape)
@@ -231,13 +238,15 @@ def broadcast(value: Any, shape: Shape, dtype: np.dtype[Any]) -> np.ndarray:
             values = as_array(value, dtype)
         while values.ndim > len(shape) and len(values) == 1:
             values = values[0]
-        return values if values.shape == shape else np.broadcast_to(values, shape)
+        values = values if values.shape == shape else np.broadcast_to(values, shape)
     except (TypeError, ValueError, OverflowError) as error:
         raise SelectionError(
             f"the value does not fit the selection: {error}",
             found=_shape_or_value(value),
             expected=f"{shape} of {dtype}",
         ) from error
+    check_value_cast(value, dtype, array.node_path.location)
+    return values
 
 
 def _objects(value: Any, shape: Shape) -> np.ndarray:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from hashlib import sha256
 from typing import Any, Literal
 
+from zarrdask.chunks.cast import check_cast
 from zarrdask.errors import MetadataError
 from zarrdask.execution.executor import check_reached, workers
 from zarrdask.hierarchy.node_path import NodePath
@@ -149,7 +150,9 @@ def copy(
             else value
             for key, value in changes.items()
         }
-        return convert(before, zarr_format=zarr_format, **of_array)
+        after = convert(before, zarr_format=zarr_format, **of_array)
+        check_cast(before.dtype, after.dtype, "dtype")
+        return after
 
     nodes, skipped = plan_nodes(origin, convert_array, zarr_format, select)
     root = nodes[0].after

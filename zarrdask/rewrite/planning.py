@@ -8,6 +8,7 @@ from typing import Any
 import dask.array as da
 
 from zarrdask import config
+from zarrdask.chunks.cast import check_cast
 from zarrdask.errors import MetadataError, NodeExistsError
 from zarrdask.execution.executor import Workers
 from zarrdask.graph.dependencies import Inputs
@@ -175,6 +176,7 @@ def plan_target(
 ) -> RechunkPlan:
     """Return the plan to write a region of a stored array to a target, with its strategies."""
     metadata, start = target.metadata, target.start
+    check_cast(array.dtype, metadata.dtype, target.view.location)
     is_part = any(start) or region != whole_region(array.shape)
     added = tuple(slice(n, n + s, 1) for n, s in zip(start, region_shape(region), strict=True))
     transfer = None if is_part else encoded_transfer(array.metadata, metadata)

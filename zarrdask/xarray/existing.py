@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from xarray import Variable, conventions
 
+from zarrdask.chunks.cast import check_cast
 from zarrdask.chunks.inventory import trim
 from zarrdask.compliance import warn_compliance
 from zarrdask.dtypes.cf_fill_values import FILL_VALUE
@@ -185,6 +186,8 @@ class StoredDataset:
         """
         stored = self._decoded(name)
         _check_dtype(name, stored, variable)
+        if variable.dtype != object:  # such as texts and dates, which are encoded one by one
+            check_cast(variable.dtype, stored.dtype, self.arrays[name].node_path.location)
         variable = variable.copy(deep=False)
         variable.encoding = stored.encoding
         encoded = encode_values(variable, name, self.group.metadata.format)
