@@ -4,60 +4,12 @@ import pytest
 
 import zarrdask
 from tests.conventions.nodes import make
-from tests.covering import for_each
 from zarrdask.conventions import (
     Level,
     multiscales,
     write_multiscales,
 )
 from zarrdask.errors import NodeNotFoundError, ReadOnlyError
-
-
-def ome(transformation, **members):
-    dataset = {"path": "s0", "coordinateTransformations": [transformation]}
-    systems = [
-        {"name": "world", "axes": [{"name": "b"}, {"name": "a"}]},
-        {"name": "intrinsic", "axes": [{"name": "y", "unit": "m"}, {"name": "x"}]},
-    ]
-    document = {"datasets": [dataset], "coordinateSystems": systems, **members}
-    attributes = {"ome": {"version": "0.6rc0", "multiscales": [document]}}
-    [pyramid] = multiscales(zarrdask.create_group({}, attributes=attributes))
-    return pyramid
-
-
-IO = {"input": {"path": "s0"}, "output": {"name": "intrinsic"}}
-
-
-@for_each(
-    ("transformation", "level"),
-    [
-        ({"type": "scale", "scale": [2, 3]}, Level("s0", (2.0, 3.0))),
-        ({"type": "identity"}, Level("s0")),
-        (
-            {
-                "type": "sequence",
-                "transformations": [
-                    {"type": "scale", "scale": [2, 3]},
-                    {"type": "translation", "translation": [1, 1.5]},
-                ],
-            },
-            Level("s0", (2.0, 3.0), (1.0, 1.5)),
-        ),
-    ],
-)
-def test_levels_of_ome_zarr_0_6_are_in_the_system_that_they_lead_to(transformation, level):
-    onwards = {"type": "scale", "scale": [10, 10], "input": {"name": "intrinsic"}}
-    pyramid = ome({**transformation, **IO}, coordinateTransformations=[onwards])
-    assert pyramid.levels == (level,)
-    assert [axis["name"] for axis in pyramid.axes] == ["y", "x"]
-    assert [system["name"] for system in pyramid.coordinate_systems] == ["world", "intrinsic"]
-    assert pyramid.transformations == (onwards,)
-    assert pyramid.version == "0.6rc0"
-
-
-def test_a_system_may_be_named_by_text():
-    pyramid = ome({"type": "identity", "input": "s0", "output": "world"})
-    assert [axis["name"] for axis in pyramid.axes] == ["b", "a"]
 
 
 def test_pyramids_beside_another_attribute_of_ome(root):

@@ -1,10 +1,17 @@
 """Coordinate reference systems and coordinates, written by the conventions of CF, GDAL and proj."""
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
-from zarrdask.conventions.reference import CF, GDAL, GDAL_MEMBERS, PROJ, Crs
+from zarrdask.conventions.listed import PROJ, SPATIAL, list_conventions
+from zarrdask.conventions.reference import (
+    CF,
+    GDAL,
+    GDAL_MEMBERS,
+    Crs,
+    as_crs,
+    proj_attributes,
+)
 from zarrdask.conventions.spatial import (
     check_coordinates,
     coordinates,
@@ -16,12 +23,6 @@ from zarrdask.nodes.array import Array
 from zarrdask.nodes.base import check_writable
 from zarrdask.nodes.create import create_array
 from zarrdask.nodes.open import open_array
-
-_CODE = re.compile("[A-Z]+:[0-9]+")
-#: The attribute that lists the conventions of a node, and what it says of these two.
-_CONVENTIONS = "zarr_conventions"
-_PROJ = {"uuid": "f17cb550-5864-4468-aeb7-f3180cfb622f", "name": "proj:"}
-_SPATIAL = {"uuid": "689b58e2-cf7b-45e0-9fff-9cfc0883d6b4", "name": "spatial:"}
 
 
 def write_crs(
@@ -80,16 +81,15 @@ def write_crs(
         )
     check_writable(array)
     one_of(convention, "convention", ("cf", "gdal", "proj"))
-    system = _as_crs(definition)
+    system = as_crs(definition)
     if convention == "proj":
-        attributes = _proj_attributes(system)
+        attributes = proj_attributes(system)
         place = spatial_attributes(array, transform, x, y)
-        conventions = [_PROJ, _SPATIAL] if place else [_PROJ]
-        others = [each for each in array.attrs.get(_CONVENTIONS, []) if each not in conventions]
+        listed = list_conventions(array.attrs, *([PROJ, SPATIAL] if place else [PROJ]))
         # What an earlier call has written would describe another system, or another place.
         replaced = ("proj:", "spatial:") if place else ("proj:",)
         kept = {k: v for k, v in array.attrs.items() if not k.startswith(replaced)}
-        array.attrs.put(kept | attributes | place | {_CONVENTIONS: others + conventions})
+        array.attrs.put(kept | attributes | place | listed)
         return
     values = coordinates(array, transform, x, y)
     check_coordinates(array, values)
@@ -126,18 +126,6 @@ def write_crs(
     array.attrs[CF] = name
 
 
-def _proj_attributes(system: Crs) -> dict[str, Any]:
-    values = {attribute: getattr(system, member) for attribute, (member, _) in PROJ.items()}
-    attributes = {attribute: value for attribute, value in values.items() if value is not None}
-    if not attributes:
-        raise MetadataError(
-            "the convention 'proj' stores no URL; pass a code, WKT or PROJJSON",
-            key="proj:code",
-            found=system,
-        )
-    return attributes
-
-
 def _gdal_attribute(system: Crs) -> dict[str, Any]:
     values = {member: getattr(system, member) for member in GDAL_MEMBERS}
     members = {member: value for member, value in values.items() if value is not None}
@@ -149,23 +137,3 @@ def _gdal_attribute(system: Crs) -> dict[str, Any]:
             found=system,
         )
     return members
-
-
-def _as_crs(definition: Any) -> Crs:
-    if isinstance(definition, Crs) and definition.definition:
-        return definition
-    if isinstance(definition, Mapping):
-        return Crs(projjson=dict(definition))
-    text = definition.to_wkt() if hasattr(definition, "to_wkt") else definition
-    if isinstance(text, str) and text.startswith(("http://", "https://")):
-        return Crs(url=text)
-    if isinstance(text, str) and _CODE.fullmatch(text):
-        return Crs(code=text)
-    if isinstance(text, str) and "[" in text:
-        return Crs(wkt=text)
-    raise MetadataError(
-        "this is not a coordinate reference system",
-        key="crs",
-        found=definition,
-        expected="a URL, a code, WKT, PROJJSON, or an object with to_wkt()",
-    )

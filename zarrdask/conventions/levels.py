@@ -2,12 +2,28 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from zarrdask.conventions.spatial import Spatial
 from zarrdask.errors import MetadataError, instance_of
 
 Numbers = tuple[float, ...]
+
+
+class PyramidLevel(Protocol):
+    """A level that a convention describes: `zarrdask.pyramid` plans them."""
+
+    @property
+    def path(self) -> str:
+        """The path of the array from the group of the pyramid."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The number of cells along each axis."""
+
+    @property
+    def factors(self) -> tuple[int, ...]:
+        """The cells of level 0 for each cell along each axis."""
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """Coordinate reference systems, read: the attributes of CF, GDAL and ``proj:``."""
 
+import re
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
@@ -16,11 +17,12 @@ GDAL, CF = "_CRS", "grid_mapping"
 #: The members of GDAL's attribute and their types.
 GDAL_MEMBERS = {"url": str, "wkt": str, "projjson": dict}
 #: The attributes of the convention ``proj:``, the members of `Crs` and their types.
-PROJ: Mapping[str, tuple[str, type[Any]]] = {
+_PROJ: Mapping[str, tuple[str, type[Any]]] = {
     "proj:code": ("code", str),
     "proj:wkt2": ("wkt", str),
     "proj:projjson": ("projjson", dict),
 }
+_CODE = re.compile("[A-Z]+:[0-9]+")
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,40 @@ class Crs:
     def definition(self) -> str | Mapping[str, Any] | None:
         """The URL, code, WKT or PROJJSON, the first that exists: ``pyproj.CRS`` takes it (A-74)."""
         return self.url or self.code or self.wkt or self.projjson
+
+
+def as_crs(definition: Any) -> Crs:
+    """Return a coordinate reference system that was passed in one of its forms."""
+    if isinstance(definition, Crs) and definition.definition:
+        return definition
+    if isinstance(definition, Mapping):
+        return Crs(projjson=dict(definition))
+    text = definition.to_wkt() if hasattr(definition, "to_wkt") else definition
+    if isinstance(text, str) and text.startswith(("http://", "https://")):
+        return Crs(url=text)
+    if isinstance(text, str) and _CODE.fullmatch(text):
+        return Crs(code=text)
+    if isinstance(text, str) and "[" in text:
+        return Crs(wkt=text)
+    raise MetadataError(
+        "this is not a coordinate reference system",
+        key="crs",
+        found=definition,
+        expected="a URL, a code, WKT, PROJJSON, or an object with to_wkt()",
+    )
+
+
+def proj_attributes(system: Crs) -> dict[str, Any]:
+    """Return the attributes ``proj:*`` of a coordinate reference system."""
+    values = {attribute: getattr(system, member) for attribute, (member, _) in _PROJ.items()}
+    attributes = {attribute: value for attribute, value in values.items() if value is not None}
+    if not attributes:
+        raise MetadataError(
+            "the convention 'proj' stores no URL; pass a code, WKT or PROJJSON",
+            key="proj:code",
+            found=system,
+        )
+    return attributes
 
 
 def crs(node: Array | Group) -> Crs | None:
@@ -114,7 +150,7 @@ def _own(node: Array | Group) -> Crs | None:
 def _parse_proj(attributes: Mapping[str, Any], location: str) -> Crs | None:
     members: dict[str, Any] = {
         member: deepcopy(instance_of(attributes[name], f"{location}: {name}", kind))
-        for name, (member, kind) in PROJ.items()
+        for name, (member, kind) in _PROJ.items()
         if name in attributes
     }
     return Crs(**members) if members else None

@@ -198,14 +198,18 @@ def write_coordinates(array: Array, values: Mapping[str, np.ndarray]) -> None:
 
 
 def _affine(array: Array, transform: Sequence[float], x: Any, y: Any) -> tuple[float, ...]:
-    """Return the six numbers of a transformation; ``rasterio.Affine`` has three more."""
     if x is not None or y is not None:
         raise MetadataError("pass either transform, or x and y", key="transform", found=transform)
+    return affine_numbers(transform, array.ndim)
+
+
+def affine_numbers(transform: Sequence[float], ndim: int) -> tuple[float, ...]:
+    """Return the six numbers of a transformation; ``rasterio.Affine`` has three more."""
     try:
         numbers = tuple(map(float, transform))
     except (TypeError, ValueError):
         numbers = ()
-    if len(numbers) not in (6, 9) or array.ndim < 2 or not np.isfinite(numbers).all():
+    if len(numbers) not in (6, 9) or ndim < 2 or not np.isfinite(numbers).all():
         raise MetadataError(
             "this is not an affine transformation of rows and columns",
             key="transform",
@@ -218,6 +222,22 @@ def _affine(array: Array, transform: Sequence[float], x: Any, y: Any) -> tuple[f
             "all rows or columns would have the same coordinates", key="transform", found=transform
         )
     return numbers[:6]
+
+
+def coarsened(transform: Sequence[float], factors: Sequence[int]) -> tuple[float, ...]:
+    """Return the transformation of a level whose cells are windows of rows and columns."""
+    a, b, c, d, e, f = transform
+    rows, columns = factors
+    return a * columns, b * rows, c, d * columns, e * rows, f
+
+
+def bounding_box(transform: Sequence[float], shape: Sequence[int]) -> tuple[float, ...]:
+    """Return xmin, ymin, xmax and ymax of the four corners of a grid."""
+    a, b, c, d, e, f = transform
+    rows, columns = shape
+    corners = [(column, row) for column in (0, columns) for row in (0, rows)]
+    x, y = zip(*((a * i + b * j + c, d * i + e * j + f) for i, j in corners), strict=True)
+    return min(x), min(y), max(x), max(y)
 
 
 def _centres(values: Any, count: int, name: str) -> np.ndarray:
