@@ -7,6 +7,7 @@ import pytest
 
 from zarrdask.storage import in_flight
 from zarrdask.storage.in_flight import Requests, window
+from zarrdask.storage.request_threads import RequestThreads
 
 
 @pytest.fixture
@@ -57,7 +58,7 @@ def test_a_request_that_fails_gives_its_bytes_back():
 )
 def test_a_request_for_which_no_thread_starts_gives_its_bytes_back(monkeypatch, begin):
     with monkeypatch.context() as no_threads:
-        no_threads.setattr(in_flight, "_submit", Mock(side_effect=RuntimeError("no thread")))
+        no_threads.setattr(RequestThreads, "send", Mock(side_effect=RuntimeError("no thread")))
         with pytest.raises(RuntimeError, match="no thread"):
             begin()
     together = threading.Barrier(2)

@@ -273,7 +273,7 @@ def test_many_are_read_through_a_sliding_window(store, monkeypatch):
     with dask.config.set({"zarrdask.requests": 4}):
         values = store.get_many([f"k{number}" for number in range(20)], Scratch())
         assert bytes(next(values)) == b"0"
-        assert len(asked) <= 4
+        assert len(asked) <= 8  # 4 in flight, and 4 that are next
         assert [bytes(value) for value in values] == [b"%d" % n for n in range(1, 20)]
 
 

@@ -9,11 +9,16 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from functools import cache, partial
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from zarrdask import config
+from zarrdask.storage.request_threads import (
+    Request,
+    abandoned_event,
+    is_request_thread,
+    request_threads,
+)
 from zarrdask.storage.system import after_fork
 
 T = TypeVar("T")
@@ -23,10 +28,8 @@ Item = TypeVar("Item")
 #: that are not used yet. A call always has one request in flight, however large it is.
 MAX_BYTES_IN_FLIGHT = 2**28
 
-_THREAD = threading.local()
-#: How many requests of a call are begun or wait in the pool, for each that may be in flight, if
-#: their sizes are known: so a thread of the pool has its next request before the caller has taken
-#: the result of the last one.
+#: How many requests of a call are begun or wait in the pool, for each that may be in flight: so a
+#: thread of the pool has its next request before the caller has taken the result of the last one.
 _AHEAD = 2
 
 
@@ -58,19 +61,14 @@ _BYTES = _Bytes()
 
 
 class _Pending(Generic[T]):
-    """The requests of one call that were started, and whose results were not taken.
+    """The requests of one call that were started, and whose results were not taken."""
 
-    Parameters
-    ----------
-    requests : int
-        The setting ``zarrdask.requests``.
-    limit : int
-        How many requests may be started, or wait in the pool, at once.
-    """
-
-    def __init__(self, requests: int, limit: int) -> None:
-        self._requests, self._limit = requests, limit
-        self._started: deque[tuple[Future[T], int]] = deque()
+    def __init__(self) -> None:
+        requests: int = config.get("requests")
+        self._threads = request_threads(requests)
+        #: How many requests may be started, or wait for a thread, at once.
+        self._limit = _AHEAD * requests
+        self._started: deque[tuple[Request[T], int]] = deque()
         self._abandoned = threading.Event()
 
     def __len__(self) -> int:
@@ -82,35 +80,40 @@ class _Pending(Generic[T]):
             return False
         if size and not _BYTES.take(size, must=not self._started):
             return False
+        request = Request(call, self._abandoned)
         try:
-            future = _submit(call, self._abandoned, self._requests)
+            if is_request_thread():
+                request.make()  # no other thread may be free
+            else:
+                self._threads.send(request)
         except BaseException:
             _BYTES.release(size)  # no thread could be started
             raise
-        self._started.append((future, size))
+        self._started.append((request, size))
         return True
 
     def is_first_done(self) -> bool:
         """Whether the result of the earliest request can be taken without waiting."""
-        return bool(self._started) and self._started[0][0].done()
+        return bool(self._started) and self._started[0][0].is_done()
 
     def take_first(self) -> T:
         """Wait for the earliest request, and return its result."""
-        future, size = self._started.popleft()
-        try:
-            return future.result()
-        finally:
-            if size:
-                _BYTES.release(size)
+        self._started[0][0].wait()
+        request, size = self._started.popleft()
+        if size:
+            _BYTES.release(size)
+        return request.take()
 
     def abandon(self) -> None:
         """Wait for requests, the results of which nobody asks for; they are not repeated."""
+        if not self._started:
+            return
         self._abandoned.set()
-        futures = [future for future, _ in self._started]
-        for future in futures:
-            future.cancel()
+        for request, _ in self._started:
+            request.is_cancelled = True
         try:
-            wait(futures)
+            for request, _ in self._started:
+                request.wait()
         finally:
             _BYTES.release(sum(size for _, size in self._started))
 
@@ -128,9 +131,8 @@ class Requests:
     """
 
     def __init__(self) -> None:
-        requests = config.get("requests")
         self.error: BaseException | None = None
-        self._pending = _Pending[Any](requests, _AHEAD * requests)
+        self._pending = _Pending[Any]()
 
     def send(self, call: Callable[[], Any], size: int = 0) -> None:
         """Start a request that holds `size` bytes until it is done.
@@ -186,8 +188,7 @@ def window(
     if isinstance(items, list) and len(items) == 1:
         yield call(items[0])  # another thread would make it no sooner
         return
-    requests = config.get("requests")
-    pending = _Pending[T](requests, requests * (1 if size is None else _AHEAD))
+    pending = _Pending[T]()
     try:
         for item in items:
             request, nbytes = partial(call, item), 0 if size is None else size(item)
@@ -201,49 +202,12 @@ def window(
 
 def pause(seconds: float) -> bool:
     """Wait before a request is repeated, and return whether its result is still asked for."""
-    abandoned: threading.Event | None = getattr(_THREAD, "abandoned", None)
+    abandoned = abandoned_event()
     if abandoned is None:
         time.sleep(seconds)
         return True
     return not abandoned.wait(seconds)
 
 
-def _submit(call: Callable[[], T], abandoned: threading.Event, requests: int) -> "Future[T]":
-    """Start a request; in a thread of the pool itself it is made at once, not waited for.
-
-    Parameters
-    ----------
-    call : callable
-        Makes the request.
-    abandoned : threading.Event
-        Is set when the result is not asked for any more.
-    requests : int
-        The setting ``zarrdask.requests``.
-    """
-    if getattr(_THREAD, "is_request", False):
-        done: Future[T] = Future()
-        try:
-            done.set_result(call())
-        except BaseException as error:  # noqa: BLE001 - it is raised where the result is asked for
-            done.set_exception(error)
-        return done
-
-    def run() -> T:
-        _THREAD.abandoned = abandoned
-        return call()
-
-    return _pool(requests).submit(run)
-
-
-@cache
-def _pool(size: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(size, "zarrdask-request", _enter)
-
-
-def _enter() -> None:
-    _THREAD.is_request = True
-
-
-# A forked process has none of its parent's threads and requests.
-after_fork(_pool.cache_clear)
+# A forked process has none of its parent's requests.
 after_fork(_BYTES.reset)

@@ -130,7 +130,11 @@ class ObstoreStore(Store):
         return None if value is None else bytes(value)
 
     def _get(self, key: str) -> memoryview | None:
-        return self._asked(key, lambda path: self._decoded(obstore.get(self.inner, path)))
+        try:
+            return self._decoded(obstore.get(self.inner, self.path(key)))
+        except _ERRORS as error:
+            self._check_absent(key, error)
+            return None
 
     def _decoded(self, answer: Any) -> memoryview:
         """Return the body of an answer, which no HTTP server may have compressed for the way."""

@@ -52,15 +52,14 @@ class RequestRate:
 
     Attributes
     ----------
-    accepted, refused : int
-        The numbers of requests that were accepted and refused.
+    refused : int
+        The number of requests that were refused.
     """
 
     def __init__(self, place: str, kind: Kind, shared: SharedLimit | None = None) -> None:
         self.place, self.kind = place, kind
-        self.accepted = self.refused = 0
+        self.refused = 0
         self._shared = shared or SharedLimit(place)
-        self._lock = threading.Lock()
         #: Held by the thread whose request is the next one of this process.
         self._turn = threading.Lock()
         self._is_limited = False
@@ -114,9 +113,7 @@ class RequestRate:
 
     def accept(self) -> None:
         """Take note that a request was accepted."""
-        with self._lock:
-            self.accepted += 1
-            self._recent.append(time.monotonic())
+        self._recent.append(time.monotonic())
 
     def refuse(self, sent: float, pause_seconds: float = 0.0) -> bool:
         """Take note that a request was refused, and return whether the rate is limited now.
@@ -157,11 +154,9 @@ class RequestRate:
 
     def _measured(self, now: float) -> float:
         """Return how many requests per second were accepted lately."""
-        with self._lock:
-            recent = self._recent
-            while len(recent) > 1 and recent[0] < now - _PERIOD:
-                recent.popleft()
-            return len(recent) / max(now - recent[0], _LEAST_PERIOD) if recent else 0.0
+        # Other threads append to the original.
+        recent = [accepted for accepted in self._recent.copy() if accepted >= now - _PERIOD]
+        return len(recent) / max(now - recent[0], _LEAST_PERIOD) if recent else 0.0
 
 
 def place_of(url: str) -> str:

@@ -148,18 +148,17 @@ class RetryingStore(WrappedStore):
         return iter(self._attempt(prefix, lambda: list(listed())))
 
     @cached_property
-    def _place(self) -> str:
-        return place_of(self.url)
+    def _place(self) -> str | None:
+        """The bucket or host whose request rates are adapted; None for a store without latency."""
+        return place_of(self.url) if self.inner.capabilities.has_latency else None
 
     def _attempt(self, key: str, call: Callable[[], T], *, kind: Kind = "read") -> T:
         """Return the result of a call, which is repeated after transient errors."""
-        rate = request_rate(self._place, kind) if self.inner.capabilities.has_latency else None
-        start, retries = time.monotonic(), 0
+        rate = None if self._place is None else request_rate(self._place, kind)
+        # The time before a request is sent is not that of the operation.
+        start = sent = time.monotonic() if rate is None else rate.wait()
+        retries = 0
         while True:
-            sent = time.monotonic()
-            if rate is not None:
-                begin, sent = sent, rate.wait()
-                start += sent - begin  # that is not the time of the operation
             try:
                 result = call()
             except Exception as error:
@@ -169,6 +168,9 @@ class RetryingStore(WrappedStore):
                     is_paced = rate.refuse(sent, retry_after(error))
                 if self._pause(key, error, retries, start, is_paced=is_paced):
                     retries += 1
+                    begin = time.monotonic()
+                    sent = begin if rate is None else rate.wait()
+                    start += sent - begin
                     continue
                 if isinstance(error, ZarrdaskError | MemoryError):
                     raise
@@ -177,7 +179,8 @@ class RetryingStore(WrappedStore):
                     key=f"{self.url}/{key}",
                     found=type(error).__name__,
                 ) from censored(error)
-            self._is_reached = True
+            if not self._is_reached:
+                self._is_reached = True
             if rate is not None:
                 rate.accept()
             return result
