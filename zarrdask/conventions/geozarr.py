@@ -11,6 +11,7 @@ from zarrdask.conventions.reference import as_crs, proj_attributes
 from zarrdask.conventions.spatial import affine_numbers, bounding_box, coarsened
 from zarrdask.errors import MetadataError
 from zarrdask.metadata.model import ZarrFormat
+from zarrdask.nodes.options import suggests_arguments
 
 #: The names of methods in the text of the convention, where they differ from ours.
 _METHODS = {"mean": "average", "median": "med"}
@@ -26,6 +27,7 @@ class GeoZarr:
         """Return the path of a new level from the group."""
         return str(number)
 
+    @suggests_arguments
     def attributes(
         self,
         levels: Sequence[PyramidLevel],

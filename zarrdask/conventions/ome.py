@@ -21,6 +21,7 @@ from zarrdask.conventions.omero import render_omero
 from zarrdask.errors import MetadataError, instance_of
 from zarrdask.hierarchy.path import normalise_path
 from zarrdask.metadata.model import ZarrFormat
+from zarrdask.nodes.options import suggests_arguments
 
 #: The member with the scale and translation, of a level or of a whole pyramid.
 _TRANSFORMATIONS = "coordinateTransformations"
@@ -127,6 +128,7 @@ class OmeZarr:
         """Return the path of a new level from the group."""
         return str(number)
 
+    @suggests_arguments
     def attributes(
         self,
         levels: Sequence[PyramidLevel],
