@@ -66,6 +66,7 @@ class Row:
         "crops",
         "rechunk",
         "map",
+        "overlap",
     ]
     layout: Layout
     tools: tuple[str, ...]
@@ -160,4 +161,5 @@ ROWS = (
     Row("11a", "x + 1, 4 KiB chunks", "map", TINY, WRITES, TENTH),
     Row("11b", "11a, two processes", "map", TINY, WRITES, TENTH, cluster=True),
     Row("11c", "sum, 4 KiB chunks, stored", "sum", TINY, WRITES, TENTH, "stored"),
+    Row("12", "sum of blocks that overlap", "overlap", CUBES, WRITES, HALF, "stored"),
 )

@@ -53,6 +53,9 @@ def _read(row: Row, tool: ModuleType, path: str, layout: Layout) -> Any:
     """Read what the row wants; Dask computes it where the contestant is lazy."""
     if row.job == "region" and hasattr(tool, "region"):
         return tool.region(path, np.s_[:10]).compute()
+    if row.job == "overlap":
+        options = {"depth": 4, "boundary": "reflect"}
+        return tool.overlap(path, layout, _blurred, row.chunks, **options).sum().compute()
     lazy = hasattr(tool, "lazy") and row.job != "read"
     x = tool.lazy(path, layout, row.chunks) if lazy else tool.eager(path)
     match row.job:
@@ -63,6 +66,11 @@ def _read(row: Row, tool: ModuleType, path: str, layout: Layout) -> Any:
         case "sum":
             return x.sum().compute() if lazy else x[...].sum()
     return x[:10].compute() if lazy else x[:10]
+
+
+def _blurred(block: np.ndarray) -> np.ndarray:
+    """Return a block of the same sum, nearly, for which each element needs its neighbours."""
+    return (np.roll(block, 1, 0) + np.roll(block, -1, 0)) / 2
 
 
 def _is_right(row: Row, store: Path, found: Any) -> bool:

@@ -23,6 +23,7 @@ PUBLIC = [
     "create_group",
     "from_zarr",
     "inventory",
+    "map_overlap",
     "open",
     "open_array",
     "open_group",

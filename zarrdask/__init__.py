@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from zarrdask.dtypes.fill_values import NO_FILL_VALUE
     from zarrdask.errors import ZarrdaskError
     from zarrdask.graph.append import append
+    from zarrdask.graph.map_overlap import map_overlap
     from zarrdask.graph.plan_read import plan_read
     from zarrdask.graph.plan_write import plan_write
     from zarrdask.graph.read import from_zarr
@@ -54,6 +55,7 @@ _MODULES = {
     "create_group": "nodes.open_group",
     "from_zarr": "graph.read",
     "inventory": "verification.inventory",
+    "map_overlap": "graph.map_overlap",
     "open": "nodes.open_group",
     "open_array": "nodes.open",
     "open_group": "nodes.open_group",
@@ -86,6 +88,7 @@ __all__ = [
     "create_group",
     "from_zarr",
     "inventory",
+    "map_overlap",
     "open",
     "open_array",
     "open_group",

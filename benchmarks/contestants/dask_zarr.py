@@ -38,3 +38,7 @@ def append(x: da.Array, path: str) -> None:
 def rechunk(source: str, target: str, layout: Layout, onto: Layout, memory: int) -> None:
     x = da.from_zarr(source).rechunk(onto.chunks, method="tasks")
     da.to_zarr(x, target, **onto.options())
+
+
+def overlap(path: str, layout: Layout, function: Any, chunks: Any, **options: Any) -> da.Array:
+    return da.map_overlap(function, lazy(path, layout, chunks), **options)

@@ -33,3 +33,7 @@ def append(x: da.Array, path: str) -> None:
 
 def rechunk(source: str, target: str, layout: Layout, onto: Layout, memory: int) -> None:
     zarrdask.rechunk(source, target, chunks=onto.chunks, max_mem=memory).execute(progress=False)
+
+
+def overlap(path: str, layout: Layout, function: Any, chunks: Any, **options: Any) -> da.Array:
+    return zarrdask.map_overlap(function, path, blocks=chunks, **options)

@@ -100,6 +100,16 @@ def test_an_array_that_is_read_row_by_row_is_decoded_once(layout, name, tmp_path
     assert decodes["chunks"] == chunks
 
 
+def test_blocks_that_overlap_decode_each_chunk_once(decodes):
+    z = zarrdask.create_array({}, shape=SHAPE, dtype="i4", chunks=(8, 5))
+    z[...] = VALUES
+    decodes.clear()
+    x = zarrdask.from_zarr(z, chunks="stored", depth=2, boundary="periodic")
+    x.compute(scheduler="sync")
+    assert decodes["chunks"] == 12
+    assert zarrdask.plan_read(x).arrays[0].decodes == 9 * 12
+
+
 def test_without_the_setting_nothing_is_cached(setting, decodes):
     setting({"zarrdask.cache-size": 0})
     z = zarrdask.create_array({}, shape=SHAPE, dtype="i4", chunks=(8, 5))

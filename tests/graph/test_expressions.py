@@ -20,6 +20,8 @@ SCRIPT = """
     assert (x[3:8, 5:7].compute() == values[3:8, 5:7]).all()
     assert x[7].sum().compute() == values[7].sum()
     assert (zarrdask.from_zarr(z, region=np.s_[5:9, ::-1]).compute() == values[5:9, ::-1]).all()
+    halos = zarrdask.map_overlap(lambda v: v * 2, z, depth=3, boundary="reflect", blocks="stored")
+    assert (halos.compute() == values * 2).all()
     zarrdask.to_zarr(x + 1, PLACE, "b", chunks=(7, 13))
     assert (zarrdask.open_array(PLACE, "b")[...] == values + 1).all()
     zarrdask.to_zarr(x, PLACE, "c", chunks=(7, 13), compute=False).compute()

@@ -18,7 +18,7 @@ from tests.covering import for_each
 from tests.graph.counting import CountingStore
 from tests.memory import at_most
 from tests.storage.latency import LatencyStore
-from zarrdask.graph.read import StoredArray
+from zarrdask.graph.stored_array import StoredArray
 
 pytestmark = pytest.mark.usefixtures("threaded")
 VALUES = np.arange(100 * 60, dtype="i4").reshape(100, 60)
@@ -379,7 +379,7 @@ def test_any_slice_is_what_numpy_and_dask_give(found, chunk, whole):
     "index", [np.s_[1:], np.s_[:30:2], np.s_[2:, 1], np.s_[5:, None], np.s_[::-1], np.s_[:, 0:0]]
 )
 def test_a_slice_of_very_many_blocks_is_one_that_dask_makes(index, monkeypatch):
-    monkeypatch.setattr("zarrdask.graph.read.MAX_SHARED_BLOCKS", 10)
+    monkeypatch.setattr("zarrdask.graph.stored_array.MAX_SHARED_BLOCKS", 10)
     values = np.arange(80).reshape(40, 2)
     z = zarrdask.create_array({}, shape=values.shape, dtype="i8", chunks=(5, 1))
     z[...] = values

@@ -94,11 +94,18 @@ class ArrayRegion:
         axes = tuple([self.axes[axis] for axis in selection.kept])
         return ArrayRegion(self.stored, self.in_array(selection.slices), axes, self.token)
 
+    def regions(self, part: Region) -> list[Region]:
+        """Return the regions of the stored array that are read for a part, in order."""
+        return [self.in_array(part)]
+
     def keys(self, part: Region) -> list[str]:
         """Return the keys of the units that hold a region of this array."""
-        region = self.in_array(basic(part, self.shape).slices)
-        units = project(region, self.metadata.grid.axes)
-        return [self.stored.key(index) for index in units.indices]
+        axes, regions = self.metadata.grid.axes, self.regions(basic(part, self.shape).slices)
+        return [self.stored.key(i) for region in regions for i in project(region, axes).indices]
+
+    def as_stored(self) -> "ArrayRegion":
+        """Return the region as it is stored, if a derived class changes it."""
+        return ArrayRegion(self.stored, self.region, self.axes, self.token)
 
     # ---- elements
 
@@ -207,7 +214,7 @@ def reading_ahead(reads: Iterable[tuple[ArrayRegion, Region]]) -> Iterator[None]
     regions = defaultdict[ArrayRegion, list[Region]](list)
     for source, part in reads:
         if source.is_remote:
-            regions[source].append(source.in_array(basic(part, source.shape).slices))
+            regions[source] += source.regions(basic(part, source.shape).slices)
     outer = vars(_THREAD).get("prefetched", {})
     own = {source: _Prefetched(source.stored, each) for source, each in regions.items()}
     _THREAD.prefetched = {**outer, **own}

@@ -89,8 +89,8 @@ def reads_of(roots: Iterable[Any], graph: _Scope | None = None) -> Iterator[Arra
     seen: dict[tuple[int, int], Any] = {}
     while pending:
         item, scope = pending.popleft()
-        if (read := _read_of(item, ())) is not None:
-            yield read
+        if regions := _regions_of(item, ()):
+            yield from regions
         elif (id(item), id(scope)) not in seen:
             seen[id(item), id(scope)] = item, scope
             if isinstance(item, Task):
@@ -99,15 +99,16 @@ def reads_of(roots: Iterable[Any], graph: _Scope | None = None) -> Iterator[Arra
                 pending.extend((part, scope) for part in _parts(item))
 
 
-def _read_of(item: Any, index: Any) -> ArrayRegion | None:
-    """Return the region that is read if an item is a stored array, and the index is a region."""
+def _regions_of(item: Any, index: Any) -> list[ArrayRegion]:
+    """Return the regions that are read if an item is a stored array, and the index is a region."""
     if isinstance(item, BlockWriter):
-        return item.region  # what follows in the graph depends on what is written there
+        return [item.region]  # what follows in the graph depends on what is written there
     source = ArrayRegion(chunks_of(item)) if isinstance(item, Array) else item
     source = _lazy_region(item) if _is_lazy(item) else source
     if not isinstance(source, ArrayRegion):
-        return None
-    return source.select(basic(index, source.shape))
+        return []
+    regions = source.regions(basic(index, source.shape).slices)
+    return [ArrayRegion(source.stored, region, token=source.token) for region in regions]
 
 
 def _is_lazy(item: Any) -> bool:
@@ -141,7 +142,7 @@ def _arguments(task: Task, scope: _Scope) -> Iterator[tuple[Any, _Scope]]:
         scope = ChainMap(dict(zip(names, outer, strict=True)), inner, scope)
         values = [*_unnamed(inner), *(value for value in outer if isinstance(value, Task))]
     elif any(task.func is each for each in _GETTERS) and is_basic(values[1]):
-        values[0] = _read_of(values[0], values[1]) or values[0]
+        values[0] = _regions_of(values[0], values[1]) or values[0]
     values += [_value(argument, scope) for argument in (task.kwargs or {}).values()]
     yield from ((value, scope) for value in values)
 

@@ -8,28 +8,23 @@ import dask.array as da
 import numpy as np
 from dask.array.core import normalize_chunks
 from dask.base import tokenize
-from dask.highlevelgraph import HighLevelGraph
 
 from zarrdask import config
 from zarrdask.chunks.missing import Missing, check_skipping
 from zarrdask.chunks.region import ArrayRegion
-from zarrdask.dtypes.base import DataType
-from zarrdask.errors import MetadataError, SelectionError
+from zarrdask.errors import MetadataError
 from zarrdask.execution.client import check_visible
 from zarrdask.execution.expressions import EXPRESSIONS
 from zarrdask.graph.fuse.optimization import register
-from zarrdask.graph.missing import read_layer
-from zarrdask.grids.axis import Axis, edges_of
+from zarrdask.graph.stored_array import read_array
+from zarrdask.grids.axis import Axis
 from zarrdask.grids.base import Shape
 from zarrdask.grids.regular import RegularGrid
-from zarrdask.indexing.regions import compose_axis
 from zarrdask.indexing.selection import (
     Region,
     basic,
     first_out_of_bounds,
     index_by_name,
-    is_basic,
-    pick_size,
     region_shape,
 )
 from zarrdask.metadata.lengths import by_axis
@@ -39,13 +34,6 @@ from zarrdask.nodes.open import open_array
 from zarrdask.nodes.options import suggests_arguments
 from zarrdask.plan.align import Chunks, auto_block
 from zarrdask.storage.places import store_token
-
-#: A slice is read by itself if it overlaps at most this fraction of the units of its blocks; a
-#: larger one is cut from blocks that other slices may share.
-_MAX_NARROW_FRACTION = 0.5
-#: A slice that overlaps more blocks than this is read by itself, too. Dask would make a task for
-#: each of them at once, and such a task costs as much as reading a small block a second time.
-MAX_SHARED_BLOCKS = 1000
 
 #: The largest number of blocks along an axis. Dask holds an integer for each.
 _MAX_BLOCKS = 2**26
@@ -66,6 +54,8 @@ def from_zarr(
     consolidated: bool | None = None,
     strict: bool | None = None,
     missing: Missing | None = None,
+    depth: Any = None,
+    boundary: Any = "none",
 ) -> da.Array:
     """Return a stored array as a Dask array.
 
@@ -104,6 +94,15 @@ def from_zarr(
         As in `zarrdask.open_array`.
     missing : {"fill", "error"}, optional
         As in `zarrdask.open_array`: how the tasks read chunks that are not stored.
+    depth : int, tuple, or dict of axes or names of dimensions to depths, optional
+        By how many elements blocks overlap their neighbours: along all axes, each axis, or some.
+        An axis may have a pair, before and after the block, if it has no boundary. Each block is
+        equal to that of `dask.array.overlap.overlap`, but read from the store by one task; blocks
+        that are shorter than the depth are joined.
+    boundary : "reflect", "nearest", "periodic", "none" or a value, default "none"
+        What the first and the last blocks have beyond the ends of the array, if there is a depth:
+        its elements in reverse order, the last one, those of the other end, nothing, or a
+        value. A tuple has one for each axis, and a dict some; the others are "none".
 
     Returns
     -------
@@ -135,6 +134,7 @@ def from_zarr(
 
     See Also
     --------
+    map_overlap : Map a function over blocks that overlap, and trim the results.
     to_zarr : Store a Dask array.
     open_array : Open an array for reading with NumPy.
 
@@ -177,8 +177,15 @@ def from_zarr(
     # Not another name if nothing is skipped.
     seen = () if is_stored is None else (is_stored,)
     default = f"{source.stored.task_name('read')}-{tokenize(source, lengths, *seen)}"
-    x = _lazy(source, blocks, name or default, is_stored)
-    return x if selection.turn is None else x[selection.turn]
+    x = read_array(source, blocks, name or default, is_stored)
+    x = x if selection.turn is None else x[selection.turn]
+    if depth is None:
+        return x
+    # Imported here: few arrays have blocks that overlap.
+    from zarrdask.graph.overlap import axis_overlaps, dimension_names, overlapped
+
+    overlaps = axis_overlaps(depth, boundary, x.dtype, x.ndim, dimension_names(x))
+    return overlapped(x, overlaps, name=name)
 
 
 def region_source(array: Array, region: Region, axes: tuple[int, ...] | None = None) -> ArrayRegion:
@@ -243,123 +250,3 @@ def _cut(region: Region, axes: Sequence[Axis]) -> Chunks:
                 expected=f"at most {_MAX_BLOCKS}: pass a smaller region, or larger chunks",
             )
     return tuple(axis.blocks(pick) for pick, axis in zip(region, axes, strict=True))
-
-
-def _lazy(
-    source: ArrayRegion, chunks: Chunks, name: str, is_stored: np.ndarray | None = None
-) -> da.Array:
-    """Return the Dask array of a source: one symbolic layer, for any number of blocks.
-
-    If `is_stored` is given, blocks without stored chunks or shards become a constant.
-    """
-    meta = np.empty((0,) * source.ndim, source.dtype)
-    if is_stored is not None:
-        layer = read_layer(name, source, chunks, is_stored)
-        graph = HighLevelGraph.from_collections(name, layer)
-        return StoredArray.wrap(da.Array(graph, name, chunks, meta=meta), source, is_stored)
-    inline = source.stored.is_small
-    if EXPRESSIONS:  # They have names of their own.
-        return da.from_array(source, chunks=chunks, inline_array=inline, meta=meta)
-    x = da.from_array(source, name=name, chunks=chunks, inline_array=inline, meta=meta)
-    return StoredArray.wrap(x, source)
-
-
-def data_type_of(x: da.Array) -> DataType | np.dtype[Any]:
-    """Return the data type for storing an array.
-
-    That is the dtype of the array, unless it was read as it is from a stored array with a data type
-    that has no dtype of its own, such as text as objects, or that NumPy would change, such as times
-    with a multiple of the generic unit.
-    """
-    if x.dtype.kind in "OmM" and isinstance(x, StoredArray) and x.name == x.read_name:
-        data_type = x.source.metadata.data_type
-        if type(data_type) is not DataType:
-            return data_type
-    dtype: np.dtype[Any] = x.dtype
-    return dtype
-
-
-class StoredArray(da.Array):  # type: ignore[misc]
-    """A Dask array with a reference to its source, whose narrow slices are reads of their own.
-
-    Dask pushes a slice down to the read only if nothing else uses the block. Here, a basic slice
-    that needs few of the chunks in its blocks, or very many blocks, becomes a separate read, which
-    is one symbolic layer; one that needs most of the chunks of a few blocks remains a slice of the
-    blocks, which other slices may share. All other operations return ordinary Dask arrays.
-
-    Attributes
-    ----------
-    source : ArrayRegion
-        The region of a stored array that this array reads.
-    read_name : str
-        The name of the layer that reads. Assignment changes an array, and its name, in place.
-    is_stored : ndarray of bool or None
-        Which units of the stored array are stored, if blocks without any are constants.
-    """
-
-    source: ArrayRegion
-    read_name: str
-    is_stored: np.ndarray | None
-
-    @classmethod
-    def wrap(
-        cls, x: da.Array, source: ArrayRegion, is_stored: np.ndarray | None = None
-    ) -> "StoredArray":
-        """Return a Dask array with a reference to its source."""
-        array = cls(x.dask, x.name, x.chunks, dtype=x.dtype, meta=x._meta)
-        array.source = source
-        array.is_stored = is_stored
-        array.read_name = x.name
-        return array
-
-    def __getitem__(self, index: Any) -> da.Array:
-        if self.name != self.read_name or not is_basic(index):
-            return super().__getitem__(index)
-        try:
-            selection = basic(index, self.shape)
-        except SelectionError:
-            return super().__getitem__(index)  # Dask raises its own errors.
-        edges = tuple(map(edges_of, self.chunks))
-        if not self._has_own_read(selection.slices, edges):
-            return super().__getitem__(index)
-        lengths = tuple(map(_sliced, edges, selection.slices))
-        source = self.source.select(selection)
-        chunks = tuple(lengths[axis] for axis in selection.kept)
-        name = f"{source.stored.task_name('read')}-{tokenize(source, self.name)}"
-        x = _lazy(source, chunks, name, self.is_stored)
-        return x if selection.turn is None else da.Array.__getitem__(x, selection.turn)
-
-    def _has_own_read(self, region: Region, edges: Sequence[np.ndarray]) -> bool:
-        """Whether a region overlaps few of the units in its blocks, or very many blocks."""
-        units = self.source.metadata.read_grid.axes
-        needed = available = blocks = 1
-        for axis, pick, axis_edges in zip(self.source.axes, region, edges, strict=True):
-            if pick.start >= pick.stop:
-                return True
-            first = int(np.searchsorted(axis_edges, pick.start, "right")) - 1
-            last = int(np.searchsorted(axis_edges, pick.stop, "left"))
-            touched = slice(int(axis_edges[first]), int(axis_edges[last]), 1)
-            whole, unit = self.source.region[axis], units[axis]
-            needed *= _count(compose_axis(whole, pick), unit)
-            available *= _count(compose_axis(whole, touched), unit)
-            blocks *= last - first
-        return needed <= available * _MAX_NARROW_FRACTION or blocks > MAX_SHARED_BLOCKS
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        plain = da.Array(self.dask, self.name, self.chunks, meta=self._meta)
-        if self.name != self.read_name:
-            return plain.__reduce__()  # type: ignore[no-any-return]
-        return StoredArray.wrap, (plain, self.source, self.is_stored)
-
-
-def _count(pick: slice, axis: Axis) -> int:
-    """Return the number of units that a slice overlaps, or an upper bound if it has a step."""
-    return min(len(axis.numbers(pick)), pick_size(pick))
-
-
-def _sliced(edges: np.ndarray, pick: slice) -> tuple[int, ...]:
-    """Return the lengths of blocks after slicing, as in Dask: without empty blocks."""
-    # The number of selected elements before each edge.
-    before = np.clip(-(-(edges - pick.start) // pick.step), 0, pick_size(pick))
-    sizes = np.diff(before)
-    return tuple(sizes[sizes > 0].tolist()) or (0,)

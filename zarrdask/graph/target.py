@@ -16,7 +16,7 @@ from zarrdask.execution.client import check_changeable
 from zarrdask.graph.dependencies import Inputs
 from zarrdask.graph.elements import check_elements
 from zarrdask.graph.placement import chunk_options, find_place
-from zarrdask.graph.read import data_type_of
+from zarrdask.graph.stored_array import data_type_of
 from zarrdask.hierarchy.block_log import RecordedBlocks
 from zarrdask.hierarchy.lookup import locate_node
 from zarrdask.hierarchy.new_array import LateArray, NewArray

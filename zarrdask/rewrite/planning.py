@@ -13,7 +13,7 @@ from zarrdask.errors import MetadataError, NodeExistsError
 from zarrdask.execution.executor import Workers
 from zarrdask.graph.dependencies import Inputs
 from zarrdask.graph.placement import chunk_options
-from zarrdask.graph.read import data_type_of
+from zarrdask.graph.stored_array import data_type_of
 from zarrdask.grids.axis import Axis
 from zarrdask.hierarchy.append import appended
 from zarrdask.hierarchy.node_path import NodePath

@@ -171,12 +171,9 @@ class DecodedRegion(ArrayRegion):
         values = decode(self.read(selection.slices), self.functions)
         return values if selection.plain else values[selection.finish]
 
-    def _encoded(self) -> ArrayRegion:
-        return ArrayRegion(self.stored, self.region, self.axes, self.token)
-
     def __dask_tokenize__(self) -> tuple[Any, ...]:
-        parts = self._encoded(), self.functions, self.dtype
+        parts = self.as_stored(), self.functions, self.dtype
         return "zarrdask.xarray", normalize_token(parts)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return DecodedRegion, (self._encoded(), self.functions, self.dtype, self.version)
+        return DecodedRegion, (self.as_stored(), self.functions, self.dtype, self.version)
