@@ -29,6 +29,7 @@ PUBLIC = [
     "open_group",
     "plan_read",
     "plan_write",
+    "pyramid",
     "read_many",
     "rechunk",
     "to_zarr",

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from zarrdask.nodes.many import read_many
     from zarrdask.nodes.open import open_array
     from zarrdask.nodes.open_group import consolidate_metadata, create_group, open, open_group
+    from zarrdask.pyramids.pyramid import pyramid
     from zarrdask.rewrite.copy import copy
     from zarrdask.rewrite.rechunk import rechunk
     from zarrdask.rewrite.upgrade import upgrade
@@ -61,6 +62,7 @@ _MODULES = {
     "open_group": "nodes.open_group",
     "plan_read": "graph.plan_read",
     "plan_write": "graph.plan_write",
+    "pyramid": "pyramids.pyramid",
     "read_many": "nodes.many",
     "rechunk": "rewrite.rechunk",
     "to_zarr": "graph.write",
@@ -94,6 +96,7 @@ __all__ = [
     "open_group",
     "plan_read",
     "plan_write",
+    "pyramid",
     "read_many",
     "rechunk",
     "to_zarr",

@@ -163,6 +163,10 @@ class ArrayTiles:
         values = context.slot.array("region", region_shape(region), context.dtype)
         buffer = WholeBuffer(region, values)
         source.read(region, buffer, context)
+        return self.store(region, buffer, context)
+
+    def store(self, region: Region, buffer: WholeBuffer, context: TaskContext) -> int:
+        """Write a region from a buffer to chunks or shards; return how many are stored."""
 
         def write_unit(unit: Region) -> int:
             values = as_stored(buffer.view(unit), self.region.stored)

@@ -1,0 +1,232 @@
+"""The blocks of the levels of a pyramid, each within one of the next level; and the passes. Pure.
+
+A task computes the blocks of several levels, depth first: when all blocks that a block of a level
+is reduced from are computed, it is complete, its chunks or shards are stored, and it is reduced to
+a part of a block of the next level. So a task holds one block of each level, however large the
+region is that it computes. What is left over, the reduced blocks of the coarsest level of a task,
+is packed for the tasks of the next pass.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import lcm, prod
+
+import numpy as np
+
+from zarrdask.errors import MetadataError
+from zarrdask.grids.base import Index, Shape
+from zarrdask.indexing.selection import Region
+from zarrdask.plan.regions import Cutting
+from zarrdask.pyramids.levels import Level
+
+#: The bytes that a block of the finest level should have, so that Python's work is small.
+_BLOCK_BYTES = 2**22
+#: The tasks for each one that runs at a time, so that all end at about the same time.
+_TASKS_PER_SLOT = 3
+
+
+@dataclass(frozen=True)
+class BlockGrid:
+    """The blocks of one level: regions of the array, by their length in cells of level 0."""
+
+    levels: tuple[Level, ...]
+    steps: Shape
+
+    @property
+    def counts(self) -> Shape:
+        """The number of blocks along each axis."""
+        pairs = zip(self.levels[0].shape, self.steps, strict=True)
+        return tuple(-(-length // step) for length, step in pairs)
+
+    @property
+    def size(self) -> int:
+        """The number of blocks."""
+        return prod(self.counts)
+
+    def cutting(self, level: int) -> Cutting:
+        """Return the blocks as regions of a level."""
+        ends = self._lengths(level), self.levels[level].shape, self.counts
+        return Cutting(
+            tuple(
+                np.unique(np.minimum(np.arange(count + 1) * step, length))
+                for step, length, count in zip(*ends, strict=True)
+            )
+        )
+
+    def region(self, index: Index, level: int) -> Region:
+        """Return a block as a region of a level; empty, if nothing is left of it there."""
+        axes = zip(index, self._lengths(level), self.levels[level].shape, strict=True)
+        return tuple(
+            slice(min(i * step, length), min((i + 1) * step, length), 1) for i, step, length in axes
+        )
+
+    def shape(self, level: int) -> Shape:
+        """Return the shape of the largest block in cells of a level."""
+        pairs = zip(self._lengths(level), self.levels[level].shape, strict=True)
+        return tuple(min(step, length) for step, length in pairs)
+
+    def inside(self, index: Index, outer: "BlockGrid") -> list[range]:
+        """Return the numbers of the blocks within a block of a coarser grid, along each axis."""
+        axes = zip(index, outer.steps, self.steps, self.counts, strict=True)
+        return [
+            range(i * whole // step, min(-(-(i + 1) * whole // step), count))
+            for i, whole, step, count in axes
+        ]
+
+    def _lengths(self, level: int) -> Shape:
+        """Return the lengths of blocks in cells of a level; of one that is whole, at least all."""
+        factors = self.levels[level].factors
+        return tuple(-(-step // factor) for step, factor in zip(self.steps, factors, strict=True))
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What the blocks of a pyramid depend on, and the memory and the workers for the tasks.
+
+    Attributes
+    ----------
+    levels : tuple of Level
+        All levels.
+    units : tuple of tuple of int
+        The shape of a chunk or shard of each level; ones for a level that is not written.
+    pieces : tuple of int
+        The shape of the chunks that are read, which should lie in one block each.
+    itemsize : int
+        The size of a cell in bytes.
+    memory : int
+        The bytes that a process may hold.
+    threads, processes : int
+        The number of threads of a process, and of processes.
+    """
+
+    levels: tuple[Level, ...]
+    units: tuple[Shape, ...]
+    pieces: Shape
+    itemsize: int
+    memory: int
+    threads: int
+    processes: int
+
+    def grids(self, pieces: Shape) -> tuple[BlockGrid, ...]:
+        """Return the blocks of each level, if those that are read lie in blocks of level 0."""
+        steps = self._steps(0, pieces)
+        while (larger := self._enlarged(steps)) != steps:
+            steps = larger
+        grids = [BlockGrid(self.levels, steps)]
+        for number in range(1, len(self.levels)):
+            steps = self._steps(number, steps)
+            grids.append(BlockGrid(self.levels, steps))
+        return tuple(grids)
+
+    def _steps(self, number: int, inner: Shape) -> Shape:
+        """Return the lengths of the blocks of a level, in which whole `inner` lengths lie."""
+        level = self.levels[number]
+        following = self.levels[min(number + 1, len(self.levels) - 1)]
+        axes = zip(
+            self.levels[0].shape,
+            self.units[number],
+            level.factors,
+            following.factors,
+            inner,
+            strict=True,
+        )
+        return tuple(
+            min(lcm(unit * factor, after, least), -(-max(length, 1) // least) * least)
+            for length, unit, factor, after, least in axes
+        )
+
+    def _enlarged(self, steps: Shape) -> Shape:
+        """Return greater lengths of the blocks of level 0, if these are too small."""
+        grid = BlockGrid(self.levels, steps)
+        limit = min(_BLOCK_BYTES, self.memory // (16 * self.threads))
+        few = grid.size < 2 * _TASKS_PER_SLOT * self.threads * self.processes
+        if few or 2 * self.block_bytes(grid, 0) > limit:
+            return steps
+        # The axes that are reduced come first, the last one before the others.
+        factors = self.levels[-1].factors
+        axes = [axis for axis, count in enumerate(grid.counts) if count > 1]
+        axis = min(axes, key=lambda axis: (factors[axis] == 1, steps[axis], -axis))
+        return (*steps[:axis], 2 * steps[axis], *steps[axis + 1 :])
+
+    def block_bytes(self, grid: BlockGrid, level: int) -> int:
+        """Return the bytes of a block at a level."""
+        return prod(grid.shape(level)) * self.itemsize
+
+
+@dataclass(frozen=True)
+class Span:
+    """The levels of one pass: each task computes the blocks of `first` in one block of `last`."""
+
+    first: int
+    last: int
+    #: The bytes that a task holds, and the tasks that a process runs at a time.
+    task_bytes: int
+    at_once: int
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """The blocks of all levels, and the passes over them."""
+
+    grids: tuple[BlockGrid, ...]
+    spans: tuple[Span, ...]
+    #: Whether each chunk of the source lies in one block, so that it is decoded once.
+    is_aligned: bool
+
+    @classmethod
+    def plan(cls, sizes: Sizes) -> "Blocks":
+        """Return the blocks that fit into memory; chunks of the source are split if they must be.
+
+        Raises
+        ------
+        MetadataError
+            If the memory is too small: the error names the smallest value that works.
+        """
+        least = 0
+        for pieces in dict.fromkeys((sizes.pieces, (1,) * len(sizes.pieces))):
+            grids = sizes.grids(pieces)
+            top = len(grids) - 1
+            needed = max(_task_bytes(sizes, grids, n, n) for n in range(len(grids)))
+            if needed <= sizes.memory:
+                return cls(grids, tuple(_spans(sizes, grids, top)), pieces == sizes.pieces)
+            least = min(needed, least or needed)
+        raise MetadataError(
+            "max_mem is too small for the chunks or shards of these levels",
+            key="max_mem",
+            found=sizes.memory,
+            expected=f"at least {least} bytes",
+        )
+
+
+def _spans(sizes: Sizes, grids: Sequence[BlockGrid], top: int) -> list[Span]:
+    """Return the levels of each pass."""
+    spans, first = list[Span](), 0
+    while first <= top:
+        options = [_span(sizes, grids, first, last) for last in range(first, top + 1)]
+        wanted = _TASKS_PER_SLOT * sizes.threads * sizes.processes
+
+        def parallel(span: Span, wanted: int = wanted) -> tuple[int, int, int]:
+            count = min(grids[span.last].size, wanted)
+            return span.at_once > 0, min(span.at_once * sizes.processes * 2, count), span.last
+
+        spans.append(max(options, key=parallel))
+        first = spans[-1].last + 1
+    return spans
+
+
+def _span(sizes: Sizes, grids: Sequence[BlockGrid], first: int, last: int) -> Span:
+    needed = _task_bytes(sizes, grids, first, last)
+    return Span(first, last, needed, min(sizes.memory // needed, sizes.threads))
+
+
+def _task_bytes(sizes: Sizes, grids: Sequence[BlockGrid], first: int, last: int) -> int:
+    """Return the bytes that a task holds: a block of each level, and an encoded chunk or shard."""
+    held = sum(sizes.block_bytes(grids[number], number) for number in range(first, last + 1))
+    if last + 1 < len(grids):
+        held += sizes.block_bytes(grids[last], last + 1)
+    units = zip(sizes.units[first : last + 1], sizes.levels[first : last + 1], strict=True)
+    encoded = max(
+        prod(min(n, length) for n, length in zip(unit, level.shape, strict=True))
+        for unit, level in units
+    )
+    return held + encoded * sizes.itemsize + 2**20

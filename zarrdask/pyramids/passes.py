@@ -1,0 +1,137 @@
+"""The tasks of a pass over a pyramid: each computes the blocks of several levels, depth first."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import product
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from zarrdask.chunks.region import ArrayRegion
+from zarrdask.chunks.stored import StoredChunks
+from zarrdask.grids.base import Index
+from zarrdask.indexing.regions import within
+from zarrdask.indexing.selection import Region, region_shape, whole_region
+from zarrdask.plan.regions import Cutting
+from zarrdask.plan.strategies import Stage
+from zarrdask.pyramids.blocks import BlockGrid
+from zarrdask.pyramids.kernels import Reduction
+from zarrdask.rewrite.passes import (
+    ArrayTiles,
+    CountBytes,
+    PackedRegions,
+    RegionReader,
+    TaskContext,
+    WholeBuffer,
+)
+from zarrdask.runtime.workspace import slots
+from zarrdask.storage.forks import Changes, changing
+
+
+@dataclass(frozen=True, eq=False)
+class PyramidPass:
+    """One pass over a pyramid. Called with the number of a block, it computes that block."""
+
+    stage: Stage
+    source: RegionReader
+    #: The blocks of each level of the pass by the number of the level.
+    grids: Mapping[int, BlockGrid]
+    #: How a level becomes the next one, by the number of the finer one.
+    reductions: Mapping[int, Reduction]
+    #: The arrays that are written, by their levels.
+    targets: Mapping[int, StoredChunks]
+    #: Where the reduced blocks of the coarsest level go; None if the pass is the last one.
+    packed: PackedRegions | None
+    dtype: np.dtype[Any]
+    #: Whether chunks are stored that hold the fill value alone.
+    empty: bool
+
+    @property
+    def regions(self) -> Cutting:
+        """The regions of the finest level of the pass, one for each task."""
+        return self.stage.regions
+
+    @property
+    def first(self) -> int:
+        """The finest level of the pass."""
+        return min(self.grids)
+
+    @property
+    def last(self) -> int:
+        """The coarsest level of which the pass computes whole blocks."""
+        return max(self.grids)
+
+    def __call__(self, number: int, count: CountBytes | None = None) -> Changes | None:
+        """Compute a block of the coarsest level, and return the changes of a fork.
+
+        `count` is called with bytes: in all, twice those of the region of the finest level.
+        """
+        costs, threads = self.stage.costs, self.stage.threads
+        free = slots(costs.at_once, threads)
+        slot = free.get()
+        try:
+            context = TaskContext(self.dtype, costs.slab, slot, count)
+            index = self.regions.index(number)
+            changes = list[Changes]()
+            if not self.targets:
+                self._compute(index, context, {})
+            else:
+                [store] = {id(each.store): each.store for each in self.targets.values()}.values()
+                with changing(store) as (changed, changes):
+                    targets = {
+                        level: each if changed is store else replace(each, store=changed)
+                        for level, each in self.targets.items()
+                    }
+                    self._compute(index, context, targets)
+            return Changes.joined(changes)
+        finally:
+            free.put(slot)
+
+    def _compute(
+        self, index: Index, context: TaskContext, targets: Mapping[int, StoredChunks]
+    ) -> None:
+        """Compute a block of the coarsest level, and pass it on."""
+        last = self.last
+        values = self._block(last, index, context, targets)
+        if self.packed is None:
+            return
+        region = self.grids[last].region(index, last + 1)
+        if prod(region_shape(region)):
+            reduced = context.slot.array("passed on", region_shape(region), self.dtype)
+            self.reductions[last].reduce(values, reduced)
+            [(owner, _)] = self.packed.owners.meeting(region)
+            self.packed.store.set(self.packed.key(owner), reduced.reshape(-1).view(np.uint8).data)
+
+    def _block(
+        self,
+        level: int,
+        index: Index,
+        context: TaskContext,
+        targets: Mapping[int, StoredChunks],
+    ) -> np.ndarray:
+        """Return a block of a level, and store its chunks or shards."""
+        region = self.grids[level].region(index, level)
+        values = context.slot.array(f"level {level}", region_shape(region), self.dtype)
+        if level == self.first:
+            self.source.read(region, WholeBuffer(region, values), context)
+            context.add(region)  # as it is written, in part or reduced
+        else:
+            inner = self.grids[level - 1]
+            for child in product(*inner.inside(index, self.grids[level])):
+                part = inner.region(child, level)
+                finer = self._block(level - 1, child, context, targets)
+                if prod(region_shape(part)):
+                    place: Any = (*within(part, region), ...)
+                    self.reductions[level - 1].reduce(finer, values[place])
+        if level in targets and values.size:  # a window that is cut off leaves an empty block
+            self._store(targets[level], region, values, context)
+        return values
+
+    def _store(
+        self, target: StoredChunks, region: Region, values: np.ndarray, context: TaskContext
+    ) -> None:
+        """Store the chunks or shards of a block."""
+        whole = ArrayRegion(target, whole_region(target.metadata.shape))
+        tiles = ArrayTiles(whole, empty=self.empty, beyond="fill")
+        tiles.store(region, WholeBuffer(region, values), context._replace(counter=None))

@@ -1,0 +1,268 @@
+"""The plan of a pyramid, and how it is executed: resumable, in bounded memory."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+
+from zarrdask import config
+from zarrdask.chunks.region import ArrayRegion
+from zarrdask.display.words import byte_size, counted
+from zarrdask.errors import StoreError
+from zarrdask.execution.executor import check_reached, workers
+from zarrdask.execution.forks import TaskStores
+from zarrdask.hierarchy.node_path import NodePath
+from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata
+from zarrdask.nodes.array import Array, chunks_of
+from zarrdask.nodes.group import Group
+from zarrdask.nodes.open_group import open_group
+from zarrdask.nodes.options import checks_booleans
+from zarrdask.plan.report import PlanReport
+from zarrdask.plan.strategies import Stage
+from zarrdask.pyramids.blocks import Blocks
+from zarrdask.pyramids.kernels import Reduction
+from zarrdask.pyramids.levels import Level
+from zarrdask.pyramids.passes import PyramidPass
+from zarrdask.rewrite.array_plan import run_passes
+from zarrdask.rewrite.changes import Rewrite, rewriting
+from zarrdask.rewrite.destination import Destination, KeyPrefix, clear_prefix
+from zarrdask.rewrite.node_plan import documents_of
+from zarrdask.rewrite.passes import ArrayTiles, PackedRegions, RegionReader
+from zarrdask.runtime.progress import Show
+from zarrdask.runtime.progress import progress as progress_bar
+from zarrdask.storage.places import store_token
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PyramidPlan(PlanReport):
+    """How the levels of a pyramid are computed. `zarrdask.pyramid` returns it.
+
+    Attributes
+    ----------
+    source : Array
+        The array that is read: level 0.
+    node : NodePath
+        The group of the pyramid.
+    group : GroupMetadata
+        The metadata of the group, with the attributes of the convention.
+    levels : tuple of Level
+        All levels, with level 0.
+    targets : mapping of int to Destination
+        The arrays that are written, by the numbers of their levels.
+    reductions : tuple of Reduction
+        How each level becomes the next one.
+    blocks : Blocks
+        The blocks of the levels, and the passes over them.
+    temp : (Store, str)
+        The store and the key prefix of the temporary objects between passes.
+    overwrite : bool
+        Whether a node at the target is removed when the plan is executed.
+    """
+
+    source: Array
+    node: NodePath
+    group: GroupMetadata
+    levels: tuple[Level, ...]
+    targets: Mapping[int, Destination]
+    reductions: tuple[Reduction, ...]
+    blocks: Blocks
+    temp: KeyPrefix
+    overwrite: bool
+
+    @property
+    def units(self) -> int:
+        """The number of chunks or shards that are written."""
+        return sum(target.metadata.grid.size for target in self.targets.values())
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash that identifies this plan among all others."""
+        parts = [
+            chunks_of(self.source).place,
+            documents_of(self.source.metadata),
+            self.group.render(),
+            [(level, target.metadata.render()) for level, target in self.targets.items()],
+            self.levels,
+            self.reductions,
+            self.blocks,
+            store_token(self.temp[0]),
+            self.temp[1],
+        ]
+        return sha256(repr(parts).encode(errors="surrogateescape")).hexdigest()
+
+    # ----------------------------------------------------------------------------------------
+    # Text and drawings
+
+    def summary(self) -> str:
+        """Return one line: the shape, and the numbers of levels and tasks."""
+        counts = f"{counted(len(self.levels), 'level')}, {counted(self.tasks, 'task')}"
+        return f"{self.levels[0].shape}, {counts}"
+
+    def facts(self) -> Iterator[tuple[str, str]]:
+        """Yield the lines of the text: a name and a description each."""
+        for number, level in enumerate(self.levels):
+            yield f"level {number}", self._describe_level(number, level)
+        method = self.reductions[0].method if self.reductions else "none"
+        yield "method", f"{method}, from level to level"
+        read = "each chunk of the source is decoded once"
+        if not self.blocks.is_aligned:
+            read = "chunks of the source that lie in several tasks are decoded several times"
+        yield "reads", f"{read}, and no level is read"
+        for number, (stage, span) in enumerate(self._stages(), 1):
+            levels = f"levels {span.first} to {span.last}" if span.last > span.first else None
+            tasks = counted(stage.tasks, "task")
+            source = "packed pieces" if stage.reads == "packed" else "chunks"
+            become = f"{source} become {levels or f'level {span.first}'}"
+            yield f"pass {number}", f"{tasks}; {become}; up to {byte_size(stage.peak)} per task"
+        at_once = max((stage.costs.at_once for stage in self.scheme.stages), default=1)
+        peak, limit = byte_size(self.scheme.peak), byte_size(self.costs.memory)
+        yield (
+            "memory",
+            f"up to {peak} of {limit} per process, for {counted(at_once, 'task')} at a time",
+        )
+
+    def _describe_level(self, number: int, level: Level) -> str:
+        target, size = self.targets.get(number), np.prod(level.shape, dtype=object)
+        text = f"{level.path}: {level.shape}, {byte_size(int(size) * self.grids.itemsize)}"
+        if target is None:
+            return f"{text}, not written"
+        return f"{text} in {counted(target.metadata.grid.size, 'chunk or shard')}"
+
+    def _stages(self) -> Iterator[tuple[Stage, Any]]:
+        return zip(self.scheme.stages, self.blocks.spans, strict=True)
+
+    def _boundaries(self, number: int) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...]]:
+        spans, grids = self.blocks.spans, self.blocks.grids
+        first = spans[number].first
+        read = grids[first - 1].cutting(first) if number else self.grids.pieces
+        target = self.targets.get(first)
+        written = grids[first].cutting(first) if target is None else None
+        axes = written.edges if written else [axis.edges for axis in target.metadata.grid.axes]  # type: ignore[union-attr]
+        return read.edges, tuple(axes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plan as values that JSON can represent: sizes are numbers of bytes."""
+        return {
+            "source": self.source.node_path.location,
+            "target": self.node.location,
+            "levels": [
+                {
+                    "path": level.path,
+                    "shape": list(level.shape),
+                    "factors": list(level.factors),
+                    "is_written": number in self.targets,
+                }
+                for number, level in enumerate(self.levels)
+            ],
+            "tasks": self.tasks,
+            "units": self.units,
+            "peak_memory": self.peak,
+            "description": dict(self.facts()),
+        }
+
+    # ----------------------------------------------------------------------------------------
+    # Execution
+
+    @checks_booleans
+    def execute(
+        self,
+        scheduler: Any = None,
+        *,
+        progress: Show = True,
+        restart: bool = False,
+    ) -> Group:
+        """Compute and store the levels. Readers see each of them when all are complete.
+
+        A run that was interrupted is resumed if the same plan is made and executed again. The
+        parameters and the errors are those of `RechunkPlan.execute`.
+
+        Returns
+        -------
+        Group
+            The group of the pyramid.
+        """
+        with workers(scheduler) as on:
+            check_reached(on, self.source.store, self.temp[0], changed=self.node.store)
+            self._check_source()
+            with self._begun(restart=restart) as rewrite:
+                paths = {self.levels[level].path: each for level, each in self.targets.items()}
+                written = {path for path, each in paths.items() if rewrite.has_written(path, each)}
+                if len(written) < len(paths):
+                    self._run(rewrite, on, progress)
+                for path, target in paths.items():
+                    if path not in written:
+                        rewrite.add(path, target)
+                rewrite.write_documents()
+        return open_group(*self.node, mode="r+", consolidated=False)
+
+    def _begun(self, *, restart: bool) -> AbstractContextManager[Rewrite]:
+        arrays = {self.levels[level].path: each.metadata for level, each in self.targets.items()}
+        nodes: dict[str, Metadata] = {"": self.group, **arrays}
+        return rewriting(
+            self.node, nodes, self.fingerprint, overwrite=self.overwrite, restart=restart
+        )
+
+    def _run(self, rewrite: Rewrite, on: Any, show: Show) -> None:
+        """Run the passes, without the tasks that an earlier run has done."""
+        done = [rewrite.journal.done(stage) for stage in range(len(self.scheme.stages))]
+        if any(map(rewrite.has_lost, self.targets.values())):
+            for tasks in done:
+                tasks.clear()
+        if not any(done):
+            clear_prefix(self.temp)
+        stores = TaskStores(is_forked=on.are_elsewhere)
+        passes = self._passes(stores)
+        total = sum(stage.bytes_read for stage in self.scheme.stages)
+        with progress_bar(2 * total, "pyramid", show, unit="byte") as shown:
+            name = self.source.node_path.chunks(self.source.metadata).task_name("pyramid")
+            run_passes(passes, rewrite, 0, name, on, shown)  # type: ignore[arg-type]
+        if len(passes) > 1:
+            rewrite.journal.store()  # nothing is read again from the temporary objects
+            clear_prefix(self.temp)
+
+    def _passes(self, stores: TaskStores) -> list[PyramidPass]:
+        grids, dtype = self.blocks.grids, self.source.dtype
+        source: RegionReader = ArrayTiles(ArrayRegion(chunks_of(self.source)))
+        passes = list[PyramidPass]()
+        for stage, span in self._stages():
+            numbers, following = range(span.first, span.last + 1), span.last + 1
+            packed = None
+            if following < len(grids):
+                owners = grids[span.last].cutting(following)
+                readers = grids[following].cutting(following)
+                prefix = f"{self.temp[1]}{following}/"
+                packed = PackedRegions(self.temp[0], prefix, owners, readers)
+            targets = {
+                n: stores.chunks(self.targets[n].chunks) for n in numbers if n in self.targets
+            }
+            passes.append(
+                PyramidPass(
+                    stage,
+                    source,
+                    {n: grids[n] for n in numbers},
+                    {n: self.reductions[n] for n in numbers if n < len(self.reductions)},
+                    targets,
+                    packed,
+                    dtype,
+                    empty=bool(config.get("write-empty-chunks")),
+                )
+            )
+            if packed is not None:
+                source = packed
+        return passes
+
+    def _check_source(self) -> None:
+        """Check that the source is as it was when the plan was made."""
+        source = self.source
+        metadata = source.node_path.stored_metadata(source.zarr_format)
+        elements = source.metadata.without_labels()
+        if not isinstance(metadata, ArrayMetadata) or metadata.without_labels() != elements:
+            raise StoreError(
+                "the source has changed since the plan was made; plan it again",
+                key=source.node_path.location,
+                found=getattr(metadata, "shape", None),
+                expected=f"{source.shape}",
+            )
