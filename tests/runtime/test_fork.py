@@ -10,19 +10,16 @@ import pytest
 
 import zarrdask
 
-#: Of each test: 100 in all.
-READERS = 25
-
-#: Reads in the parent, so that its pools, caches and event loops exist; then forks readers while
-#: threads of the parent read on. Each must return the sum. A reader that hangs is ended by the
-#: timeout of the test.
-CODE = f"""
+#: Reads in the parent, so that its pools, caches and event loops exist; then forks five readers in
+#: each round while threads of the parent read on. Each must return the sum. A reader that hangs is
+#: ended by the timeout of the test.
+CODE = """
 import os, sys, threading
 import dask
 import zarrdask
 
-url, expected = sys.argv[1], int(sys.argv[2])
-dask.config.set({{"zarrdask.threads": 4}})
+url, expected, rounds = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+dask.config.set({"zarrdask.threads": 4})
 z = zarrdask.open_array(url)
 x = zarrdask.from_zarr(url)
 
@@ -40,7 +37,7 @@ threads = [threading.Thread(target=read_on, daemon=True) for _ in range(2)]
 for thread in threads:
     thread.start()
 ended = []
-for _ in range({READERS // 5}):
+for _ in range(rounds):
     children = []
     for _ in range(5):
         child = os.fork()
@@ -90,24 +87,31 @@ def server(folder):
         thread.join()
 
 
-def run(url, expected):
+def run(url, expected, rounds):
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", CODE, str(url), str(expected)],
+        [sys.executable, "-W", "ignore", "-c", CODE, str(url), str(expected), str(rounds)],
         capture_output=True,
         text=True,
         check=False,
         timeout=300,
     )
-    assert (done.stdout, done.stderr) == (f"{READERS} {{0}}\n", "")
+    assert (done.stdout, done.stderr) == (f"{5 * rounds} {{0}}\n", "")
 
 
-@pytest.mark.parametrize("name", ["chunks", "shards"])
-def test_readers_of_a_directory_finish(folder, name):
+READS = [
+    pytest.param("chunks", 1, id="chunks"),
+    pytest.param("chunks", 5, id="chunks, often", marks=pytest.mark.stress),
+    pytest.param("shards", 5, id="shards, often", marks=pytest.mark.stress),
+]
+
+
+@pytest.mark.parametrize(("name", "rounds"), READS)
+def test_readers_of_a_directory_finish(folder, name, rounds):
     path, expected = folder
-    run(path / name, expected)
+    run(path / name, expected, rounds)
 
 
-@pytest.mark.parametrize("name", ["chunks", "shards"])
-def test_readers_of_a_server_finish(server, name):
+@pytest.mark.parametrize(("name", "rounds"), READS)
+def test_readers_of_a_server_finish(server, name, rounds):
     url, expected = server
-    run(f"{url}/{name}", expected)
+    run(f"{url}/{name}", expected, rounds)
