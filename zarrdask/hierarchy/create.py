@@ -49,16 +49,23 @@ def check_creation(node: AnyPath, metadata: Metadata, *, overwrite: bool) -> Any
 
 
 def create_node(
-    node: AnyPath, metadata: Metadata, *, overwrite: bool, is_recorded: bool = False
+    node: AnyPath,
+    metadata: Metadata,
+    *,
+    overwrite: bool,
+    is_recorded: bool = False,
+    documents: Documents | None = None,
 ) -> AnyPath:
     """Write a new node, and the groups above it that don't exist (conformance A-48, C-6).
 
     With `overwrite`, an existing node is removed first, with everything below it. What an
     interrupted rewrite has left is removed, too, unless `is_recorded`: then the record is that of
-    the caller, who removes it when the nodes below are complete. The result is the node in the
-    store as its hierarchy sees it.
+    the caller, who removes it when the nodes below are complete. `documents` are those of the
+    metadata, by default without consolidated metadata. The result is the node in the store as its
+    hierarchy sees it.
     """
-    documents = metadata.render()  # before anything is erased: rendering may fail
+    rendered = metadata.render()  # before anything is erased: rendering may fail
+    documents = rendered if documents is None else documents
     exists, missing_groups = overwrite, list[AnyPath]()
     with node.store.batch():
         if is_in_draft(node, metadata):
@@ -199,12 +206,20 @@ def create_members(
     """
     if not members:
         return
-    documents = [(name, metadata.render()) for name, metadata in members.items()]
+    documents = {name: metadata.render() for name, metadata in members.items()}
     if not has_chunks:
         clear_members(group, members)
     with changing(group, whole=False, keep=keep) as real:
-        nodes = [(real.join(name), each) for name, each in documents]
-        request_on_each(real.store, lambda item: _put_member(*item, again=has_chunks), nodes)
+        put_members(real, documents, again=has_chunks)
+
+
+def put_members(group: StorePath, members: Mapping[str, Documents], *, again: bool) -> None:
+    """Write the documents of new nodes below a group: those of all nodes at the same time.
+
+    With `again`, this may have been done before.
+    """
+    nodes = [(group.join(name), documents) for name, documents in members.items()]
+    request_on_each(group.store, lambda item: _put_member(*item, again=again), nodes)
 
 
 def check_members(

@@ -1,13 +1,20 @@
-"""New arrays: their documents are written before their chunks, or after them."""
+"""New nodes: their documents are written before the chunks, or after them."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import chain
 
 from zarrdask.chunks.inventory import erase_leftovers
 from zarrdask.compliance import strictness
 from zarrdask.errors import NodeExistsError
+from zarrdask.hierarchy.create import put_members
+from zarrdask.hierarchy.journal import BESIDE
 from zarrdask.hierarchy.node_path import NodePath
+from zarrdask.hierarchy.path import key_prefix
 from zarrdask.hierarchy.transaction import Change
-from zarrdask.metadata.model import ArrayMetadata, Metadata
+from zarrdask.metadata.consolidated import is_in_group_document, render_with_members
+from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata
+from zarrdask.runtime.threads import request_on_each
 
 
 @dataclass(frozen=True)
@@ -98,7 +105,57 @@ def create_after_chunks(
         try:
             return node.create(metadata, overwrite=False, is_recorded=is_recorded)
         except NodeExistsError:
-            stored = view.stored_metadata(metadata.zarr_format)
-            if stored is None or stored.render() != metadata.render():
+            if not _is_stored(view, metadata):
                 raise
             return view
+
+
+def create_group_after_chunks(
+    node: NodePath,
+    view: NodePath,
+    metadata: GroupMetadata,
+    members: Mapping[str, Metadata],
+    *,
+    consolidate: bool,
+) -> bool:
+    """Write the documents of new nodes below which all is stored, and then those of their group.
+
+    `members` has the nodes by their paths from the group; `node` and `view` are those of
+    `create_after_chunks`. The result is whether the group has got its consolidated metadata with
+    its document: if that is asked for, the format has it there, and there are no other nodes.
+    """
+    documents = None
+    consolidate &= is_in_group_document(metadata.zarr_format) and view.store.capabilities.listable
+    with node.store.batch():
+        # Another writer may have created the group since the chunks were written. That is read
+        # while the members are written: until the group exists, they are not part of anything.
+        seen = node.prefetched(metadata, listed=consolidate)
+        put_members(view, {path: each.render() for path, each in members.items()}, again=True)
+        if consolidate and not _has_others(view.via(seen.store), members):
+            documents = render_with_members(metadata, members)
+        with strictness(strict=False, quiet=True):
+            try:
+                seen.create(metadata, overwrite=False, documents=documents)
+            except NodeExistsError:
+                if not _is_stored(view, metadata):
+                    raise
+                return False  # Another writer of the same group may have created other members.
+    return documents is not None
+
+
+def _is_stored(node: NodePath, metadata: Metadata) -> bool:
+    """Whether the stored documents of a node are those of some metadata."""
+    stored = node.stored_metadata(metadata.zarr_format)
+    return stored is not None and stored.render() == metadata.render()
+
+
+def _has_others(group: NodePath, members: Mapping[str, Metadata]) -> bool:
+    """Whether there may be nodes below a group besides some members."""
+    groups = ["", *(path for path, each in members.items() if isinstance(each, GroupMetadata))]
+
+    def below(path: str) -> list[str]:
+        names = group.store.list_dir(group.join(path).prefix)[1]
+        return [key_prefix(path) + name for name in names if f"{name}/" != BESIDE]
+
+    paths = request_on_each(group.store, below, groups)
+    return any(path not in members for path in chain.from_iterable(paths))

@@ -20,7 +20,7 @@ from zarrdask.metadata.json import (
     parse_json,
     render_json,
 )
-from zarrdask.metadata.model import ZarrFormat
+from zarrdask.metadata.model import GroupMetadata, Metadata, ZarrFormat
 from zarrdask.metadata.v2 import V2
 from zarrdask.storage.consolidated import ConsolidatedMetadata
 
@@ -233,6 +233,24 @@ def _render(document: Json, key: str) -> bytes:
 
 def _inline(metadata: Json) -> Json:
     return {MEMBER: {"kind": "inline", "must_understand": False, "metadata": metadata}}
+
+
+def is_in_group_document(zarr_format: ZarrFormat) -> bool:
+    """Whether consolidated metadata is part of the document that makes a group."""
+    form = find_format(zarr_format)
+    return form.consolidated_key in form.node_documents
+
+
+def render_with_members(group: GroupMetadata, members: Mapping[str, Metadata]) -> Documents:
+    """Return the documents of a group with those of all nodes below it, given by their paths."""
+    nodes = {"": group} | dict(sorted(members.items(), key=_level_and_path))
+    entries = {path: parse_documents(path, node.render()) for path, node in nodes.items()}
+    return group.render() | render(group.zarr_format, entries)
+
+
+def _level_and_path(member: tuple[str, Metadata]) -> tuple[int, list[str]]:
+    names = member[0].split("/")
+    return len(names), names
 
 
 def parse_documents(path: str, documents: Documents) -> dict[str, Json]:

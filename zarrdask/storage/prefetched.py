@@ -23,8 +23,9 @@ def prefetch(
 ) -> Store:
     """Read values in one round trip; return a store that serves them from memory.
 
-    It is the store itself if requests take no time, or if it has cached documents already: then
-    `keys` are not iterated over.
+    This returns at once: the values are waited for when they are used. The result is the store
+    itself if requests take no time, or if it has cached documents already: then `keys` are not
+    iterated over.
 
     Parameters
     ----------
@@ -34,7 +35,7 @@ def prefetch(
         The keys of the values.
     listed : str, optional
         A prefix to list in the same round trip, if the store can be listed: keys that the listing
-        rules out are not requested then. If it is not used, it is not waited for.
+        rules out are not requested then.
     above : sequence of str, optional
         Keys to read, in the same round trip, of the directory that the store is in.
     """
@@ -66,11 +67,11 @@ class PrefetchedStore(WrappedStore):
         self._prefix = listed or ""
         self._listing = None if listed is None else _in_background(lambda: _list_dir(inner, listed))
         keys = list(dict.fromkeys(keys))
-        values = inner.get_many(keys, Scratch()) if keys else ()
-        self._values = {
-            key: None if value is None else bytes(value)
-            for key, value in zip(keys, values, strict=True)
-        }
+        self._fetch = _in_background(lambda: _read_all(inner, keys))
+
+    @property
+    def _values(self) -> dict[str, bytes | None]:
+        return self._fetch.result()
 
     def _above(self) -> Store | None:
         future = self._read_above
@@ -154,6 +155,13 @@ class PrefetchedStore(WrappedStore):
 def _above_of(store: Store, keys: Sequence[str]) -> Store | None:
     above = store._above()
     return None if above is None else PrefetchedStore(above, keys)
+
+
+def _read_all(store: Store, keys: list[str]) -> dict[str, bytes | None]:
+    values = store.get_many(keys, Scratch()) if keys else ()
+    # Each value is valid until the next is requested: copy it.
+    copies = (None if value is None else bytes(value) for value in values)
+    return dict(zip(keys, copies, strict=True))
 
 
 def _list_dir(store: Store, prefix: str) -> tuple[set[str], set[str]]:

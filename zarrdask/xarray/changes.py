@@ -12,7 +12,7 @@ from functools import cached_property
 
 from zarrdask.errors import MetadataError
 from zarrdask.hierarchy.journal import discard_record
-from zarrdask.hierarchy.new_array import create_after_chunks
+from zarrdask.hierarchy.new_array import create_group_after_chunks
 from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.hierarchy.path import join_path
 from zarrdask.hierarchy.replace import ReplacedNode
@@ -96,22 +96,27 @@ class ChangedDataset(Change):
 
     def commit(self) -> None:
         """Make what was written part of the dataset; the first group comes last."""
-        if self.late:
-            self._create_late()
+        root = None if self.late and self._create_late() else self.root
         first, *others = self.writes
         for each in reversed(others):
             _complete(each, None)
         nodes = [each.node.path for each in others]
         nodes += [variable.array.path for each in self.writes for variable in each.variables]
-        _complete(first, self.root, nodes)
+        _complete(first, root, nodes)
 
-    def _create_late(self) -> None:
-        """Write the documents of new nodes after their values, that of the first group last."""
-        metadata = self.first.metadata
-        seen = self.node.prefetched(metadata) if self._is_new else self.node
-        self._view(seen).create_members(self._members, has_chunks=True, keep=self.root)
+    def _create_late(self) -> bool:
+        """Write the documents of new nodes after their values, that of the first group last.
+
+        The result is whether consolidated metadata is written, too.
+        """
+        group, members = self.first, self._members
         if self._is_new:
-            create_after_chunks(seen, self.first.node, metadata)
+            own = self.root == group.node.path
+            return create_group_after_chunks(
+                self.node, group.node, group.metadata, members, consolidate=own
+            )
+        self._view(self.node).create_members(members, has_chunks=True, keep=self.root)
+        return False
 
     def abort(self) -> str:
         """Erase what was appended to arrays, and describe what the dataset holds now."""
