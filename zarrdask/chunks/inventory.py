@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import tee
 from operator import floordiv, lt
-from typing import Literal, cast
+from typing import Literal, TypeVar, cast
 
 import numpy as np
 from toolz import partition_all
@@ -20,7 +20,16 @@ from zarrdask.indexing.projection import project
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.runtime.locks import ChunkLocks
 from zarrdask.runtime.threads import on_each
-from zarrdask.storage.upkeep import check_erasable, listed_keys, listed_sizes, value_sizes
+from zarrdask.storage.byte_ranges import StoredObject
+from zarrdask.storage.upkeep import (
+    check_erasable,
+    listed_keys,
+    listed_objects,
+    listed_sizes,
+    value_sizes,
+)
+
+T = TypeVar("T")
 
 #: The message for a file that has the name of a directory of chunks.
 IN_THE_WAY = "a file has the name of a directory of chunks; remove or rename it"
@@ -56,6 +65,18 @@ def unit_sizes(chunks: StoredChunks) -> Iterator[tuple[Index, int]]:
         yield from _sizes(chunks, unknown)
 
 
+def unit_objects(chunks: StoredChunks) -> Iterator[tuple[Index, StoredObject]]:
+    """Yield the units that are stored, and the object that holds each.
+
+    Raises
+    ------
+    UnsupportedError
+        If the values of the store are no objects with URLs of their own.
+    """
+    listed = listed_objects(chunks.units, chunks.prefix, _listing_bounds(chunks))
+    return _units_of(chunks, ((each.key, each) for each in listed))
+
+
 def _listing_bounds(chunks: StoredChunks) -> list[str]:
     """Return keys that divide the listing of a large array into parts of similar length, sorted."""
     grid = chunks.metadata.grid
@@ -78,20 +99,18 @@ def _index_of(number: int, counts: Shape) -> Index:
     return tuple(reversed(index))
 
 
-def _units_of(
-    chunks: StoredChunks, listed: Iterable[tuple[str, int | None]]
-) -> Iterator[tuple[Index, int | None]]:
-    """Yield the units among listed keys, each with what is listed of it."""
+def _units_of(chunks: StoredChunks, listed: Iterable[tuple[str, T]]) -> Iterator[tuple[Index, T]]:
+    """Yield the units among listed keys, each with what was listed with its key."""
     metadata = chunks.metadata
     counts = metadata.grid.counts
     start, is_local = len(chunks.prefix), chunks.units.capabilities.directories
-    for key, size in listed:
+    for key, entry in listed:
         name = key[start:]
         # A directory with the name of a chunk is yielded, too: reading that chunk is an error.
         index = metadata.keys.index(name.rstrip("/") if is_local else name, len(counts))
         if index is not None:
             if all(map(lt, index, counts)):
-                yield index, size
+                yield index, entry
         elif is_local and not name.endswith("/") and is_in_the_way(metadata, name):
             raise StoreError(IN_THE_WAY, key=f"{chunks.store.url}/{key}")
 

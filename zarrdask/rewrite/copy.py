@@ -5,7 +5,7 @@ from hashlib import sha256
 from typing import Any, Literal
 
 from zarrdask.chunks.cast import check_cast
-from zarrdask.errors import MetadataError
+from zarrdask.errors import MetadataError, one_of
 from zarrdask.execution.executor import check_reached, workers
 from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.hierarchy.recorded import check_begun
@@ -29,6 +29,7 @@ from zarrdask.rewrite.node_plan import (
     place_of_node,
     plan_nodes,
 )
+from zarrdask.rewrite.references import list_references, report_of, store_references
 from zarrdask.rewrite.report import CopyReport
 from zarrdask.runtime.progress import Show
 from zarrdask.storage.resolve import options_of_each
@@ -40,6 +41,7 @@ def copy(
     target: Any = None,
     component: str | None = None,
     *,
+    by: Literal["value", "reference"] = "value",
     zarr_format: ZarrFormat | None = None,
     overwrite: bool = False,
     include: str | Iterable[str] | None = None,
@@ -71,9 +73,13 @@ def copy(
         The place of the copy. Required.
     component : str, optional
         The path of the copy below `target`.
+    by : {"value", "reference"}, default "value"
+        Whether chunks are copied, or the copy refers to those of the source, of which then none is
+        read. The target is then a writable session of icechunk whose repository has a virtual
+        chunk container for the source, and reading a chunk that was changed later is an error.
     zarr_format : {2, 3, "v3-draft", "v3-draft-protocol"}, optional
         The format of the copy. The default is that of the group that is the target, or else that
-        of the source.
+        of the source; 3 for a copy by reference.
     overwrite : bool, default False
         Whether a node at the target is removed first, but not what an interrupted run of the same
         copy has written. Otherwise it is an error.
@@ -110,7 +116,8 @@ def copy(
     Raises
     ------
     UnsupportedError, MetadataError
-        If a node can't be converted, or no array matches `include`. Nothing is written then.
+        If a node can't be converted or referenced, or no array matches `include`. Nothing is
+        written then.
     NodeExistsError
         If there is a node at the target already, or if the target lies in the source.
     NodeNotFoundError
@@ -129,6 +136,7 @@ def copy(
     ('moved', 3)
     """
     check_options(changes, copy, Changes)
+    one_of(by, "by", ("value", "reference"))
     select = NodeFilter.parse(include, exclude, on_unsupported)
     of_source, of_target = options_of_each(
         storage_options, (source, source_options), (target, target_options)
@@ -139,6 +147,9 @@ def copy(
     place = locate_target(target, component, of_target)
     if zarr_format is None and isinstance(target, Group):
         zarr_format = target.zarr_format
+    if by == "reference":
+        # The document says how chunks are named in the target.
+        zarr_format, changes = zarr_format or 3, {"chunk_key_encoding": "default", **changes}
     check_apart(origin.node, place, replaces=overwrite)
 
     is_group = not isinstance(origin.metadata, ArrayMetadata)
@@ -175,12 +186,19 @@ def copy(
         if dry_run and not (begun or overwrite):
             members = {job.node.path: job.target.metadata for job in jobs if job.node.path}
             view.check_members(members)
+        objects = None
+        if by == "reference":
+            objects = list_references(jobs, place.store)
+            arrays = [report_of(job) for job in jobs]
         if not dry_run:
-            tasks = plan_tasks(jobs)
+            tasks = plan_tasks(jobs) if objects is None else []
             plan = _fingerprint(origin, nodes, tasks)
             after = {node.path: node.after for node in nodes}
             with rewriting(place, after, plan, overwrite=overwrite, restart=restart) as rewrite:
-                arrays, notes = copy_arrays(jobs, tasks, rewrite, on, progress)
+                if objects is None:
+                    arrays, notes = copy_arrays(jobs, tasks, rewrite, on, progress)
+                else:
+                    arrays = store_references(jobs, objects, rewrite, progress)
                 if origin.consolidated and not isinstance(root, ArrayMetadata):
                     notes += _consolidate(rewrite.view, root.format)
     places = origin.node.location, place.location

@@ -9,7 +9,7 @@ from zarrdask.display.words import byte_size, counted
 from zarrdask.rewrite.node_plan import NodeCopy, Skipped
 
 #: How the values of an array are copied.
-CopyMethod = Literal["moved", "moved within shards", "recoded", "metadata only"]
+CopyMethod = Literal["moved", "moved within shards", "recoded", "metadata only", "referenced"]
 
 
 @dataclass(frozen=True)
@@ -20,10 +20,10 @@ class CopiedArray(Displayed):
     ----------
     path : str
         The path from the root of the copy.
-    method : {"moved", "moved within shards", "recoded", "metadata only"}
+    method : {"moved", "moved within shards", "recoded", "metadata only", "referenced"}
         "moved": whole encoded chunks or shards are copied. "moved within shards": encoded inner
         chunks of shards are copied. "recoded": values are decoded and encoded. "metadata only":
-        no chunk is touched.
+        no chunk is touched. "referenced": the target refers to the chunks or shards of the source.
     units : int, optional
         How many chunks or shards were stored. None before the copy has run.
     bytes_read, bytes_written : int

@@ -16,6 +16,7 @@ from zarrdask.storage.byte_ranges import (
     Part,
     Range,
     RangeRequest,
+    StoredObject,
     Tag,
     Value,
     Version,
@@ -26,11 +27,14 @@ from zarrdask.storage.capabilities import Capabilities, bypassed, without
 from zarrdask.storage.former_names import INSTEAD, adopt_former_names
 from zarrdask.storage.in_flight import Requests, window
 from zarrdask.storage.keys import Names, check_key, check_prefix, right_below
-from zarrdask.storage.refusals import not_supported
+from zarrdask.storage.refusals import no_objects, no_references, not_supported
 from zarrdask.storage.system import path_of_url
 
 T = TypeVar("T")
 Item = TypeVar("Item")
+
+#: Stores references to the chunks of the array with a prefix, each with the index of the chunk.
+StoreReferences = Callable[[str, Sequence[tuple[tuple[int, ...], StoredObject]]], None]
 
 #: The size in bytes above which memory is not kept: a huge value is read only once.
 _MAX_KEPT_BYTES = 2**25
@@ -400,6 +404,15 @@ class Store(ABC):
         """Yield keys behind `after` up to `until`, and the sizes that the listing tells."""
         keys = self.list_prefix(prefix)
         return ((k, None) for k in keys if after < k and (until is None or k <= until))
+
+    def _list_objects(
+        self, prefix: str, after: str = "", until: str | None = None
+    ) -> Iterator[StoredObject]:
+        """Yield the objects that hold the values of the keys behind `after` up to `until`."""
+        raise no_objects(self.url)
+
+    def _references_to(self, urls: Iterable[str]) -> "StoreReferences":
+        raise no_references(self.url)
 
     def _size(self, key: str) -> int | None:
         """Return the size of a value: by default it is read, unless it comes with a part of it."""

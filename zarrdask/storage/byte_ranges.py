@@ -53,6 +53,26 @@ class Part(NamedTuple):
     tag: Tag | None
 
 
+class StoredObject(NamedTuple):
+    """A file or an object with a URL of its own that holds a value.
+
+    Attributes
+    ----------
+    key : str
+    url : str
+        The URL, in which characters other than those of a path are percent-encoded.
+    size : int
+        The size in bytes.
+    modified : float
+        When it was changed last, in seconds since 1970; None if the listing does not say it.
+    """
+
+    key: str
+    url: str
+    size: int
+    modified: float | None
+
+
 class Version(NamedTuple):
     """The present version of a stored value.
 

@@ -3,6 +3,7 @@
 import os
 import pickle
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
 from glob import has_magic
 from typing import Any
 from urllib.parse import quote, unquote
@@ -13,7 +14,7 @@ from fsspec.implementations.local import LocalFileSystem
 
 from zarrdask.errors import ReadOnlyError, StoreError, censored, without_secrets
 from zarrdask.storage.base import Store
-from zarrdask.storage.byte_ranges import Buffer, Part, Tag, Version, cut
+from zarrdask.storage.byte_ranges import Buffer, Part, StoredObject, Tag, Version, cut
 from zarrdask.storage.capabilities import Capabilities, without
 from zarrdask.storage.fsspec_errors import (
     ABSENT,
@@ -347,29 +348,46 @@ class FsspecStore(Store):
     def list_prefix(self, prefix: str) -> Iterator[str]:
         if not self._lists_flat:
             return super().list_prefix(prefix)
-        return (key for key, _ in self._found(prefix))
+        return iter(self._found(prefix))
 
     def _list_sizes(
         self, prefix: str, after: str = "", until: str | None = None
     ) -> Iterator[tuple[str, int | None]]:
         if not self._lists_flat:
             return super()._list_sizes(prefix, after, until)
-        found = self._found(prefix)
-        return ((k, size) for k, size in found if after < k and (until is None or k <= until))
+        found = self._found(prefix, after, until)
+        return ((key, info.get("size")) for key, info in found.items())
 
-    def _found(self, prefix: str) -> Iterator[tuple[str, int | None]]:
-        """Yield the keys and the sizes that a flat listing returns."""
+    def _list_objects(
+        self, prefix: str, after: str = "", until: str | None = None
+    ) -> Iterator[StoredObject]:
+        if not self._lists_flat:
+            return super()._list_objects(prefix, after, until)
+        root = quote(self._real_url, safe=":/") + "/"
+        return (
+            StoredObject(key, root + quote(key), info["size"], _modified(info))
+            for key, info in self._found(prefix, after, until).items()
+        )
+
+    def _found(
+        self, prefix: str, after: str = "", until: str | None = None
+    ) -> dict[str, dict[str, Any]]:
+        """Return what a flat listing says of the keys behind `after` up to `until`."""
         start = self.path(check_prefix(prefix))
         try:
             self.fs.invalidate_cache(start.rstrip("/"))
             paths = self.fs.find(start, detail=True)
         except ERRORS as error:
             self._check_absent(prefix, error)
-            return
+            return {}
         skipped = len(self.path(""))
-        for path, info in paths.items():
-            if path.startswith(start):
-                yield path[skipped:], info.get("size")
+        return {
+            path[skipped:]: info
+            for path, info in paths.items()
+            if path.startswith(start)
+            and after < path[skipped:]
+            and (until is None or path[skipped:] <= until)
+        }
 
     @property
     def _lists_flat(self) -> bool:
@@ -411,6 +429,12 @@ def _end(start: int, length: int | None) -> int | None:
     longer than the value, whose size is not known here.
     """
     return None if length is None or start < 0 else start + length
+
+
+def _modified(info: Mapping[str, Any]) -> float | None:
+    """Return when an object was changed last, which packages have under different names."""
+    times = map(info.get, ("LastModified", "last_modified", "mtime"))
+    return next((time.timestamp() for time in times if isinstance(time, datetime)), None)
 
 
 def _reopen(fs: Any, root: str, process: int | None) -> Store:

@@ -3,15 +3,17 @@
 import pickle
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
+from math import ceil
 from typing import Any
 from urllib.parse import quote
 from uuid import uuid4
 
-from zarrdask.errors import StoreError, UnsupportedError
-from zarrdask.storage.base import Store
-from zarrdask.storage.byte_ranges import Buffer
+from zarrdask.errors import ReadOnlyError, StoreError, UnsupportedError
+from zarrdask.storage.base import Store, StoreReferences
+from zarrdask.storage.byte_ranges import Buffer, StoredObject
 from zarrdask.storage.capabilities import Capabilities
 from zarrdask.storage.forks import Fork
 from zarrdask.storage.keys import check_prefix
@@ -88,6 +90,31 @@ class IcechunkStore(ZarrPythonStore):
                 key=self.url,
             ) from error
         return IcechunkFork(session.store, self)
+
+    def _references_to(self, urls: Iterable[str]) -> StoreReferences:
+        if not self.capabilities.writable:
+            raise ReadOnlyError("this session is read-only; open a writable one", key=self.url)
+        prefixes = tuple(self.inner.session.config.virtual_chunk_containers or ())
+        for url in urls:
+            if not url.startswith(prefixes):
+                raise _no_container(url, prefixes)
+        return self._set_references
+
+    def _set_references(
+        self, prefix: str, references: Sequence[tuple[tuple[int, ...], StoredObject]]
+    ) -> None:
+        chunk = sys.modules["icechunk"].VirtualChunkSpec
+        chunks = [
+            chunk(list(index), each.url, 0, each.size, None, _last_second(each.modified))
+            for index, each in references
+        ]
+        refused = self.inner.set_virtual_refs(prefix.rstrip("/"), chunks)
+        if refused:
+            urls = dict(references)
+            raise _no_container(
+                urls[tuple(refused[0])].url,
+                tuple(self.inner.session.config.virtual_chunk_containers or ()),
+            )
 
     def set(self, key: str, value: Buffer) -> None:
         try:
@@ -176,7 +203,23 @@ class IcechunkFork(Fork, IcechunkStore):
 
 def adapt_store(value: Any) -> "IcechunkStore | None":
     """Return the store of a session as one of ours; None for other objects of icechunk."""
+    value = value.store if type(value).__name__ == "Session" else value
     return IcechunkStore(value) if is_zarr_object(value, "Store") else None
+
+
+def _last_second(modified: float | None) -> datetime | None:
+    """Return the last second in which a value has changed: icechunk compares whole seconds."""
+    return None if modified is None else datetime.fromtimestamp(ceil(modified), UTC)
+
+
+def _no_container(url: str, prefixes: Sequence[str]) -> StoreError:
+    return StoreError(
+        "no virtual chunk container of the repository has this object; add one to the "
+        "configuration of the repository, for a URL that this one begins with, and authorize it "
+        "where you open the repository",
+        key=url,
+        found=list(prefixes),
+    )
 
 
 def _errors() -> type[Exception]:

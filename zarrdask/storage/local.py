@@ -13,12 +13,13 @@ from functools import cached_property
 from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any, Self
+from urllib.parse import quote
 
 from zarrdask import config
 from zarrdask.errors import StoreError
 from zarrdask.storage.atomic import is_temporary, link, put_file, tidy
 from zarrdask.storage.base import Scratch, Store
-from zarrdask.storage.byte_ranges import Buffer, Range, Tag, Version
+from zarrdask.storage.byte_ranges import Buffer, Range, StoredObject, Tag, Version
 from zarrdask.storage.capabilities import Capabilities
 from zarrdask.storage.keys import Names, check_prefix
 from zarrdask.storage.links import is_loop, names_in, open_unlinked, opened_directory, remove_below
@@ -27,7 +28,7 @@ from zarrdask.storage.open_file import (
     OpenFile,
     check_file_name,
     fail,
-    listed_size,
+    listed_status,
     part_of,
     read_whole,
     reopened,
@@ -417,7 +418,25 @@ class LocalStore(Store):
         self, prefix: str, after: str = "", until: str | None = None
     ) -> Iterator[tuple[str, int | None]]:
         for key, _ in super()._list_sizes(prefix, after, until):
-            yield key, listed_size(f"{self.root}/{key}")
+            status = listed_status(f"{self.root}/{key}")
+            yield key, None if status is None else status.st_size
+
+    def _list_objects(
+        self, prefix: str, after: str = "", until: str | None = None
+    ) -> Iterator[StoredObject]:
+        root = self._uri
+        for key, _ in super()._list_sizes(prefix, after, until):
+            url = f"{root}/{quote(key)}"
+            if key.endswith("/"):
+                # A directory that has the name of a chunk can't be read.
+                yield StoredObject(key, url, 0, None)
+                continue
+            status = listed_status(f"{self.root}/{key}")
+            if status is None:
+                with self.opened(key) as (fd, _):
+                    status = os.fstat(fd) if fd >= 0 else None
+            if status is not None:
+                yield StoredObject(key, url, status.st_size, status.st_mtime)
 
     def _stamp(self, key: str) -> str:
         try:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from hashlib import blake2b
 from typing import Any, TypeVar
+from urllib.parse import quote
 from uuid import uuid4
 
 import obstore
@@ -18,13 +19,13 @@ from obstore.exceptions import (
 
 from zarrdask.errors import StoreError, without_secrets
 from zarrdask.storage.base import Store
-from zarrdask.storage.byte_ranges import Buffer, Part, Tag, Version, cut
+from zarrdask.storage.byte_ranges import Buffer, Part, StoredObject, Tag, Version, cut
 from zarrdask.storage.capabilities import Capabilities, without
 from zarrdask.storage.in_flight import window
 from zarrdask.storage.keys import Names, check_key, check_prefix
 from zarrdask.storage.memory import LIVE, recall
 from zarrdask.storage.obstore_errors import AnswerError, EncodedError, cause, message
-from zarrdask.storage.obstore_listing import PAGE, list_sizes, lists_parts
+from zarrdask.storage.obstore_listing import PAGE, list_entries, lists_parts
 from zarrdask.storage.obstore_objects import (
     ERASE_MANY,
     REPEATED,
@@ -375,11 +376,30 @@ class ObstoreStore(Store):
     def _list_sizes(
         self, prefix: str, after: str = "", until: str | None = None
     ) -> Iterator[tuple[str, int]]:
-        directory = self.path(check_prefix(prefix)).rstrip("/")
-        bounds = [key and self.path(key) for key in (after, until)]
-        listed = self._listed(prefix, partial(list_sizes, self.inner, directory, *bounds))
         skipped = len(self.path(""))
-        return ((path[skipped:], size) for path, size in listed or ())
+        listed = self._entries(prefix, after, until, ("path", "size"))
+        return ((path[skipped:], size) for path, size in listed)
+
+    def _list_objects(
+        self, prefix: str, after: str = "", until: str | None = None
+    ) -> Iterator[StoredObject]:
+        if not self.capabilities.shared:
+            return super()._list_objects(prefix, after, until)
+        skipped, root = len(self.path("")), quote(self._real_url, safe=":/") + "/"
+        listed = self._entries(prefix, after, until, ("path", "size", "last_modified"))
+        return (
+            StoredObject(path[skipped:], root + quote(path[skipped:]), size, modified.timestamp())
+            for path, size, modified in listed
+        )
+
+    def _entries(
+        self, prefix: str, after: str, until: str | None, members: tuple[str, ...]
+    ) -> Sequence[tuple[Any, ...]]:
+        """Return members of the entries of a listing, beginning with the path."""
+        directory = self.path(check_prefix(prefix)).rstrip("/")
+        first, last = (key and self.path(key) for key in (after, until))
+        ask = partial(list_entries, self.inner, directory, first, last, members)
+        return self._listed(prefix, ask) or ()
 
     def _listed(self, prefix: str, ask: Any) -> Any:
         """Return what a listing returns, or None where there is nothing below a prefix."""

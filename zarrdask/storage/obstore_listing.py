@@ -1,5 +1,6 @@
-"""Listings of obstore, with the sizes of values, from one key to another."""
+"""Listings of obstore, from one key to another."""
 
+from operator import itemgetter
 from typing import Any
 
 import obstore
@@ -17,18 +18,25 @@ def lists_parts(store: Any) -> bool:
     return kind_of(store) in _LISTED_FROM and not settings_of(store).get("s3_express")
 
 
-def list_sizes(
-    store: Any, directory: str, after: str | None = None, until: str | None = None
-) -> list[tuple[str, int]]:
-    """Return the paths below a directory, behind `after` and up to `until`, and their sizes."""
-    sizes = list[tuple[str, int]]()
+def list_entries(
+    store: Any,
+    directory: str,
+    after: str | None,
+    until: str | None,
+    members: tuple[str, ...],
+) -> list[tuple[Any, ...]]:
+    """Return the entries of the paths below a directory, behind `after` and up to `until`.
+
+    `members` are those that are returned of each entry, beginning with the path.
+    """
+    entries, member_values = list[tuple[Any, ...]](), itemgetter(*members)
     for page in obstore.list(store, directory, offset=after, chunk_size=PAGE):
-        listed = [(entry["path"], entry["size"]) for entry in page]
+        listed = [*map(member_values, page)]
         if until is None:
-            sizes += listed
+            entries += listed
             continue
-        sizes += [entry for entry in listed if entry[0] <= until]
+        entries += [entry for entry in listed if entry[0] <= until]
         # If a server lists keys in another order, the pages that follow are needed, too.
         if listed and listed[-1][0] > until and listed == sorted(listed):
             break
-    return sizes
+    return entries

@@ -81,13 +81,13 @@ def size_of(fd: int) -> int:
     return size_in(os.fstat(fd))
 
 
-def listed_size(path: str) -> int | None:
-    """Return the size of a regular file that was listed; None for anything else, such as a link."""
+def listed_status(path: str) -> os.stat_result | None:
+    """Return the status of a regular file that was listed; None for all else, such as a link."""
     try:
         status = os.lstat(path)
     except (OSError, ValueError):
         return None
-    return status.st_size if stat.S_ISREG(status.st_mode) else None
+    return status if stat.S_ISREG(status.st_mode) else None
 
 
 def size_in(status: os.stat_result) -> int:

@@ -13,6 +13,24 @@ def not_supported(url: str, action: str) -> UnsupportedError:
     return UnsupportedError(f"not supported: this store can't be {action}", key=url)
 
 
+def no_objects(url: str) -> UnsupportedError:
+    """Return the error for a store whose values can't be referenced."""
+    return UnsupportedError(
+        "the values of this store are no files or objects with URLs of their own, so they can't be "
+        "referenced; copy the values themselves",
+        key=url,
+    )
+
+
+def no_references(url: str) -> UnsupportedError:
+    """Return the error for a store that can't refer to values elsewhere."""
+    return UnsupportedError(
+        "this store can't hold references to chunks elsewhere; pass a writable session of icechunk "
+        "as the target, or copy the values themselves",
+        key=url,
+    )
+
+
 def no_bucket(name: str | None, url: str) -> StoreError:
     """Return the error for a bucket that does not exist; its name is None if it is not known."""
     return StoreError(f"there is no bucket {name!r}; create it first, or correct the URL", key=url)

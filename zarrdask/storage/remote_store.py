@@ -8,7 +8,7 @@ from typing import Any
 
 from zarrdask.errors import StoreError, UnsupportedError
 from zarrdask.storage.base import Scratch, Store
-from zarrdask.storage.byte_ranges import Buffer, Range
+from zarrdask.storage.byte_ranges import Buffer, Range, StoredObject
 from zarrdask.storage.capabilities import Capabilities
 from zarrdask.storage.keys import Names
 from zarrdask.storage.obstore_errors import AnswerError
@@ -92,6 +92,11 @@ class RemoteStore(WrappedStore):
         self, prefix: str, after: str = "", until: str | None = None
     ) -> Iterator[tuple[str, int | None]]:
         return iter(self._listed(lambda store: [*store._list_sizes(prefix, after, until)]))
+
+    def _list_objects(
+        self, prefix: str, after: str = "", until: str | None = None
+    ) -> Iterator[StoredObject]:
+        return iter(self._listed(lambda store: [*store._list_objects(prefix, after, until)]))
 
     def _listed(self, ask: Callable[[Store], Any]) -> Any:
         if not self._is_listed_by_fsspec:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 from zarrdask import config
 from zarrdask.errors import StoreError, ZarrdaskError, censored, printable, without_secrets
 from zarrdask.storage.base import Scratch, Store
-from zarrdask.storage.byte_ranges import Buffer, KeyRange, Range, Tag, Value
+from zarrdask.storage.byte_ranges import Buffer, KeyRange, Range, StoredObject, Tag, Value
 from zarrdask.storage.in_flight import MAX_BYTES_IN_FLIGHT, pause
 from zarrdask.storage.memory import MappingStore
 from zarrdask.storage.rates import Kind, place_of, request_rate
@@ -145,6 +145,12 @@ class RetryingStore(WrappedStore):
         self, prefix: str, after: str = "", until: str | None = None
     ) -> Iterator[tuple[str, int | None]]:
         listed = partial(self.inner._list_sizes, prefix, after, until)
+        return iter(self._attempt(prefix, lambda: list(listed())))
+
+    def _list_objects(
+        self, prefix: str, after: str = "", until: str | None = None
+    ) -> Iterator[StoredObject]:
+        listed = partial(self.inner._list_objects, prefix, after, until)
         return iter(self._attempt(prefix, lambda: list(listed())))
 
     @cached_property

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import TypeVar
 
-from zarrdask.storage.base import Scratch, Store
-from zarrdask.storage.byte_ranges import Value
+from zarrdask.storage.base import Scratch, Store, StoreReferences
+from zarrdask.storage.byte_ranges import StoredObject, Value
 
 T = TypeVar("T")
 Item = TypeVar("Item")
@@ -96,14 +97,41 @@ def listed_sizes(
     The size is None if the listing does not include it; see `value_sizes`. `bounds` are sorted keys
     between which parts of the listing are requested concurrently, if the store can do that.
     """
+    return _listed(store, partial(store._list_sizes, prefix), bounds)
+
+
+def listed_objects(store: Store, prefix: str, bounds: Sequence[str] = ()) -> Iterator[StoredObject]:
+    """Yield the object that holds each value whose key begins with a prefix, as `listed_sizes`.
+
+    Raises
+    ------
+    UnsupportedError
+        If the values are no objects with URLs of their own.
+    """
+    return _listed(store, partial(store._list_objects, prefix), bounds)
+
+
+def _listed(
+    store: Store, list_part: Callable[[str, str | None], Iterable[Item]], bounds: Sequence[str]
+) -> Iterator[Item]:
+    """Yield what listings between keys yield: concurrently, if the store can do that."""
     inner = bounds if store._lists_parts else ()
-
-    def list_part(part: tuple[str, str | None]) -> list[tuple[str, int | None]]:
-        return list(store._list_sizes(prefix, *part))
-
     parts = list(zip(["", *inner], [*inner, None], strict=True))
-    for part in store._each(list_part, parts):
+    for part in store._each(lambda part: list(list_part(*part)), parts):
         yield from part
+
+
+def references_to(store: Store, urls: Iterable[str]) -> StoreReferences:
+    """Return a function that stores references to objects at URLs such as these.
+
+    Raises
+    ------
+    UnsupportedError
+        If the store can't hold references.
+    StoreError
+        If it refuses those to one of these URLs.
+    """
+    return store._references_to(urls)
 
 
 def value_sizes(store: Store, keys: Iterable[str]) -> Iterator[int | None]:

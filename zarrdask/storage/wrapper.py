@@ -5,7 +5,7 @@ from operator import attrgetter
 from typing import Any
 
 from zarrdask.storage.base import Store
-from zarrdask.storage.byte_ranges import Buffer, KeyRange
+from zarrdask.storage.byte_ranges import Buffer, KeyRange, StoredObject
 from zarrdask.storage.capabilities import Capabilities, bypassed, without
 
 
@@ -67,6 +67,13 @@ class WrappedStore(Store):
             return super()._list_sizes(prefix, after, until)
         return self.inner._list_sizes(prefix, after, until)
 
+    def _list_objects(
+        self, prefix: str, after: str = "", until: str | None = None
+    ) -> Iterator[StoredObject]:
+        if self._lists_otherwise or (self._reads_otherwise and not self._keeps_sizes):
+            return super()._list_objects(prefix, after, until)
+        return self.inner._list_objects(prefix, after, until)
+
     @property
     def _lists_otherwise(self) -> bool:
         """Whether a subclass lists keys in a way of its own."""
@@ -110,7 +117,7 @@ for _name in ("_uri", "_token", "_access", "_opened_by", "_unshared_advice", "_i
 for _name in (
     *("_above", "_stamp", "batch", "get", "get_many", "get_range", "get_ranges", "get_part"),
     *("get_if_changed", "set", "get_tagged", "swap"),
-    *("_fork", "_tidy", "_check_erasable", "erase", "erase_values", "erase_prefix"),
-    *("list_dir", "list_prefix"),
+    *("_fork", "_references_to", "_tidy", "_check_erasable", "erase", "erase_values"),
+    *("erase_prefix", "list_dir", "list_prefix"),
 ):
     setattr(WrappedStore, _name, _pass_on(_name))
