@@ -11,6 +11,7 @@ from dask.base import get_scheduler
 from dask.system import CPU_COUNT
 
 from zarrdask.errors import StoreError
+from zarrdask.execution.frisky import frisky_address
 from zarrdask.storage.base import Store
 from zarrdask.storage.places import unshared_advice
 
@@ -89,8 +90,10 @@ def check_changeable(store: Store) -> None:
 def other_processes() -> str | None:
     """Return which other processes tasks of the current scheduler run in; None if in none."""
     addresses: list[str] = []
-    client = current_client()
-    if client is not None:
+    client, frisky = current_client(), frisky_address()
+    if frisky is not None:
+        addresses = [] if frisky.startswith("inproc://") else [f"workers of Frisky at {frisky}"]
+    elif client is not None:
         workers: list[str] = client.scheduler_info(n_workers=-1)["workers"]
         addresses = [f"workers at {each}" for each in workers if not each.startswith("inproc://")]
     elif getattr(get_scheduler(), "__module__", None) == "dask.multiprocessing":

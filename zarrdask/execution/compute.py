@@ -12,6 +12,7 @@ from dask.callbacks import Callback
 from dask.core import flatten
 
 from zarrdask.execution.client import current_client
+from zarrdask.execution.frisky import frisky_client
 from zarrdask.runtime.progress import Progress, Show, progress
 
 
@@ -40,6 +41,9 @@ def compute_blocks(
     with progress(sum(counts.values()), label, show, unit="block", nbytes=nbytes) as bar:
         if current_client() is not None:
             _on_cluster(arrays, bar, counts, options)
+            return
+        if frisky_client() is not None and "scheduler" not in options:
+            _on_frisky(arrays, bar, counts)
             return
 
         def finished(key: Any, *_: Any) -> None:
@@ -73,3 +77,14 @@ def _on_cluster(
         for future in futures:
             future.cancel()
         raise
+
+
+def _on_frisky(arrays: Sequence[da.Array], bar: Progress, counts: Mapping[Any, int]) -> None:
+    from frisky import as_completed, dask_persist
+
+    # Dask's own function returns when all blocks are computed.
+    futures = [x.dask[key] for x in dask_persist(frisky_client(), [*arrays]) for key in x.dask]
+    by_name = {str(key): count for key, count in counts.items()}
+    for future in as_completed(futures):
+        future.result()  # raises the error of a task
+        bar.advance(by_name[future.key])

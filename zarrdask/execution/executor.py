@@ -23,6 +23,7 @@ from dask.system import CPU_COUNT
 
 from zarrdask.errors import MetadataError, StoreError, ZarrdaskError
 from zarrdask.execution.counter import share
+from zarrdask.execution.frisky import frisky_client
 from zarrdask.runtime.progress import Show, progress
 from zarrdask.storage.base import Store
 from zarrdask.storage.places import unshared_advice
@@ -77,7 +78,8 @@ def workers(scheduler: Any = None) -> Iterator[Workers]:
     ----------
     scheduler : str, distributed.Client or Workers, optional
         "threads", "processes", "sync", a client, or the address of a scheduler. By default, the
-        current scheduler, or threads if there is none. Workers are yielded as they are, and go on.
+        current scheduler, or threads if there is none, or if it is Frisky. Workers are yielded as
+        they are, and go on.
 
     Raises
     ------
@@ -104,8 +106,9 @@ def workers(scheduler: Any = None) -> Iterator[Workers]:
             expected="'threads', 'processes', 'sync', a client, or an address such as "
             "tcp://127.0.0.1:8786",
         ) from error
+    frisky = frisky_client(get)
     client = getattr(get, "__self__", None)
-    if client is not None:
+    if client is not None and frisky is None:
         nthreads = list(client.nthreads().values()) or [1]
         with client.get_executor(pure=False) as executor:
             yield Workers(executor, len(nthreads), max(nthreads), get, client)
@@ -117,7 +120,7 @@ def workers(scheduler: Any = None) -> Iterator[Workers]:
         counted = context.Value("q", 0)
         with ProcessPoolExecutor(number, context, _begin_process, (counted,)) as processes:
             yield Workers(_Pickling(processes), number, 1, get, counted=counted)
-    elif kind == "dask.threaded":
+    elif kind == "dask.threaded" or frisky is not None:
         with ThreadPoolExecutor(number, thread_name_prefix="zarrdask-task") as threads:
             yield Workers(threads, 1, number, get)
     else:

@@ -5,34 +5,68 @@ from functools import lru_cache, partial
 from ipaddress import ip_address
 from zlib import crc32
 
+from zarrdask.errors import StoreError
 from zarrdask.execution.client import current_client, current_worker
+from zarrdask.execution.frisky import frisky_address
 from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.runtime.locks import Lock
+from zarrdask.storage.lock_files import lock_place
 from zarrdask.storage.unchanged import Lease
 
 #: The number of lock names. A scheduler never forgets a name, so units share these.
 _NAME_COUNT = 4096
 
 
-def among_workers() -> Lock | None:
+def among_workers(locked_at: str | None = None) -> Lock | None:
     """Return the lock of stored units for a task of a cluster on several machines; else None.
+
+    `locked_at` is the `lock_place` of the process that made the task, if that is another process.
 
     Workers that are all on one machine need no lock of the cluster: the locks of that machine are
     faster, and end with the worker that holds them. A lock of the cluster outlives its worker
     until its lease ends (``distributed.scheduler.locks.lease-timeout``).
     """
-    return cluster_lock if _are_on_several_machines(_worker_addresses()) else None
+    addresses = _worker_addresses()
+    if _are_on_several_machines(addresses):
+        return cluster_lock
+    return None if addresses else _unlocked(locked_at)
 
 
-def shape_lock(node: NodePath) -> AbstractContextManager[Lease | None]:
+def shape_lock(
+    node: NodePath, locked_at: str | None = None
+) -> AbstractContextManager[Lease | None]:
     """Return the lock to hold while the shape of an array is changed: `NodePath.exclusive_shape`.
 
-    Tasks and clients of a cluster on several machines share it.
+    Tasks and clients of a cluster on several machines share it. `locked_at` is as above.
     """
     make_way()
     addresses = _worker_addresses() or client_addresses()
     is_shared = _are_on_several_machines(addresses)
-    return node.exclusive_shape(cluster_shape_lock if is_shared else None)
+    among = cluster_shape_lock if is_shared else None if addresses else _unlocked(locked_at)
+    return node.exclusive_shape(among)
+
+
+def _unlocked(locked_at: str | None) -> Lock | None:
+    """Return a lock that is an error, if this machine is one of several without common locks.
+
+    It is one if this task was made in a process that locks files elsewhere, or if the current
+    client is one of Frisky, which has no locks, and its scheduler may have workers elsewhere.
+    """
+    address = frisky_address()
+    is_elsewhere = locked_at is not None and locked_at != lock_place()
+    if not is_elsewhere and (address is None or is_here(address)):
+        return None
+
+    def refuse(name: str) -> AbstractContextManager[object]:
+        raise StoreError(
+            "writers on several machines can't exclude each other here: the store has no "
+            "conditional writes, and the scheduler (such as Frisky) no locks; compute this on a "
+            "cluster of dask.distributed or on one machine, or write whole chunks or shards only",
+            key=name,
+            found=address,
+        )
+
+    return refuse
 
 
 def make_way() -> None:
@@ -74,7 +108,7 @@ def is_here(address: str) -> bool:
     """
     from distributed import comm
 
-    if address.startswith("inproc://"):
+    if address.startswith(("inproc://", "unix://")):
         return True
     try:
         return ip_address(comm.get_address_host(address)).is_loopback

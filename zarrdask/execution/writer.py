@@ -19,6 +19,7 @@ from zarrdask.runtime.locks import ChunkLocks
 from zarrdask.runtime.turns import Pace
 from zarrdask.storage.forks import Changes
 from zarrdask.storage.in_flight import Requests
+from zarrdask.storage.lock_files import lock_place
 
 #: Of each thread that runs a fused task, by the names of writes: the function that writes a block,
 #: and the blocks that were written.
@@ -43,7 +44,7 @@ class BlockWriter:
         Where the blocks that are stored are recorded, if they are.
     """
 
-    __slots__ = ("_write", "beyond", "empty", "log", "name", "region")
+    __slots__ = ("_locked_at", "_write", "beyond", "empty", "log", "name", "region")
 
     def __init__(
         self,
@@ -54,6 +55,7 @@ class BlockWriter:
         beyond: Beyond,
         log: BlockLog | None = None,
     ) -> None:
+        self._locked_at: str | None = None
         self.log = log
         self._write = write_named(name)
         self.region = region
@@ -85,7 +87,11 @@ class BlockWriter:
         self, region: ArrayRegion, requests: Requests | None = None
     ) -> Callable[[np.ndarray, Region], int]:
         """Return the function that writes a block to the region, or to that of a copy."""
-        locks = ChunkLocks(region.stored.store, among_workers())
+        store = region.stored.store
+        # No other writer can change a fork.
+        locks = ChunkLocks(
+            store, among_workers(None if store.capabilities.forks else self._locked_at)
+        )
         return partial(
             region.write,
             empty=self.empty,
@@ -128,10 +134,20 @@ class BlockWriter:
         return "zarrdask", self.name  # which is unique
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _writer, (self.region, self.empty, self.name, self.beyond, self.log)
+        if self._locked_at is None:
+            self._locked_at = lock_place()
+        place = self._locked_at
+        return _writer, (self.region, self.empty, self.name, self.beyond, self.log, place)
 
 
 def _writer(
-    region: ArrayRegion, empty: Any, name: str, beyond: Beyond, log: BlockLog | None
+    region: ArrayRegion,
+    empty: Any,
+    name: str,
+    beyond: Beyond,
+    log: BlockLog | None,
+    locked_at: str,
 ) -> BlockWriter:
-    return BlockWriter(region, empty=empty, name=name, beyond=beyond, log=log)
+    writer = BlockWriter(region, empty=empty, name=name, beyond=beyond, log=log)
+    writer._locked_at = locked_at
+    return writer

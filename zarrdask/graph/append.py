@@ -28,6 +28,7 @@ from zarrdask.nodes.base import check_writable
 from zarrdask.nodes.open import open_array
 from zarrdask.nodes.options import suggests_arguments
 from zarrdask.runtime.progress import Show
+from zarrdask.storage.lock_files import lock_place
 from zarrdask.storage.unchanged import Lease
 
 
@@ -178,7 +179,7 @@ class DeferredAppend:
     """
 
     # Not a dataclass: Dask would search one for tasks, and compute `x` as a single block.
-    __slots__ = ("axis", "chunks", "path", "resume", "x")
+    __slots__ = ("axis", "chunks", "locked_at", "path", "resume", "x")
 
     def __init__(
         self, chunks: StoredChunks, path: str, x: da.Array, axis: int | str, resume: Resume
@@ -188,13 +189,14 @@ class DeferredAppend:
         self.x = x
         self.axis = axis
         self.resume = resume
+        self.locked_at = lock_place()
 
     def __call__(self) -> None:
         """Run the task: append the array."""
         chunks = self.chunks
         array = Array(chunks.store, self.path, chunks.metadata, "r+")
         shape = chunks.metadata.shape
-        with shape_lock(array.node_path) as lease, scheduler_in_task() as options:
+        with shape_lock(array.node_path, self.locked_at) as lease, scheduler_in_task() as options:
             current = array.node_path.refreshed(chunks)
             before = [(self.x, _target(self.x, array, self.axis, chunks, lease))]
             if not (self.resume and has_all_values(before)):

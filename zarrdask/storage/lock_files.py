@@ -12,6 +12,8 @@ lack it, and two processes that lock in different directories do not exclude eac
 import os
 import stat
 import tempfile
+import uuid
+from functools import cache
 
 from zarrdask import config
 from zarrdask.storage.system import IS_WINDOWS, flags
@@ -32,6 +34,30 @@ def lock_directory() -> str:
         return str(chosen).rstrip("/")
     name = "zarrdask" if IS_WINDOWS else f"zarrdask-{os.geteuid()}"
     return os.path.join(tempfile.gettempdir(), name)
+
+
+def lock_place() -> str:
+    """Return an identifier of the lock directory: processes with the same one share their locks.
+
+    The path does not suffice: machines and containers have directories of the same path.
+    """
+    directory = lock_directory()
+    try:
+        if not IS_WINDOWS:
+            os.close(_open_directory(directory))
+        status = os.stat(directory)
+    except OSError:
+        return directory  # Locking files in it fails, with an error that says why.
+    return f"{_machine()}-{status.st_dev:x}-{status.st_ino:x}"
+
+
+@cache
+def _machine() -> str:
+    try:
+        with open("/proc/sys/kernel/random/boot_id") as file:
+            return file.read().strip()
+    except OSError:
+        return f"{uuid.getnode():x}"
 
 
 def open_lock_file(directory: str, name: str) -> int:

@@ -48,10 +48,10 @@ class Destination:
         return self.node.prefetched(GroupMetadata(self.options.format.version), listed=True)
 
     @contextmanager
-    def alone(self, dataset: xarray.Dataset) -> Iterator[Self]:
+    def alone(self, dataset: xarray.Dataset, locked_at: str | None = None) -> Iterator[Self]:
         """Exclude other writers that append to the dataset, or create it, if that is done now.
 
-        The result is this destination with the lease.
+        The result is this destination with the lease. `locked_at` is as in `shape_lock`.
         """
         if not self.options.may_create:
             yield self
@@ -64,7 +64,7 @@ class Destination:
                 # What is replaced is erased, with a lease that it would have.
                 stack.enter_context(node.lock("shape"))
             else:
-                lease = stack.enter_context(shape_lock(node))
+                lease = stack.enter_context(shape_lock(node, locked_at))
             for name in names if len(names) <= _MAX_LOCKS else ():
                 stack.enter_context(node.join(name).lock("shape"))
             yield replace(self, lease=lease)

@@ -13,6 +13,7 @@ from zarrdask.graph.write_job import compute, deferred
 from zarrdask.grids.base import Shape
 from zarrdask.hierarchy.replace import ReplacedNode
 from zarrdask.hierarchy.transaction import Change, transaction
+from zarrdask.storage.lock_files import lock_place
 from zarrdask.xarray.changes import ChangedDataset, ReplacedDataset, creates_nodes
 from zarrdask.xarray.destination import Destination
 from zarrdask.xarray.plan import GroupWrite
@@ -114,18 +115,22 @@ def _write_later(to: Destination, contents: Mapping[str, Content], group: GroupW
     """Return one task that writes as it would be done now, if nobody has appended before."""
     shapes = {v.name: v.append.old_shape for v in group.appends if v.append is not None}
     to = replace(to, options=replace(to.options, compute=True))
-    later = delayed(partial(_write_in_task, to, contents, shapes), pure=False, traverse=False)
+    task = partial(_write_in_task, to, contents, shapes, lock_place())
+    later = delayed(task, pure=False, traverse=False)
     verb = "to-zarr" if to.options.append_dim is None else "append-zarr"
     return later(dask_key_name=f"{verb}-{uuid4().hex}")
 
 
 def _write_in_task(
-    to: Destination, contents: Mapping[str, Content], expected: Mapping[str, Shape]
+    to: Destination,
+    contents: Mapping[str, Content],
+    expected: Mapping[str, Shape],
+    locked_at: str,
 ) -> None:
     """Write: a task, which does all of it under the locks.
 
     If it appends, the stored arrays must have the shapes that they had when the append was asked
     for: so it is done once, and no other append is lost.
     """
-    with to.alone(contents[""].dataset) as own, scheduler_in_task() as options:
+    with to.alone(contents[""].dataset, locked_at) as own, scheduler_in_task() as options:
         write(own, contents, expected=expected, compute_options=options)
