@@ -77,6 +77,12 @@ def newest() -> Iterator[Peer]:
 
 
 @pytest.fixture(scope="session")
+def pyramids() -> Iterator[Peer]:
+    """ome-zarr-models, ome-zarr, ngff-zarr and zarr-cm."""
+    yield from peer("pyramids")
+
+
+@pytest.fixture(scope="session")
 def gdal() -> Iterator[Peer]:
     """GDAL 3.6, of Debian."""
     yield from peer("gdal")

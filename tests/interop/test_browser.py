@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import zarrdask
+from zarrdask.conventions import Level, write_multiscales
 
 #: Measures what the browser has drawn, and writes it into the page.
 SCRIPT = """
@@ -93,6 +94,12 @@ def pictures(tmp_path_factory):
         "compare": zarrdask.compare(t, root["many"]),
         "copy": zarrdask.copy(root, place / "d.zarr"),
     }
+    found["pyramid"] = image = root.create_group("image")
+    for name, n in ("0", 64), ("1", 32):
+        level = image.create_array(name, shape=(2, n, n), dtype="u1", dimension_names=tuple("cyx"))
+        level[...] = np.arange(n)
+    levels = [Level("0", (1, 1, 1)), Level("1", (1, 2, 2))]
+    write_multiscales(image, levels, convention="ome")
     return {name: value._repr_html_() for name, value in found.items()}
 
 

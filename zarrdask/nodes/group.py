@@ -20,6 +20,7 @@ from zarrdask.nodes.array import Array
 from zarrdask.nodes.base import Change, Node, check_writable, is_array_error, is_group_error
 from zarrdask.nodes.create import create_array
 from zarrdask.nodes.info import Info, group_info, member_label
+from zarrdask.nodes.sections import html_of, rows_of
 from zarrdask.other_names import GROUP
 from zarrdask.storage.base import Store
 from zarrdask.storage.places import opened_by
@@ -205,8 +206,8 @@ class Group(Node, Mapping[str, "Array | Group"]):
     @property
     def info(self) -> Info:
         """The properties of the group as a table, which prints. It lists the members."""
-        package = opened_by(self.store)
-        return group_info(self.node_path.location, self.metadata, self._children(), package)
+        location, package = self.node_path.location, opened_by(self.store)
+        return group_info(location, self.metadata, self._children(), package, rows_of(self))
 
     def tree(self, depth: int | None = None) -> Tree:
         """Return a drawing of all nodes below the group, which prints and shows in notebooks.
@@ -359,7 +360,8 @@ class Group(Node, Mapping[str, "Array | Group"]):
     def _repr_html_(self) -> str:
         from zarrdask.nodes.html import group_html
 
-        return group_html(self.node_path.location, self.tree(_SHOWN_LEVELS))
+        tree = self.tree(_SHOWN_LEVELS)
+        return group_html(self.node_path.location, tree) + html_of(self)
 
     def __repr__(self) -> str:
         return printable(f"<zarrdask.Group {self.node_path.location}>")

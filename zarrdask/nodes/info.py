@@ -85,10 +85,11 @@ def group_info(
     metadata: GroupMetadata,
     members: Iterable[tuple[str, Metadata | ZarrdaskError]],
     package: str = "",
+    more: Iterable[tuple[str, str]] = (),
 ) -> Info:
     """Return the properties of the group at a location, with a row for each member.
 
-    `package` is the name of the one that opened its URL, if any.
+    `package` is the name of the one that opened its URL, if any; `more` are other rows.
     """
     rows = []
     for name, member in members:
@@ -103,6 +104,7 @@ def group_info(
             ("members", str(len(rows) or "none")),
             *rows[:_MAX_MEMBERS],
             *([("  ...", f"and {omitted} more")] if omitted > 0 else ()),
+            *more,
             ("attributes", str(len(metadata.attributes))),
         )
     )

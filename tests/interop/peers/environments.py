@@ -17,6 +17,10 @@ REQUIREMENTS: dict[str, tuple[str, ...]] = {
     ),
     "newest": ("zarr[cast-value-rs]>=3.4", "numcodecs[msgpack]"),
     "kerchunk": ("kerchunk>=0.2.10", "virtualizarr[hdf]>=2.5", "fastparquet", "h5py", "pyarrow"),
+    "pyramids": (
+        *("ome-zarr-models>=1.8", "ome-zarr>=0.21", "ngff-zarr>=0.50"),
+        *("zarr-cm>=0.5", "jsonschema>=4.23"),
+    ),
     "dataset": ("xarray>=2024.10", "zarr>=3.0.8,<3.2"),
 }
 #: Debian's package: GDAL 3.6, the last that writes the draft of v3.
