@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import dask
 import dask.array as da
 
 import zarrdask
@@ -36,4 +37,6 @@ def rechunk(source: str, target: str, layout: Layout, onto: Layout, memory: int)
 
 
 def overlap(path: str, layout: Layout, function: Any, chunks: Any, **options: Any) -> da.Array:
+    # Neighbours share chunks.
+    dask.config.set({"zarrdask.cache-size": "256 MiB"})
     return zarrdask.map_overlap(function, path, blocks=chunks, **options)

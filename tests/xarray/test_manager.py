@@ -123,6 +123,20 @@ def test_a_slice_is_read_by_itself_though_it_is_decoded():
     np.testing.assert_array_equal(value, temperature()[3, 4])
 
 
+def test_merged_chunks_are_read_by_one_task(tmp_path):
+    write_sample(tmp_path)
+    ds = open_zarr(tmp_path, chunks={"time": 2})
+    whole = ds.chunk(time=-1)
+    assert whole.t.chunks[0] == (len(temperature()),)
+    assert len(whole.t.data.dask.layers) == 1
+    (x,) = dask.optimize(whole.t.data)
+    assert len(dict(x.dask)) == whole.t.data.npartitions
+    np.testing.assert_array_equal(whole.t.compute(), temperature())
+    assert len(ds.t.data.rechunk((-1, 1, -1)).dask.layers) > 1  # would decode chunks twice
+    y = (ds.t + whole.t).data.rechunk(-1)
+    np.testing.assert_array_equal(y.compute(), 2 * temperature())
+
+
 @pytest.mark.usefixtures("small_blocks")
 def test_all_reductions_are_those_of_dask(tmp_path):
     write_sample(tmp_path)

@@ -1,10 +1,11 @@
-"""Dask arrays that read stored ones, and know it: slices of them become other reads."""
+"""Dask arrays that read stored ones, and know it: slices and rechunks of them are other reads."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import dask.array as da
 import numpy as np
+from dask.array.core import normalize_chunks
 from dask.base import tokenize
 from dask.highlevelgraph import HighLevelGraph
 
@@ -60,13 +61,45 @@ def data_type_of(x: da.Array) -> DataType | np.dtype[Any]:
     return dtype
 
 
+def rechunked(x: da.Array, source: ArrayRegion, chunks: Any, limit: int | None) -> Chunks | None:
+    """Return the blocks of ``x.rechunk(chunks, block_size_limit=limit)`` if they can be read.
+
+    They can if no two blocks need the same chunk, which would be decoded twice. The result is None,
+    too, if the chunks are wrong: Dask raises its own errors.
+    """
+    try:
+        if isinstance(chunks, dict):
+            lengths = {range(x.ndim)[axis]: length for axis, length in chunks.items()}
+            chunks = tuple(map(lengths.get, range(x.ndim)))
+        if isinstance(chunks, tuple | list):
+            pairs = zip(chunks, x.chunks, strict=True)
+            chunks = tuple(old if new is None else new for new, old in pairs)
+        blocks: Chunks = normalize_chunks(chunks, x.shape, limit, x.dtype, x.chunks)
+    except (TypeError, ValueError, IndexError, ZeroDivisionError):
+        return None
+    if 0 in x.shape or blocks == x.chunks:
+        return None
+    units = source.metadata.read_grid.axes
+    axes = zip(source.axes, blocks, strict=True)
+    if not all(_has_whole(units[axis], source.region[axis], lengths) for axis, lengths in axes):
+        return None
+    return blocks
+
+
+def _has_whole(unit: Axis, pick: slice, lengths: Sequence[int]) -> bool:
+    """Whether no unit of an axis has elements of two blocks of a slice."""
+    first = pick.start + edges_of(lengths)[1:-1] * pick.step
+    return bool((unit.number(first) != unit.number(first - pick.step)).all())
+
+
 class StoredArray(da.Array):  # type: ignore[misc]
     """A Dask array with a reference to its source, whose narrow slices are reads of their own.
 
     Dask pushes a slice down to the read only if nothing else uses the block. Here, a basic slice
     that needs few of the chunks in its blocks, or very many blocks, becomes a separate read, which
     is one symbolic layer; one that needs most of the chunks of a few blocks remains a slice of the
-    blocks, which other slices may share. All other operations return ordinary Dask arrays.
+    blocks, which other slices may share. A rechunk to blocks of whole chunks is also another read.
+    All other operations return ordinary Dask arrays.
 
     Attributes
     ----------
@@ -125,6 +158,17 @@ class StoredArray(da.Array):  # type: ignore[misc]
             available *= _count(compose_axis(whole, touched), unit)
             blocks *= last - first
         return needed <= available * _MAX_NARROW_FRACTION or blocks > MAX_SHARED_BLOCKS
+
+    def rechunk(self, chunks: Any = "auto", *args: Any, **options: Any) -> da.Array:
+        """Return the array with other blocks; the arguments are those of Dask's method."""
+        blocks = None
+        if self.name == self.read_name and not args and not options.get("balance"):
+            blocks = rechunked(self, self.source, chunks, options.get("block_size_limit"))
+        if blocks is None:
+            return super().rechunk(chunks, *args, **options)
+        lengths = [np.array(axis).tobytes() for axis in blocks]
+        name = f"{self.source.stored.task_name('read')}-{tokenize(self.source, lengths, self.name)}"
+        return read_array(self.source, blocks, name, self.is_stored)
 
     def __reduce__(self) -> tuple[Any, ...]:
         plain = da.Array(self.dask, self.name, self.chunks, meta=self._meta)

@@ -6,7 +6,7 @@ slices into what a task reads, but not past functions that are tasks of their ow
 
 import sys
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial, wraps
 from types import ModuleType
 from typing import Any
 
@@ -19,7 +19,9 @@ from dask.base import normalize_token, tokenize
 from dask.utils import parse_bytes
 
 from zarrdask.chunks.region import ArrayRegion
+from zarrdask.graph.missing import sources_of
 from zarrdask.graph.read import block_bytes, from_zarr, region_blocks, region_source
+from zarrdask.graph.stored_array import rechunked
 from zarrdask.grids.axis import Axis
 from zarrdask.indexing.selection import basic
 from zarrdask.packages import load_module
@@ -121,19 +123,50 @@ def stored_array(parts: LazyParts, chunks: Any) -> Any:
         return da.map_blocks(decode, x, functions, dtype=parts.dtype, meta=meta)
     region = region_source(array, parts.region)
     decoded = DecodedRegion(region, functions, parts.dtype, parts.array.version)
-    options: dict[str, Any] = {
-        "chunks": blocks,
-        "meta": np.empty((0,) * decoded.ndim, decoded.dtype),
-        "inline_array": region.stored.is_small,
-    }
-    if da.ARRAY_EXPR_ENABLED:
-        return da.from_array(decoded, **options)  # it names arrays itself
-    if expressions is not None:
-        return expressions.from_array(decoded, fancy=False, **options)
-    # A plain Dask array, not one that knows its source: xarray does not mix array classes.
+    if expressions is not None or da.ARRAY_EXPR_ENABLED:  # They name arrays themselves.
+        return (expressions or da).from_array(decoded, fancy=False, **_options(decoded, blocks))
+    _register()
+    return _read_array(decoded, blocks)
+
+
+def _read_array(source: "DecodedRegion", blocks: Chunks) -> da.Array:
+    """Return the array that reads and decodes blocks of a region.
+
+    It is a plain Dask array, not one that knows its source: xarray does not mix array classes.
+    """
+    return da.from_array(source, name=_name(source, blocks), **_options(source, blocks))
+
+
+def _options(source: "DecodedRegion", blocks: Chunks) -> dict[str, Any]:
+    meta = np.empty((0,) * source.ndim, source.dtype)
+    return {"chunks": blocks, "meta": meta, "inline_array": source.stored.is_small}
+
+
+def _name(source: "DecodedRegion", blocks: Chunks) -> str:
     lengths = [np.array(axis).tobytes() for axis in blocks]
-    name = f"{region.stored.task_name('read')}-{tokenize(decoded, lengths)}"
-    return da.from_array(decoded, name=name, **options)
+    return f"{source.stored.task_name('read')}-{tokenize(source, lengths)}"
+
+
+@cache
+def _register() -> None:
+    """Let Dask's method ``rechunk`` read other blocks of such arrays, where that is possible.
+
+    `ds.chunk` calls it.
+    """
+    default = da.Array.rechunk
+
+    @wraps(default)
+    def rechunk(x: da.Array, chunks: Any = "auto", *args: Any, **options: Any) -> da.Array:
+        layer = getattr(x.dask, "layers", {}).get(x.name)
+        for source in sources_of(layer):
+            if isinstance(source, DecodedRegion) and x.name == _name(source, x.chunks):
+                limit, is_balanced = options.get("block_size_limit"), options.get("balance")
+                blocks = None if args or is_balanced else rechunked(x, source, chunks, limit)
+                if blocks is not None:
+                    return _read_array(source, blocks)
+        return default(x, chunks, *args, **options)
+
+    da.Array.rechunk = rechunk
 
 
 def decode(values: np.ndarray, functions: Functions) -> np.ndarray:

@@ -128,7 +128,7 @@ def test_only_fused_tasks_read_blocks_of_arrays_that_are_joined(reduction, join)
 
 
 def test_blocks_that_are_merged_are_read_by_one_task():
-    assert tasks_of(stored().rechunk((2, 4)) + 1) == (12 + 1, 12)
+    assert tasks_of((stored() + 1).rechunk((2, 4))) == (12 + 1, 12)
 
 
 def test_what_else_is_needed_has_tasks_of_its_own():
