@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from zarrdask.storage.obstore import ObstoreStore
     from zarrdask.storage.partial_access import StoreWithPartialAccess, set_partial_values
     from zarrdask.storage.references import ReferenceStore
+    from zarrdask.storage.saved_fork import SavedFork
     from zarrdask.storage.transformers import StorageTransformer
     from zarrdask.storage.upkeep import value_sizes
     from zarrdask.storage.wrapper import WrappedStore
@@ -32,6 +33,7 @@ _MODULES = {
     "MemoryStore": "memory",
     "ObstoreStore": "obstore",
     "ReferenceStore": "references",
+    "SavedFork": "saved_fork",
     "StorageTransformer": "transformers",
     "Store": "base",
     "StoreWithPartialAccess": "partial_access",
@@ -51,6 +53,7 @@ __all__ = [
     "MemoryStore",
     "ObstoreStore",
     "ReferenceStore",
+    "SavedFork",
     "StorageTransformer",
     "Store",
     "StoreWithPartialAccess",

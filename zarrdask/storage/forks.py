@@ -55,6 +55,18 @@ class Fork(Store):
     def merge(self, changes: Iterable[bytes]) -> None:
         """Merge changes into the store that was forked, in the process where that was."""
 
+    @abstractmethod
+    def check_unchanged(self) -> None:
+        """Check that the store that was forked has no changes, which the fork would not have."""
+
+    @abstractmethod
+    def check_same(self, other: "Fork") -> None:
+        """Check that this fork and another one are forks of the same state of a store."""
+
+    @abstractmethod
+    def changed(self, changes: bytes) -> Iterable[str]:
+        """Return the names of what changes are about, such as chunks and nodes."""
+
     def receive(self, name: str, changes: Iterable[bytes]) -> None:
         """Merge changes, unless those of this name were merged before."""
         with _MERGING:

@@ -196,6 +196,34 @@ class IcechunkFork(Fork, IcechunkStore):
         self._idle.append(copy)  # type: ignore[arg-type]
         return changes
 
+    def check_unchanged(self) -> None:
+        session = self._forked.inner.session  # type: ignore[union-attr]
+        if session.has_uncommitted_changes:
+            raise StoreError(
+                "this session has changes, which the process that merges would not have; commit "
+                "them, and save a fork of a new session",
+                key=self.url,
+            )
+
+    def check_same(self, other: Fork) -> None:
+        one, base = (each.inner.session.snapshot_id for each in (self, other))  # type: ignore[attr-defined]
+        if one != base:
+            raise StoreError(
+                "this session began at another snapshot than the fork; create a branch at the "
+                "snapshot of the fork, and merge into a session of this branch",
+                key=self.url,
+                found=one,
+                expected=base,
+            )
+
+    def changed(self, changes: bytes) -> Iterator[str]:
+        difference = pickle.loads(changes).status()
+        for kind in ("new", "updated", "deleted"):
+            yield from getattr(difference, f"{kind}_groups")
+            yield from getattr(difference, f"{kind}_arrays")
+        for path, chunks in difference.updated_chunks.items():
+            yield from (f"{path}/c/{'/'.join(map(str, chunk))}" for chunk in chunks)
+
     def merge(self, changes: Iterable[bytes]) -> None:
         session = self._forked.inner.session  # type: ignore[union-attr]
         session.merge(*map(pickle.loads, changes))
