@@ -143,6 +143,7 @@ def test_an_empty_argument_is_no_place(capsys, stored, monkeypatch, command):
     arguments = {
         "copy": [stored / "a", "", "--overwrite"],
         "rechunk": [stored / "a", "", "--overwrite"],
+        "pyramid": [stored / "a", "", "--overwrite"],
         "convert": [stored / "a", "", "--overwrite"],
         "diff": [stored / "a", ""],
         "repair": ["", stored / "a"],

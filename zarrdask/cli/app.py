@@ -26,6 +26,7 @@ COMMANDS = {
     "ls": "List the members of a group.",
     "attrs": "Show or change attributes.",
     "rechunk": "Rewrite an array with other chunks, shards or codecs.",
+    "pyramid": "Write an array at several resolutions.",
     "copy": "Copy or convert an array or a hierarchy.",
     "convert": "Convert an array or a hierarchy into another format.",
     "upgrade": "Write v3 metadata for v2 arrays, without copying chunks.",
