@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from zarrdask.pyramids.pyramid import pyramid
     from zarrdask.rewrite.copy import copy
     from zarrdask.rewrite.rechunk import rechunk
+    from zarrdask.rewrite.rechunked import rechunked
     from zarrdask.rewrite.upgrade import upgrade
     from zarrdask.verification.compare import compare
     from zarrdask.verification.inventory import inventory
@@ -65,6 +66,7 @@ _MODULES = {
     "pyramid": "pyramids.pyramid",
     "read_many": "nodes.many",
     "rechunk": "rewrite.rechunk",
+    "rechunked": "rewrite.rechunked",
     "to_zarr": "graph.write",
     "upgrade": "rewrite.upgrade",
     "verify": "verification.verify",
@@ -99,6 +101,7 @@ __all__ = [
     "pyramid",
     "read_many",
     "rechunk",
+    "rechunked",
     "to_zarr",
     "upgrade",
     "verify",

@@ -44,6 +44,12 @@ def current_worker() -> Any:
         return None
 
 
+def is_computing() -> bool:
+    """Whether the current client waits for results."""
+    client = current_client()
+    return client is not None and any(f.status == "pending" for f in [*client.futures.values()])
+
+
 def thread_count() -> int:
     """Return the number of tasks that run at a time on the current scheduler, as far as known."""
     client = current_client()

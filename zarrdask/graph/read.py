@@ -208,11 +208,24 @@ def region_blocks(array: Array, region: Region, chunks: Any) -> Chunks:
     previous = _cut(region, metadata.grid.axes)
     if isinstance(chunks, str) and chunks == "stored":
         return previous
-    chunks = by_axis(chunks, len(region), metadata.dimension_names, "chunks")
+    shape = region_shape(region)
+    return normal_blocks(chunks, shape, metadata.dtype, metadata.dimension_names, previous)
+
+
+def normal_blocks(
+    chunks: Any,
+    shape: Shape,
+    dtype: np.dtype[Any],
+    names: Sequence[str | None] | None,
+    previous: Chunks,
+) -> Chunks:
+    """Return the lengths of blocks for chunks in any form that Dask accepts.
+
+    The keys of a mapping are axes or `names`; `previous` are the blocks where it leaves them open.
+    """
+    chunks = by_axis(chunks, len(shape), names, "chunks")
     try:
-        blocks: Chunks = normalize_chunks(
-            chunks, region_shape(region), dtype=metadata.dtype, previous_chunks=previous
-        )
+        blocks: Chunks = normalize_chunks(chunks, shape, dtype=dtype, previous_chunks=previous)
     except (TypeError, ValueError, ZeroDivisionError) as error:
         raise MetadataError(
             f"these are not chunks of the array: {error}",

@@ -143,6 +143,11 @@ class StoredArray(da.Array):  # type: ignore[misc]
         x = read_array(source, chunks, name, self.is_stored)
         return x if selection.turn is None else da.Array.__getitem__(x, selection.turn)
 
+    def in_blocks(self, blocks: Chunks) -> da.Array:
+        """Return this array with other blocks, each of which is read by itself."""
+        name = f"{self.source.stored.task_name('read')}-{tokenize(self.source, self.name, blocks)}"
+        return read_array(self.source, blocks, name, self.is_stored)
+
     def _has_own_read(self, region: Region, edges: Sequence[np.ndarray]) -> bool:
         """Whether a region overlaps few of the units in its blocks, or very many blocks."""
         units = self.source.metadata.read_grid.axes

@@ -54,12 +54,8 @@ def schemes(grids: Grids, costs: Costs) -> list[Scheme]:
     """
     least = _least_memory(grids, costs)
     if costs.memory < least:
-        raise MetadataError(
-            "there is not enough memory for a task, which holds a chunk or shard of the target and "
-            "buffers to read and write it",
-            key="max_mem",
-            found=in_words(costs.memory),
-            expected=f"at least {least} bytes ({in_words(least)}) per process",
+        raise _too_little(
+            costs, least, "a chunk or shard of the target and buffers to read and write it"
         )
     # To move a unit, a thread holds it; of a shard, the parts and the whole.
     held = prod(lengths_of(grids.owners)) * grids.itemsize * (1 if grids.moves == "units" else 2)
@@ -98,11 +94,56 @@ def _least_memory(grids: Grids, costs: Costs) -> int:
     return max(least, -(-(unit + piece) * PART // (PART - costs.copies)))
 
 
+def _too_little(costs: Costs, least: int, held: str) -> MetadataError:
+    return MetadataError(
+        f"there is not enough memory for a task, which holds {held}",
+        key="max_mem",
+        found=in_words(costs.memory),
+        expected=f"at least {least} bytes ({in_words(least)}) per process",
+    )
+
+
 def as_blocks(grids: Grids, costs: Costs) -> Scheme:
     """Return the strategy for a Dask array whose blocks have no unit in common."""
     peak, units = grids.piece_bytes + to_write(grids), grids.units.size
     stage = Stage(grids.pieces, "blocks", "target", units, 0, grids.nbytes, peak, 1, costs)
     return _scheme("blocks as they are", (stage,), costs)
+
+
+# --------------------------------------------------------------------------------------------
+# Units that are read one by one
+
+
+def packing(grids: Grids, costs: Costs, *, reads_units: bool) -> tuple[Stage, ...]:
+    """Return the passes that pack pieces, before each unit of the target is read by itself.
+
+    There is none if it costs less to read each unit from the source, as is possible if
+    `reads_units`; then it is an error if the memory is too small for a task. Otherwise, the pieces
+    of the source are in memory anyway. The units are blocks of a Dask array, and not joined.
+    """
+    units = [choice(axis.edges, e) for axis, e in zip(grids.target, grids.pieces.edges, strict=True)]
+    moved = prod(c.covered for c in units) * grids.itemsize
+    direct = moved + prod(c.overlapped for c in units) * costs.request
+    plans = list[tuple[float, tuple[Stage, ...]]]([(direct, ())] if reads_units else [])
+    if not costs.packs or (plans and direct <= grids.nbytes + grids.pieces.size * costs.request):
+        return ()
+    least = -(-(2 + costs.copies) * grids.piece_bytes * PART // (PART - costs.copies))
+    if reads_units and costs.memory < least:
+        raise _too_little(costs, least, "a chunk of the source and buffers to read it")
+    at_once = 1
+    while at_once == 1 or (at_once <= costs.threads and costs.memory // at_once >= least):
+        some = costs._replace(at_once=at_once)
+        reading = to_read(grids, some)
+        sources = joined(grids.source, grids.pieces.counts, grids.units)
+        room = min(_share(some, reading)[1], some.room // some.copies)
+        source = cutting(_fitted(sources, units, grids.itemsize, room, some))
+        target = cutting(units)
+        for cuttings in ((source, target), (source, _middle(grids, some, source, target), target)):
+            *packed, last = _stages(grids, some, cuttings)
+            cost = sum(cost_of(stage, some) for stage in packed)
+            plans.append((cost + last.bytes_read + last.requests * costs.request, tuple(packed)))
+        at_once *= 2
+    return min(plans, key=lambda plan: plan[0])[1]
 
 
 # --------------------------------------------------------------------------------------------

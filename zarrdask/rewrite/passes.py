@@ -192,6 +192,8 @@ class PackedRegions:
     prefix: str
     owners: Cutting
     readers: Cutting
+    #: What to do if an object is missing.
+    advice: str = "begin again with restart=True"
 
     def key(self, index: Shape) -> str:
         """Return the key of a region's object."""
@@ -210,8 +212,8 @@ class PackedRegions:
             for row, (start, size), data in zip(rows, ranges, self._data(key, ranges), strict=True):
                 if data is None or len(data) != size:
                     raise StoreError(
-                        "a temporary object of an earlier pass is missing or cut off; begin again "
-                        "with restart=True",
+                        "a temporary object of an earlier pass is missing or cut off; "
+                        f"{self.advice}",
                         key=key,
                         found=None if data is None else f"{len(data)} bytes",
                         expected=f"{size} bytes from byte {start} on",

@@ -94,6 +94,24 @@ def open_lock_file(directory: str, name: str) -> int:
         os.close(directory_fd)
 
 
+def check_private(directory: str) -> None:
+    """Create a directory if necessary, and check that no other user may write to it.
+
+    Raises
+    ------
+    UnsafeDirectoryError
+        As in `open_lock_file`.
+    """
+    if IS_WINDOWS:
+        check_lock_file(f"{directory}/")
+        return
+    fd = _open_directory(directory)
+    try:
+        _check_directory(fd, directory)
+    finally:
+        os.close(fd)
+
+
 def check_lock_file(path: str) -> None:
     """Check a path where files have no owner to check: it must not be a link, nor lie in one.
 
