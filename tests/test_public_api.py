@@ -32,6 +32,7 @@ PUBLIC = [
     "pyramid",
     "read_many",
     "rechunk",
+    "rechunked",
     "to_zarr",
     "upgrade",
     "verify",

@@ -45,9 +45,14 @@ def current_worker() -> Any:
 
 
 def is_computing() -> bool:
-    """Whether the current client waits for results."""
-    client = current_client()
-    return client is not None and any(f.status == "pending" for f in [*client.futures.values()])
+    """Whether a client of this process waits for results."""
+    if "distributed" not in sys.modules:
+        return False
+    from distributed import Client
+
+    clients = [*getattr(Client, "_instances", ())]
+    futures = [future for client in clients for future in [*client.futures.values()]]
+    return any(future.status == "pending" for future in futures)
 
 
 def thread_count() -> int:

@@ -121,7 +121,9 @@ def packing(grids: Grids, costs: Costs, *, reads_units: bool) -> tuple[Stage, ..
     `reads_units`; then it is an error if the memory is too small for a task. Otherwise, the pieces
     of the source are in memory anyway. The units are blocks of a Dask array, and not joined.
     """
-    units = [choice(axis.edges, e) for axis, e in zip(grids.target, grids.pieces.edges, strict=True)]
+    units = [
+        choice(axis.edges, e) for axis, e in zip(grids.target, grids.pieces.edges, strict=True)
+    ]
     moved = prod(c.covered for c in units) * grids.itemsize
     direct = moved + prod(c.overlapped for c in units) * costs.request
     plans = list[tuple[float, tuple[Stage, ...]]]([(direct, ())] if reads_units else [])

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
+from math import prod
 from typing import Any
 from uuid import uuid4
 
@@ -19,9 +20,10 @@ from dask.highlevelgraph import HighLevelGraph
 
 from zarrdask import config
 from zarrdask.chunks.region import ArrayRegion
-from zarrdask.errors import MetadataError, UnsupportedError
-from zarrdask.execution.executor import workers
+from zarrdask.errors import UnsupportedError
+from zarrdask.execution.executor import check_reached, workers
 from zarrdask.execution.expressions import EXPRESSIONS
+from zarrdask.graph.fuse.limits import FuseLimits
 from zarrdask.graph.read import StoredArray, normal_blocks
 from zarrdask.graph.write_job import as_dask_array
 from zarrdask.grids.axis import Axis, Uneven, edges_of
@@ -143,6 +145,8 @@ def rechunked(
     is_near = root is None or not root.store.capabilities.has_latency
     is_near = is_near and not (is_stored and x.source.is_remote)
     with workers() as on:
+        if root is not None:
+            check_reached(on, root.store)
         costs = Costs(
             memory,
             on.threads,
@@ -170,7 +174,9 @@ def _is_stored(x: da.Array) -> bool:
 
 def _is_local(old: Chunks, new: Chunks) -> bool:
     """Whether all new blocks consist of whole old ones, or are parts of one: Dask's own case."""
-    axes = [({*edges_of(a).tolist()}, {*edges_of(b).tolist()}) for a, b in zip(old, new, strict=True)]
+    axes = [
+        ({*edges_of(a).tolist()}, {*edges_of(b).tolist()}) for a, b in zip(old, new, strict=True)
+    ]
     return all(b <= a for a, b in axes) or all(a <= b for a, b in axes)
 
 
@@ -198,9 +204,12 @@ def _plan_blocks(x: da.Array, blocks: Chunks, costs: Costs) -> tuple[da.Array, t
         grids = Grids(itemsize, _axes(x.chunks), target)
         return packing(grids, costs._replace(memory=memory), reads_units=False)
 
-    # Dask blocks that are read and joined are fused to one task.
-    edges = plan(x, config.get("fuse-size"))[0].regions.edges
-    x = x.rechunk(tuple(tuple(np.diff(each).tolist()) for each in edges))
+    # Small blocks that are read and joined are fused to one task, up to some number.
+    block_bytes = itemsize * prod(map(max, x.chunks))
+    fused = FuseLimits.current().length(x.npartitions, block_bytes)
+    if fused > 1:
+        edges = plan(x, fused * block_bytes)[0].regions.edges
+        x = x.rechunk(tuple(tuple(np.diff(each).tolist()) for each in edges))
     return x, plan(x, own)
 
 

@@ -18,7 +18,7 @@ from secrets import token_hex
 import dask
 
 from zarrdask.errors import UnsupportedError, ZarrdaskError
-from zarrdask.execution.client import check_visible, is_computing
+from zarrdask.execution.client import is_computing
 from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.storage.atomic import is_alive, machine_token
 from zarrdask.storage.base import Store
@@ -27,7 +27,7 @@ from zarrdask.storage.lock_files import check_private
 
 #: The seconds after which a place of another machine is erased: its owner is likely to be dead.
 LIFETIME = 7 * 24 * 3600
-_FOLDER = ".zarrdask-temporary"
+_FOLDER = ".zarrdask-temporary/"
 _NAME = re.compile(r"([0-9a-f]{16})-([0-9a-f]+)-([0-9a-f]+)-[0-9a-f]+")
 #: The seconds between two checks whether a cluster still computes.
 _POLL_INTERVAL = 1.0
@@ -51,14 +51,15 @@ class TemporaryPlace:
 
         Places that killed processes left there are erased.
         """
-        store, folder = _local_folder() if root is None else (root.store, f"{root.prefix}{_FOLDER}/")
+        store, folder = (
+            _local_folder() if root is None else (root.store, f"{root.prefix}{_FOLDER}/")
+        )
         can = store.capabilities
         if not (can.writable and can.readable and can.listable):
             raise UnsupportedError(
                 "temporary objects need a store that can be read, written and listed",
                 key=store.url,
             )
-        check_visible(store)
         _erase_abandoned(store, folder)
         name = f"{machine_token()}-{os.getpid():x}-{int(time.time()):x}-{token_hex(8)}/"
         place = cls(store, folder + name)

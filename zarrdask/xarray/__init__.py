@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import xarray
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from zarrdask.hierarchy.node_path import NodePath
     from zarrdask.rewrite.group_plan import GroupPlan
     from zarrdask.rewrite.planning import RechunkOptions
@@ -75,6 +77,31 @@ class ZarrdaskAccessor:
 
         plan: GroupPlan = rechunk(self._obj, target, **options)
         return plan
+
+    def rechunked(
+        self,
+        chunks: "Mapping[Any, Any] | None" = None,
+        *,
+        temp: Any = None,
+        max_mem: int | str = "256 MiB",
+        temp_options: dict[str, Any] | None = None,
+        **lengths: Any,
+    ) -> Any:
+        """Return the object with other blocks, which are not computed: see `zarrdask.rechunked`.
+
+        Parameters
+        ----------
+        chunks : mapping, optional
+            The lengths of blocks by dimension.
+        temp, max_mem, temp_options
+            As in `zarrdask.rechunked`.
+        **lengths
+            The lengths of blocks by dimension: ``ds.zarrdask.rechunked(time=-1, lat=10)``.
+        """
+        from zarrdask.xarray.rechunked import rechunked_object
+
+        options = {"temp": temp, "max_mem": max_mem, "temp_options": temp_options}
+        return rechunked_object(self._obj, {**(chunks or {}), **lengths}, **options)
 
     def plan_rechunk(self, place: "NodePath", options: "RechunkOptions") -> "GroupPlan":
         """Return the plan to write the object to a new group: what `zarrdask.rechunk` calls."""

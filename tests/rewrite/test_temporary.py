@@ -1,0 +1,130 @@
+"""Temporary places: they exist as long as they are used, or their process runs."""
+
+import gc
+import os
+import pickle
+import subprocess
+import sys
+import threading
+import time
+
+import dask
+import pytest
+
+import zarrdask
+from zarrdask.errors import UnsupportedError
+from zarrdask.hierarchy.lookup import locate_node
+from zarrdask.hierarchy.node_path import NodePath
+from zarrdask.rewrite.temporary import LIFETIME, TemporaryPlace
+from zarrdask.storage.atomic import machine_token
+from zarrdask.storage.base import Store
+from zarrdask.storage.capabilities import Capabilities
+
+
+class ReadOnlyStore(Store):
+    """A store that nothing can be written to."""
+
+    capabilities = Capabilities(writable=False)
+    url = "nowhere"
+
+    def get(self, key):
+        return None
+
+
+CREATE = """
+import os, sys
+from zarrdask.hierarchy.lookup import locate_node
+from zarrdask.rewrite.temporary import TemporaryPlace
+place = TemporaryPlace.create(locate_node(sys.argv[1], None, None))
+place.store.set(place.prefix + "a", b"1")
+print(*place.store.list_dir(".zarrdask-temporary/")[1])
+sys.stdout.flush()
+if sys.argv[2] == "killed":
+    os._exit(0)
+"""
+
+
+@pytest.fixture
+def root(tmp_path):
+    """The directory in which places are made."""
+    return locate_node(tmp_path, None, None)
+
+
+def names(root):
+    """Return the names of the places, after all that are being erased are."""
+    gc.collect()
+    for thread in threading.enumerate():
+        if thread.name == "zarrdask-erase":
+            thread.join()
+    return root.store.list_dir(".zarrdask-temporary/")[1]
+
+
+def used(root):
+    """Return a place with an object."""
+    place = TemporaryPlace.create(root)
+    place.store.set(f"{place.prefix}0/a", b"1")
+    return place
+
+
+def test_a_place_exists_as_long_as_it_is_used(root):
+    place, other = used(root), used(root)
+    copy = pickle.loads(pickle.dumps(place))
+    assert (copy.store, copy.prefix) == (place.store, place.prefix)
+    del copy
+    assert len(names(root)) == 2
+    del place
+    assert other.prefix.split("/")[1:2] == names(root)
+    del other
+    assert names(root) == []
+
+
+def test_it_exists_as_long_as_anything_that_is_computed_from_it(root):
+    z = zarrdask.create_array({}, shape=(8, 6), dtype="i4", chunks=(1, 6), fill_value=1)
+    x = zarrdask.from_zarr(z, chunks=(1, 6))
+    y = zarrdask.rechunked(x + 1, (8, 2), temp=root.store, max_mem=500)
+    total = (y[:, :2] * 2).sum()
+    del y
+    assert int(total.compute(scheduler="sync")) == 8 * 2 * 2 * 2
+    assert len(names(root)) == 1
+    del total
+    assert names(root) == []
+
+
+def run(root, how):
+    command = [sys.executable, "-c", CREATE, root.store.url, how]
+    run = subprocess.run(command, capture_output=True, text=True, check=True)
+    return run.stdout.split()
+
+
+def test_a_process_erases_its_own_at_exit_and_those_of_dead_processes(root):
+    [left] = run(root, "killed")
+    assert names(root) == [left]
+    assert run(root, "ended") != [left]
+    assert names(root) == []
+
+
+def test_those_of_other_machines_are_erased_when_they_are_old(root):
+    now = int(time.time())
+    old, young = (f"{'0' * 16}-1-{now - age:x}-ab" for age in (LIFETIME + 60, LIFETIME - 3600))
+    alive = f"{machine_token()}-{os.getpid():x}-{now - 2 * LIFETIME:x}-ab"
+    for name in (old, young, alive, "else"):
+        root.store.set(f".zarrdask-temporary/{name}/a", b"1")
+    TemporaryPlace.create(root)
+    assert names(root) == sorted((young, alive, "else"))
+
+
+def test_a_store_that_can_not_be_written_is_refused():
+    with pytest.raises(UnsupportedError, match="temporary objects need"):
+        TemporaryPlace.create(NodePath(ReadOnlyStore(), ""))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="directories have no modes")
+def test_by_default_it_is_a_directory_of_this_user(tmp_path, monkeypatch):
+    with dask.config.set({"temporary-directory": str(tmp_path)}):
+        place = TemporaryPlace.create(None)
+        [directory] = tmp_path.iterdir()
+        assert directory.stat().st_mode & 0o077 == 0
+        assert place.store.url == str(directory)
+        directory.chmod(0o777)
+        with pytest.raises(PermissionError, match="other users may write"):
+            TemporaryPlace.create(None)
