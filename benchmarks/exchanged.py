@@ -107,9 +107,7 @@ def run(name: str, data: Path, memory: str) -> None:
     options["local_directory"] = str(data / "workers")
     with (
         dask.config.set({"temporary-directory": str(data)}),
-        LocalCluster(
-            WORKERS, threads_per_worker=1, local_directory=directory, **options
-        ) as cluster,
+        LocalCluster(WORKERS, threads_per_worker=1, **options) as cluster,
         Client(cluster) as client,
     ):
         processes = set(client.run(lambda: __import__("os").getpid()).values())
@@ -126,9 +124,7 @@ def run(name: str, data: Path, memory: str) -> None:
 
 def main() -> None:
     """Do each job in a process of its own."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description="Other blocks within a computation.")
     parser.add_argument("--times", type=int, default=SHAPE[0])
     parser.add_argument("--memory", default="1GiB")
     parser.add_argument("--timeout", type=float, default=600)

@@ -15,7 +15,7 @@ from tests.counting import CountingStore
 from tests.covering import for_each
 from tests.memory import at_most
 from zarrdask.errors import MetadataError, StoreError, UnsupportedError
-from zarrdask.graph.read import StoredArray
+from zarrdask.graph.stored_array import StoredArray
 from zarrdask.storage.memory import MemoryStore
 
 VALUES = np.arange(24 * 30, dtype="i4").reshape(24, 30)

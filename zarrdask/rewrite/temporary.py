@@ -51,9 +51,7 @@ class TemporaryPlace:
 
         Places that killed processes left there are erased.
         """
-        store, folder = (
-            _local_folder() if root is None else (root.store, f"{root.prefix}{_FOLDER}/")
-        )
+        store, folder = _local_folder() if root is None else (root.store, root.prefix + _FOLDER)
         can = store.capabilities
         if not (can.writable and can.readable and can.listable):
             raise UnsupportedError(
