@@ -180,6 +180,8 @@ def test_headers_are_sent_with_each_request_of_http():
     ("url", "options", "name"),
     [
         ("s3://b", {"anonn": True}, "anonn"),
+        ("s3://b", {"requestr_pays": False}, "requestr_pays"),
+        ("s3://b", {"client_kwargs": {"regoin_name": ""}}, "client_kwargs.regoin_name"),
         ("s3://b", {"config_kwargs": {"retries": 1}}, "config_kwargs.retries"),
         ("s3://b", {"client_kwargs": {"verify": "ca.pem"}}, "client_kwargs.verify"),
         ("s3://b", {"use_ssl": False}, "use_ssl"),

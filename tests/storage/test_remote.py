@@ -12,17 +12,18 @@ import time
 from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+import dask.array as da
 import numpy as np
 import pytest
 
 import zarrdask
 from tests.covering import for_each
 from zarrdask import config
-from zarrdask.errors import MetadataError, StoreError
+from zarrdask.errors import MetadataError, ReadOnlyError, StoreError
 from zarrdask.storage import aws, remote
 from zarrdask.storage.fsspec import FsspecStore
 from zarrdask.storage.obstore import ObstoreStore
-from zarrdask.storage.places import opened_by
+from zarrdask.storage.places import opened_by, store_token, store_uri
 from zarrdask.storage.remote_store import RemoteStore
 from zarrdask.storage.resolve import resolve
 from zarrdask.storage.transient_errors import (
@@ -186,6 +187,14 @@ class TestTakeover:
         assert opened_by(store) == ("fsspec" if is_taken_over else "obstore")
         assert opened_by(pickle.loads(pickle.dumps(store))) == opened_by(store)
 
+    def test_it_stays_the_same_store(self, url):
+        store, other = (resolve(f"{url}/chunked") for _ in range(2))
+        assert store.get("value") == VALUE
+        assert [opened_by(store), opened_by(other)] == ["fsspec", "obstore"]
+        assert store == other
+        for identity in (store_token, store_uri, hash):
+            assert identity(store) == identity(other)
+
     def test_without_fsspecs_package_the_error_says_so(self, url, monkeypatch):
         store = resolve(f"{url}/chunked")
         without_fsspec(monkeypatch)
@@ -218,6 +227,18 @@ class TestErrors:
         for each in (is_forbidden, is_transient, is_refusal):
             is_expected = each is test or (each is is_transient and test is is_refusal)
             assert each(caught.value) == is_expected
+
+    def test_of_writing(self, url):
+        store = resolve(f"{url}/a")
+        for write in (
+            lambda: store.set("b", b"1"),
+            lambda: store.create("b", b"1"),
+            lambda: store.erase("b"),
+            lambda: zarrdask.create_group(store, "b"),
+            lambda: zarrdask.to_zarr(da.ones(3), f"{url}/a", "b"),
+        ):
+            with pytest.raises(ReadOnlyError, match=f"{url}/a: a store that is reached by HTTP"):
+                write()
 
     @for_each("host", ["127.0.0.1:1", "no-such-host.invalid"])
     def test_of_a_server_that_is_not_there(self, host):

@@ -27,7 +27,7 @@ from zarrdask.runtime.threads import request_on_each
 from zarrdask.storage.base import Store
 from zarrdask.storage.prefetched import prefetch
 from zarrdask.storage.unchanged import change_if_unchanged
-from zarrdask.storage.upkeep import check_erasable, tidy
+from zarrdask.storage.upkeep import check_erasable, check_writable, tidy
 
 T = TypeVar("T")
 #: Which nodes a new one may replace: none, those with the same documents, or any.
@@ -97,6 +97,7 @@ def prefetched(node: AnyPath, metadata: Metadata, *, listed: bool = False) -> An
     requests take no time, if this has been done, or in the draft. With `listed`, the node's
     directory is listed, too, as for the creation of its members.
     """
+    check_writable(node.store)
     if is_in_draft(node, metadata):
         return node
     prefix, above = node.prefix if listed else None, () if node.path else DOCUMENTS_ABOVE

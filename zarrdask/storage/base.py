@@ -389,6 +389,9 @@ class Store(ABC):
     def _fork(self) -> "Store":
         raise not_supported(self.url, "forked")
 
+    def _check_writable(self) -> None:  # noqa: B027 - writing to most others is not implemented
+        """Check that the store is not one that can only be read."""
+
     def _check_erasable(self, keys: Iterable[str]) -> None:  # noqa: B027 - most have no links
         """Check that nothing is behind a symbolic link."""
 

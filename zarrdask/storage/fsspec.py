@@ -37,7 +37,7 @@ from zarrdask.storage.fsspec_urls import file_system_at
 from zarrdask.storage.keys import Names, check_prefix
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import elsewhere
-from zarrdask.storage.refusals import no_bucket, not_listable, not_supported
+from zarrdask.storage.refusals import no_bucket, not_listable, not_supported, not_writable
 from zarrdask.storage.system import after_fork
 
 #: Protocols of stores that have keys, not directories.
@@ -203,8 +203,7 @@ class FsspecStore(Store):
         return cut(_trimmed(value, start, end), 0, length)
 
     def set(self, key: str, value: Buffer) -> None:
-        if getattr(self.fs, "mode", None) == "r":
-            raise ReadOnlyError("this archive was opened for reading", key=key)
+        self._check_writable()
         path, data = self.path(key), bytes(value)
         try:
             try:
@@ -219,6 +218,10 @@ class FsspecStore(Store):
             raise ReadOnlyError("this file system can't be written", key=key) from censored(error)
         except ERRORS as error:
             raise self._failed(key, error) from censored(error)
+
+    def _check_writable(self) -> None:
+        if not self.capabilities.writable:
+            raise not_writable(self.url)
 
     def create(self, key: str, value: Buffer) -> bool:
         if not self.capabilities.create_exclusive:
@@ -293,6 +296,7 @@ class FsspecStore(Store):
             self._local._check_erasable(keys)
 
     def erase(self, key: str) -> None:
+        self._check_writable()
         if self._local is not None:
             self._local.erase(key)
             return
@@ -304,6 +308,7 @@ class FsspecStore(Store):
             self._check_absent(key, error)
 
     def erase_prefix(self, prefix: str) -> None:
+        self._check_writable()
         if self._local is not None:
             self._local.erase_prefix(prefix)
             return

@@ -37,7 +37,7 @@ from zarrdask.storage.obstore_objects import (
     settings_of,
     unsupported,
 )
-from zarrdask.storage.refusals import http_not_writable, no_bucket, not_listable, not_supported
+from zarrdask.storage.refusals import no_bucket, not_listable, not_supported, not_writable
 
 T = TypeVar("T")
 
@@ -259,7 +259,7 @@ class ObstoreStore(Store):
     # ---- writing
 
     def set(self, key: str, value: Buffer) -> None:
-        self._check_writeable(key)
+        self._check_writable()
         body = self._body(value)
         is_large = len(body) > UPLOAD_PART_BYTES
         how = {"use_multipart": is_large, "chunk_size": UPLOAD_PART_BYTES}
@@ -269,7 +269,7 @@ class ObstoreStore(Store):
             raise self._failed(key, error) from self._cause(error)
 
     def create(self, key: str, value: Buffer) -> bool:
-        self._check_writeable(key)
+        self._check_writable()
         if not self.capabilities.create_exclusive:
             return super().create(key, value)
         try:
@@ -293,7 +293,7 @@ class ObstoreStore(Store):
         return self._asked(key, ask) or (None, None)
 
     def swap(self, key: str, value: Buffer, tag: Tag | None) -> bool:
-        self._check_writeable(key)
+        self._check_writable()
         # Not `create`, which may look the key up first: a value that another stored would be lost.
         mode = "create" if tag is None else tag
         try:
@@ -331,7 +331,7 @@ class ObstoreStore(Store):
         return memoryview(value).cast("B") if self.capabilities.shared else bytes(value)
 
     def erase(self, key: str) -> None:
-        self._check_writeable(key)
+        self._check_writable()
         self._asked(key, lambda path: obstore.delete(self.inner, path))
 
     def erase_values(self, keys: Iterable[str]) -> None:
@@ -353,9 +353,9 @@ class ObstoreStore(Store):
         except _ERRORS as error:
             raise self._failed(keys[0], error) from self._cause(error)
 
-    def _check_writeable(self, key: str) -> None:
+    def _check_writable(self) -> None:
         if not self.capabilities.writable:
-            raise http_not_writable(f"{self.url}/{key}")
+            raise not_writable(self.url)
 
     # ---- listing
 

@@ -54,7 +54,7 @@ class Options(NamedTuple):
         """
         settings = Settings({}, {"timeout": _REQUEST_LIMIT})
         for name, value in _flat({**self._configured(), **storage_options}).items():
-            translate = self.translations.get(name, _off)
+            translate = self.translations.get(name, _unknown)
             if value is not None and not translate(settings, value):
                 raise no_counterpart(f"the option {name!r} in storage_options", url)
         return settings
@@ -97,6 +97,11 @@ def _as(name: str) -> _Translate:
 def _off(_settings: Settings, value: Any) -> bool:
     """Translate an option that has no counterpart, unless it is switched off."""
     return not value
+
+
+def _unknown(_settings: Settings, _value: Any) -> bool:
+    """Translate no option: it may be mistyped, or one that only fsspec has."""
+    return False
 
 
 def _on(_settings: Settings, value: Any) -> bool:
@@ -158,6 +163,7 @@ S3 = Options(
         "profile": _as("profile"),
         "endpoint_url": _as("endpoint"),
         "requester_pays": _as("request_payer"),
+        **dict.fromkeys(("fixed_upload_size", "s3_additional_kwargs"), _off),
         "use_ssl": _on,
         "version_aware": _off,
         "client_kwargs.endpoint_url": _as("endpoint"),
@@ -176,7 +182,7 @@ GOOGLE = Options(
         "consistency": _ignored,
         "endpoint_url": _as("base_url"),
         "project": _ignored,
-        "requester_pays": _off,
+        **dict.fromkeys(("check_connection", "requester_pays", "session_kwargs"), _off),
         "token": _google_token,
         "version_aware": _off,
     },

@@ -56,10 +56,12 @@ def answered(status: int, detail: str = "") -> str:
     return f"{text}: {detail}" if detail else text
 
 
-def http_not_writable(key: str) -> ReadOnlyError:
-    """Return the error for writing by HTTP."""
-    return ReadOnlyError(
-        "a store that is reached by HTTP can't be written; write to the object store or the "
-        "directory behind it",
-        key=key,
-    )
+def not_writable(url: str) -> ReadOnlyError:
+    """Return the error for a store that can't be written, such as that of an HTTP server."""
+    if url.startswith(("http://", "https://")):
+        return ReadOnlyError(
+            "a store that is reached by HTTP can't be written; write to the object store or the "
+            "directory behind it",
+            key=url,
+        )
+    return ReadOnlyError("this store was opened for reading", key=url)

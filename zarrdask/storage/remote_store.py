@@ -1,7 +1,7 @@
 """URLs that obstore opens, and that fsspec takes over where obstore can't go on."""
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from importlib import import_module
 from typing import Any
@@ -39,6 +39,28 @@ class RemoteStore(WrappedStore):
         self._by_obstore = inner
         #: Whether obstore does not understand the server's answers, or can't list it.
         self._is_taken_over = self._is_listed_by_fsspec = False
+
+    # It stays the same store if fsspec takes over: in the names of tasks and locks, and as a key.
+
+    @property
+    def url(self) -> str:
+        return self._by_obstore.url
+
+    _uri = Store._uri
+
+    @property
+    def _token(self) -> str:
+        return self._by_obstore._token
+
+    @property
+    def _access(self) -> Mapping[str, Any]:
+        return self._by_obstore._access
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and self._by_obstore == other._by_obstore
+
+    def __hash__(self) -> int:
+        return hash(self._by_obstore)
 
     @property
     def inner(self) -> Store:  # type: ignore[override]

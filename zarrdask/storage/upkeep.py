@@ -63,6 +63,17 @@ def fork(store: Store) -> Store:
     return store._fork()
 
 
+def check_writable(store: Store) -> None:
+    """Check that a store is not one that can only be read, before anything is changed.
+
+    Raises
+    ------
+    ReadOnlyError
+        If it is, as that of an HTTP server.
+    """
+    store._check_writable()
+
+
 def check_erasable(store: Store, keys: Iterable[str]) -> None:
     """Check, before anything is erased, that keys and prefixes may be erased.
 
