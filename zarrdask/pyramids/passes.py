@@ -11,7 +11,7 @@ import numpy as np
 from zarrdask.chunks.region import ArrayRegion
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.grids.base import Index
-from zarrdask.indexing.regions import within
+from zarrdask.indexing.regions import tiles, within
 from zarrdask.indexing.selection import Region, region_shape, whole_region
 from zarrdask.plan.regions import Cutting
 from zarrdask.plan.strategies import Stage
@@ -26,7 +26,34 @@ from zarrdask.rewrite.passes import (
     WholeBuffer,
 )
 from zarrdask.runtime.workspace import slots
+from zarrdask.storage.base import Scratch
 from zarrdask.storage.forks import Changes, changing
+from zarrdask.storage.memory import MemoryStore
+
+
+def _move(
+    source: StoredChunks, target: StoredChunks, buffer: WholeBuffer, context: TaskContext
+) -> None:
+    """Copy the encoded chunks or shards of a block, and decode them; each is fetched once."""
+    grid = source.metadata.grid
+
+    def move(tile: Region) -> None:
+        axes = [axis.numbers(pick) for axis, pick in zip(grid.axes, tile, strict=True)]
+        indices = list(product(*axes))
+        values = source.units.get_many([source.key(index) for index in indices], Scratch())
+        held = {
+            index: bytes(value)
+            for index, value in zip(indices, values, strict=True)
+            if value is not None
+        }
+        target.units.set_many((target.key(index), value) for index, value in held.items())
+        memory = MemoryStore({source.key(index): value for index, value in held.items()})
+        region = ArrayRegion(replace(source, store=memory))
+        region.read(tile, out=buffer.view(tile))
+        context.add(tile)
+
+    limit = context.slab // max(context.dtype.itemsize, 1)
+    context.slot.each(move, tiles(buffer.region, grid.axes, (0,) * len(grid.axes), limit))
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +73,8 @@ class PyramidPass:
     dtype: np.dtype[Any]
     #: Whether chunks are stored that hold the fill value alone.
     empty: bool
+    #: The source, if its chunks or shards become those of level 0 without being encoded again.
+    moved: StoredChunks | None = None
 
     @property
     def regions(self) -> Cutting:
@@ -114,7 +143,10 @@ class PyramidPass:
         region = self.grids[level].region(index, level)
         values = context.slot.array(f"level {level}", region_shape(region), self.dtype)
         if level == self.first:
-            self.source.read(region, WholeBuffer(region, values), context)
+            if self.moved is not None:
+                _move(self.moved, targets[level], WholeBuffer(region, values), context)
+            else:
+                self.source.read(region, WholeBuffer(region, values), context)
             context.add(region)  # as it is written, in part or reduced
         else:
             inner = self.grids[level - 1]
@@ -124,7 +156,8 @@ class PyramidPass:
                 if prod(region_shape(part)):
                     place: Any = (*within(part, region), ...)
                     self.reductions[level - 1].reduce(finer, values[place])
-        if level in targets and values.size:  # a window that is cut off leaves an empty block
+        is_stored = self.moved is not None and level == self.first
+        if level in targets and values.size and not is_stored:
             self._store(targets[level], region, values, context)
         return values
 

@@ -29,6 +29,7 @@ from zarrdask.pyramids.passes import PyramidPass
 from zarrdask.rewrite.array_plan import run_passes
 from zarrdask.rewrite.changes import Rewrite, rewriting
 from zarrdask.rewrite.destination import Destination, KeyPrefix, clear_prefix
+from zarrdask.rewrite.move import encoded_transfer
 from zarrdask.rewrite.node_plan import documents_of
 from zarrdask.rewrite.passes import ArrayTiles, PackedRegions, RegionReader
 from zarrdask.runtime.progress import Show
@@ -129,7 +130,8 @@ class PyramidPlan(PlanReport):
         text = f"{level.path}: {level.shape}, {byte_size(int(size) * self.grids.itemsize)}"
         if target is None:
             return f"{text}, not written"
-        return f"{text} in {counted(target.metadata.grid.size, 'chunk or shard')}"
+        units = counted(target.metadata.grid.size, "chunk or shard")
+        return f"{text} in {units}{', copied as they are' * (number == 0 and self._moves)}"
 
     def _stages(self) -> Iterator[tuple[Stage, Any]]:
         return zip(self.scheme.stages, self.blocks.spans, strict=True)
@@ -248,11 +250,20 @@ class PyramidPlan(PlanReport):
                     packed,
                     dtype,
                     empty=bool(config.get("write-empty-chunks")),
+                    moved=chunks_of(self.source) if self._moves and not span.first else None,
                 )
             )
             if packed is not None:
                 source = packed
         return passes
+
+    @property
+    def _moves(self) -> bool:
+        """Whether the encoded bytes of the source become those of level 0."""
+        target, source = self.targets.get(0), self.source.metadata
+        if target is None or source.transformers or target.metadata.transformers:
+            return False
+        return encoded_transfer(source, target.metadata) == "units"
 
     def _check_source(self) -> None:
         """Check that the source is as it was when the plan was made."""
