@@ -1,11 +1,14 @@
 """``pyramid``: levels of arrays, as brute force computes them."""
 
+import dask.array as da
 import numpy as np
 import pytest
 
 import zarrdask
+from tests.counting import CountingStore
 from tests.pyramids.reference import reference
 from zarrdask.errors import MetadataError, NodeExistsError, UnsupportedError
+from zarrdask.storage.memory import MemoryStore
 
 
 def stored(values, **options):
@@ -80,3 +83,96 @@ def test_an_existing_group_is_replaced_with_overwrite_only():
         zarrdask.pyramid(array, store)
     group = zarrdask.pyramid(array, store, factors=4, overwrite=True).execute(progress=False)
     check(group, array[...], [(4, 4)])
+
+
+def test_missing_values_are_left_out():
+    values = np.array([[1, 9, 9, 9], [2, 4, 9, 9], [7, 7, 1, 2], [8, 9, 3, 3]], "i2")
+    array = stored(values, chunks=2, attributes={"_FillValue": 9})
+    assert zarrdask.pyramid(array, {}).execute(progress=False)["1"][...].tolist() == [
+        [2, 9],
+        [7, 2],
+    ]
+    kept = zarrdask.pyramid(array, {}, skipna=False).execute(progress=False)
+    assert kept["1"][...].tolist() == [[4, 9], [8, 2]]
+    of_fill = stored(np.array([[0, 4], [6, 0]], "f4"), chunks=1)
+    group = zarrdask.pyramid(of_fill, {}, skipna="fill").execute(progress=False)
+    assert group["1"][...] == 5
+
+
+def test_labels_become_the_most_frequent_value_by_default():
+    root = zarrdask.create_group({})
+    labels = root.create_array("labels/cells/0", shape=(2, 2), dtype="u4", chunks=1)
+    labels[...] = [[7, 3], [3, 9]]
+    group = zarrdask.pyramid(labels, root.store, "labels/cells").execute(progress=False)
+    assert group["1"][...] == 3
+
+
+def test_levels_are_added_to_the_group_of_the_source():
+    values, root = numbers((20, 20)), zarrdask.create_group({}, attributes={"title": "t"})
+    image = root.create_array("image", shape=values.shape, dtype="u1", chunks=5)
+    image[...] = values
+    other = root.create_array("other", shape=2, dtype="u1")
+    other[...] = 1
+    group = zarrdask.pyramid(image, root).execute(progress=False)
+    assert sorted(group) == ["1", "2", "image", "other"]
+    levels = reference(values, [(2, 2)] * 2, "mean", "trim")
+    for name, level in zip(["image", "1", "2"], levels, strict=True):
+        np.testing.assert_array_equal(group[name][...], level)
+    datasets = group.attrs["ome"]["multiscales"][0]["datasets"]
+    assert [each["path"] for each in datasets] == ["image", "1", "2"]
+    assert group.attrs["title"] == "t"
+    with pytest.raises(NodeExistsError):
+        zarrdask.pyramid(image, root)
+    image[:10] = 0
+    zarrdask.pyramid(image, root, overwrite=True).execute(progress=False)
+    assert not group["1"][:5].any()
+    assert other[...].all()
+
+
+def test_level_0_may_be_left_out():
+    values = numbers((16, 16))
+    group = zarrdask.pyramid(stored(values, chunks=4), {}, level_0="omit").execute(progress=False)
+    assert sorted(group) == ["1", "2"]
+    np.testing.assert_array_equal(
+        group["2"][...], reference(values, [(2, 2)] * 2, "mean", "trim")[2]
+    )
+
+
+@pytest.mark.parametrize("scheduler", ["sync", "processes"])
+def test_dask_arrays_are_computed_by_the_same_tasks(scheduler, tmp_path):
+    values = numbers((40, 50), "f4")
+    x = da.from_array(values, chunks=(13, 50)) + 1
+    plan = zarrdask.pyramid(x, tmp_path, chunks=8, levels=4, scheduler=scheduler)
+    check(plan.execute(scheduler, progress=False), values + 1, [(2, 2)] * 3)
+
+
+def test_arrays_of_xarray_keep_their_names_and_attributes():
+    xarray = pytest.importorskip("xarray")
+    values = numbers((16, 16))
+    x = xarray.DataArray(values, dims=("y", "x"), attrs={"units": "m"}, name="height")
+    group = zarrdask.pyramid(x, {}, chunks=8, factors={"x": 2}).execute(progress=False)
+    assert group["1"].dimension_names == ("y", "x")
+    assert group["1"].attrs["units"] == "m"
+    check(group, values, [(1, 2)])
+
+
+def test_each_chunk_is_read_once_and_no_level_is_read():
+    values, source, target = (
+        numbers((64, 64)),
+        CountingStore(MemoryStore()),
+        CountingStore(MemoryStore()),
+    )
+    array = zarrdask.create_array(source, shape=values.shape, dtype="u1", chunks=(8, 8))
+    array[...] = values
+    for options in ({}, {"compressors": None}, {"chunks": 16}):
+        source.clear()
+        plan = zarrdask.pyramid(
+            array, target, levels=4, overwrite=True, max_mem="2.2 MiB", **options
+        )
+        target.clear()
+        group = plan.execute("threads", progress=False)
+        chunks = {key: n for key, n in source.reads.items() if key.startswith("c/")}
+        assert len(chunks) == 64
+        assert set(chunks.values()) == {1}
+        assert not [key for key in target.reads if "/c/" in key]
+        check(group, values, [(2, 2)] * 3)

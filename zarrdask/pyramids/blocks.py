@@ -25,58 +25,94 @@ _BLOCK_BYTES = 2**22
 _TASKS_PER_SLOT = 3
 
 
+#: The first cell along each axis, and the one after the last.
+Bounds = tuple[tuple[int, int], ...]
+
+
 @dataclass(frozen=True)
 class BlockGrid:
-    """The blocks of one level: regions of the array, by their length in cells of level 0."""
+    """The blocks of one level: regions of the array, by their length in cells of level 0.
+
+    Only the parts of blocks in `bounds` count, a region of level 0, which begins and ends at the
+    border of a cell of each level.
+    """
 
     levels: tuple[Level, ...]
     steps: Shape
+    bounds: tuple[tuple[int, int], ...]
 
     @property
     def counts(self) -> Shape:
         """The number of blocks along each axis."""
-        pairs = zip(self.levels[0].shape, self.steps, strict=True)
-        return tuple(-(-length // step) for length, step in pairs)
+        return tuple(map(len, self._numbers))
 
     @property
     def size(self) -> int:
         """The number of blocks."""
         return prod(self.counts)
 
+    @property
+    def _numbers(self) -> list[range]:
+        """The numbers of the blocks along each axis."""
+        axes = zip(self.bounds, self.steps, strict=True)
+        return [range(start // step, -(-stop // step)) for (start, stop), step in axes]
+
+    def index(self, number: int) -> Index:
+        """Return the index of a block by its number in C order."""
+        within = np.unravel_index(number, self.counts) if self.counts else ()
+        return tuple(numbers[int(i)] for numbers, i in zip(self._numbers, within, strict=True))
+
     def cutting(self, level: int) -> Cutting:
-        """Return the blocks as regions of a level."""
-        ends = self._lengths(level), self.levels[level].shape, self.counts
+        """Return the blocks as regions of a level, without those of which nothing is left there."""
+        axes = zip(self._numbers, self._lengths(level), self._ends(level), strict=True)
         return Cutting(
             tuple(
-                np.unique(np.minimum(np.arange(count + 1) * step, length))
-                for step, length, count in zip(*ends, strict=True)
+                np.unique(np.clip(np.arange(each.start, each.stop + 1) * step, *ends))
+                for each, step, ends in axes
             )
         )
 
     def region(self, index: Index, level: int) -> Region:
         """Return a block as a region of a level; empty, if nothing is left of it there."""
-        axes = zip(index, self._lengths(level), self.levels[level].shape, strict=True)
+        axes = zip(index, self._lengths(level), self._ends(level), strict=True)
         return tuple(
-            slice(min(i * step, length), min((i + 1) * step, length), 1) for i, step, length in axes
+            slice(min(max(i * step, start), stop), min(max((i + 1) * step, start), stop), 1)
+            for i, step, (start, stop) in axes
         )
 
     def shape(self, level: int) -> Shape:
         """Return the shape of the largest block in cells of a level."""
-        pairs = zip(self._lengths(level), self.levels[level].shape, strict=True)
-        return tuple(min(step, length) for step, length in pairs)
+        axes = zip(self._lengths(level), self._ends(level), strict=True)
+        return tuple(min(step, stop - start) for step, (start, stop) in axes)
 
     def inside(self, index: Index, outer: "BlockGrid") -> list[range]:
         """Return the numbers of the blocks within a block of a coarser grid, along each axis."""
-        axes = zip(index, outer.steps, self.steps, self.counts, strict=True)
+        axes = zip(index, outer.steps, self.steps, self._numbers, strict=True)
         return [
-            range(i * whole // step, min(-(-(i + 1) * whole // step), count))
-            for i, whole, step, count in axes
+            range(
+                max(i * whole // step, numbers.start),
+                min(-(-(i + 1) * whole // step), numbers.stop),
+            )
+            for i, whole, step, numbers in axes
         ]
 
     def _lengths(self, level: int) -> Shape:
         """Return the lengths of blocks in cells of a level; of one that is whole, at least all."""
         factors = self.levels[level].factors
         return tuple(-(-step // factor) for step, factor in zip(self.steps, factors, strict=True))
+
+    def _ends(self, level: int) -> list[tuple[int, int]]:
+        """Return the bounds in cells of a level."""
+        return level_bounds(self.bounds, self.levels[0], self.levels[level])
+
+
+def level_bounds(bounds: Bounds, first: Level, level: Level) -> list[tuple[int, int]]:
+    """Return bounds of level 0 as those of another level; the end of an axis stays its end."""
+    axes = zip(bounds, first.shape, level.shape, level.factors, strict=True)
+    return [
+        (min(start // n, length), length if stop >= size else min(stop // n, length))
+        for (start, stop), size, length, n in axes
+    ]
 
 
 @dataclass(frozen=True)
@@ -97,6 +133,9 @@ class Sizes:
         The bytes that a process may hold.
     threads, processes : int
         The number of threads of a process, and of processes.
+    bounds : tuple of (int, int)
+        The region of level 0 that is computed, which begins and ends at the border of a cell of
+        each level.
     """
 
     levels: tuple[Level, ...]
@@ -106,16 +145,17 @@ class Sizes:
     memory: int
     threads: int
     processes: int
+    bounds: Bounds
 
     def grids(self, pieces: Shape) -> tuple[BlockGrid, ...]:
         """Return the blocks of each level, if those that are read lie in blocks of level 0."""
         steps = self._steps(0, pieces)
         while (larger := self._enlarged(steps)) != steps:
             steps = larger
-        grids = [BlockGrid(self.levels, steps)]
+        grids = [BlockGrid(self.levels, steps, self.bounds)]
         for number in range(1, len(self.levels)):
             steps = self._steps(number, steps)
-            grids.append(BlockGrid(self.levels, steps))
+            grids.append(BlockGrid(self.levels, steps, self.bounds))
         return tuple(grids)
 
     def _steps(self, number: int, inner: Shape) -> Shape:
@@ -137,7 +177,7 @@ class Sizes:
 
     def _enlarged(self, steps: Shape) -> Shape:
         """Return greater lengths of the blocks of level 0, if these are too small."""
-        grid = BlockGrid(self.levels, steps)
+        grid = BlockGrid(self.levels, steps, self.bounds)
         limit = min(_BLOCK_BYTES, self.memory // (16 * self.threads))
         few = grid.size < 2 * _TASKS_PER_SLOT * self.threads * self.processes
         if few or 2 * self.block_bytes(grid, 0) > limit:

@@ -1,6 +1,6 @@
 """The levels of a pyramid: their shapes, and where their cells lie in the finest level. Pure."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -39,6 +39,10 @@ class Level:
         """The centre of the first cell, from that of level 0, in cells of level 0."""
         return tuple((factor - 1) / 2 for factor in self.factors)
 
+    def factors_to(self, other: "Level") -> tuple[int, ...]:
+        """Return the cells of this level for each cell of a coarser one."""
+        return tuple(b // a for a, b in zip(self.factors, other.factors, strict=True))
+
     def reduced(self, path: str, factors: Sequence[int], borders: Borders) -> "Level":
         """Return the next level, in which each cell replaces a window of cells of this one."""
         shape = tuple(
@@ -54,14 +58,3 @@ class Level:
             )
         whole = tuple(a * b for a, b in zip(self.factors, factors, strict=True))
         return Level(path, shape, whole)
-
-
-def levels_of(
-    shape: tuple[int, ...], paths: Iterable[str], steps: Iterable[Sequence[int]], borders: Borders
-) -> tuple[Level, ...]:
-    """Return level 0, and one level for each of the steps: the factors from level to level."""
-    names = iter(paths)
-    levels = [Level(next(names), shape, (1,) * len(shape))]
-    for factors in steps:
-        levels.append(levels[-1].reduced(next(names), factors, borders))
-    return tuple(levels)

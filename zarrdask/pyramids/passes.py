@@ -11,7 +11,7 @@ import numpy as np
 from zarrdask.chunks.region import ArrayRegion
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.grids.base import Index
-from zarrdask.indexing.regions import tiles, within
+from zarrdask.indexing.regions import tiles, view, within
 from zarrdask.indexing.selection import Region, region_shape, whole_region
 from zarrdask.plan.regions import Cutting
 from zarrdask.plan.strategies import Stage
@@ -21,6 +21,7 @@ from zarrdask.rewrite.passes import (
     ArrayTiles,
     CountBytes,
     PackedRegions,
+    RegionBuffer,
     RegionReader,
     TaskContext,
     WholeBuffer,
@@ -57,11 +58,25 @@ def _move(
 
 
 @dataclass(frozen=True, eq=False)
+class HeldBlock:
+    """A block of a Dask array that is computed, as the source of a task."""
+
+    region: Region
+    values: np.ndarray
+
+    def read(self, region: Region, buffer: RegionBuffer, context: TaskContext) -> None:
+        """Copy a part of the block into a buffer."""
+        buffer.put(region, view(self.values, within(region, self.region)))
+        context.add(region)
+
+
+@dataclass(frozen=True, eq=False)
 class PyramidPass:
     """One pass over a pyramid. Called with the number of a block, it computes that block."""
 
     stage: Stage
-    source: RegionReader
+    #: What is read; None for the blocks of a Dask array, which tasks are given.
+    source: RegionReader | None
     #: The blocks of each level of the pass by the number of the level.
     grids: Mapping[int, BlockGrid]
     #: How a level becomes the next one, by the number of the finer one.
@@ -101,12 +116,12 @@ class PyramidPass:
         slot = free.get()
         try:
             context = TaskContext(self.dtype, costs.slab, slot, count)
-            index = self.regions.index(number)
+            index = self.grids[self.last].index(number)
             changes = list[Changes]()
             if not self.targets:
                 self._compute(index, context, {})
             else:
-                [store] = {id(each.store): each.store for each in self.targets.values()}.values()
+                store = next(iter(self.targets.values())).store  # all levels are in one
                 with changing(store) as (changed, changes):
                     targets = {
                         level: each if changed is store else replace(each, store=changed)
@@ -116,6 +131,11 @@ class PyramidPass:
             return Changes.joined(changes)
         finally:
             free.put(slot)
+
+    def of_block(self, number: int, values: np.ndarray) -> Changes | None:
+        """Compute a block of which the finest level is given: a task of a Dask graph."""
+        held = HeldBlock(self.regions.region(number), np.asarray(values))
+        return replace(self, source=held)(number)
 
     def _compute(
         self, index: Index, context: TaskContext, targets: Mapping[int, StoredChunks]
@@ -145,7 +165,7 @@ class PyramidPass:
         if level == self.first:
             if self.moved is not None:
                 _move(self.moved, targets[level], WholeBuffer(region, values), context)
-            else:
+            elif self.source is not None:
                 self.source.read(region, WholeBuffer(region, values), context)
             context.add(region)  # as it is written, in part or reduced
         else:

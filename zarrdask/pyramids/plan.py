@@ -6,31 +6,33 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
+import dask
+import dask.array as da
 import numpy as np
 
 from zarrdask import config
 from zarrdask.chunks.region import ArrayRegion
 from zarrdask.display.words import byte_size, counted
-from zarrdask.errors import StoreError
 from zarrdask.execution.executor import check_reached, workers
 from zarrdask.execution.forks import TaskStores
 from zarrdask.hierarchy.node_path import NodePath
-from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata
-from zarrdask.nodes.array import Array, chunks_of
+from zarrdask.metadata.model import GroupMetadata, Metadata
+from zarrdask.nodes.array import chunks_of
 from zarrdask.nodes.group import Group
 from zarrdask.nodes.open_group import open_group
 from zarrdask.nodes.options import checks_booleans
 from zarrdask.plan.report import PlanReport
 from zarrdask.plan.strategies import Stage
 from zarrdask.pyramids.blocks import Blocks
+from zarrdask.pyramids.changes import adding_levels
 from zarrdask.pyramids.kernels import Reduction
 from zarrdask.pyramids.levels import Level
 from zarrdask.pyramids.passes import PyramidPass
-from zarrdask.rewrite.array_plan import run_passes
+from zarrdask.pyramids.sources import PyramidSource
+from zarrdask.rewrite.array_plan import SharedPass, run_passes
 from zarrdask.rewrite.changes import Rewrite, rewriting
 from zarrdask.rewrite.destination import Destination, KeyPrefix, clear_prefix
 from zarrdask.rewrite.move import encoded_transfer
-from zarrdask.rewrite.node_plan import documents_of
 from zarrdask.rewrite.passes import ArrayTiles, PackedRegions, RegionReader
 from zarrdask.runtime.progress import Show
 from zarrdask.runtime.progress import progress as progress_bar
@@ -43,7 +45,7 @@ class PyramidPlan(PlanReport):
 
     Attributes
     ----------
-    source : Array
+    source : PyramidSource
         The array that is read: level 0.
     node : NodePath
         The group of the pyramid.
@@ -61,9 +63,11 @@ class PyramidPlan(PlanReport):
         The store and the key prefix of the temporary objects between passes.
     overwrite : bool
         Whether a node at the target is removed when the plan is executed.
+    is_inside : bool
+        Whether the source is an array of the group, to which the other levels are added.
     """
 
-    source: Array
+    source: PyramidSource
     node: NodePath
     group: GroupMetadata
     levels: tuple[Level, ...]
@@ -72,6 +76,7 @@ class PyramidPlan(PlanReport):
     blocks: Blocks
     temp: KeyPrefix
     overwrite: bool
+    is_inside: bool = False
 
     @property
     def units(self) -> int:
@@ -82,8 +87,7 @@ class PyramidPlan(PlanReport):
     def fingerprint(self) -> str:
         """A hash that identifies this plan among all others."""
         parts = [
-            chunks_of(self.source).place,
-            documents_of(self.source.metadata),
+            self.source.fingerprint,
             self.group.render(),
             [(level, target.metadata.render()) for level, target in self.targets.items()],
             self.levels,
@@ -148,7 +152,7 @@ class PyramidPlan(PlanReport):
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as values that JSON can represent: sizes are numbers of bytes."""
         return {
-            "source": self.source.node_path.location,
+            "source": self.source.location,
             "target": self.node.location,
             "levels": [
                 {
@@ -187,8 +191,8 @@ class PyramidPlan(PlanReport):
             The group of the pyramid.
         """
         with workers(scheduler) as on:
-            check_reached(on, self.source.store, self.temp[0], changed=self.node.store)
-            self._check_source()
+            check_reached(on, *self.source.stores, self.temp[0], changed=self.node.store)
+            self.source.check_unchanged()
             with self._begun(restart=restart) as rewrite:
                 paths = {self.levels[level].path: each for level, each in self.targets.items()}
                 written = {path for path, each in paths.items() if rewrite.has_written(path, each)}
@@ -202,6 +206,10 @@ class PyramidPlan(PlanReport):
 
     def _begun(self, *, restart: bool) -> AbstractContextManager[Rewrite]:
         arrays = {self.levels[level].path: each.metadata for level, each in self.targets.items()}
+        if self.is_inside:
+            attributes = self.group.attributes
+            options = {"overwrite": self.overwrite, "restart": restart}
+            return adding_levels(self.node, arrays, attributes, self.fingerprint, **options)
         nodes: dict[str, Metadata] = {"": self.group, **arrays}
         return rewriting(
             self.node, nodes, self.fingerprint, overwrite=self.overwrite, restart=restart
@@ -219,15 +227,34 @@ class PyramidPlan(PlanReport):
         passes = self._passes(stores)
         total = sum(stage.bytes_read for stage in self.scheme.stages)
         with progress_bar(2 * total, "pyramid", show, unit="byte") as shown:
-            name = self.source.node_path.chunks(self.source.metadata).task_name("pyramid")
-            run_passes(passes, rewrite, 0, name, on, shown)  # type: ignore[arg-type]
+            name = next(iter(self.targets.values())).chunks.task_name("pyramid")
+            if self.source.blocks is not None:
+                self._run_blocks(passes[0], self.source.blocks, rewrite, on)
+                shown.advance(2 * self.scheme.stages[0].bytes_read)
+            first = 0 if self.source.blocks is None else 1
+            run_passes(passes[first:], rewrite, first, name, on, shown)  # type: ignore[arg-type]
         if len(passes) > 1:
             rewrite.journal.store()  # nothing is read again from the temporary objects
             clear_prefix(self.temp)
 
+    def _run_blocks(self, work: PyramidPass, blocks: da.Array, rewrite: Rewrite, on: Any) -> None:
+        """Run the first pass over the blocks of a Dask array, as tasks of its graph."""
+        count = work.regions.size
+        if not rewrite.remaining(0, count):
+            return
+        chunks = tuple(tuple(np.diff(edges).tolist()) for edges in work.regions.edges)
+        parts = blocks.rechunk(chunks).to_delayed().ravel()
+        task = dask.delayed(ComputedBlock(SharedPass(work)), pure=False, traverse=False)
+        dask.compute(*(task(n, part) for n, part in enumerate(parts)), scheduler=on.get)
+        rewrite.journal.done(0).update(range(count))
+        rewrite.journal.store()
+
     def _passes(self, stores: TaskStores) -> list[PyramidPass]:
-        grids, dtype = self.blocks.grids, self.source.dtype
-        source: RegionReader = ArrayTiles(ArrayRegion(chunks_of(self.source)))
+        grids, array = self.blocks.grids, self.source.array
+        dtype = self.source.metadata.dtype if array is None else array.dtype
+        source: RegionReader | None = None
+        if array is not None:
+            source = ArrayTiles(ArrayRegion(chunks_of(array)))
         passes = list[PyramidPass]()
         for stage, span in self._stages():
             numbers, following = range(span.first, span.last + 1), span.last + 1
@@ -250,7 +277,7 @@ class PyramidPlan(PlanReport):
                     packed,
                     dtype,
                     empty=bool(config.get("write-empty-chunks")),
-                    moved=chunks_of(self.source) if self._moves and not span.first else None,
+                    moved=chunks_of(array) if array and self._moves and not span.first else None,
                 )
             )
             if packed is not None:
@@ -260,20 +287,20 @@ class PyramidPlan(PlanReport):
     @property
     def _moves(self) -> bool:
         """Whether the encoded bytes of the source become those of level 0."""
-        target, source = self.targets.get(0), self.source.metadata
-        if target is None or source.transformers or target.metadata.transformers:
+        target, array = self.targets.get(0), self.source.array
+        if target is None or array is None:
+            return False
+        source = array.metadata
+        if source.transformers or target.metadata.transformers:
             return False
         return encoded_transfer(source, target.metadata) == "units"
 
-    def _check_source(self) -> None:
-        """Check that the source is as it was when the plan was made."""
-        source = self.source
-        metadata = source.node_path.stored_metadata(source.zarr_format)
-        elements = source.metadata.without_labels()
-        if not isinstance(metadata, ArrayMetadata) or metadata.without_labels() != elements:
-            raise StoreError(
-                "the source has changed since the plan was made; plan it again",
-                key=source.node_path.location,
-                found=getattr(metadata, "shape", None),
-                expected=f"{source.shape}",
-            )
+
+@dataclass(frozen=True)
+class ComputedBlock:
+    """Computes the levels of a block of a Dask array: a task of its graph."""
+
+    shared: SharedPass
+
+    def __call__(self, number: int, values: np.ndarray) -> Any:
+        return self.shared.work.of_block(number, values)

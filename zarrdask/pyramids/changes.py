@@ -1,0 +1,89 @@
+"""Levels that are added to a group that exists, as a change of a transaction."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from zarrdask.hierarchy.journal import Journal
+from zarrdask.hierarchy.node_path import NodePath
+from zarrdask.hierarchy.transaction import transaction
+from zarrdask.metadata.model import ArrayMetadata
+from zarrdask.nodes.open_group import open_group
+from zarrdask.rewrite.changes import Rewrite
+from zarrdask.storage.upkeep import tidy
+
+#: The name of the record, so that it is not that of a rewrite of the whole group.
+_RECORD = "levels"
+
+
+@dataclass
+class AddedLevels(Rewrite):
+    """A rewrite of some arrays in a group, which has other members."""
+
+    node: NodePath
+    members: Mapping[str, ArrayMetadata]
+    attributes: Mapping[str, Any]
+    overwrite: bool
+
+    def begin(self) -> None:
+        """Make place for the levels, and store the record."""
+        tidy(self.view.store, self.view.prefix, recursive=True)
+        if not self.resumed:
+            self.view.clear_members(self.members, "always" if self.overwrite else "never")
+            self.journal.erase()
+            self.journal.store()
+        if self._is_early:
+            self.view.create_members(self.members, has_chunks=True)
+        self._has_begun = True
+
+    def commit(self) -> None:
+        """Write the last documents, then the attributes, and erase the record."""
+        self.write_documents()
+        write_attributes(self.node, self.attributes)
+        self.journal.erase()
+
+
+def is_adding(node: NodePath) -> bool:
+    """Whether an earlier run that adds levels to a group was interrupted."""
+    store, folder = node.beside()
+    return next(store.list_prefix(f"{folder}regions/{_RECORD}/"), None) is not None
+
+
+def write_attributes(node: NodePath, attributes: Mapping[str, Any]) -> None:
+    """Add attributes to those of a group."""
+    group = open_group(*node, mode="r+", consolidated=False)
+    if any(group.attrs.get(name) != value for name, value in attributes.items()):
+        group.attrs.update(merged(group.attrs.asdict(), attributes))
+
+
+def merged(before: Mapping[str, Any], attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """Return attributes in place of others, of which members with other names stay."""
+    return {
+        name: {**before[name], **value}
+        if isinstance(value, Mapping) and isinstance(before.get(name), Mapping)
+        else value
+        for name, value in attributes.items()
+    }
+
+
+@contextmanager
+def adding_levels(
+    node: NodePath,
+    members: Mapping[str, ArrayMetadata],
+    attributes: Mapping[str, Any],
+    plan: str,
+    *,
+    overwrite: bool,
+    restart: bool,
+) -> Iterator[Rewrite]:
+    """Begin to write levels to a group, or go on with an earlier run of the same plan."""
+    with node.lock("rewrite"), node.store.batch():
+        journal = Journal(node, plan, members, region=_RECORD)
+        resumed = journal.resume(overwrite=overwrite, restart=restart)
+        change = AddedLevels(
+            node, journal, resumed, node=node, members=members, attributes=attributes,
+            overwrite=overwrite or restart,
+        )  # fmt: skip
+        with transaction([change]):
+            yield change

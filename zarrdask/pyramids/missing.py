@@ -1,0 +1,54 @@
+"""Which values of an array count as missing, by its attributes; and the default method. Pure."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+
+from zarrdask.dtypes.ml import kind_of
+from zarrdask.errors import one_of
+from zarrdask.metadata.model import ArrayMetadata
+from zarrdask.pyramids.kernels import Missing
+
+#: The attributes of CF that name missing values.
+_NAMES = ("_FillValue", "missing_value")
+#: The attributes of arrays whose numbers stand for something else, such as classes of land use.
+_LABELS = ("flag_values", "flag_meanings", "flag_masks", "image-label")
+
+
+def find_missing(
+    metadata: ArrayMetadata, method: str, *, skipna: bool | Literal["fill"]
+) -> Missing | None:
+    """Return the missing values of an array; None if windows take all values as they are."""
+    one_of(skipna, "skipna", (True, False, "fill"))
+    dtype, kind = metadata.dtype, kind_of(metadata.dtype)
+    if skipna is False or method == "nearest" or kind not in "iufc":
+        return None
+    values = [value for name in _NAMES for value in _numbers(metadata.attributes.get(name), dtype)]
+    if skipna == "fill":
+        values += _numbers(metadata.fill, dtype)
+    values = [value for value in values if value == value]  # noqa: PLR0124 - NaN is no number
+    has_nan = kind in "fc"
+    if not (values or has_nan):
+        return None
+    return Missing(tuple(dict.fromkeys(values)), has_nan, values[0] if values else np.nan)
+
+
+def _numbers(value: Any, dtype: np.dtype[Any]) -> list[Any]:
+    """Return the numbers in an attribute that the data type represents."""
+    if value is None or isinstance(value, str | bytes | Mapping):
+        return []
+    try:
+        numbers = np.atleast_1d(np.asarray(value))
+        cast = numbers.astype(dtype)
+    except (ValueError, TypeError, OverflowError):
+        return []
+    is_rounded = dtype.kind in "fc"  # an attribute may have fewer digits than the values
+    pairs = zip(numbers.tolist(), cast.tolist(), strict=True)
+    return [c for n, c in pairs if is_rounded or n == c]
+
+
+def default_method(metadata: ArrayMetadata, path: str) -> str:
+    """Return "mode" for labels, such as those in the group ``labels`` of OME-Zarr, else "mean"."""
+    is_label = any(name in metadata.attributes for name in _LABELS) or "labels" in path.split("/")
+    return "mode" if is_label or metadata.dtype.kind == "b" else "mean"

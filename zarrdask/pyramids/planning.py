@@ -1,0 +1,201 @@
+"""Plans of pyramids: the arrays of all levels, and the passes that compute them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from math import prod
+from typing import Any, Literal
+
+from zarrdask.errors import MetadataError, NodeExistsError
+from zarrdask.execution.executor import Workers
+from zarrdask.hierarchy.node_path import NodePath
+from zarrdask.hierarchy.recorded import check_begun
+from zarrdask.metadata.convert import convert
+from zarrdask.metadata.model import ArrayMetadata, GroupMetadata
+from zarrdask.plan.strategies import FAR, NEAR, Costs, Grids, Scheme, Stage
+from zarrdask.pyramids.blocks import Blocks, Sizes
+from zarrdask.pyramids.changes import is_adding, merged
+from zarrdask.pyramids.conventions import Convention
+from zarrdask.pyramids.kernels import Reduction, check_method
+from zarrdask.pyramids.levels import Borders, Level
+from zarrdask.pyramids.missing import default_method, find_missing
+from zarrdask.pyramids.plan import PyramidPlan
+from zarrdask.pyramids.sources import PyramidSource
+from zarrdask.pyramids.steps import Steps
+from zarrdask.rewrite.destination import Destination
+from zarrdask.storage.upkeep import temporary_place
+
+
+@dataclass(frozen=True, kw_only=True)
+class PyramidOptions:
+    """The options of a pyramid; see `zarrdask.pyramid`."""
+
+    levels: int | None
+    factors: Any
+    method: str | None
+    skipna: bool | Literal["fill"]
+    borders: Borders
+    has_level_0: bool
+    convention: Convention
+    details: Mapping[str, Any]
+    memory: int
+    overwrite: bool
+    on: Workers
+
+
+def plan_pyramid(source: PyramidSource, node: NodePath, options: PyramidOptions) -> PyramidPlan:
+    """Return the plan to write the levels of an array to a group."""
+    inside = source.path_in(node)
+    if inside is None:
+        source.check_apart(node)
+    first, style = source.metadata, options.convention
+    method = options.method or default_method(first, source.path)
+    check_method(method, first.dtype)
+    steps = Steps.parse(options.levels, options.factors, first.shape, first.dimension_names)
+    name = style.path(0) if inside is None else inside
+    chunk_shape = first.read_grid.chunk_shape
+    levels = steps.levels(first.shape, name, style, options.borders, chunk_shape)
+    arrays = _arrays(first, levels)
+    is_written = options.has_level_0 and inside is None
+    if not is_written:
+        del arrays[0]
+    if not arrays:
+        raise MetadataError(
+            "there is no level to write: the array fits into one chunk; ask for some by levels=",
+            key="levels",
+            found=options.levels,
+        )
+    described = levels if is_written or inside is not None else levels[1:]
+    attributes = style.attributes(
+        described,
+        first.dimension_names,
+        first.dtype,
+        zarr_format=first.zarr_format,
+        method=method,
+        **options.details,
+    )
+    group, view = _group(node, first, attributes, options, inside)
+    targets = {
+        number: Destination.new(
+            node.join(levels[number].path), view.join(levels[number].path), metadata
+        )
+        for number, metadata in arrays.items()
+    }
+    if inside is not None and not options.overwrite and not is_adding(node):
+        view.check_members({levels[n].path: metadata for n, metadata in arrays.items()})
+    missing = find_missing(first, method, skipna=options.skipna)
+    reductions = tuple(
+        Reduction(method, one.factors_to(other), options.borders, missing)
+        for one, other in pairwise(levels)
+    )
+    return passes_of(source, node, view, group, levels, targets, reductions, options)
+
+
+def _arrays(first: ArrayMetadata, levels: tuple[Level, ...]) -> dict[int, ArrayMetadata]:
+    """Return the metadata of the array of each level."""
+    coarse = first
+    if not first.grid.is_regular:  # the lengths of its chunks are not those of another shape
+        lengths = tuple(min(axis.longest, 2**31) for axis in first.grid.axes)
+        coarse = convert(first, chunks=lengths)
+    arrays = {n: coarse.resized(level.shape) for n, level in enumerate(levels)}
+    return {**arrays, 0: first}
+
+
+def _group(
+    node: NodePath,
+    first: ArrayMetadata,
+    attributes: Mapping[str, Any],
+    options: PyramidOptions,
+    inside: str | None,
+) -> tuple[GroupMetadata, NodePath]:
+    """Return the metadata of the group, and the group as its hierarchy sees it."""
+    if inside is None:
+        group = GroupMetadata(first.zarr_format, dict(attributes))
+        return group, check_begun(node, group, overwrite=options.overwrite)[1]
+    view, before = node.find(consolidated="own")
+    if not isinstance(before, GroupMetadata) or before.zarr_format != first.zarr_format:
+        raise NodeExistsError(
+            "levels are added to a group of the format of the array",
+            key=node.location,
+            found=f"format {before.zarr_format}",
+            expected=f"format {first.zarr_format}",
+        )
+    every = {**before.attributes, **merged(before.attributes, attributes)}
+    return replace(before, attributes=every), view.fresh
+
+
+def passes_of(
+    source: PyramidSource,
+    node: NodePath,
+    view: NodePath,
+    group: GroupMetadata,
+    levels: tuple[Level, ...],
+    targets: Mapping[int, Destination],
+    reductions: tuple[Reduction, ...],
+    options: PyramidOptions,
+) -> PyramidPlan:
+    """Return the plan with the passes that compute the levels."""
+    arrays = {n: target.metadata for n, target in targets.items()}
+    first = source.metadata
+    none = (1,) * len(first.shape)
+    sizes = Sizes(
+        levels=levels,
+        units=tuple(
+            arrays[n].grid.chunk_shape if n in arrays and arrays[n].grid.is_regular else none
+            for n in range(len(levels))
+        ),
+        pieces=source.pieces,
+        itemsize=max(first.dtype.itemsize, 1),
+        memory=options.memory,
+        threads=options.on.threads,
+        processes=options.on.processes,
+        bounds=tuple((0, length) for length in first.shape),
+    )
+    blocks = Blocks.plan(sizes)
+    is_near = not any(each.capabilities.has_latency for each in (*source.stores, node.store))
+    costs = Costs(options.memory, sizes.threads, sizes.processes, NEAR if is_near else FAR)
+    parent, prefix = view.beside()
+    return PyramidPlan(
+        grids=Grids(sizes.itemsize, source.axes, first.grid.axes),
+        costs=costs,
+        schemes=(_scheme(blocks, sizes, costs, arrays),),
+        source=source,
+        node=node,
+        group=group,
+        levels=levels,
+        targets=targets,
+        reductions=reductions,
+        blocks=blocks,
+        temp=temporary_place(parent, f"{prefix}packed/"),
+        overwrite=options.overwrite,
+        is_inside=source.path_in(node) is not None,
+    )
+
+
+def _scheme(
+    blocks: Blocks, sizes: Sizes, costs: Costs, arrays: Mapping[int, ArrayMetadata]
+) -> Scheme:
+    """Return the passes, for the text and the drawings of a plan."""
+    stages, moved = list[Stage](), 0
+    nbytes = [prod(level.shape) * sizes.itemsize for level in sizes.levels]
+    for span in blocks.spans:
+        numbers = range(span.first, span.last + 1)
+        written = sum(nbytes[n] for n in numbers if n in arrays)
+        written += nbytes[span.last + 1] if span.last + 1 < len(nbytes) else 0
+        units = sum(arrays[n].grid.size for n in numbers if n in arrays)
+        regions = blocks.grids[span.last].cutting(span.first)
+        stages.append(
+            Stage(
+                regions=regions,
+                reads="packed" if span.first else "source",
+                writes="target",
+                requests=units + regions.size,
+                bytes_read=nbytes[span.first],
+                bytes_written=written,
+                peak=span.task_bytes,
+                threads=max(sizes.threads // span.at_once, 1),
+                costs=costs._replace(at_once=span.at_once),
+            )
+        )
+        moved += nbytes[span.first] + written
+    return Scheme("one pass" if len(stages) == 1 else f"{len(stages)} passes", tuple(stages), moved)
