@@ -137,6 +137,23 @@ def test_chunks_of_a_shard_that_are_covered_are_not_in_it_any_more():
     assert z.stored_map(per="chunk")[3:, :].all()
 
 
+def test_no_chunk_of_a_shard_is_decoded_if_whole_chunks_are_erased():
+    store, key = MemoryStore(), "a/c/0/0"
+    z = filled(store, "shards", compressors="gzip")
+    # Of each of the 10 chunks, before the index, a byte in the middle is changed.
+    damaged, length = bytearray(store.values[key]), (len(store.values[key]) - 164) // 10
+    for start in range(0, 10 * length, length):
+        damaged[start + length // 2] ^= 255
+    store.values[key] = bytes(damaged)
+    z.erase(np.s_[1:3, 0:2])
+    stored = z.stored_map(per="chunk")
+    assert stored[0].all()
+    assert not stored[1:3, 0].any()
+    assert damaged[:length] in store.values[key]
+    with pytest.raises(CodecError):
+        z.erase(np.s_[3:4, 0:1])
+
+
 @for_each(
     "dtype, fill, options",
     [
