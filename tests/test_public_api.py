@@ -34,6 +34,7 @@ PUBLIC = [
     "rechunk",
     "rechunked",
     "to_zarr",
+    "update_pyramid",
     "upgrade",
     "verify",
 ]

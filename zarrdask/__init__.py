@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from zarrdask.nodes.open import open_array
     from zarrdask.nodes.open_group import consolidate_metadata, create_group, open, open_group
     from zarrdask.pyramids.pyramid import pyramid
+    from zarrdask.pyramids.update import update_pyramid
     from zarrdask.rewrite.copy import copy
     from zarrdask.rewrite.rechunk import rechunk
     from zarrdask.rewrite.rechunked import rechunked
@@ -68,6 +69,7 @@ _MODULES = {
     "rechunk": "rewrite.rechunk",
     "rechunked": "rewrite.rechunked",
     "to_zarr": "graph.write",
+    "update_pyramid": "pyramids.update",
     "upgrade": "rewrite.upgrade",
     "verify": "verification.verify",
 }
@@ -103,6 +105,7 @@ __all__ = [
     "rechunk",
     "rechunked",
     "to_zarr",
+    "update_pyramid",
     "upgrade",
     "verify",
 ]

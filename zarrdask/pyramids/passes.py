@@ -88,6 +88,9 @@ class PyramidPass:
     dtype: np.dtype[Any]
     #: Whether chunks are stored that hold the fill value alone.
     empty: bool
+    #: The regions that are written, by their levels, if it is not all of the levels: then the other
+    #: cells of chunks and shards stay.
+    changed: Mapping[int, Region] | None = None
     #: The source, if its chunks or shards become those of level 0 without being encoded again.
     moved: StoredChunks | None = None
 
@@ -178,13 +181,28 @@ class PyramidPass:
                     self.reductions[level - 1].reduce(finer, values[place])
         is_stored = self.moved is not None and level == self.first
         if level in targets and values.size and not is_stored:
-            self._store(targets[level], region, values, context)
+            self._store(targets[level], level, region, values, context)
         return values
 
     def _store(
-        self, target: StoredChunks, region: Region, values: np.ndarray, context: TaskContext
+        self,
+        target: StoredChunks,
+        level: int,
+        region: Region,
+        values: np.ndarray,
+        context: TaskContext,
     ) -> None:
-        """Store the chunks or shards of a block."""
+        """Store the chunks or shards of a block, as far as they change."""
         whole = ArrayRegion(target, whole_region(target.metadata.shape))
-        tiles = ArrayTiles(whole, empty=self.empty, beyond="fill")
-        tiles.store(region, WholeBuffer(region, values), context._replace(counter=None))
+        part = region if self.changed is None else _common(region, self.changed[level])
+        tiles = ArrayTiles(whole, self.empty, "fill" if self.changed is None else "keep")
+        if prod(region_shape(part)):
+            values = view(values, within(part, region))
+            tiles.store(part, WholeBuffer(part, values), context._replace(counter=None))
+
+
+def _common(one: Region, other: Region) -> Region:
+    """Return the intersection of two regions; empty axes have no length."""
+    starts = [max(a.start, b.start) for a, b in zip(one, other, strict=True)]
+    stops = [min(a.stop, b.stop) for a, b in zip(one, other, strict=True)]
+    return tuple(slice(a, max(a, b), 1) for a, b in zip(starts, stops, strict=True))

@@ -13,9 +13,10 @@ import numpy as np
 from zarrdask import config
 from zarrdask.chunks.region import ArrayRegion
 from zarrdask.display.words import byte_size, counted
-from zarrdask.execution.executor import check_reached, workers
+from zarrdask.execution.executor import Workers, check_reached, workers
 from zarrdask.execution.forks import TaskStores
 from zarrdask.hierarchy.node_path import NodePath
+from zarrdask.indexing.selection import Region
 from zarrdask.metadata.model import GroupMetadata, Metadata
 from zarrdask.nodes.array import chunks_of
 from zarrdask.nodes.group import Group
@@ -28,6 +29,7 @@ from zarrdask.pyramids.changes import adding_levels
 from zarrdask.pyramids.kernels import Reduction
 from zarrdask.pyramids.levels import Level
 from zarrdask.pyramids.passes import PyramidPass
+from zarrdask.pyramids.record import PyramidRecord
 from zarrdask.pyramids.sources import PyramidSource
 from zarrdask.rewrite.array_plan import SharedPass, run_passes
 from zarrdask.rewrite.changes import Rewrite, rewriting
@@ -65,6 +67,10 @@ class PyramidPlan(PlanReport):
         Whether a node at the target is removed when the plan is executed.
     is_inside : bool
         Whether the source is an array of the group, to which the other levels are added.
+    record : PyramidRecord
+        What is stored about the pyramid, so that it can be updated.
+    changed : mapping of int to tuple of slice, optional
+        The regions of the levels that are written, if it is not all of them.
     """
 
     source: PyramidSource
@@ -76,7 +82,9 @@ class PyramidPlan(PlanReport):
     blocks: Blocks
     temp: KeyPrefix
     overwrite: bool
-    is_inside: bool = False
+    is_inside: bool
+    record: PyramidRecord
+    changed: Mapping[int, Region] | None = None
 
     @property
     def units(self) -> int:
@@ -93,6 +101,7 @@ class PyramidPlan(PlanReport):
             self.levels,
             self.reductions,
             self.blocks,
+            self.changed,
             store_token(self.temp[0]),
             self.temp[1],
         ]
@@ -197,11 +206,12 @@ class PyramidPlan(PlanReport):
                 paths = {self.levels[level].path: each for level, each in self.targets.items()}
                 written = {path for path, each in paths.items() if rewrite.has_written(path, each)}
                 if len(written) < len(paths):
-                    self._run(rewrite, on, progress)
+                    self.run(rewrite, on, progress)
                 for path, target in paths.items():
                     if path not in written:
                         rewrite.add(path, target)
                 rewrite.write_documents()
+                self.record.write(self.node)
         return open_group(*self.node, mode="r+", consolidated=False)
 
     def _begun(self, *, restart: bool) -> AbstractContextManager[Rewrite]:
@@ -215,7 +225,7 @@ class PyramidPlan(PlanReport):
             self.node, nodes, self.fingerprint, overwrite=self.overwrite, restart=restart
         )
 
-    def _run(self, rewrite: Rewrite, on: Any, show: Show) -> None:
+    def run(self, rewrite: Rewrite, on: Workers, show: Show) -> None:
         """Run the passes, without the tasks that an earlier run has done."""
         done = [rewrite.journal.done(stage) for stage in range(len(self.scheme.stages))]
         if any(map(rewrite.has_lost, self.targets.values())):
@@ -237,7 +247,9 @@ class PyramidPlan(PlanReport):
             rewrite.journal.store()  # nothing is read again from the temporary objects
             clear_prefix(self.temp)
 
-    def _run_blocks(self, work: PyramidPass, blocks: da.Array, rewrite: Rewrite, on: Any) -> None:
+    def _run_blocks(
+        self, work: PyramidPass, blocks: da.Array, rewrite: Rewrite, on: Workers
+    ) -> None:
         """Run the first pass over the blocks of a Dask array, as tasks of its graph."""
         count = work.regions.size
         if not rewrite.remaining(0, count):
@@ -277,6 +289,7 @@ class PyramidPlan(PlanReport):
                     packed,
                     dtype,
                     empty=bool(config.get("write-empty-chunks")),
+                    changed=self.changed,
                     moved=chunks_of(array) if array and self._moves and not span.first else None,
                 )
             )

@@ -8,18 +8,20 @@ from typing import Any, Literal
 
 from zarrdask.errors import MetadataError, NodeExistsError
 from zarrdask.execution.executor import Workers
+from zarrdask.grids.base import Shape
 from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.hierarchy.recorded import check_begun
 from zarrdask.metadata.convert import convert
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata
 from zarrdask.plan.strategies import FAR, NEAR, Costs, Grids, Scheme, Stage
-from zarrdask.pyramids.blocks import Blocks, Sizes
+from zarrdask.pyramids.blocks import Blocks, Bounds, Sizes
 from zarrdask.pyramids.changes import is_adding, merged
 from zarrdask.pyramids.conventions import Convention
 from zarrdask.pyramids.kernels import Reduction, check_method
 from zarrdask.pyramids.levels import Borders, Level
 from zarrdask.pyramids.missing import default_method, find_missing
 from zarrdask.pyramids.plan import PyramidPlan
+from zarrdask.pyramids.record import PyramidRecord
 from zarrdask.pyramids.sources import PyramidSource
 from zarrdask.pyramids.steps import Steps
 from zarrdask.rewrite.destination import Destination
@@ -36,6 +38,7 @@ class PyramidOptions:
     skipna: bool | Literal["fill"]
     borders: Borders
     has_level_0: bool
+    name: str | None
     convention: Convention
     details: Mapping[str, Any]
     memory: int
@@ -88,7 +91,24 @@ def plan_pyramid(source: PyramidSource, node: NodePath, options: PyramidOptions)
         Reduction(method, one.factors_to(other), options.borders, missing)
         for one, other in pairwise(levels)
     )
-    return passes_of(source, node, view, group, levels, targets, reductions, options)
+    record = PyramidRecord(
+        method, options.borders, missing, levels, is_written or inside is not None,
+        options.name, options.details,
+    )  # fmt: skip
+    resources = Resources(options.memory, options.on, whole_bounds(first.shape))
+    return plan_passes(
+        source,
+        view,
+        levels,
+        targets,
+        reductions,
+        resources,
+        node=node,
+        group=group,
+        overwrite=options.overwrite,
+        is_inside=inside is not None,
+        record=record,
+    )
 
 
 def _arrays(first: ArrayMetadata, levels: tuple[Level, ...]) -> dict[int, ArrayMetadata]:
@@ -124,17 +144,30 @@ def _group(
     return replace(before, attributes=every), view.fresh
 
 
-def passes_of(
+@dataclass(frozen=True)
+class Resources:
+    """The memory and the workers for a pyramid, and the bounds of what is computed."""
+
+    memory: int
+    on: Workers
+    bounds: Bounds
+
+
+def whole_bounds(shape: Shape) -> Bounds:
+    """Return the bounds of all of an array."""
+    return tuple((0, length) for length in shape)
+
+
+def plan_passes(
     source: PyramidSource,
-    node: NodePath,
     view: NodePath,
-    group: GroupMetadata,
     levels: tuple[Level, ...],
     targets: Mapping[int, Destination],
     reductions: tuple[Reduction, ...],
-    options: PyramidOptions,
+    resources: Resources,
+    **others: Any,
 ) -> PyramidPlan:
-    """Return the plan with the passes that compute the levels."""
+    """Return the plan with the passes that compute the levels, and `others` of its attributes."""
     arrays = {n: target.metadata for n, target in targets.items()}
     first = source.metadata
     none = (1,) * len(first.shape)
@@ -146,29 +179,26 @@ def passes_of(
         ),
         pieces=source.pieces,
         itemsize=max(first.dtype.itemsize, 1),
-        memory=options.memory,
-        threads=options.on.threads,
-        processes=options.on.processes,
-        bounds=tuple((0, length) for length in first.shape),
+        memory=resources.memory,
+        threads=resources.on.threads,
+        processes=resources.on.processes,
+        bounds=resources.bounds,
     )
     blocks = Blocks.plan(sizes)
-    is_near = not any(each.capabilities.has_latency for each in (*source.stores, node.store))
-    costs = Costs(options.memory, sizes.threads, sizes.processes, NEAR if is_near else FAR)
+    is_near = not any(each.capabilities.has_latency for each in (*source.stores, view.store))
+    costs = Costs(resources.memory, sizes.threads, sizes.processes, NEAR if is_near else FAR)
     parent, prefix = view.beside()
     return PyramidPlan(
         grids=Grids(sizes.itemsize, source.axes, first.grid.axes),
         costs=costs,
         schemes=(_scheme(blocks, sizes, costs, arrays),),
         source=source,
-        node=node,
-        group=group,
         levels=levels,
         targets=targets,
         reductions=reductions,
         blocks=blocks,
         temp=temporary_place(parent, f"{prefix}packed/"),
-        overwrite=options.overwrite,
-        is_inside=source.path_in(node) is not None,
+        **others,
     )
 
 

@@ -140,6 +140,7 @@ def pyramid(
             skipna=skipna,
             borders=borders or style.borders,
             has_level_0=level_0 == "copy",
+            name=convention,
             convention=style,
             details=details,
             memory=memory,

@@ -1,0 +1,73 @@
+"""``update_pyramid``: levels follow a region write or an append to level 0."""
+
+import numpy as np
+import pytest
+
+import zarrdask
+from tests.pyramids.reference import reference
+from zarrdask.errors import MetadataError, SelectionError
+from zarrdask.storage.memory import MemoryStore
+from zarrdask.storage.wrapper import WrappedStore
+
+
+class WrittenKeys(WrappedStore):
+    """A store that counts the keys that are written."""
+
+    def __init__(self, inner):
+        super().__init__(inner)
+        self.keys = []
+
+    def set(self, key, value):
+        self.keys.append(key)
+        self.inner.set(key, value)
+
+
+def numbers(shape, seed=0):
+    return np.random.default_rng(seed).integers(0, 100, shape).astype("u1")
+
+
+def built(store, values, **options):
+    image = zarrdask.create_array({}, shape=values.shape, dtype="u1", chunks=8)
+    image[...] = values
+    plan = zarrdask.pyramid(image, store, factors=(2,) * values.ndim, levels=3, **options)
+    return plan.execute("sync", progress=False)
+
+
+def check(group, values, borders="trim"):
+    for number, level in enumerate(reference(values, [(2,) * values.ndim] * 2, "mean", borders)):
+        np.testing.assert_array_equal(group[str(number)][...], level, str(number))
+
+
+def test_only_chunks_that_the_change_reaches_are_written():
+    values, store = numbers((64, 64)), WrittenKeys(MemoryStore())
+    group = built(store, values)
+    values[3:18, 40:42] = 200
+    group["0"][3:18, 40:42] = values[3:18, 40:42]
+    store.keys.clear()
+    zarrdask.update_pyramid(group, region=(slice(3, 18), slice(40, 42)), scheduler="sync")
+    chunks = {key for key in store.keys if "/c/" in key and not key.startswith(".")}
+    assert chunks == {"1/c/0/2", "1/c/1/2", "2/c/0/1"}
+    check(group, values)
+
+
+@pytest.mark.parametrize("borders", ["trim", "pad", "partial"])
+def test_levels_grow_with_level_0(borders):
+    values, store = numbers((21, 13)), MemoryStore()
+    group = built(store, values, borders=borders)
+    more = numbers((9, 13), 1)
+    group["0"].append(more)
+    group = zarrdask.update_pyramid(store, scheduler="sync")
+    check(group, np.concatenate([values, more]), borders)
+    group["0"].resize((11, 13))
+    check(zarrdask.update_pyramid(store), values[:11], borders)
+
+
+def test_an_update_checks_what_is_recorded_and_the_region():
+    group = built(MemoryStore(), numbers((16, 16)))
+    with pytest.raises(SelectionError, match="region"):
+        zarrdask.update_pyramid(group, region=(slice(0, 4),) * 3)
+    with pytest.raises(MetadataError, match="recorded"):
+        zarrdask.update_pyramid(zarrdask.create_group({}))
+    omitted = built(MemoryStore(), numbers((16, 16)), level_0="omit")
+    with pytest.raises(MetadataError, match="level 0"):
+        zarrdask.update_pyramid(omitted)

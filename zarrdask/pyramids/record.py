@@ -1,0 +1,97 @@
+"""What is stored about a pyramid in its group, so that it can be updated."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from zarrdask.errors import MetadataError
+from zarrdask.hierarchy.node_path import NodePath
+from zarrdask.pyramids.kernels import Missing
+from zarrdask.pyramids.levels import Borders, Level
+from zarrdask.storage.v3_draft import stored_in
+
+#: The key of the record, from that of the group.
+_KEY = ".zarrdask/pyramid.json"
+#: The version of its format.
+_VERSION = 1
+
+
+@dataclass(frozen=True)
+class PyramidRecord:
+    """How the levels of a pyramid were computed."""
+
+    method: str
+    borders: Borders
+    missing: Missing | None
+    levels: tuple[Level, ...]
+    #: Whether level 0 is in the group.
+    has_level_0: bool
+    convention: str | None
+    #: The arguments of the convention; None if JSON can't represent them.
+    details: Mapping[str, Any] | None
+
+    def write(self, node: NodePath) -> None:
+        """Store the record, if the store of the group takes other values than those of nodes."""
+        store = stored_in(node.store)
+        if store.capabilities.bounded:
+            return
+        missing = self.missing and {
+            "values": self.missing.values,
+            "has_nan": self.missing.has_nan,
+            "result": None if self.missing.result != self.missing.result else self.missing.result,
+        }
+        record = {
+            "version": _VERSION,
+            "method": self.method,
+            "borders": self.borders,
+            "missing": missing,
+            "levels": [[each.path, each.shape, each.factors] for each in self.levels],
+            "has_level_0": self.has_level_0,
+            "convention": self.convention,
+        }
+        try:
+            value = json.dumps({**record, "details": self.details})
+        except (TypeError, ValueError):
+            value = json.dumps({**record, "details": None})
+        store.set(f"{node.prefix}{_KEY}", value.encode())
+
+    @classmethod
+    def read(cls, node: NodePath) -> "PyramidRecord":
+        """Read the record of a group."""
+        value = stored_in(node.store).get(f"{node.prefix}{_KEY}")
+        if value is None:
+            raise MetadataError(
+                "nothing is recorded here about how levels were computed; zarrdask.pyramid writes "
+                "them, to stores other than those of icechunk",
+                key=f"{node.location}/{_KEY}",
+                found=None,
+            )
+        try:
+            record = json.loads(value)
+            if record["version"] != _VERSION:
+                raise ValueError(f"version {record['version']}")
+            missing = record["missing"]
+            return cls(
+                record["method"],
+                record["borders"],
+                missing
+                and Missing(
+                    tuple(missing["values"]),
+                    missing["has_nan"],
+                    np.nan if missing["result"] is None else missing["result"],
+                ),
+                tuple(Level(p, tuple(s), tuple(f)) for p, s, f in record["levels"]),
+                record["has_level_0"],
+                record["convention"],
+                record["details"],
+            )
+        except (ValueError, TypeError, KeyError) as error:
+            raise MetadataError(
+                "this record of a pyramid is damaged, or that of another release; build the "
+                "pyramid again with overwrite=True",
+                key=f"{node.location}/{_KEY}",
+                found=str(error),
+            ) from error

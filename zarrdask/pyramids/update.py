@@ -1,0 +1,213 @@
+"""``update_pyramid``: levels follow a change of level 0, without computing all of them again."""
+
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+from zarrdask import config
+from zarrdask.errors import MetadataError
+from zarrdask.execution.executor import check_reached, workers
+from zarrdask.hierarchy.node_path import NodePath
+from zarrdask.hierarchy.resize import existing_array
+from zarrdask.indexing.selection import Region, find_region
+from zarrdask.metadata.model import ArrayMetadata, Metadata
+from zarrdask.nodes.array import Array
+from zarrdask.nodes.group import Group
+from zarrdask.nodes.open_group import open_group
+from zarrdask.nodes.options import checks_booleans
+from zarrdask.pyramids.blocks import Bounds
+from zarrdask.pyramids.changes import adding_levels
+from zarrdask.pyramids.conventions import find_convention
+from zarrdask.pyramids.kernels import Reduction
+from zarrdask.pyramids.levels import Level
+from zarrdask.pyramids.planning import Resources, plan_passes, whole_bounds
+from zarrdask.pyramids.record import PyramidRecord
+from zarrdask.pyramids.sources import PyramidSource
+from zarrdask.rewrite.destination import Destination
+from zarrdask.rewrite.node_plan import locate_target
+from zarrdask.runtime.progress import Show
+
+
+@checks_booleans
+def update_pyramid(
+    url: Any,
+    component: str | None = None,
+    *,
+    region: Any = None,
+    max_mem: int | str = "256 MiB",
+    scheduler: Any = None,
+    progress: Show = False,
+    storage_options: dict[str, Any] | None = None,
+) -> Group:
+    """Compute the levels of a pyramid again where level 0 has changed.
+
+    Only chunks and shards that the change reaches are written, and the levels equal those of a new
+    pyramid. If level 0 has another shape than before, the levels get theirs, when their chunks are
+    stored. If the update is interrupted, the same call does it again.
+
+    Parameters
+    ----------
+    url : str, os.PathLike, MutableMapping, Store or Group
+        The place of the pyramid, which `zarrdask.pyramid` has written.
+    component : str, optional
+        The path of the group below `url`.
+    region : tuple of slice, or dict of str to slice, optional
+        The region of level 0 that has changed, by axis or by dimension name. The default is what
+        was appended since the levels were computed; or all, if the shape is the same.
+    max_mem : int or str, default "256 MiB"
+        The bytes by which each process may grow.
+    scheduler : str or Client, optional
+        What the tasks run on, as in `PyramidPlan.execute`.
+    progress : bool, file or callable, default False
+        Whether and how to show a progress bar.
+    storage_options : dict, optional
+        Options of fsspec for `url`.
+
+    Returns
+    -------
+    Group
+        The group of the pyramid.
+
+    Raises
+    ------
+    MetadataError
+        If nothing is recorded of the pyramid, level 0 is not in the group, or `max_mem` is too
+        small.
+    SelectionError
+        If the region does not fit level 0.
+
+    Examples
+    --------
+    >>> import zarrdask
+    >>> image = zarrdask.create_array({}, shape=(4, 4), dtype="u1", chunks=2)
+    >>> group = zarrdask.pyramid(image, {}).execute(progress=False)
+    >>> group["0"][:2, :2] = 8
+    >>> zarrdask.update_pyramid(group, region=(slice(0, 2), slice(0, 2)))["1"][...].tolist()
+    [[8, 0], [0, 0]]
+    """
+    memory = config.parse_size(max_mem, "max_mem")
+    node = locate_target(url, component, storage_options)
+    group = open_group(*node, mode="r+", consolidated=False)
+    node = group.node_path
+    record = PyramidRecord.read(node)
+    if not record.has_level_0:
+        raise MetadataError(
+            "level 0 is not in the group; build the pyramid again from its source",
+            key=record.levels[0].path,
+            found=node.location,
+        )
+    arrays = [_member(group, level.path) for level in record.levels]
+    first = arrays[0]
+    levels = _levels(record, first)
+    changed = _changed(record, first, region)
+    if any(start >= stop for start, stop in changed):
+        return group
+    steps = [one.factors_to(other) for one, other in pairwise(levels)]
+    reductions = tuple(Reduction(record.method, n, record.borders, record.missing) for n in steps)
+    targets = {
+        n: Destination.new(array.node_path, array.node_path, array.metadata.resized(level.shape))
+        for n, (array, level) in enumerate(zip(arrays, levels, strict=True))
+        if n
+    }
+    with workers(scheduler) as on:
+        check_reached(on, first.store, changed=node.store)
+        plan = plan_passes(
+            PyramidSource(first.metadata, first),
+            node,
+            levels,
+            targets,
+            reductions,
+            Resources(memory, on, _aligned(changed, levels)),
+            node=node,
+            group=group.metadata,
+            overwrite=False,
+            is_inside=True,
+            record=replace(record, levels=levels),
+            changed={n: _reached(changed, level) for n, level in enumerate(levels)},
+        )
+        attributes = _attributes(record, levels, first)
+        options = {"overwrite": True, "restart": True}
+        with adding_levels(node, {}, attributes, plan.fingerprint, **options) as rewrite:
+            plan.run(rewrite, on, progress)
+            for array, level in zip(arrays, levels, strict=True):
+                _resize(array.node_path, array.metadata, level)
+            plan.record.write(node)
+    return open_group(*node, mode="r+", consolidated=False)
+
+
+def _member(group: Group, path: str) -> Array:
+    array = group[path]
+    if not isinstance(array, Array):
+        raise MetadataError("a level must be an array", key=path, found=array)
+    return array
+
+
+def _levels(record: PyramidRecord, first: Array) -> tuple[Level, ...]:
+    """Return the levels of level 0 as it is now."""
+    levels = [replace(record.levels[0], shape=first.shape)]
+    for before, level in pairwise(record.levels):
+        factors = before.factors_to(level)
+        levels.append(levels[-1].reduced(level.path, factors, record.borders))
+    return tuple(levels)
+
+
+def _changed(record: PyramidRecord, first: Array, region: Any) -> Bounds:
+    """Return the region of level 0 that has changed."""
+    before, shape = record.levels[0].shape, first.shape
+    if len(before) != len(shape) or any(a > b for a, b in zip(before, shape, strict=True)):
+        return whole_bounds(shape)  # what was the end of an axis may be the border of a window
+    grown = [axis for axis, (a, b) in enumerate(zip(before, shape, strict=True)) if a < b]
+    added = [*whole_bounds(shape)]
+    if len(grown) == 1:
+        added[grown[0]] = before[grown[0]], shape[grown[0]]
+    if region is None:
+        return tuple(added)
+    picks = find_region(region, shape, first.dimension_names, "region")
+    given = [(pick.start, pick.stop) for pick in picks]
+    if not grown:
+        return tuple(given)
+    return tuple((min(a, c), max(b, d)) for (a, b), (c, d) in zip(given, added, strict=True))
+
+
+def _aligned(changed: Bounds, levels: tuple[Level, ...]) -> Bounds:
+    """Return bounds at the borders of cells of the coarsest level."""
+    axes = zip(changed, levels[0].shape, levels[-1].factors, strict=True)
+    return tuple(
+        (start // n * n, min(-(-stop // n) * n, length)) for (start, stop), length, n in axes
+    )
+
+
+def _reached(changed: Bounds, level: Level) -> Region:
+    """Return the cells of a level that depend on a region of level 0."""
+    axes = zip(changed, level.shape, level.factors, strict=True)
+    return tuple(
+        slice(min(start // n, length), min(-(-stop // n), length), 1)
+        for (start, stop), length, n in axes
+    )
+
+
+def _attributes(record: PyramidRecord, levels: tuple[Level, ...], first: Array) -> dict[str, Any]:
+    """Return the attributes of the group, if they may depend on the shape of level 0."""
+    if record.details is None or levels == record.levels:
+        return {}
+    return dict(
+        find_convention(record.convention).attributes(
+            levels,
+            first.dimension_names,
+            first.dtype,
+            zarr_format=first.zarr_format,
+            method=record.method,
+            **record.details,
+        )
+    )
+
+
+def _resize(node: NodePath, metadata: ArrayMetadata, level: Level) -> None:
+    """Give the array of a level its shape, when its chunks are stored."""
+    if metadata.shape == level.shape:
+        return
+
+    def update(stored: Metadata | None) -> ArrayMetadata:
+        return existing_array(stored, node.location).resized(level.shape)
+
+    node.update(metadata.zarr_format, update)
