@@ -35,7 +35,7 @@ class GeoZarr:
         dtype: np.dtype[Any],
         *,
         zarr_format: ZarrFormat,
-        method: str,
+        method: str | None,
         crs: Any = None,
         transform: Sequence[float] | None = None,
     ) -> dict[str, Any]:
@@ -49,7 +49,7 @@ class GeoZarr:
             The names of the axes, which `transform` requires of the last two: rows and columns.
         dtype, zarr_format : object
             The data type of the levels and the format of the group, on which nothing depends here.
-        method : str
+        method : str, optional
             How the levels are computed.
         crs : Crs, str, mapping or object, optional
             The coordinate reference system, as `zarrdask.conventions.write_crs` takes it.
@@ -62,7 +62,9 @@ class GeoZarr:
             If these break a rule of the conventions.
         """
         items = [_item(level, levels[:at]) for at, level in enumerate(levels)]
-        layout = {"layout": items, "resampling_method": _METHODS.get(method, method)}
+        layout: dict[str, Any] = {"layout": items}
+        if method is not None:
+            layout["resampling_method"] = _METHODS.get(method, method)
         attributes: dict[str, Any] = {"multiscales": layout}
         conventions = [MULTISCALES]
         if crs is not None:

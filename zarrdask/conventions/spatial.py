@@ -113,7 +113,7 @@ def spatial_attributes(
         return {}
     if transform is None:
         values = coordinates(array, transform, x, y)
-        (d_y, y_0), (d_x, x_0) = (_spacing(name, each) for name, each in values.items())
+        (d_y, y_0), (d_x, x_0) = (spacing(name, each) for name, each in values.items())
         numbers: tuple[float, ...] = (d_x, 0.0, x_0, 0.0, d_y, y_0)
     else:
         numbers = _affine(array, transform, x, y)
@@ -254,7 +254,7 @@ def _centres(values: Any, count: int, name: str) -> np.ndarray:
     return found
 
 
-def _spacing(name: str, values: np.ndarray) -> tuple[float, float]:
+def spacing(name: str, values: np.ndarray) -> tuple[float, float]:
     """Return the distance of evenly spaced coordinates, and the outer edge of the first."""
     step = float((values[-1] - values[0]) / (len(values) - 1)) if len(values) > 1 else 0.0
     if not step or not np.allclose(np.diff(values), step, rtol=1e-6, atol=0):

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from zarrdask.xarray.engine import ZarrdaskBackendEntrypoint
     from zarrdask.xarray.manager import ZarrdaskManager
     from zarrdask.xarray.opening import open_mfdataset, open_zarr
+    from zarrdask.xarray.pyramid import to_pyramid
     from zarrdask.xarray.writer import to_zarr
 
 # Loaded on first use: xarray loads the engine in every process that lists engines.
@@ -27,13 +28,21 @@ _HOMES = {
     "ZarrdaskManager": "manager",
     "open_mfdataset": "opening",
     "open_zarr": "opening",
+    "to_pyramid": "pyramid",
     "to_zarr": "writer",
 }
 
 #: What users look for who know `zarrdask.append`.
 _APPEND = "to_zarr(..., append_dim=...) appends"
 
-__all__ = ["ZarrdaskBackendEntrypoint", "ZarrdaskManager", "open_mfdataset", "open_zarr", "to_zarr"]
+__all__ = [
+    "ZarrdaskBackendEntrypoint",
+    "ZarrdaskManager",
+    "open_mfdataset",
+    "open_zarr",
+    "to_pyramid",
+    "to_zarr",
+]
 
 
 class ZarrdaskAccessor:
@@ -70,6 +79,12 @@ class ZarrdaskAccessor:
         from zarrdask.xarray.writer import to_zarr
 
         return to_zarr(self._obj, store, mode, **options)
+
+    def to_pyramid(self, store: Any, **options: Any) -> Any:
+        """Write the object at several resolutions; see `zarrdask.xarray.to_pyramid`."""
+        from zarrdask.xarray.pyramid import to_pyramid
+
+        return to_pyramid(self._obj, store, **options)
 
     def rechunk(self, target: Any, **options: Any) -> "GroupPlan":
         """Plan to write the object with other chunks; see `zarrdask.rechunk`."""

@@ -51,8 +51,7 @@ class _Stored(NamedTuple):
 def plan_rechunk(obj: Any, place: NodePath, options: RechunkOptions) -> GroupPlan:
     """Return the plan to write a dataset, data array or tree to a new group."""
     datasets = {
-        path: _as_dask(content.dataset)
-        for path, content in contents(obj, {}, inherit=False).items()
+        path: as_dask(content.dataset) for path, content in contents(obj, {}, inherit=False).items()
     }
     sources = {
         join_path(path, str(name)): stored
@@ -141,7 +140,7 @@ def _check_sources(datasets: Any, sources: Mapping[str, _Stored], place: NodePat
 # Variables that are as they are stored
 
 
-def _as_dask(dataset: xarray.Dataset) -> xarray.Dataset:
+def as_dask(dataset: xarray.Dataset) -> xarray.Dataset:
     """Return a dataset whose lazy variables are Dask arrays, of which nothing is read yet."""
     lazy = {
         name: variable.chunk("auto", chunked_array_type=ZarrdaskManager())
