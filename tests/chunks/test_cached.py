@@ -20,6 +20,7 @@ from zarrdask.codecs.pipeline import Pipeline
 from zarrdask.nodes.array import chunks_of
 from zarrdask.runtime.decoded_chunks import CHUNKS
 from zarrdask.storage import open_file
+from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import MemoryStore
 
 SHAPE = 24, 20
@@ -98,6 +99,18 @@ def test_an_array_that_is_read_row_by_row_is_decoded_once(layout, name, tmp_path
         np.testing.assert_array_equal(block, VALUES[region])
     np.testing.assert_array_equal(zarrdask.from_zarr(z)[3].compute(scheduler="threads"), VALUES[3])
     assert decodes["chunks"] == chunks
+
+
+def test_shards_whose_chunks_are_cached_are_not_opened(tmp_path, monkeypatch):
+    z = zarrdask.create_array(tmp_path / "a", shape=SHAPE, dtype="i4", **LAYOUTS["shards"])
+    z[...] = VALUES
+    z[...]  # caches all chunks
+    opened = []
+    monkeypatch.setattr(LocalStore, "opened", lambda self, key: opened.append(key))
+    for request in ((3,), (slice(1, 20, 3), [0, 7, 3]), (slice(None), 4)):
+        np.testing.assert_array_equal(z[request], VALUES[request])
+    np.testing.assert_array_equal(z.vindex[[3, 9, 20], [0, 7, 19]], VALUES[[3, 9, 20], [0, 7, 19]])
+    assert not opened
 
 
 def test_blocks_that_overlap_decode_each_chunk_once(decodes):

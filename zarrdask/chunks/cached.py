@@ -5,9 +5,12 @@ that costs one system call, in a remote store a conditional request, which retur
 it is another one.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import repeat
+from operator import floordiv, mod
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +20,7 @@ from zarrdask.codecs.base import ChunkSpec
 from zarrdask.codecs.decode import CachedChunk, ChunkCache
 from zarrdask.codecs.pipeline import Pipeline
 from zarrdask.grids.base import Index, Shape
-from zarrdask.indexing.projection import Projection, numpy_index
+from zarrdask.indexing.projection import Points, Projection, Request, numpy_index, project
 from zarrdask.runtime.decoded_chunks import CHUNKS, ChunkPlace, DecodedChunk, is_cacheable
 from zarrdask.storage.byte_ranges import Buffer, Tag
 from zarrdask.storage.upkeep import request_each
@@ -31,39 +34,80 @@ def is_cached(chunks: StoredChunks) -> bool:
     return _is_cached(chunks, chunks.metadata.pipeline.spec)
 
 
-def copy_cached(chunks: StoredChunks, cuts: Projection, out: np.ndarray) -> bool:
-    """Copy what is requested of chunks to their places in a block, if all are in the cache.
+def copy_cached(chunks: StoredChunks, request: Request, cuts: Projection, out: np.ndarray) -> bool:
+    """Copy what is requested to its place in a block, if all chunks are in the cache.
 
-    Whether they were is returned. In a store with latency they are requested together instead.
+    Whether they were is returned. `cuts` is the projection of the request on chunks or shards. In a
+    store with latency, chunks are requested together instead.
     """
     store, metadata = chunks.units, chunks.metadata
-    if metadata.shard is not None or store.capabilities.has_latency or not is_cached(chunks):
+    if store.capabilities.has_latency:
         return False
-    found = []
-    for name, index in zip(metadata.keys.names(cuts.indices), cuts.indices, strict=True):
-        key = chunks.prefix + name
-        cached = CHUNKS.get(ChunkPlace(chunks.decoding, key, metadata.grid.shape_of(index)))
-        if cached is None:
+    if metadata.shard is None:
+        if not is_cached(chunks):
             return False
-        found.append((key, cached))
-    for (key, cached), inside, outside in zip(found, cuts.insides, cuts.outsides, strict=True):
-        if not store.get_if_changed(key, cached.tag).is_unchanged:
+        places = _places(chunks, cuts.indices)
+    else:
+        is_plain = metadata.grid.is_regular and metadata.pipeline.axes is None
+        if not is_plain or not _is_cached_in_shards(chunks) or out.nbytes > CHUNKS.limit:
             return False
-        values = cached.values
-        out[outside] = values if inside is None else values[numpy_index(inside)]
+        cuts = project(request, metadata.read_grid.axes)
+        places = _inner_places(chunks, metadata.shard.grid.counts, cuts.indices)
+    cached = CHUNKS.get_all(places)
+    if cached is None:
+        return False
+    tags = dict[str, Tag]()
+    for place, chunk in zip(places, cached, strict=True):
+        if tags.setdefault(place.key, chunk.tag) != chunk.tag:
+            return False  # These are of two versions of a shard.
+    if not all(store.get_if_changed(*each, 0, 0).is_unchanged for each in tags.items()):
+        return False
+    insides: Iterable[Any] = cuts.insides
+    if isinstance(request, Points) or not all(isinstance(pick, slice) for pick in request):
+        insides = (inside if inside is None else numpy_index(inside) for inside in insides)
+    for chunk, inside, outside in zip(cached, insides, cuts.outsides, strict=True):
+        out[outside] = chunk.values if inside is None else chunk.values[inside]
     return True
+
+
+def _places(chunks: StoredChunks, indices: Sequence[Index]) -> list[ChunkPlace]:
+    """Return the places of chunks of an array without shards, by their indices."""
+    keys = [chunks.prefix + name for name in chunks.metadata.keys.names(indices)]
+    shapes = map(chunks.metadata.grid.shape_of, indices)
+    return list(map(ChunkPlace, repeat(chunks.decoding), keys, shapes))
+
+
+def _inner_places(
+    chunks: StoredChunks, counts: Shape, indices: Sequence[Index]
+) -> list[ChunkPlace]:
+    """Return the places of chunks in shards with some counts of chunks, by their indices."""
+    shards = [tuple(map(floordiv, index, counts)) for index in indices]
+    inner = [tuple(map(mod, index, counts)) for index in indices]
+    unique = list(dict.fromkeys(shards))
+    names = chunks.metadata.keys.names(unique)
+    keys = {shard: chunks.prefix + name for shard, name in zip(unique, names, strict=True)}
+    shape = repeat(chunks.metadata.chunk_shape)
+    return list(
+        map(ChunkPlace, repeat(chunks.decoding), map(keys.__getitem__, shards), shape, inner)
+    )
 
 
 def inner_caches(chunks: StoredChunks) -> InnerCaches | None:
     """Return the caches of inner chunks; None if chunks in shards of this array are not cached."""
-    shard = chunks.metadata.shard
-    if shard is None or shard_of(shard.chunks) or not _is_cached(chunks, shard.chunks.spec):
+    if not _is_cached_in_shards(chunks):
         return None
 
     def cache(key: str, shape: Shape, tag: Tag) -> ChunkCache:
         return CachedInnerChunks(ChunkPlace(chunks.decoding, key, shape), tag)
 
     return cache
+
+
+def _is_cached_in_shards(chunks: StoredChunks) -> bool:
+    shard = chunks.metadata.shard
+    if shard is None or shard_of(shard.chunks):
+        return False
+    return _is_cached(chunks, shard.chunks.spec)
 
 
 def _is_cached(chunks: StoredChunks, spec: ChunkSpec) -> bool:

@@ -84,7 +84,7 @@ def read_region(
     values = buffers.empty(request_shape(request), chunks.metadata.dtype) if out is None else out
     cuts = project(request, chunks.metadata.grid.axes)
     # Threads would take longer to start than chunks that are cached to copy.
-    if not copy_cached(chunks, cuts, values):
+    if not copy_cached(chunks, request, cuts, values):
         read_units(chunks, cuts, out=values, threads=threads, show=show)
     return values
 

@@ -2,7 +2,7 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
 
 from zarrdask import config
@@ -52,6 +52,18 @@ class BoundedCache(Generic[K, V]):
             if value is not None:
                 self._values.move_to_end(key)
             return value
+
+    def get_all(self, keys: Iterable[K]) -> list[V] | None:
+        """Return the values of all keys, or None if there is none for one of them."""
+        found = list[V]()
+        with self._lock:
+            for key in keys:
+                value = self._values.get(key)
+                if value is None:
+                    return None
+                self._values.move_to_end(key)
+                found.append(value)
+        return found
 
     def put(self, key: K, value: V | None) -> None:
         """Replace the value of a key, None for no value; remove others to make space for it."""
