@@ -185,9 +185,10 @@ def test_another_write_is_refused_and_overwrite_begins_again(tmp_path, change):
     else:
         x = x.rechunk((4, 2))
     before = files(place)
-    with pytest.raises(StoreError, match="overwrite=True"):
+    with pytest.raises(StoreError, match="overwrite=True") as caught:
         zarrdask.to_zarr(x, place, resume=True, **options)
     assert files(place) == before
+    assert "nothing has changed" in caught.value.__notes__[-1]
     zarrdask.to_zarr(x, place, resume=True, overwrite=True, **options)
     np.testing.assert_array_equal(zarrdask.open_array(place)[...], x.compute())
     assert not [name for name in files(place) if "zarrdask" in name]
@@ -422,9 +423,10 @@ def test_other_writes_refuse_another_source_and_restart_begins_again(case):
         written(case, store, computed, 7)
     assert "the same call with resume=True writes the missing blocks" in caught.value.__notes__[-1]
     before = dict(store.values)
-    with pytest.raises(StoreError, match="resume='restart'"):
+    with pytest.raises(StoreError, match="resume='restart'") as caught:
         case.write(store, array(computed, VALUES + 1), resume=True)
     assert store.values == before
+    assert "nothing has changed" in caught.value.__notes__[-1]
     computed.clear()
     case.write(store, array(computed, VALUES + 1), resume="restart")
     assert len(computed) == BLOCKS
@@ -440,6 +442,25 @@ def test_an_append_that_another_one_has_followed_begins_again():
     assert written(case, store, computed) == BLOCKS
     expected = np.concatenate([np.full((12, 10), 1000), np.full((12, 10), 5), VALUES])
     np.testing.assert_array_equal(case.read(store), expected)
+
+
+def _append_less(z):
+    zarrdask.append(np.full((1, 10), 5), z)
+
+
+@pytest.mark.parametrize("change", [lambda z: None, _append_less, lambda z: z.resize((9, 10))])
+def test_values_of_an_interrupted_append_do_not_appear_when_the_array_grows(change):
+    store, computed, case = MemoryStore({}), Computed(), Append()
+    case.before(store)
+    with pytest.raises(Stop):
+        written(case, store, computed, 20)
+    z = zarrdask.open_array(store, "a", mode="r+")
+    change(z)
+    old = z[...]
+    z.resize((40, 10))
+    np.testing.assert_array_equal(z[: len(old)], old)
+    assert (z[len(old) :] == z.fill_value).all()
+    assert not [key for key in store.list_prefix("") if "zarrdask" in key]
 
 
 def test_an_append_whose_values_another_one_replaced_begins_again(monkeypatch):
@@ -507,8 +528,9 @@ def test_what_can_not_be_resumed_is_refused(tmp_path):
     ]:
         with pytest.raises(UnsupportedError, match="resume"):
             zarrdask.to_zarr(*arguments, resume=True, **options)
-    with pytest.raises(MetadataError, match="'restart'"):
-        zarrdask.to_zarr(x, tmp_path / "b", resume="again")
+    for value in ("again", 1, None):
+        with pytest.raises(MetadataError, match="'restart'"):
+            zarrdask.to_zarr(x, tmp_path / "b", resume=value)
     assert not (tmp_path / "b").exists()
 
 

@@ -6,6 +6,7 @@ from hashlib import sha256
 from typing import Any, Literal, NamedTuple, Self
 
 import dask.array as da
+import numpy as np
 
 from zarrdask import config
 from zarrdask.chunks.region import ArrayRegion
@@ -40,7 +41,7 @@ Resume = bool | Literal["restart"]
 
 def check_resume(resume: Resume) -> None:
     """Check the option `resume`."""
-    if resume not in (True, False, "restart"):
+    if not isinstance(resume, bool | np.bool_) and resume != "restart":
         raise MetadataError(
             "unknown value", key="resume", found=resume, expected="True, False or 'restart'"
         )

@@ -18,10 +18,11 @@ from zarrdask.chunks.stored import StoredChunks
 from zarrdask.chunks.write import write_region
 from zarrdask.errors import SelectionError, StoreError, UnsupportedError, ZarrdaskError
 from zarrdask.grids.base import Shape
-from zarrdask.hierarchy.journal import discard_record, erase_records
+from zarrdask.hierarchy.journal import erase_records
 from zarrdask.hierarchy.path import StorePath
 from zarrdask.hierarchy.resize import (
     check_shape,
+    discard_append,
     exclusive_shape,
     grow,
     refreshed,
@@ -213,7 +214,7 @@ class AppendedArray(Change):
 
         The new shape is written first where the store needs it.
         """
-        discard_record(self.node)
+        discard_append(self.node, self.chunks)
         if self._is_bounded:
             self.commit()
 

@@ -94,12 +94,6 @@ def _erase_folder(store: Store, folder: str, *, record_last: bool) -> None:
         store.erase_prefix(folder)
 
 
-def discard_record(node: StorePath) -> None:
-    """Make sure that no interrupted write of a node goes on, as its values may be replaced."""
-    if is_begun(node):
-        erase_beside(node)
-
-
 class Journal:
     """The record of a plan that writes a node: which tasks of each stage are done.
 

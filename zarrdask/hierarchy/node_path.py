@@ -28,6 +28,7 @@ from zarrdask.hierarchy.members import child_nodes, documents_below, member_name
 from zarrdask.hierarchy.path import StorePath, exists_error
 from zarrdask.hierarchy.removal import remove_keys
 from zarrdask.hierarchy.resize import (
+    discard_append,
     exclusive_shape,
     grow,
     lock_node,
@@ -78,6 +79,7 @@ class NodePath(StorePath):
 
     # Changes of an array
     append = append_values
+    discard_append = discard_append
     erase_elements = erase_elements
     exclusive_shape = exclusive_shape
     grow = grow

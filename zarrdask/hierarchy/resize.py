@@ -22,8 +22,9 @@ from zarrdask.errors import (
 from zarrdask.grids.base import Shape
 from zarrdask.hierarchy.change import write_node
 from zarrdask.hierarchy.find import read_node
-from zarrdask.hierarchy.journal import erase_records, lease_key
+from zarrdask.hierarchy.journal import Journal, erase_beside, erase_records, is_begun, lease_key
 from zarrdask.hierarchy.path import StorePath
+from zarrdask.metadata import detect
 from zarrdask.metadata.detect import Search
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
 from zarrdask.metadata.options import parse_shape
@@ -182,6 +183,23 @@ def refreshed(node: StorePath, chunks: StoredChunks) -> StoredChunks:
     return replace(chunks, metadata=existing_array(metadata, node.location))
 
 
+def discard_append(node: StorePath, chunks: StoredChunks) -> None:
+    """Make sure that no interrupted append to an array goes on: erase its values and its record.
+
+    Otherwise, its values would appear when the array grows in another way.
+    """
+    if not is_begun(node):
+        return
+    old = refreshed(node, chunks)
+    with strictness(strict=False, quiet=True):
+        documents = Journal(node, "").recorded_arrays().get("")
+        longer = None if documents is None else detect.parse(documents, node.store)
+    shape = old.metadata.shape
+    if isinstance(longer, ArrayMetadata) and len(longer.shape) == len(shape):
+        trim(resized(old, tuple(map(max, shape, longer.shape))), shape)
+    erase_beside(node)
+
+
 def resize_array(node: StorePath, chunks: StoredChunks, shape: Any, *, erase: bool) -> StoredChunks:
     """Change the shape of an array to the requested one.
 
@@ -191,6 +209,7 @@ def resize_array(node: StorePath, chunks: StoredChunks, shape: Any, *, erase: bo
     with exclusive_shape(node), node.store.batch():
         old = refreshed(node, chunks)
         resized(old, shape)  # before anything is erased: it fails for an invalid shape
+        discard_append(node.current, old)
         if erase and any(map(lt, shape, old.metadata.shape)):
             # Before the documents: if this is cut short, the old shape says what to erase.
             erase_records(node.current)

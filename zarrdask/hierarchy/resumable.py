@@ -17,6 +17,13 @@ _NO_ARRAY = "there is no array yet"
 _GOES_ON = "the same call with resume=True writes the missing blocks"
 
 
+def _not_begun(*, may_begin: bool) -> str:
+    """Describe a write that has failed before its first block, maybe after its checks."""
+    if may_begin:
+        return "the write has not begun; a node that it replaces may be erased in part"
+    return "the write has not begun, and nothing has changed"
+
+
 class ResumableArray(Change):
     """A new array whose documents come last, and whose blocks are recorded when they are stored.
 
@@ -59,7 +66,7 @@ class ResumableArray(Change):
         self._record = ArrayRecord(node, chunks, plan, start_again="overwrite=True")
         self.blocks = self._record.blocks
         self._held = ExitStack()
-        self._has_begun = False
+        self._has_begun = self._may_begin = False
 
     @property
     def location(self) -> str:
@@ -76,6 +83,7 @@ class ResumableArray(Change):
             overwrite=self._overwrite,
             restart=self._restart,
         )
+        self._may_begin = True
         self.blocks.is_complete = nodes.is_written
         if not nodes.is_written:
             self._record.read_blocks(resumed=nodes.resumed)
@@ -93,7 +101,7 @@ class ResumableArray(Change):
         """Describe how the write goes on."""
         self._held.close()
         if not self._has_begun:
-            return "the write has not begun; a node that it replaces may be erased in part"
+            return _not_begun(may_begin=self._may_begin)
         is_late = self._record.journal.has_written_root
         state = "the array may be complete" if is_late else _NO_ARRAY
         return f"{state}; {_GOES_ON}, and one with overwrite=True begins again"
@@ -150,7 +158,7 @@ class ResumableChanges(Change):
         self._node, self._changes, self._records = node, changes, records
         self._restart = restart
         self._held = ExitStack()
-        self._has_begun = False
+        self._has_begun = self._may_begin = False
 
     @property
     def location(self) -> str:
@@ -174,6 +182,7 @@ class ResumableChanges(Change):
         for change in self._changes:
             if isinstance(change, RecordedArray):
                 change.check(resumed=resumed[0])
+        self._may_begin = True
         if not resumed[0]:
             for change in self._changes:
                 change.begin()
@@ -201,5 +210,5 @@ class ResumableChanges(Change):
         """Describe how the write goes on."""
         self._held.close()
         if not self._has_begun:
-            return "the write has not begun; a node that it replaces may be erased in part"
+            return _not_begun(may_begin=self._may_begin)
         return f"{_GOES_ON}, and one with resume='restart' begins again"

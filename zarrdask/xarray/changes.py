@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from zarrdask.errors import MetadataError
-from zarrdask.hierarchy.journal import discard_record
 from zarrdask.hierarchy.new_array import create_group_after_chunks
 from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.hierarchy.path import join_path
 from zarrdask.hierarchy.replace import ReplacedNode
 from zarrdask.hierarchy.transaction import Change
 from zarrdask.metadata.model import GroupMetadata, Metadata, ZarrFormat
+from zarrdask.nodes.array import chunks_of
 from zarrdask.runtime.threads import request_on_each
 from zarrdask.xarray.plan import GroupWrite, VariableWrite
 
@@ -89,8 +89,12 @@ class ChangedDataset(Change):
             if self._is_new:
                 self.seen.create(self.first.metadata, overwrite=self.overwrites)
             self._view(self.seen).create_members(self._members, keep=self.root)
-        longer = [each.array.node_path for write in self.writes for each in write.appends]
-        request_on_each(self.node.store, discard_record, longer)
+        longer = [each.array for write in self.writes for each in write.appends]
+        request_on_each(
+            self.node.store,
+            lambda array: array.node_path.discard_append(chunks_of(array)),
+            longer,
+        )
         if self.first.node.store.capabilities.bounded:
             _grow_arrays(self.first, self.root)
 

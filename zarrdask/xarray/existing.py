@@ -15,7 +15,6 @@ from zarrdask.compliance import warn_compliance
 from zarrdask.dtypes.cf_fill_values import FILL_VALUE
 from zarrdask.errors import MetadataError
 from zarrdask.hierarchy.append import guarded
-from zarrdask.hierarchy.journal import discard_record
 from zarrdask.metadata.model import ZarrFormat
 from zarrdask.nodes.array import Array, chunks_of
 from zarrdask.storage.unchanged import Lease
@@ -139,7 +138,7 @@ class StoredDataset:
                 found=lengths,
             )
         for name in lengths:
-            discard_record(self.arrays[name].node_path)
+            self.arrays[name].node_path.discard_append(chunks_of(self.arrays[name]))
         longer = [self.arrays[name] for name, n in lengths.items() if n > length]
         for array in longer:
             axis = self.dims(array.name).index(dim)
