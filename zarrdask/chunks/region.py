@@ -80,6 +80,21 @@ class ArrayRegion:
         """Whether requests to the store are slow."""
         return self.stored.units.capabilities.has_latency
 
+    @property
+    def chunks(self) -> Shape | None:
+        """The shape of the chunks that are decoded, if the region begins with whole ones.
+
+        Packages look for it to know where to cut blocks; None if not all chunks have one shape.
+        """
+        grid = self.metadata.read_grid
+        picks = [self.region[axis] for axis in self.axes]
+        lengths = [grid.chunk_shape[axis] for axis in self.axes]
+        is_even = grid.is_regular and all(
+            pick.step == 1 and length and pick.start % length == 0
+            for pick, length in zip(picks, lengths, strict=True)
+        )
+        return tuple(lengths) if is_even else None
+
     # ---- parts
 
     def in_array(self, part: Region) -> Region:

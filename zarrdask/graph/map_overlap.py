@@ -9,6 +9,7 @@ import numpy as np
 from zarrdask.chunks.missing import Missing
 from zarrdask.graph.overlap import AxisOverlap, axis_overlaps, dimension_names, overlapped
 from zarrdask.graph.read import from_zarr
+from zarrdask.graph.stored_array import StoredArray
 from zarrdask.metadata.model import ZarrFormat
 
 
@@ -98,7 +99,8 @@ def map_overlap(
         strict=strict,
         missing=missing,
     )
-    axes = axis_overlaps(depth, boundary, x.dtype, x.ndim, dimension_names(x))
+    names = dimension_names(x.source) if isinstance(x, StoredArray) else None
+    axes = axis_overlaps(depth, boundary, x.dtype, x.ndim, names)
     kwargs.pop("align_arrays", None)  # There is only one.
     if not any(axis.before or axis.after for axis in axes):
         return da.map_blocks(func, x, **kwargs)

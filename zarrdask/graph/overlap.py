@@ -19,13 +19,16 @@ from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 from dask.layers import ArrayBlockwiseDep
 
 from zarrdask.chunks.padded import PaddedRegion
+from zarrdask.chunks.region import ArrayRegion
 from zarrdask.errors import MetadataError, UnsupportedError
+from zarrdask.execution.expressions import is_expression
 from zarrdask.graph.stored_array import StoredArray
 from zarrdask.grids.axis import edges_of
 from zarrdask.grids.base import Index
 from zarrdask.indexing.margins import MarginKind, Margins
 from zarrdask.indexing.selection import is_integer
 from zarrdask.metadata.lengths import Names, by_axis
+from zarrdask.packages import load_module
 from zarrdask.plan.align import Chunks
 
 _KINDS = ("reflect", "nearest", "periodic")
@@ -139,12 +142,10 @@ def _check(axis: AxisOverlap, dtype: np.dtype[Any]) -> None:
         ) from error
 
 
-def dimension_names(x: da.Array) -> Names:
-    """Return the names of the axes of an array that `zarrdask.from_zarr` returned."""
-    if not isinstance(x, StoredArray):
-        return None
-    names = x.source.metadata.dimension_names
-    return None if names is None else [names[axis] for axis in x.source.axes]
+def dimension_names(source: ArrayRegion) -> Names:
+    """Return the names of the axes of a region; None if the array has none."""
+    names = source.metadata.dimension_names
+    return None if names is None else [names[axis] for axis in source.axes]
 
 
 def overlapped(
@@ -164,7 +165,8 @@ def overlapped(
     if not isinstance(x, StoredArray) or x.is_stored is not None:
         depth = {number: axis.depth for number, axis in enumerate(axes)}
         boundary = {number: axis.boundary for number, axis in enumerate(axes)}
-        return da.overlap.overlap(x.rechunk(chunks), depth, boundary)
+        overlap = load_module("dask_array").overlap if is_expression(x) else da.overlap.overlap
+        return overlap(x.rechunk(chunks), depth, boundary)
     source = PaddedRegion(x.source, tuple(axis.margins(x.dtype) for axis in axes))
     parts = _OverlappingSlices(chunks, axes)
     name = name or f"{source.stored.task_name('read')}-{tokenize(source, parts)}"

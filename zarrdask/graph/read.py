@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import dask.array as da
 import numpy as np
@@ -56,6 +56,7 @@ def from_zarr(
     missing: Missing | None = None,
     depth: Any = None,
     boundary: Any = "none",
+    array_module: Literal["dask.array", "dask_array"] = "dask.array",
 ) -> da.Array:
     """Return a stored array as a Dask array.
 
@@ -103,10 +104,13 @@ def from_zarr(
         What the first and the last blocks have beyond the ends of the array, if there is a depth:
         its elements in reverse order, the last one, those of the other end, nothing, or a
         value. A tuple has one for each axis, and a dict some; the others are "none".
+    array_module : {"dask.array", "dask_array"}, default "dask.array"
+        The package of the result. Arrays of the package dask-array are expressions: also slices and
+        rechunks after other operations become part of the read.
 
     Returns
     -------
-    dask.array.Array
+    dask.array.Array or dask_array.Array
         The array, or the requested region of it.
 
     Raises
@@ -177,14 +181,21 @@ def from_zarr(
     # Not another name if nothing is skipped.
     seen = () if is_stored is None else (is_stored,)
     default = f"{source.stored.task_name('read')}-{tokenize(source, lengths, *seen)}"
-    x = read_array(source, blocks, name or default, is_stored)
+    if array_module == "dask.array":
+        x = read_array(source, blocks, name or default, is_stored)
+    else:
+        # Imported here: few users have that package.
+        from zarrdask.graph.expression_array import expression_of
+
+        x = expression_of(array_module, source, blocks, name)
     x = x if selection.turn is None else x[selection.turn]
     if depth is None:
         return x
     # Imported here: few arrays have blocks that overlap.
     from zarrdask.graph.overlap import axis_overlaps, dimension_names, overlapped
 
-    overlaps = axis_overlaps(depth, boundary, x.dtype, x.ndim, dimension_names(x))
+    names = None if selection.turn is not None else dimension_names(source)
+    overlaps = axis_overlaps(depth, boundary, x.dtype, x.ndim, names)
     return overlapped(x, overlaps, name=name)
 
 

@@ -12,6 +12,7 @@ from dask.delayed import Delayed
 from zarrdask.chunks.region import ArrayRegion
 from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.execution.compute import compute_blocks
+from zarrdask.execution.expressions import is_expression
 from zarrdask.execution.forks import TaskStores
 from zarrdask.graph.block_writes import BlockWrites
 from zarrdask.graph.conflicts import check_disjoint
@@ -51,6 +52,11 @@ class WriteJob(NamedTuple):
 def as_dask_array(x: Any) -> da.Array:
     """Return an array-like as a Dask array with known chunk sizes."""
     check_plain(x)
+    if is_expression(x):
+        # Imported here: few arrays are of that package.
+        from zarrdask.graph.expression_array import ExpressionArray
+
+        x = ExpressionArray.of(x)
     x = da.asanyarray(x)
     known_blocks(x.shape, x.chunks)  # Raises the error if any is unknown.
     return x

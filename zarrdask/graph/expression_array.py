@@ -1,0 +1,92 @@
+"""Arrays of the package dask-array: made from stored arrays, and written as Dask arrays.
+
+Its arrays are expressions, which it optimises itself: slices and rechunks become part of the read.
+What is written is the graph of the optimised expression, as an array of ``dask.array``. This module
+is loaded only for users of the package.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import dask.array as da
+import numpy as np
+from dask._task_spec import Alias, convert_legacy_graph, fuse_linear_task_spec
+from dask.core import flatten
+from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
+
+from zarrdask.chunks.region import ArrayRegion
+from zarrdask.errors import MetadataError, UnsupportedError
+from zarrdask.graph.fuse.steps import Tasks
+from zarrdask.packages import load_module
+from zarrdask.plan.align import Chunks
+
+
+def expression_of(module: str, source: ArrayRegion, chunks: Chunks, name: str | None) -> Any:
+    """Return the array of a package, dask-array, that reads blocks of a region."""
+    if module != "dask_array":
+        raise MetadataError(
+            "there is no such package of arrays",
+            key="array_module",
+            found=module,
+            expected="'dask.array' or 'dask_array'",
+        )
+    try:
+        from_array = load_module(module).from_array
+    except ImportError as error:
+        raise UnsupportedError(
+            "the package dask-array is not installed",
+            key="array_module",
+            found=module,
+            expected="pip install dask-array",
+        ) from error
+    meta = np.empty((0,) * source.ndim, source.dtype)
+    # Inline, since it is small: the array would be a task of its own.
+    return from_array(source, chunks, meta=meta, inline_array=True, fancy=False, name=name)
+
+
+class ExpressionArray(da.Array):  # type: ignore[misc]
+    """The optimised graph of an array of dask-array.
+
+    A rechunk is one of the expression, so that blocks that are aligned with chunks are read so.
+    """
+
+    expression: Any
+
+    @classmethod
+    def of(cls, expression: Any) -> "ExpressionArray":
+        """Return an array of dask-array as one of dask.array, with as many tasks."""
+        optimized = expression.optimize()
+        name, keys = optimized.name, [*flatten(optimized.__dask_keys__())]
+        tasks = _fused(convert_legacy_graph(optimized.__dask_graph__()), keys)
+        blocks = {key: tasks.pop(key) for key in keys}
+        layers = {name: MaterializedLayer(blocks)}
+        if tasks:
+            layers[f"{name}-inputs"] = MaterializedLayer(tasks)
+        dependencies = {name: layers.keys() - {name}, f"{name}-inputs": set()}
+        graph = HighLevelGraph(layers, {key: set(dependencies[key]) for key in layers})
+        array = cls(graph, name, expression.chunks, meta=expression._meta)
+        array.expression = expression
+        return array
+
+    def rechunk(self, *args: Any, **options: Any) -> da.Array:
+        """Return the array with other blocks; the arguments are those of Dask's method."""
+        return ExpressionArray.of(self.expression.rechunk(*args, **options))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return da.Array, (self.dask, self.name, self.chunks, self.dtype, self._meta)
+
+
+def _fused(graph: Tasks, keys: Sequence[Any]) -> dict[Any, Any]:
+    """Return a graph in which tasks that need only each other are one.
+
+    The package leaves a read and what is computed from it apart.
+    """
+    tasks = dict(fuse_linear_task_spec(graph, set(keys)))
+    uses = Counter(need for task in tasks.values() for need in task.dependencies)
+    for key in keys:
+        # Dask gives the fused task another key, so that the result is an alias.
+        task = tasks[key]
+        if isinstance(task, Alias) and uses[task.target] == 1 and task.target in tasks:
+            tasks[key] = tasks.pop(task.target).substitute({}, key=key)
+    return tasks
