@@ -56,7 +56,7 @@ def test_a_plan_prints_and_draws():
         ({"levels": 0}, MetadataError, "levels"),
         ({"levels": 9}, MetadataError, "levels"),
         ({"factors": (2, 2, 2)}, MetadataError, "factors"),
-        ({"factors": {"y": 2}}, Exception, "factors"),
+        ({"factors": {"q": 2}}, Exception, "factors"),
         ({"factors": 0}, MetadataError, "factors"),
         ({"method": "best"}, MetadataError, "method"),
         ({"borders": "wrap"}, MetadataError, "borders"),
@@ -176,3 +176,12 @@ def test_each_chunk_is_read_once_and_no_level_is_read():
         assert set(chunks.values()) == {1}
         assert not [key for key in target.reads if "/c/" in key]
         check(group, values, [(2, 2)] * 3)
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_levels_have_the_names_and_keys_that_ome_zarr_requires(zarr_format):
+    array, store = stored(numbers((8, 8)), chunks=4, zarr_format=zarr_format), {}
+    group = zarrdask.pyramid(array, store, factors={"y": 2, "x": 2}).execute(progress=False)
+    assert [group[name].dimension_names for name in "01"] == [("y", "x")] * 2
+    assert {2: "0/1/1", 3: "0/c/1/1"}[zarr_format] in store
+    check(group, array[...], [(2, 2)])

@@ -10,7 +10,7 @@ from zarrdask.conventions.listed import MULTISCALES, PROJ, SPATIAL, list_convent
 from zarrdask.conventions.reference import as_crs, proj_attributes
 from zarrdask.conventions.spatial import affine_numbers, bounding_box, coarsened
 from zarrdask.errors import MetadataError
-from zarrdask.metadata.model import ZarrFormat
+from zarrdask.metadata.model import ArrayMetadata, ZarrFormat
 from zarrdask.nodes.options import suggests_arguments
 
 #: The names of methods in the text of the convention, where they differ from ours.
@@ -26,6 +26,10 @@ class GeoZarr:
     def path(self, number: int) -> str:
         """Return the path of a new level from the group."""
         return str(number)
+
+    def adapted(self, metadata: ArrayMetadata, axes: Any = None) -> ArrayMetadata:
+        """Return the metadata of an array, of which nothing else is required."""
+        return metadata
 
     @suggests_arguments
     def attributes(

@@ -4,6 +4,7 @@ Multiscale Arrays 0.1 has the same documents, with fewer members.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -19,8 +20,9 @@ from zarrdask.conventions.levels import (
 )
 from zarrdask.conventions.omero import render_omero
 from zarrdask.errors import MetadataError, instance_of
+from zarrdask.grids.keys import ChunkKeys
 from zarrdask.hierarchy.path import normalise_path
-from zarrdask.metadata.model import ZarrFormat
+from zarrdask.metadata.model import ArrayMetadata, ZarrFormat
 from zarrdask.nodes.options import suggests_arguments
 
 #: The member with the scale and translation, of a level or of a whole pyramid.
@@ -127,6 +129,12 @@ class OmeZarr:
     def path(self, number: int) -> str:
         """Return the path of a new level from the group."""
         return str(number)
+
+    def adapted(self, metadata: ArrayMetadata, axes: Any = None) -> ArrayMetadata:
+        """Return the metadata of an array with the names and keys of chunks that are required."""
+        names = OmeAxes.of(axes, metadata.dimension_names, len(metadata.shape)).names
+        keys = ChunkKeys("v2", "/") if metadata.zarr_format == 2 else metadata.keys
+        return replace(metadata, dimension_names=names, keys=keys)
 
     @suggests_arguments
     def attributes(

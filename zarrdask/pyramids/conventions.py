@@ -6,6 +6,7 @@ from typing import Any, Protocol
 from zarrdask.conventions.geozarr import GeoZarr
 from zarrdask.conventions.ome import OmeZarr
 from zarrdask.errors import one_of
+from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.pyramids.levels import Borders, Level
 
 
@@ -17,6 +18,9 @@ class Convention(Protocol):
 
     def path(self, number: int) -> str:
         """Return the path of a new level from the group; level 0 is the finest."""
+
+    def adapted(self, metadata: ArrayMetadata, axes: Any = None) -> ArrayMetadata:
+        """Return the metadata of an array as the convention requires, with the names of axes."""
 
     @property
     def attributes(self) -> Callable[..., Mapping[str, Any]]:
@@ -36,6 +40,10 @@ class Plain:
     def path(self, number: int) -> str:
         """Return the number of the level."""
         return str(number)
+
+    def adapted(self, metadata: ArrayMetadata, axes: Any = None) -> ArrayMetadata:
+        """Return the metadata as it is."""
+        return metadata
 
     def attributes(
         self, levels: Sequence[Level], names: Any, dtype: Any, *, zarr_format: Any, method: str

@@ -51,7 +51,8 @@ def plan_pyramid(source: PyramidSource, node: NodePath, options: PyramidOptions)
     inside = source.path_in(node)
     if inside is None:
         source.check_apart(node)
-    first, style = source.metadata, options.convention
+    style = options.convention
+    first = style.adapted(source.metadata, options.details.get("axes"))
     method = options.method or default_method(first, source.path)
     check_method(method, first.dtype)
     steps = Steps.parse(options.levels, options.factors, first.shape, first.dimension_names)
