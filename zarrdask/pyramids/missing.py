@@ -45,7 +45,7 @@ def _numbers(value: Any, dtype: np.dtype[Any]) -> list[Any]:
         return []
     is_rounded = dtype.kind in "fc"  # an attribute may have fewer digits than the values
     pairs = zip(numbers.tolist(), cast.tolist(), strict=True)
-    return [c for n, c in pairs if is_rounded or n == c]
+    return [n if is_rounded else c for n, c in pairs if is_rounded or n == c]
 
 
 def default_method(metadata: ArrayMetadata, path: str) -> str:

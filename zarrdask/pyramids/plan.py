@@ -228,9 +228,13 @@ class PyramidPlan(PlanReport):
     def run(self, rewrite: Rewrite, on: Workers, show: Show) -> None:
         """Run the passes, without the tasks that an earlier run has done."""
         done = [rewrite.journal.done(stage) for stage in range(len(self.scheme.stages))]
-        if any(map(rewrite.has_lost, self.targets.values())):
-            for tasks in done:
-                tasks.clear()
+        for tasks, (_, span) in zip(done, self._stages(), strict=True):
+            written = [
+                self.targets[n] for n in range(span.first, span.last + 1) if n in self.targets
+            ]
+            if tasks and written and all(map(rewrite.has_lost, written)):
+                for each in done:
+                    each.clear()
         if not any(done):
             clear_prefix(self.temp)
         stores = TaskStores(is_forked=on.are_elsewhere)

@@ -39,9 +39,9 @@ class PyramidRecord:
         if store.capabilities.bounded:
             return
         missing = self.missing and {
-            "values": self.missing.values,
+            "values": [_rendered(value) for value in self.missing.values],
             "has_nan": self.missing.has_nan,
-            "result": None if self.missing.result != self.missing.result else self.missing.result,
+            "result": _rendered(self.missing.result),
         }
         record = {
             "version": _VERSION,
@@ -79,9 +79,9 @@ class PyramidRecord:
                 record["borders"],
                 missing
                 and Missing(
-                    tuple(missing["values"]),
+                    tuple(map(_parsed, missing["values"])),
                     missing["has_nan"],
-                    np.nan if missing["result"] is None else missing["result"],
+                    _parsed(missing["result"]),
                 ),
                 tuple(Level(p, tuple(s), tuple(f)) for p, s, f in record["levels"]),
                 record["has_level_0"],
@@ -95,3 +95,17 @@ class PyramidRecord:
                 key=f"{node.location}/{_KEY}",
                 found=str(error),
             ) from error
+
+
+def _rendered(value: Any) -> Any:
+    """Return a number as JSON represents it: None for NaN, the two parts of a complex number."""
+    if isinstance(value, complex):
+        return [value.real, value.imag]
+    return None if value != value else value  # noqa: PLR0124 - NaN
+
+
+def _parsed(value: Any) -> Any:
+    """Return the number that `_rendered` represents."""
+    if isinstance(value, list):
+        return complex(*value)
+    return np.nan if value is None else value

@@ -1,0 +1,110 @@
+"""Pyramids that are interrupted, and on other schedulers."""
+
+import random
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import zarrdask
+from tests.pyramids.reference import reference
+from zarrdask.hierarchy import journal
+from zarrdask.pyramids.passes import PyramidPass
+
+VALUES = np.random.default_rng(0).integers(0, 100, (96, 96)).astype("u1")
+LEVELS = reference(VALUES, [(2, 2)] * 4, "mean", "trim")
+
+
+class CutShort(Exception):
+    """What a run that is killed never sees."""
+
+
+def source(place):
+    array = zarrdask.create_array(place / "a", shape=VALUES.shape, dtype="u1", chunks=(8, 8))
+    array[...] = VALUES
+    return array
+
+
+def planned(array, target, scheduler="threads", **options):
+    arguments = {"levels": 5, "max_mem": "2.01 MiB", "scheduler": scheduler, **options}
+    return zarrdask.pyramid(array, target, **arguments)
+
+
+def check(group):
+    for number, level in enumerate(LEVELS):
+        np.testing.assert_array_equal(group[str(number)][...], level, str(number))
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_run_that_is_cut_short_goes_on(tmp_path, monkeypatch, inside):
+    monkeypatch.setattr(journal, "WRITE_INTERVAL", 0)
+    array = source(tmp_path)
+    if inside:
+        zarrdask.create_group(tmp_path / "b")
+        zarrdask.copy(array, tmp_path / "b", "0")
+        array = zarrdask.open_array(tmp_path / "b", "0")
+    plan = planned(array, tmp_path / "b")
+    assert len(plan.scheme.stages) > 1
+    last = 2 if inside else plan.scheme.stages[0].tasks
+    done, call = [], PyramidPass.__call__
+
+    def some(self, number, *count):
+        if len(done) == last:
+            raise CutShort
+        done.append(number)
+        return call(self, number, *count)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(PyramidPass, "__call__", some)
+        with pytest.raises(CutShort):
+            plan.execute("sync", progress=False)
+    assert "1" not in zarrdask.open_group(tmp_path / "b")
+    again = []
+    monkeypatch.setattr(
+        PyramidPass, "__call__", lambda self, n, *count: again.append(n) or call(self, n, *count)
+    )
+    check(planned(array, tmp_path / "b").execute("sync", progress=False))
+    assert len(done) + len(again) == plan.tasks
+    names = {path.name for path in (tmp_path / "b").iterdir()}
+    assert names == {".zarrdask", "zarr.json", *"01234"}
+
+
+def test_workers_of_a_cluster_pass_on_what_they_have(tmp_path, client):
+    group = planned(source(tmp_path), tmp_path / "b", client).execute(client, progress=False)
+    check(group)
+
+
+RUN = """
+import sys, zarrdask
+from zarrdask.hierarchy import journal
+journal.WRITE_INTERVAL = 0
+a, b = sys.argv[1:]
+plan = zarrdask.pyramid(a, b, levels=5, max_mem="2.01 MiB", scheduler="threads")
+print("begins", flush=True)
+plan.execute("threads", progress=False)
+"""
+
+
+@pytest.mark.stress
+@pytest.mark.parametrize("seed", range(2))
+def test_what_is_killed_goes_on(tmp_path, seed):
+    array, wait, kills = source(tmp_path), random.Random(seed), 0
+    for _ in range(3):
+        process = subprocess.Popen(
+            [sys.executable, "-c", RUN, str(tmp_path / "a"), str(tmp_path / "b")],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+        process.stdout.readline()
+        time.sleep(wait.uniform(0, 0.3))
+        process.kill()
+        process.communicate()
+        if process.returncode == 0:
+            break
+        kills += 1
+    if process.returncode:
+        planned(array, tmp_path / "b").execute("threads", progress=False)
+    check(zarrdask.open_group(tmp_path / "b"))
+    assert kills
