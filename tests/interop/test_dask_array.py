@@ -4,6 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import dask
 import dask.array as da
 import dask_array
 import numpy as np
@@ -129,6 +130,13 @@ def test_small_blocks_are_fused_and_unaligned_writes_are_safe():
     assert counting.tasks < 200  # of 1,024 blocks
     zarrdask.to_zarr((x + 1)[1:-1], target := {}, chunks=100)
     np.testing.assert_array_equal(zarrdask.open_array(target)[...], (values + 1)[1:-1])
+
+
+def test_a_block_is_read_computed_and_written_by_one_task():
+    for array_module in ("dask.array", "dask_array"):
+        x = zarrdask.from_zarr(stored(), chunks="stored", array_module=array_module)
+        later = zarrdask.to_zarr(x + 1, {}, chunks=10, compute=False)
+        assert len(dask.optimize(later)[0].__dask_graph__()) == 12 + 1
 
 
 def test_an_array_is_not_computed_from_what_it_overwrites():

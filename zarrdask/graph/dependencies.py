@@ -19,6 +19,7 @@ from dask.array.core import getter, getter_inline, getter_nofancy
 from zarrdask.chunks.region import ArrayRegion
 from zarrdask.execution.expressions import EXPRESSIONS
 from zarrdask.execution.writer import BlockWriter
+from zarrdask.graph.fuse.block_tasks import BlockTasks
 from zarrdask.graph.fuse.optimization import unfused_tasks
 from zarrdask.indexing.selection import basic, is_basic
 from zarrdask.nodes.array import Array, chunks_of
@@ -171,6 +172,8 @@ def _parts(item: Any) -> Iterable[Any]:
     """Return the content of a container in a graph."""
     if isinstance(item, DataNode):
         return (item.value,)
+    if isinstance(item, BlockTasks):
+        return item.tasks.values()
     if isinstance(item, dict):
         return item.values()
     if isinstance(item, list | tuple | set | frozenset):

@@ -6,17 +6,19 @@ is loaded only for users of the package.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import dask.array as da
 import numpy as np
 from dask._task_spec import Alias, convert_legacy_graph, fuse_linear_task_spec
+from dask.blockwise import Blockwise, blockwise
 from dask.core import flatten
 from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 
 from zarrdask.chunks.region import ArrayRegion
 from zarrdask.errors import MetadataError, UnsupportedError
+from zarrdask.graph.fuse.block_tasks import BlockTasks
 from zarrdask.graph.fuse.steps import Tasks
 from zarrdask.packages import load_module
 from zarrdask.plan.align import Chunks
@@ -60,11 +62,14 @@ class ExpressionArray(da.Array):  # type: ignore[misc]
         name, keys = optimized.name, [*flatten(optimized.__dask_keys__())]
         tasks = _fused(convert_legacy_graph(optimized.__dask_graph__()), keys)
         blocks = {key: tasks.pop(key) for key in keys}
-        layers = {name: MaterializedLayer(blocks)}
         if tasks:
-            layers[f"{name}-inputs"] = MaterializedLayer(tasks)
-        dependencies = {name: layers.keys() - {name}, f"{name}-inputs": set()}
-        graph = HighLevelGraph(layers, {key: set(dependencies[key]) for key in layers})
+            inputs = f"{name}-inputs"
+            layers = {name: MaterializedLayer(blocks), inputs: MaterializedLayer(tasks)}
+            graph = HighLevelGraph(layers, {name: {inputs}, inputs: set()})
+        else:
+            graph = HighLevelGraph(
+                {name: _symbolic(name, expression.chunks, blocks)}, {name: set()}
+            )
         array = cls(graph, name, expression.chunks, meta=expression._meta)
         array.expression = expression
         return array
@@ -90,3 +95,15 @@ def _fused(graph: Tasks, keys: Sequence[Any]) -> dict[Any, Any]:
         if isinstance(task, Alias) and uses[task.target] == 1 and task.target in tasks:
             tasks[key] = tasks.pop(task.target).substitute({}, key=key)
     return tasks
+
+
+def _symbolic(name: str, chunks: Chunks, tasks: Mapping[Any, Any]) -> Blockwise:
+    """Return independent tasks as a symbolic layer, which Dask fuses with those that write."""
+    parts = BlockTasks(chunks, {key[1:]: task for key, task in tasks.items()})
+    axes = tuple(range(len(chunks)))
+    return blockwise(identity, name, axes, parts, axes, numblocks={}, _data_producer=True)
+
+
+def identity(values: Any) -> Any:
+    """Return the values of a block: a task."""
+    return values

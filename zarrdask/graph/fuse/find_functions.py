@@ -12,6 +12,7 @@ from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 from dask.layers import ArrayBlockwiseDep
 
 from zarrdask.graph.fuse.block_function import BlockFunction, Part
+from zarrdask.graph.fuse.block_tasks import BlockTasks
 from zarrdask.graph.fuse.culling import references_of
 
 #: Functions by the names of their layers.
@@ -92,7 +93,9 @@ def find_function(
 def _is_independent(graph: HighLevelGraph, source: Any, count: int) -> bool:
     """Whether the parts of a source are computed without other tasks, and needed once."""
     if not isinstance(source, str):
-        return isinstance(source, ArrayBlockwiseDep) and not source.produces_tasks
+        return isinstance(source, BlockTasks) or (
+            isinstance(source, ArrayBlockwiseDep) and not source.produces_tasks
+        )
     layer = graph.layers.get(source)
     is_root = isinstance(layer, MaterializedLayer) and not graph.dependencies[source]
     if not is_root or len(layer) != count:
