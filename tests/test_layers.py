@@ -15,11 +15,11 @@ LAYERS = [
     *("packages", "errors", "config", "other_names", "compliance", "extension"),
     *("display", "grids", "indexing", "dtypes", "storage", "runtime", "codecs", "plan", "metadata"),
     *("chunks", "hierarchy", "nodes", "execution", "graph", "rewrite", "verification"),
-    *("conventions", "pyramids", "xarray", "cli"),
+    *("conventions", "pyramids", "xarray", "compat", "cli"),
     *("register", "testing", "__init__"),
 ]
 RANK = {name: rank for rank, name in enumerate(LAYERS)}
-DASK = {"execution", "graph", "rewrite", "verification", "pyramids", "xarray"}
+DASK = {"execution", "graph", "rewrite", "verification", "pyramids", "xarray", "compat"}
 DISTRIBUTED = {
     "execution.client",
     "execution.compute",
@@ -111,7 +111,8 @@ def test_there_are_no_cycles():
 def test_dask_and_zarr_python_are_imported_in_their_places_only():
     for name in NAMES:
         heads = {module.split(".")[0] for module in imports(name) if module}
-        if name != "zarrdask.storage.zarrdask_store":  # loaded on demand
+        # Both load it on demand.
+        if name not in {"zarrdask.storage.zarrdask_store", "zarrdask.compat.rechunker"}:
             assert "zarr" not in heads, name
         if name == "zarrdask.config":
             # The settings live in Dask's configuration, which is loaded when one is asked for.

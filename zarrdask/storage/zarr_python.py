@@ -3,8 +3,9 @@
 zarr-python is never imported here: whoever hands over such an object has imported it.
 """
 
+import os
 import sys
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, MutableMapping
 from importlib import import_module
 from typing import Any
 
@@ -152,7 +153,8 @@ def adapt_store(value: Any) -> Store | None:
     """Return a store of zarr-python as one of ours; None for its other objects.
 
     Directories, file systems of fsspec and objects of obstore are read by our own stores; whether
-    they may be written is then a matter of the mode in which nodes are opened.
+    they may be written is then a matter of the mode in which nodes are opened. Other stores of
+    zarr-python 2 are mappings.
     """
     if not is_zarr_object(value, "Store"):
         return None
@@ -164,6 +166,14 @@ def adapt_store(value: Any) -> Store | None:
         return LocalStore(str(value.root))
     if kind == "FsspecStore":
         return _of_package("fsspec_objects").adapt_file_system(value.fs, value.path)  # type: ignore[no-any-return]
+    # Of zarr-python 2. Those that convert keys are used as mappings.
+    if getattr(value, "_dimension_separator", None) in (None, "."):
+        if kind == "DirectoryStore":
+            return LocalStore(os.path.abspath(value.path))
+        if kind == "FSStore":
+            return _of_package("fsspec_objects").adapt_file_system(value.fs, value.path)  # type: ignore[no-any-return]
+    if isinstance(value, MutableMapping):
+        return None
     if kind == "ObjectStore":
         return _of_package("obstore_urls").adapt_object(value.store)  # type: ignore[no-any-return]
     return ZarrPythonStore(value)

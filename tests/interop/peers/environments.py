@@ -22,7 +22,15 @@ REQUIREMENTS: dict[str, tuple[str, ...]] = {
         *("zarr-cm>=0.5", "jsonschema>=4.23"),
     ),
     "dataset": ("xarray>=2024.10", "zarr>=3.0.8,<3.2"),
+    "rechunker": (
+        *("asciitree", "fasteners", "mypy-extensions", "packaging"),  # those of zarr and rechunker
+        *("dask[array]", "distributed", "google-crc32c", "numcodecs[msgpack]>=0.16.4", "numpy"),
+        *("cloudpickle", "fsspec", "psutil", "tqdm", "xarray>=2025.9,<2026"),
+        *("hypothesis", "pytest", "setuptools", "setuptools-scm"),
+    ),
 }
+#: What is installed without its requirements, which exclude newer releases of some of those above.
+ALONE: dict[str, tuple[str, ...]] = {"rechunker": ("rechunker==0.5.4", "zarr==2.18.7")}
 #: Debian's package: GDAL 3.6, the last that writes the draft of v3.
 SYSTEM = os.environ.get("ZARRDASK_SYSTEM_PYTHON", "/usr/bin/python3")
 
@@ -64,13 +72,15 @@ def _made(peer: str) -> Path:
     base = newer_python() if peer == "newest" else sys.executable
     if base is None:
         raise MissingPeer("the newest zarr-python needs Python 3.12 or newer: put one on PATH")
-    requirements = "\n".join(REQUIREMENTS[peer])
+    requirements = "\n".join((*REQUIREMENTS[peer], *ALONE.get(peer, ())))
     if done.exists() and done.read_text() == requirements:
         return python
     try:
         subprocess.run([base, "-m", "venv", "--clear", home], check=True)
         pip = [python, "-m", "pip", "install", "--disable-pip-version-check", "--quiet"]
         subprocess.run([*pip, *REQUIREMENTS[peer]], check=True)
+        if peer in ALONE:
+            subprocess.run([*pip, "--no-deps", *ALONE[peer]], check=True)
     except subprocess.CalledProcessError as error:
         raise MissingPeer(f"{home} can't be made ({error}); it needs pip's index") from error
     done.write_text(requirements)
