@@ -122,11 +122,7 @@ def _scatter(
     items: Iterable[Item],
 ) -> int:
     """Decode chunks to their places, and return their number."""
-    # A chunk that is decoded into this memory is still in the cache of the CPU when it is copied to
-    # its place. For small chunks, codecs are faster if they allocate memory.
-    memory, size, in_place, count = None, pipeline.spec.nbytes, None, 0
-    if size >= SMALL_CHUNK_BYTES and pipeline.raw is not None and pipeline.compressors:
-        memory = buffers.of_thread(size)
+    memory, in_place, count = _memory(pipeline), None, 0
     for name, inside, outside, data in items:
         try:
             if data is None:
@@ -162,19 +158,38 @@ def _scatter_regions(
     items: Iterable[Item],
 ) -> int:
     """Decode each chunk once, and copy the part that each region needs to its block."""
-    chunk, count = None, 0
+    memory, count = _memory(pipeline), 0
     for count, (name, inside, places, data) in enumerate(items, 1):  # noqa: B007
         parts = zip(inside.regions, places, strict=True)
-        if data is None or len(places) == 1:
+        is_single = len(places) == 1 and (inside.regions[0] is None or pipeline.partial)
+        if data is None or is_single:  # It may be decoded in place, or only in part.
             for region, (number, place) in parts:
                 _scatter(pipeline, out.blocks[number], kind, again, [(name, region, place, data)])
             continue
-        if chunk is None:
-            chunk = buffers.chunk(pipeline.spec.shape, pipeline.spec.dtype)
-        _scatter(pipeline, chunk, kind, again, [(name, None, ..., data)])
+        try:
+            if isinstance(data, CachedChunk):
+                chunk = data.decoded(pipeline)
+            else:
+                chunk = pipeline.decode(data, memory)
+        except ZarrdaskError as error:
+            if again is None:
+                raise error.within(f"{kind}{name}") from error.__cause__
+            _scatter_regions(pipeline, out, kind, None, [(name, inside, places, again(name))])
+            continue
         for region, (number, place) in parts:
             out.blocks[number][place] = chunk if region is None else chunk[region]
     return count
+
+
+def _memory(pipeline: Pipeline) -> np.ndarray | None:
+    """Return memory of this thread to decode chunks into, one after another, or None.
+
+    A chunk that is decoded into it is still in the cache of the CPU when it is copied to its place.
+    For small chunks, codecs are faster if they allocate memory.
+    """
+    size = pipeline.spec.nbytes
+    is_used = size >= SMALL_CHUNK_BYTES and pipeline.raw is not None and pipeline.compressors
+    return buffers.of_thread(size) if is_used else None
 
 
 def fits(pipeline: Pipeline, out: np.ndarray, outside: Any) -> bool:

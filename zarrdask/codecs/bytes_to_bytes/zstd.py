@@ -21,6 +21,7 @@ from zarrdask.errors import CodecError, TruncatedError, one_of
 from zarrdask.packages import load_module
 
 _MAGIC = 0xFD2FB528
+_MAGIC_BYTES = _MAGIC.to_bytes(4, "little")
 _SKIPPED = 0x184D2A50
 _LOWEST, _HIGHEST = -131072, 22
 # Two types of blocks, and the maximum decoded size of a block.
@@ -63,10 +64,13 @@ class ZstdCodec(Configured):
 
     def decode(self, data: Buffer, limit: int, out: Any = None) -> Buffer:
         try:
+            view = memoryview(data)
+            # Nearly all values are one frame.
+            if view[:4] == _MAGIC_BYTES and (only := _frame(view, 0)).stop == len(view):
+                return _decode_frame(data, only, limit, out)
             all_frames = list(frames(data))
             if len(all_frames) == 1:
                 return _decode_frame(data, all_frames[0], limit, out)
-            view = memoryview(data)
             whole = bytearray()
             for frame in all_frames:
                 part = view[frame.start : frame.stop]
@@ -118,7 +122,7 @@ def frames(data: Buffer) -> Iterator[Frame]:
         elif magic & ~15 == _SKIPPED:
             at += 8 + int.from_bytes(view[at + 4 : at + 8], "little")
         else:
-            begun = _MAGIC.to_bytes(4, "little").startswith(view[at : at + 4])
+            begun = _MAGIC_BYTES.startswith(view[at : at + 4])
             raise (TruncatedError if begun else CodecError)(
                 "this is not a Zstandard frame", found=bytes(view[at : at + 4])
             )
