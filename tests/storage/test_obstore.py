@@ -21,6 +21,7 @@ from tests.covering import for_each
 from zarrdask.errors import MetadataError, ReadOnlyError, StoreError, UnsupportedError
 from zarrdask.storage import obstore as ours
 from zarrdask.storage.base import Scratch
+from zarrdask.storage.failures import is_transient
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.obstore import ObstoreStore
 from zarrdask.storage.obstore_errors import NotConnectedError, cause, message
@@ -28,7 +29,6 @@ from zarrdask.storage.obstore_urls import open_url
 from zarrdask.storage.places import store_token
 from zarrdask.storage.resolve import resolve
 from zarrdask.storage.retry import retrying
-from zarrdask.storage.transient_errors import is_transient
 from zarrdask.testing import VALUES, ReadOnlyStoreContract, StoreContract
 
 

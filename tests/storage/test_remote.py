@@ -21,17 +21,17 @@ from tests.covering import for_each
 from zarrdask import config
 from zarrdask.errors import MetadataError, ReadOnlyError, StoreError
 from zarrdask.storage import aws, remote
-from zarrdask.storage.fsspec import FsspecStore
-from zarrdask.storage.obstore import ObstoreStore
-from zarrdask.storage.places import opened_by, store_token, store_uri
-from zarrdask.storage.remote_store import RemoteStore
-from zarrdask.storage.resolve import resolve
-from zarrdask.storage.transient_errors import (
+from zarrdask.storage.failures import (
     is_forbidden,
     is_refusal,
     is_transient,
     is_unconnected,
 )
+from zarrdask.storage.fsspec import FsspecStore
+from zarrdask.storage.obstore import ObstoreStore
+from zarrdask.storage.places import opened_by, store_token, store_uri
+from zarrdask.storage.remote_store import RemoteStore
+from zarrdask.storage.resolve import resolve
 
 VALUE = bytes(range(100))
 

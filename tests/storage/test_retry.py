@@ -18,10 +18,10 @@ from zarrdask.errors import StoreError
 from zarrdask.storage import rates, retry
 from zarrdask.storage.base import Scratch, Store, StoredValue
 from zarrdask.storage.capabilities import Capabilities
+from zarrdask.storage.failures import is_transient
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.storage.rates import place_of
 from zarrdask.storage.retry import RetryingStore
-from zarrdask.storage.transient_errors import is_transient
 from zarrdask.storage.upkeep import reading
 
 

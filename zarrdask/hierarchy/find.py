@@ -26,8 +26,8 @@ from zarrdask.metadata.v2 import V2
 from zarrdask.metadata.v3 import EntryPointError
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.consolidated import ConsolidatedMetadata, ConsolidatedStore, is_covered
+from zarrdask.storage.failures import is_forbidden
 from zarrdask.storage.places import key_stamp
-from zarrdask.storage.transient_errors import is_forbidden
 from zarrdask.storage.upkeep import request_each
 from zarrdask.storage.v3_draft import stored_in
 

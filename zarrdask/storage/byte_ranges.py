@@ -97,6 +97,15 @@ class Version(NamedTuple):
         return self.value is None and self.tag is not None
 
 
+def strong_etag(etag: str | None) -> str | None:
+    """Return an ETag of HTTP if it changes with each byte; None for a weak one.
+
+    >>> strong_etag('"a1"'), strong_etag('W/"a1"'), strong_etag(None)
+    ('"a1"', None, None)
+    """
+    return etag if etag is not None and not etag.startswith("W/") else None
+
+
 def parts_by_key(key_start_values: Iterable[KeyValue]) -> dict[str, list[tuple[int, Buffer]]]:
     """Return the parts to write to each value, as (start, bytes), in the order of their starts.
 

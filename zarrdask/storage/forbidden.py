@@ -11,7 +11,7 @@ from zarrdask import config
 from zarrdask.errors import StoreError
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.byte_ranges import Buffer, Part, Tag, Version
-from zarrdask.storage.transient_errors import is_forbidden
+from zarrdask.storage.failures import is_forbidden
 from zarrdask.storage.wrapper import WrappedStore
 
 T = TypeVar("T")

@@ -16,17 +16,8 @@ from zarrdask.errors import ReadOnlyError, StoreError, censored, without_secrets
 from zarrdask.storage.base import Store
 from zarrdask.storage.byte_ranges import Buffer, Part, StoredObject, Tag, Version, cut
 from zarrdask.storage.capabilities import Capabilities, without
-from zarrdask.storage.fsspec_errors import (
-    ABSENT,
-    BEHIND,
-    ERRORS,
-    NO_BUCKET,
-    NOT_MET,
-    NOT_SUPPORTED,
-    UNCHANGED,
-    codes_of,
-    store_error,
-)
+from zarrdask.storage.failures import Meaning, meaning_of
+from zarrdask.storage.fsspec_errors import ERRORS, store_error
 from zarrdask.storage.fsspec_etags import can_replace, header, replace, request
 from zarrdask.storage.fsspec_options import (
     is_reference,
@@ -196,7 +187,7 @@ class FsspecStore(Store):
                 is_whole = self.fs.size(self.path(key)) == len(value)
                 value = value[start:] if is_whole else value
         except ERRORS as error:
-            if codes_of(error) & BEHIND:
+            if meaning_of(error) is Meaning.BEHIND:
                 return b""
             self._check_absent(key, error)
             return None
@@ -229,10 +220,10 @@ class FsspecStore(Store):
         try:
             self.fs.pipe_file(self.path(key), bytes(value), mode="create")
         except ERRORS as error:
-            codes = codes_of(error)
-            if isinstance(error, FileExistsError) or codes & NOT_MET:
+            meaning = meaning_of(error)
+            if meaning is Meaning.NOT_MET:
                 return False
-            if codes & NOT_SUPPORTED:
+            if meaning is Meaning.UNSUPPORTED:
                 return super().create(key, value)
             raise self._failed(key, error) from censored(error)
         return True
@@ -249,10 +240,10 @@ class FsspecStore(Store):
         try:
             answer = request(self.fs, self.path(key), header(start, length), tag)
         except ERRORS as error:
-            codes = codes_of(error)
-            if codes & BEHIND:
+            meaning = meaning_of(error)
+            if meaning is Meaning.BEHIND:
                 return Part(b"", 0, None)
-            if not codes & NOT_MET:
+            if meaning is not Meaning.NOT_MET:
                 self._check_absent(key, error)
             return None
         return answer.part(tag)
@@ -263,10 +254,10 @@ class FsspecStore(Store):
         try:
             answer = request(self.fs, self.path(key), header(start, length), unless=tag)
         except ERRORS as error:
-            codes = codes_of(error)
-            if tag is not None and codes & UNCHANGED:
+            meaning = meaning_of(error)
+            if tag is not None and meaning is Meaning.UNCHANGED:
                 return Version(tag=tag)
-            if codes & BEHIND:
+            if meaning is Meaning.BEHIND:
                 return Version(b"")
             self._check_absent(key, error)
             return Version()
@@ -278,10 +269,10 @@ class FsspecStore(Store):
         try:
             replace(self.fs, self.path(key), bytes(value), tag)
         except ERRORS as error:
-            codes = codes_of(error)
-            if codes & NOT_SUPPORTED:
+            meaning = meaning_of(error)
+            if meaning is Meaning.UNSUPPORTED:
                 raise not_supported(self.url, "changed on a condition") from censored(error)
-            if not codes & NOT_MET:
+            if meaning is not Meaning.NOT_MET:
                 self._check_absent(key, error)
             return False
         return True
@@ -338,7 +329,7 @@ class FsspecStore(Store):
         except NotImplementedError as error:
             raise not_listable(self.url, error) from censored(error)
         except ERRORS as error:
-            if isinstance(error, ABSENT) and "http" in protocols(self.fs):
+            if meaning_of(error) is Meaning.MISSING and "http" in protocols(self.fs):
                 # Without an index page, the directory is not empty but can't be listed.
                 raise not_listable(self.url, error) from censored(error)
             self._check_absent(prefix, error)
@@ -407,10 +398,11 @@ class FsspecStore(Store):
         StoreError
             If it says something else, or that the whole bucket is not there.
         """
-        if not isinstance(error, ABSENT):
-            raise self._failed(key, error) from censored(error)
-        if NO_BUCKET in codes_of(error):
+        meaning = meaning_of(error)
+        if meaning is Meaning.NO_BUCKET:
             raise no_bucket(self.root.partition("/")[0], self.url) from censored(error)
+        if meaning is not Meaning.MISSING:
+            raise self._failed(key, error) from censored(error)
 
     def _failed(self, key: str, error: BaseException) -> StoreError:
         return store_error(error, self.fs, self.url, key)

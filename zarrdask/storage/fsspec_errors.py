@@ -1,36 +1,14 @@
-"""Errors of file systems of fsspec: their codes, and what the codes mean."""
+"""Errors of file systems of fsspec, as errors of stores."""
 
 from typing import Any
 
 from zarrdask.errors import StoreError
+from zarrdask.storage.failures import http_status, is_unconnected
 from zarrdask.storage.fsspec_options import not_an_option, unknown_option
 from zarrdask.storage.refusals import UNCONNECTED, answered
-from zarrdask.storage.transient_errors import http_status, is_unconnected
 
-#: What file systems raise: errors of any class; and what they raise for a missing value.
+#: What file systems raise: errors of any class.
 ERRORS = (Exception,)
-ABSENT = (FileNotFoundError, IsADirectoryError, NotADirectoryError, KeyError)
-#: Codes for a conditional request: the condition does not hold, or it is not supported by the
-#: server or by an old botocore.
-NOT_MET = {"412", "PreconditionFailed"}
-NOT_SUPPORTED = {"NotImplemented", "ParamValidationError"}
-#: Codes for a value that has not changed.
-UNCHANGED = {"304"}
-#: Codes of servers for a range that begins behind the end of a value, which may be empty.
-BEHIND = {"416", "InvalidRange"}
-NO_BUCKET = "NoSuchBucket"
-
-
-def codes_of(error: BaseException | None) -> set[str]:
-    """Return the codes, HTTP statuses and class names of an error and of its causes."""
-    codes = set[str]()
-    while error is not None:
-        response = getattr(error, "response", None)
-        if isinstance(response, dict):
-            codes.add(str(response.get("Error", {}).get("Code")))
-        codes |= {str(http_status(error)), type(error).__name__}
-        error = error.__cause__
-    return codes
 
 
 def store_error(error: BaseException, fs: Any, url: str, key: str) -> StoreError:

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import fsspec  # noqa: F401
 from fsspec.asyn import sync
 
-from zarrdask.storage.byte_ranges import Part, Tag, Version, cut
+from zarrdask.storage.byte_ranges import Part, Tag, Version, cut, strong_etag
 from zarrdask.storage.fsspec_options import protocols
 
 
@@ -18,7 +18,7 @@ class Answer(NamedTuple):
 
     def part(self, tag: Tag | None) -> Part | None:
         """Return the answer as a part of a value; None if that has another ETag than `tag`."""
-        etag = self._strong_etag if self._size else None
+        etag = strong_etag(self.etag) if self._size else None
         if tag not in (None, etag):
             return None  # not every server knows the condition
         if self.content_range is None:
@@ -29,19 +29,15 @@ class Answer(NamedTuple):
         """Return the answer to a request for a value, or for part of it, if it has changed."""
         if self.content_range is None:
             # It is the whole value, also if the server knows no ranges.
-            return Version(cut(self.value, start, length), len(self.value), self._strong_etag)
+            return Version(cut(self.value, start, length), len(self.value), strong_etag(self.etag))
         value = self.value[:length]  # a range from the end is all of the end
-        return Version(value, self._size, self._strong_etag if self._size else None)
+        return Version(value, self._size, strong_etag(self.etag) if self._size else None)
 
     @property
     def _size(self) -> int:
         """The size of the whole value in bytes; 0 if the server does not say."""
         size = (self.content_range or "").rpartition("/")[2]
         return int(size) if size.isdigit() else 0
-
-    @property
-    def _strong_etag(self) -> str | None:
-        return self.etag if self.etag is not None and self.etag.startswith('"') else None
 
 
 class NotModifiedError(Exception):

@@ -9,18 +9,13 @@ from urllib.parse import quote
 from uuid import uuid4
 
 import obstore
-from obstore.exceptions import (
-    AlreadyExistsError,
-    BaseError,
-    NotModifiedError,
-    NotSupportedError,
-    PreconditionError,
-)
+from obstore.exceptions import BaseError
 
 from zarrdask.errors import StoreError, without_secrets
 from zarrdask.storage.base import Store
-from zarrdask.storage.byte_ranges import Buffer, Part, StoredObject, Tag, Version, cut
+from zarrdask.storage.byte_ranges import Buffer, Part, StoredObject, Tag, Version, cut, strong_etag
 from zarrdask.storage.capabilities import Capabilities, without
+from zarrdask.storage.failures import Meaning, meaning_of
 from zarrdask.storage.in_flight import window
 from zarrdask.storage.keys import Names, check_key, check_prefix
 from zarrdask.storage.memory import LIVE, recall
@@ -46,6 +41,7 @@ T = TypeVar("T")
 UPLOAD_PART_BYTES = 2**26
 #: What obstore raises: errors of its own, and of these built-in ones.
 _ERRORS = (BaseError, OSError, ValueError, NotImplementedError)
+_ABSENT = (Meaning.MISSING, Meaning.NO_BUCKET)
 
 
 class ObstoreStore(Store):
@@ -174,13 +170,14 @@ class ObstoreStore(Store):
     def _get_unusual_part(
         self, key: str, start: int, length: int | None, error: Exception
     ) -> Buffer | None:
-        if self._is_absent(error):
+        meaning = self._meaning(error)
+        if meaning in _ABSENT:
             self._check_absent(key, error)
             return None
         cause = self._cause(error)
         if isinstance(cause, AnswerError):
             raise self._failed(key, error) from cause
-        if isinstance(error, NotSupportedError) and start >= 0:
+        if meaning is Meaning.UNSUPPORTED and start >= 0:
             value = self._get(key)  # the server sends whole values only
             return None if value is None else cut(value, start, length)
         size = self._head(key)
@@ -189,7 +186,7 @@ class ObstoreStore(Store):
         first = max(size + start, 0) if start < 0 else start
         if first >= size or length == 0:
             return b""
-        if isinstance(error, NotSupportedError):
+        if meaning is Meaning.UNSUPPORTED:
             return self.get_range(key, first, size - first if length is None else length)
         raise self._failed(key, error) from cause
 
@@ -203,11 +200,12 @@ class ObstoreStore(Store):
         try:
             answer = obstore.get(self.inner, self.path(key), options=options)
             meta = answer.meta  # a new dictionary each time
-            part = Part(memoryview(answer.bytes()), meta["size"], _strong(meta["e_tag"]))
-        except PreconditionError:
-            return None
+            part = Part(memoryview(answer.bytes()), meta["size"], strong_etag(meta["e_tag"]))
         except _ERRORS as error:
-            is_refused = isinstance(error, NotSupportedError)
+            meaning = self._meaning(error)
+            if meaning is Meaning.NOT_MET:
+                return None
+            is_refused = meaning is Meaning.UNSUPPORTED
             # Azure counts no range from the end.
             size = self._head(key) if is_refused and start < 0 else None
             if size:
@@ -215,7 +213,7 @@ class ObstoreStore(Store):
                 if end is None or end.size == size:
                     return end
             # A server that knows no ranges, or an empty value, has no parts.
-            if not is_refused and "status code: 416" not in str(error):
+            if not is_refused and meaning is not Meaning.BEHIND:
                 self._check_absent(key, error)
                 return None
             value = self._get(key)
@@ -237,14 +235,15 @@ class ObstoreStore(Store):
             answer = obstore.get(self.inner, self.path(key), options=options)
             meta = answer.meta
             part = self._decoded(answer)[:length]  # a range from the end is all of the end
-            return Version(part, meta["size"], _strong(meta["e_tag"]))
-        except NotModifiedError:
-            return Version(tag=tag)
+            return Version(part, meta["size"], strong_etag(meta["e_tag"]))
         except _ERRORS as error:
-            if self._is_absent(error) or (start == 0 and length is None):
+            meaning = self._meaning(error)
+            if meaning is Meaning.UNCHANGED:
+                return Version(tag=tag)
+            if meaning in _ABSENT or (start == 0 and length is None):
                 self._check_absent(key, error)
                 return Version()
-            is_suffix = start < 0 and isinstance(error, NotSupportedError)
+            is_suffix = start < 0 and meaning is Meaning.UNSUPPORTED
             # Azure counts no range from the end.
             size = self._head(key) if is_suffix else None
             if size:
@@ -275,10 +274,12 @@ class ObstoreStore(Store):
         try:
             body = self._body(value)
             obstore.put(self.inner, self.path(key), body, mode="create", use_multipart=False)
-        except AlreadyExistsError:
-            return self._is_stored(key, value)
         except _ERRORS as error:
-            if self._is_refused(error):
+            meaning = self._meaning(error)
+            if meaning is Meaning.NOT_MET:
+                return self._is_stored(key, value)
+            if meaning is Meaning.UNSUPPORTED:
+                self._note_unconditional()
                 return super().create(key, value)
             raise self._failed(key, error) from self._cause(error)
         return True
@@ -300,10 +301,12 @@ class ObstoreStore(Store):
             obstore.put(
                 self.inner, self.path(key), self._body(value), mode=mode, use_multipart=False
             )
-        except (AlreadyExistsError, PreconditionError, FileNotFoundError):
-            return self._is_stored(key, value)
         except _ERRORS as error:
-            if self._is_refused(error):
+            meaning = self._meaning(error)
+            if meaning in (Meaning.NOT_MET, Meaning.MISSING):
+                return self._is_stored(key, value)
+            if meaning is Meaning.UNSUPPORTED:
+                self._note_unconditional()
                 raise not_supported(self.url, "changed on a condition") from self._cause(error)
             raise self._failed(key, error) from self._cause(error)
         return True
@@ -316,15 +319,10 @@ class ObstoreStore(Store):
         is_possible = self._repeats and self._kind in REPEATED
         return is_possible and self.get(key) == bytes(value)
 
-    def _is_refused(self, error: Exception) -> bool:
-        """Whether an error says that the server, or obstore, has no conditional writes."""
-        is_refused = isinstance(error, NotSupportedError | NotImplementedError)
-        is_refused = is_refused or "status code: 501" in str(error)
-        if is_refused:
-            # The next request needs not be made.
-            conditional = frozenset({"create_exclusive", "compare_and_swap"})
-            self.capabilities = without(self.capabilities, conditional)
-        return is_refused
+    def _note_unconditional(self) -> None:
+        """Request no conditional write again of a server, or of obstore, that has none."""
+        conditional = frozenset({"create_exclusive", "compare_and_swap"})
+        self.capabilities = without(self.capabilities, conditional)
 
     def _body(self, value: Buffer) -> bytes | memoryview:
         # obstore's memory keeps what it is given, not a copy; others send it before they return.
@@ -414,11 +412,13 @@ class ObstoreStore(Store):
 
     # ---- errors
 
-    def _is_absent(self, error: Exception) -> bool:
-        if isinstance(error, FileNotFoundError):
-            return True
+    def _meaning(self, error: Exception) -> Meaning | None:
         # Of a key below a key, obstore's LocalStore raises an error of no particular class.
-        return self._kind == "LocalStore" and "kind: NotADirectory" in str(error)
+        if self._kind == "LocalStore" and "kind: NotADirectory" in str(error):
+            return Meaning.MISSING
+        # What the server answered is in the text of the error only, which `cause` parses.
+        of_answer = meaning_of(self._cause(error))
+        return meaning_of(error) if of_answer is None else of_answer
 
     def _check_absent(self, key: str, error: Exception) -> None:
         """Check that an error says that there is no such key.
@@ -428,9 +428,10 @@ class ObstoreStore(Store):
         StoreError
             If it says something else, or that the whole bucket is not there.
         """
-        if not self._is_absent(error):
+        meaning = self._meaning(error)
+        if meaning not in _ABSENT:
             raise self._failed(key, error) from self._cause(error)
-        if "NoSuchBucket" in str(error):
+        if meaning is Meaning.NO_BUCKET:
             raise no_bucket(settings_of(self.inner).get("bucket"), self.url) from self._cause(error)
 
     def _failed(self, key: str, error: Exception) -> StoreError:
@@ -461,10 +462,6 @@ def _range(start: int, length: int | None) -> Any:
     if start < 0:
         return {"suffix": -start}
     return {"offset": start} if length is None else (start, start + length)
-
-
-def _strong(etag: str | None) -> str | None:
-    return None if etag is None or etag.startswith("W/") else etag
 
 
 def _name(path: str) -> str:

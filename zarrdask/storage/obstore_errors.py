@@ -11,6 +11,7 @@ from zarrdask.storage.refusals import UNCONNECTED, answered
 _DUMP = "\n\nDebug source:"
 #: The explanation in an answer of S3, Google Cloud or Azure.
 _DETAIL = re.compile(r"<Message>(.*?)</Message>", re.DOTALL)
+_CODE = re.compile(r"<Code>(\w+)</Code>")
 _STATUS = re.compile(r"status code: (\d{3})")
 _REQUEST = re.compile(r"Error performing (\w+ \S+) in ")
 #: How a request without an answer failed, in the dump.
@@ -18,22 +19,22 @@ _KIND = re.compile(r"HttpError \{\s*kind: (\w+)")
 _LOST = {"Connect", "Request", "Timeout", "Interrupted"}
 #: Answers without the headers that obstore needs, in the dump.
 _NOT_UNDERSTOOD = re.compile(r"\b(MissingContentLength|NoContentRange|ParseContentRange)\b")
-#: Statuses of answers that obstore does not repeat the request after.
-_FINAL = {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}
+#: Statuses of answers that are the same to each attempt.
+_FINAL = {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_IMPLEMENTED}
 #: The servers of clouds that give credentials to machines there, and that are asked last of all.
 _METADATA_SERVERS = re.compile(r"//(169\.254\.\d+\.\d+|metadata\.google\.internal)\b")
 
 
 class RequestError(Exception):
-    """A request failed; `status` is that of the answer.
+    """A request failed; `status` and `s3_code` are those of the answer.
 
     It stands for an error of obstore as the cause of ours: the text of that one may have the whole
     signed URL of the request.
     """
 
-    def __init__(self, text: str, status: int | None = None) -> None:
+    def __init__(self, text: str, status: int | None = None, s3_code: str | None = None) -> None:
         super().__init__(text)
-        self.status = status
+        self.status, self.s3_code = status, s3_code
 
 
 class AnswerError(RequestError):
@@ -101,6 +102,7 @@ def cause(error: Exception, *, repeated: bool) -> Exception:
     if _NOT_UNDERSTOOD.search(dump) or isinstance(error, EncodedError):
         return AnswerError(shown)
     if kind is None or kind[1] not in _LOST:
-        return RequestError(shown, int(status[1]) if status else None)
+        code = _CODE.search(text)
+        return RequestError(shown, int(status[1]) if status else None, code[1] if code else None)
     is_connected = kind[1] != "Connect" and not _METADATA_SERVERS.search(text)
     return (LostAnswerError if is_connected else NotConnectedError)(shown)

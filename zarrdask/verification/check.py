@@ -21,7 +21,7 @@ from zarrdask.errors import CodecError, StoreError, TruncatedError, ZarrdaskErro
 from zarrdask.grids.base import Index
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.byte_ranges import Value
-from zarrdask.storage.transient_errors import is_transient
+from zarrdask.storage.failures import is_transient
 from zarrdask.storage.upkeep import reading
 from zarrdask.storage.v3_draft import layout_of
 

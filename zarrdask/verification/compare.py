@@ -18,8 +18,8 @@ from zarrdask.metadata.json import render_json
 from zarrdask.metadata.model import ArrayMetadata, Metadata
 from zarrdask.nodes.options import suggests_arguments
 from zarrdask.runtime.progress import Show
+from zarrdask.storage.failures import is_transient
 from zarrdask.storage.resolve import options_of_each
-from zarrdask.storage.transient_errors import is_transient
 from zarrdask.verification.elements import blocks, differing, texts_of
 from zarrdask.verification.scan import find_nodes
 

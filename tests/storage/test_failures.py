@@ -1,6 +1,8 @@
-"""Transient errors of stores, and what servers say by them."""
+"""What the errors of requests mean."""
 
 import errno
+
+from obstore import exceptions
 
 from tests.covering import for_each
 from tests.storage.server_errors import (
@@ -12,7 +14,14 @@ from tests.storage.server_errors import (
     behind,
     with_headers,
 )
-from zarrdask.storage.transient_errors import is_refusal, is_transient, retry_after
+from zarrdask.storage.failures import Meaning, is_refusal, is_transient, meaning_of, retry_after
+from zarrdask.storage.obstore_errors import RequestError as OfObstore
+
+
+def caused(error, cause):
+    error.__cause__ = cause
+    return error
+
 
 TRANSIENT = [
     ConnectionResetError(),
@@ -41,6 +50,31 @@ LASTING = [
     behind(OSError(errno.EROFS, "read-only")),
     ValueError(),
 ]
+
+
+@for_each(
+    ("error", "meaning"),
+    [
+        (FileNotFoundError(), Meaning.MISSING),
+        (KeyError("a"), Meaning.MISSING),
+        (caused(FileNotFoundError(), ClientError(404, "NoSuchBucket")), Meaning.NO_BUCKET),
+        (OfObstore("not found", 404, "NoSuchBucket"), Meaning.NO_BUCKET),
+        (ClientError(412, "PreconditionFailed"), Meaning.NOT_MET),
+        (exceptions.PreconditionError(), Meaning.NOT_MET),
+        (exceptions.AlreadyExistsError(), Meaning.NOT_MET),
+        (HttpError(304), Meaning.UNCHANGED),
+        (exceptions.NotModifiedError(), Meaning.UNCHANGED),
+        (OtherHttpError(416), Meaning.BEHIND),
+        (caused(OSError(), ClientError(400, "InvalidRange")), Meaning.BEHIND),
+        (OfObstore("refused", 501), Meaning.UNSUPPORTED),
+        (exceptions.NotSupportedError(), Meaning.UNSUPPORTED),
+        (HttpError(403), None),
+        (HttpError(503), None),
+        (ValueError(), None),
+    ],
+)
+def test_an_error_of_each_package_has_the_same_meaning(error, meaning):
+    assert meaning_of(error) is meaning
 
 
 @for_each("error", TRANSIENT)

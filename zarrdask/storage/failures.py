@@ -1,9 +1,14 @@
-"""Errors of stores: which ones are transient, and what servers say by them."""
+"""What the errors of requests mean, whichever package sent them.
+
+The packages raise classes of their own, with the HTTP status, or the error code of S3, in different
+places. All that depends on what an error means asks here.
+"""
 
 import errno
 import time
 from collections.abc import Iterator
 from email.utils import parsedate_to_datetime
+from enum import Enum, auto
 from http import HTTPStatus
 from typing import Any
 
@@ -58,9 +63,49 @@ _NOT_CONNECTED = {
     "NotConnectedError",
     "gaierror",
 }
+#: What file systems and object stores raise for a missing value.
+_ABSENT = (FileNotFoundError, IsADirectoryError, NotADirectoryError, KeyError)
 #: How stores say that there are too many requests, by HTTP status and by error code of S3.
 _REFUSALS = {429, 503}
 _REFUSAL_CODES = {"RequestLimitExceeded", "SlowDown", "Throttling", "ThrottlingException"}
+
+
+class Meaning(Enum):
+    """What an error says of a request, if it is about the value or the kind of request."""
+
+    #: There is no such value, or no such bucket.
+    MISSING = auto()
+    NO_BUCKET = auto()
+    #: The condition of a write, or of a read (If-Match), does not hold.
+    NOT_MET = auto()
+    #: The value has the ETag that is not wanted (If-None-Match).
+    UNCHANGED = auto()
+    #: The range begins behind the end of the value, which may be empty.
+    BEHIND = auto()
+    #: The server, or the package, has no such requests.
+    UNSUPPORTED = auto()
+
+
+#: By HTTP status, by error code of S3 and by class name. The first one counts.
+_MEANINGS: dict[Meaning, set[int | str | None]] = {
+    Meaning.NO_BUCKET: {"NoSuchBucket"},
+    Meaning.NOT_MET: {
+        *(412, "AlreadyExistsError", "FileExistsError"),
+        *("PreconditionError", "PreconditionFailed"),
+    },
+    Meaning.UNCHANGED: {304, "NotModifiedError"},
+    Meaning.BEHIND: {416, "InvalidRange"},
+    Meaning.UNSUPPORTED: {501, "NotImplemented", "NotSupportedError", "ParamValidationError"},
+}
+
+
+def meaning_of(error: BaseException) -> Meaning | None:
+    """Return what an error, or a cause of it, says of a request; None if nothing of these."""
+    signs: set[int | str | None] = set()
+    for each in _causes(error):
+        signs |= {http_status(each), _error_code(each), *_class_names(each)}
+    found = (meaning for meaning, of_it in _MEANINGS.items() if not of_it.isdisjoint(signs))
+    return next(found, Meaning.MISSING if isinstance(error, _ABSENT) else None)
 
 
 def is_transient(error: BaseException | None) -> bool:
@@ -90,9 +135,11 @@ def is_refusal(error: BaseException | None) -> bool:
 
 
 def _error_code(error: BaseException) -> Any:
-    """Return the error code of S3 in an error of botocore, else None."""
+    """Return the error code of S3 in an error of botocore, or in ours for obstore, else None."""
     response = getattr(error, "response", None)
-    return response.get("Error", {}).get("Code") if isinstance(response, dict) else None
+    if isinstance(response, dict):
+        return response.get("Error", {}).get("Code")
+    return getattr(error, "s3_code", None)
 
 
 def retry_after(error: BaseException | None) -> float:
