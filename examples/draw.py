@@ -23,7 +23,7 @@ from PIL import Image
 
 TARGET = Path(__file__).parents[1] / "docs" / "images" / "gallery"
 NAMES = [
-    *("era5", "satellite", "microscopy", "mask", "months", "heat", "repair"),
+    *("era5", "satellite", "microscopy", "terrain", "mask", "months", "heat", "repair"),
     *("cluster_rechunk", "s3"),
 ]
 GREY = "#7d8590"
@@ -90,6 +90,23 @@ def microscopy(result):
             for j in range(-(-plane.shape[1] // 64)):
                 box(plot, (i, j), (64, 64), lw=0.4, color="w")
         bare(plot, f"level {name}")
+    return figure
+
+
+def terrain(result):
+    """Draw the heights at two resolutions, and the classes of the coarser one."""
+    figure, plots = axes(1, 1, 1)
+    for plot, number in zip(plots, (0, 3), strict=False):
+        height, cover = result[number]
+        plot.imshow(height, cmap="terrain", interpolation="nearest")
+        for i in range(-(-height.shape[0] // 100)):
+            for j in range(-(-height.shape[1] // 100)):
+                box(plot, (i, j), (100, 100), lw=0.4, color="w")
+        plot.set(xlim=(-0.5, height.shape[1] - 0.5), ylim=(height.shape[0] - 0.5, -0.5))
+        bare(plot, f"heights, level {number}")
+    colours = ListedColormap(["#4a90c2", "#b8d977", "#3f7d3a", "#9a8f85"])
+    plots[2].imshow(cover, cmap=colours, interpolation="nearest")
+    bare(plots[2], "land cover, level 3")
     return figure
 
 

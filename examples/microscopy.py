@@ -1,4 +1,4 @@
-"""A microscopy volume as OME-Zarr: three resolutions, computed and written in one graph."""
+"""A microscopy volume as OME-Zarr: three resolutions, computed in one pass, and updated."""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -7,7 +7,7 @@ import dask.array as da
 import numpy as np
 
 import zarrdask
-from zarrdask.conventions import Level, multiscales, write_multiscales
+from zarrdask.conventions import multiscales
 
 SHAPE = (32, 384, 384)
 PIXEL = 0.25  # um
@@ -26,38 +26,34 @@ def cells():
     return volume.astype("u2")
 
 
-def describe(path, factor):
-    """Return the level of means of `factor` times `factor` pixels.
-
-    The positions are those of the centres of pixels: that of a mean lies between the pixels.
-    """
-    scale, offset = PIXEL * factor, PIXEL * (factor - 1) / 2
-    return Level(path, scale=(1.0, scale, scale), translation=(0.0, offset, offset))
-
-
 def main(folder):
     """Write the pyramid and read a window at the resolution that a screen needs."""
-    full = da.from_array(cells(), chunks=(16, 128, 128))
-    half = da.coarsen(np.mean, full, {1: 2, 2: 2}).astype("u2")
-    quarter = da.coarsen(np.mean, half, {1: 2, 2: 2}).astype("u2")
-    levels = {"0": full, "1": half, "2": quarter}
-    zarrdask.to_zarr(
-        levels,
+    image = da.from_array(cells(), chunks=(16, 128, 128))
+    plan = zarrdask.pyramid(
+        image,
         folder / "cells.ome.zarr",
+        factors={1: 2, 2: 2},
+        levels=3,
         chunks=(8, 64, 64),
-        compressors="blosc",
         dimension_names=("z", "y", "x"),
+        name="cells",
+        scale={"z": 1.0, "y": PIXEL, "x": PIXEL},
+        units=dict.fromkeys("zyx", "micrometer"),
+        omero={"channels": [{"label": "nuclei", "color": "FFFFFF"}]},
     )
-    group = zarrdask.open_group(folder / "cells.ome.zarr", mode="r+")
-    described = [describe(path, 2**n) for n, path in enumerate(levels)]
-    write_multiscales(group, described, name="cells", convention="ome")
-
+    group = plan.execute(progress=False)
     print(group.tree())
     [pyramid] = multiscales(group)
     for level in pyramid.levels:
-        print(f"level {level.path}: {level.scale[1]} um a pixel, from {level.translation[1]} um")
+        start = 0.0 if level.translation is None else level.translation[1]
+        print(f"level {level.path}: {level.scale[1]} um a pixel, from {start} um")
     screen = next(level for level in pyramid.levels if group[level.path].shape[2] <= 200)
     print(f"level {screen.path} fits 200 pixels: {group[screen.path][16].shape}")
+
+    # A region of level 0 is corrected: the levels follow.
+    group["0"][:, :64, :64] = 90
+    group = zarrdask.update_pyramid(group, region=(slice(None), slice(0, 64), slice(0, 64)))
+    print("the corner of level 2:", np.unique(group["2"][:, :16, :16]))
     return [group[level.path][16] for level in pyramid.levels]
 
 
