@@ -102,6 +102,13 @@ def test_the_conventions_proj_and_spatial(place, definition, attribute):
         assert (names, image.attrs["title"]) == (["proj", "spatial"], "t")
 
 
+def test_the_place_in_space_requires_names_of_rows_and_columns():
+    image = zarrdask.create_array({}, shape=(4, 6), dtype="f4")
+    with pytest.raises(MetadataError, match="names of the last two axes"):
+        write_crs(image, WKT, transform=TRANSFORM, convention="proj")
+    assert not image.attrs
+
+
 def test_other_conventions_of_an_array_stay(image):
     image.attrs["zarr_conventions"] = [{"name": "other"}]
     write_crs(image, "EPSG:4326", convention="proj")

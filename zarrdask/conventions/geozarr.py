@@ -8,8 +8,7 @@ import numpy as np
 from zarrdask.conventions.levels import PyramidLevel
 from zarrdask.conventions.listed import MULTISCALES, PROJ, SPATIAL, list_conventions
 from zarrdask.conventions.reference import as_crs, proj_attributes
-from zarrdask.conventions.spatial import affine_numbers, bounding_box, coarsened
-from zarrdask.errors import MetadataError
+from zarrdask.conventions.spatial import affine_numbers, bounding_box, coarsened, spatial_names
 from zarrdask.metadata.model import ArrayMetadata, ZarrFormat
 from zarrdask.nodes.options import suggests_arguments
 
@@ -76,7 +75,7 @@ class GeoZarr:
             conventions.append(PROJ)
         if transform is not None:
             numbers = affine_numbers(transform, len(levels[0].shape))
-            attributes["spatial:dimensions"] = _spatial_names(dimension_names)
+            attributes["spatial:dimensions"] = spatial_names(dimension_names)
             for item, level in zip(items, levels, strict=True):
                 item["spatial:shape"] = list(level.shape[-2:])
                 item["spatial:transform"] = list(coarsened(numbers, level.factors[-2:]))
@@ -94,13 +93,3 @@ def _item(level: PyramidLevel, finer: Sequence[PyramidLevel]) -> dict[str, Any]:
     transform = {"scale": scale, "translation": [0.0] * len(scale)}
     derived = {"derived_from": finer[-1].path} if finer else {}
     return {"asset": level.path, **derived, "transform": transform}
-
-
-def _spatial_names(names: Sequence[str | None] | None) -> list[str | None]:
-    if names is None or len(names) < 2 or None in names[-2:]:
-        raise MetadataError(
-            "an affine transformation needs the names of the last two axes, the rows and columns",
-            key="dimension_names",
-            found=names,
-        )
-    return list(names[-2:])

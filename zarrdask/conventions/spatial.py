@@ -117,11 +117,22 @@ def spatial_attributes(
         numbers: tuple[float, ...] = (d_x, 0.0, x_0, 0.0, d_y, y_0)
     else:
         numbers = _affine(array, transform, x, y)
-    attributes: dict[str, Any] = {"spatial:transform": list(numbers)}
-    names = array.dimension_names
-    if names is not None and None not in names[-2:]:
-        attributes["spatial:dimensions"] = list(names[-2:])
-    return attributes | {"spatial:shape": list(array.shape[-2:])}
+    return {
+        "spatial:dimensions": spatial_names(array.dimension_names),
+        "spatial:transform": list(numbers),
+        "spatial:shape": list(array.shape[-2:]),
+    }
+
+
+def spatial_names(names: Sequence[str | None] | None) -> list[str | None]:
+    """Return the names of the rows and columns, which the convention requires of arrays."""
+    if names is None or len(names) < 2 or None in names[-2:]:
+        raise MetadataError(
+            "an affine transformation needs the names of the last two axes, the rows and columns",
+            key="dimension_names",
+            found=names,
+        )
+    return list(names[-2:])
 
 
 def coordinates(
