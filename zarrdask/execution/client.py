@@ -12,6 +12,7 @@ from dask.system import CPU_COUNT
 
 from zarrdask.errors import StoreError
 from zarrdask.execution.frisky import frisky_address
+from zarrdask.execution.private import total_threads
 from zarrdask.storage.base import Store
 from zarrdask.storage.places import unshared_advice
 
@@ -59,9 +60,7 @@ def thread_count() -> int:
     """Return the number of tasks that run at a time on the current scheduler, as far as known."""
     client = current_client()
     if client is not None:
-        # The number that the client received last: a request would take a round trip. It is 0
-        # while no worker has joined.
-        return max(int(client._scheduler_identity.get("total_threads", 0)), 1)
+        return max(total_threads(client), 1)
     return int(dask.config.get("num_workers", None) or CPU_COUNT)
 
 

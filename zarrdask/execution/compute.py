@@ -13,6 +13,7 @@ from dask.core import flatten
 
 from zarrdask.execution.client import current_client
 from zarrdask.execution.frisky import frisky_client
+from zarrdask.execution.private import callback_functions
 from zarrdask.runtime.progress import Progress, Show, progress
 
 
@@ -56,7 +57,7 @@ def compute_blocks(
         # Dask. Only its own schedulers take them as an argument.
         is_own = not callable(scheduler)
         if is_own:
-            options["callbacks"] = {*Callback.active, callback._callback}
+            options["callbacks"] = {*Callback.active, callback_functions(callback)}
         # Not `compute`: it would fuse the only block of an array with the step that returns it, and
         # the task would have another key.
         with nullcontext() if is_own else callback:

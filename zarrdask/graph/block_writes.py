@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 import dask.array as da
 import numpy as np
-from dask._task_spec import Alias
 from dask.highlevelgraph import HighLevelGraph
 from dask.layers import ArraySliceDep
 
 from zarrdask.chunks.region import ArrayRegion
 from zarrdask.execution.expressions import EXPRESSIONS
+from zarrdask.execution.private import Alias
 from zarrdask.execution.writer import BlockWriter
 from zarrdask.graph.fuse.block_function import Block
 from zarrdask.graph.fuse.limits import FuseLimits

@@ -13,11 +13,11 @@ from operator import getitem
 from typing import Any
 
 import dask.array as da
-from dask._task_spec import Alias, DataNode, Task, TaskRef, _execute_subgraph
 from dask.array.core import getter, getter_inline, getter_nofancy
 
 from zarrdask.chunks.region import ArrayRegion
 from zarrdask.execution.expressions import EXPRESSIONS
+from zarrdask.execution.private import Alias, DataNode, Task, TaskRef, execute_subgraph
 from zarrdask.execution.writer import BlockWriter
 from zarrdask.graph.fuse.block_tasks import BlockTasks
 from zarrdask.graph.fuse.optimization import unfused_tasks
@@ -137,7 +137,7 @@ def _lazy_region(item: Any) -> ArrayRegion | None:
 def _arguments(task: Task, scope: _Scope) -> Iterator[tuple[Any, _Scope]]:
     """Yield the arguments of a task; of an array that the task indexes, only that region."""
     values = [_value(argument, scope) for argument in task.args]
-    if task.func is _execute_subgraph:
+    if task.func is execute_subgraph:
         # Dask has fused several tasks: these are their graph, the key of the result, and arguments.
         inner, _, names, *outer = values
         scope = ChainMap(dict(zip(names, outer, strict=True)), inner, scope)

@@ -11,13 +11,13 @@ from typing import Any
 
 import dask.array as da
 import numpy as np
-from dask._task_spec import Alias, convert_legacy_graph, fuse_linear_task_spec
 from dask.blockwise import Blockwise, blockwise
 from dask.core import flatten
 from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 
 from zarrdask.chunks.region import ArrayRegion
 from zarrdask.errors import MetadataError, UnsupportedError
+from zarrdask.execution.private import Alias, convert_legacy_graph, fuse_linear_task_spec
 from zarrdask.graph.fuse.block_tasks import BlockTasks
 from zarrdask.graph.fuse.steps import Tasks
 from zarrdask.packages import load_module

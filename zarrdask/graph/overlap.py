@@ -10,7 +10,6 @@ from typing import Any, cast
 
 import dask.array as da
 import numpy as np
-from dask._task_spec import TaskRef
 from dask.array.core import getter
 from dask.array.overlap import ensure_minimum_chunksize
 from dask.base import tokenize
@@ -22,6 +21,7 @@ from zarrdask.chunks.padded import PaddedRegion
 from zarrdask.chunks.region import ArrayRegion
 from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.execution.expressions import is_expression
+from zarrdask.execution.private import TaskRef
 from zarrdask.graph.stored_array import StoredArray
 from zarrdask.grids.axis import edges_of
 from zarrdask.grids.base import Index

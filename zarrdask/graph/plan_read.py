@@ -6,12 +6,12 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from dask._task_spec import Task, convert_legacy_graph
 from dask.base import is_dask_collection
 
 from zarrdask.chunks.inventory import chunk_sizes
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.errors import SelectionError, ZarrdaskError
+from zarrdask.execution.private import Task, convert_legacy_graph
 from zarrdask.graph.dependencies import reads_of
 from zarrdask.graph.fuse.optimization import unfused_tasks
 from zarrdask.indexing.selection import Region, basic, index_by_name, is_basic

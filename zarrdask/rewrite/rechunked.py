@@ -15,7 +15,6 @@ from uuid import uuid4
 
 import dask.array as da
 import numpy as np
-from dask._task_spec import Task, TaskRef
 from dask.highlevelgraph import HighLevelGraph
 
 from zarrdask import config
@@ -23,6 +22,7 @@ from zarrdask.chunks.region import ArrayRegion
 from zarrdask.errors import UnsupportedError
 from zarrdask.execution.executor import check_reached, workers
 from zarrdask.execution.expressions import EXPRESSIONS
+from zarrdask.execution.private import Task, TaskRef
 from zarrdask.graph.fuse.limits import FuseLimits
 from zarrdask.graph.read import normal_blocks
 from zarrdask.graph.stored_array import StoredArray

@@ -226,5 +226,6 @@ def _region_of(bucket: str, region: str) -> str | None:
             headers = answer.headers
     except HTTPError as error:
         headers = error.headers  # each answer names it, also one that refuses access
+        error.close()
     found: str | None = headers.get("x-amz-bucket-region")
     return found

@@ -11,11 +11,11 @@ from functools import cache
 from math import prod
 from typing import Any, NamedTuple
 
-from dask._task_spec import Task, convert_legacy_task
 from dask.blockwise import BlockwiseDep
 from dask.highlevelgraph import HighLevelGraph
 
 from zarrdask.chunks.region import ArrayRegion
+from zarrdask.execution.private import Task, convert_legacy_task
 from zarrdask.graph.fuse.culling import references_of
 from zarrdask.graph.fuse.steps import prepared, resolve
 from zarrdask.graph.fuse.task_reads import Read, keys_of, name_keys, sliced, slicings

@@ -3,9 +3,10 @@
 from collections.abc import Iterable
 from typing import Any
 
-from dask._task_spec import GraphNode, TaskRef
 from dask.blockwise import Blockwise
 from dask.highlevelgraph import HighLevelGraph
+
+from zarrdask.execution.private import GraphNode, TaskRef
 
 #: The name of no task.
 _NONE = ("",)

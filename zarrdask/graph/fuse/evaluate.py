@@ -5,9 +5,9 @@ from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
-from dask._task_spec import GraphNode
 
 from zarrdask.chunks.region import reading_ahead
+from zarrdask.execution.private import GraphNode
 from zarrdask.graph.block_writes import Place
 from zarrdask.graph.fuse.block_function import Block, BlockFunction, Computed
 from zarrdask.graph.fuse.find import FusedTask

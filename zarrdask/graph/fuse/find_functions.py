@@ -5,12 +5,12 @@ from math import prod
 from types import MappingProxyType
 from typing import Any
 
-from dask._task_spec import TaskRef, convert_legacy_task
 from dask.blockwise import Blockwise, blockwise_token
 from dask.core import reverse_dict
 from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 from dask.layers import ArrayBlockwiseDep
 
+from zarrdask.execution.private import TaskRef, convert_legacy_task
 from zarrdask.graph.fuse.block_function import BlockFunction, Part
 from zarrdask.graph.fuse.block_tasks import BlockTasks
 from zarrdask.graph.fuse.culling import references_of

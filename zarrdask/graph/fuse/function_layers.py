@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from dask._task_spec import DataNode
 from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 
+from zarrdask.execution.private import DataNode
 from zarrdask.graph.fuse.block_function import BlockFunction
 from zarrdask.graph.fuse.find import FusedTask
 

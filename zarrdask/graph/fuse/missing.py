@@ -10,10 +10,17 @@ from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
-from dask._task_spec import Alias, DataNode, GraphNode, Task, TaskRef, convert_legacy_graph
 from dask.core import keys_in_tasks, toposort
 from dask.highlevelgraph import HighLevelGraph
 
+from zarrdask.execution.private import (
+    Alias,
+    DataNode,
+    GraphNode,
+    Task,
+    TaskRef,
+    convert_legacy_graph,
+)
 from zarrdask.graph.fuse.culling import culled
 from zarrdask.graph.missing import classes_of
 

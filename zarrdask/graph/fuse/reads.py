@@ -5,9 +5,9 @@ from itertools import chain
 from operator import getitem
 from typing import Any
 
-from dask._task_spec import GraphNode, Task, TaskRef, convert_legacy_graph
 from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 
+from zarrdask.execution.private import GraphNode, Task, TaskRef, convert_legacy_graph
 from zarrdask.graph.fuse.block_function import BlockFunction
 from zarrdask.graph.fuse.evaluate import run_fused
 from zarrdask.graph.fuse.find import FusedTask, find_fused, layer_of

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dask._task_spec import GraphNode, Task, TaskRef, _execute_subgraph
+from zarrdask.execution.private import GraphNode, Task, TaskRef, execute_subgraph
 
 #: Tasks by their keys.
 Tasks = Mapping[Any, GraphNode]
@@ -55,7 +55,7 @@ def prepared(task: GraphNode) -> Compute:
     compute: Compute = task
     if type(task) is not Task or task.kwargs:
         return compute
-    if task.func is _execute_subgraph:
+    if task.func is execute_subgraph:
         graph, result, names, *references = task.args
         inputs = tuple(zip(names, references, strict=True))
         return Subgraph(inputs, tuple(steps(graph, [result])), result)

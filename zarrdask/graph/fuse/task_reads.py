@@ -5,9 +5,8 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, cast
 
-from dask._task_spec import DataNode, GraphNode, Task, TaskRef, _execute_subgraph
-
 from zarrdask.chunks.region import ArrayRegion
+from zarrdask.execution.private import DataNode, GraphNode, Task, TaskRef, execute_subgraph
 from zarrdask.graph.fuse.steps import ordered
 from zarrdask.indexing.selection import Region
 
@@ -25,7 +24,7 @@ def slicings(
     if not isinstance(task, Task):
         return
     arguments = [known.get(arg.key, arg) if isinstance(arg, TaskRef) else arg for arg in task.args]
-    if task.func is _execute_subgraph:
+    if task.func is execute_subgraph:
         graph, result, names, *references = arguments
         inputs = dict(zip(names, references, strict=True))
         for key in ordered(graph, [result]):

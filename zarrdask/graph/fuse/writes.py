@@ -14,12 +14,12 @@ from typing import Any
 
 import dask.array as da
 import numpy as np
-from dask._task_spec import DataNode, GraphNode, Task, TaskRef, convert_legacy_graph
 from dask.blockwise import optimize_blockwise
 from dask.core import flatten
 from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 
 from zarrdask.execution.expressions import EXPRESSIONS
+from zarrdask.execution.private import DataNode, GraphNode, Task, TaskRef, convert_legacy_graph
 from zarrdask.graph.block_writes import BlockWrites
 from zarrdask.graph.fuse.block_function import Block, BlockFunction
 from zarrdask.graph.fuse.culling import culled
