@@ -25,6 +25,7 @@ def tests(tmp_path):
     return tmp_path / archive.name.removesuffix(".tar.gz") / "tests"
 
 
+@pytest.mark.timeout(900)
 def test_its_tests_pass(tests):
     folders = [str(Path(zarrdask.__file__).parents[1]), str(PEERS)]
     run = subprocess.run(  # noqa: PLW1510 - the output says more than a status

@@ -621,3 +621,16 @@ def test_progress_is_told_where_one_wants_it(capsys):
     assert "100%" in capsys.readouterr().err
     quietly(columns(stored()))
     assert capsys.readouterr() == ("", "")
+
+
+def test_the_new_node_may_lie_in_the_target():
+    target = MemoryStore()
+    found = quietly(zarrdask.rechunk(stored(), target, component="new/a", chunks=(24, 2)))
+    assert found.path == "new/a"
+    same(zarrdask.open_array(target, "new/a")[...], VALUES)
+
+
+def test_options_of_a_source_that_is_open_are_refused():
+    x = zarrdask.from_zarr(stored())
+    with pytest.raises(zarrdask.errors.MetadataError, match=r"source_options.*anon"):
+        zarrdask.rechunk(x, MemoryStore(), chunks=(24, 2), source_options={"anon": True})

@@ -39,6 +39,7 @@ class _DaskArray(Protocol):
 class RechunkArguments(TypedDict, total=False):
     """The keyword arguments of `rechunk`, for type checkers; see there."""
 
+    component: str | None
     chunks: Any
     shards: Any
     max_mem: int | str
@@ -82,6 +83,7 @@ def rechunk(
 def rechunk(
     source: Any,
     target: Any,
+    component: str | None = None,
     *,
     chunks: Any = None,
     shards: Any = None,
@@ -112,6 +114,8 @@ def rechunk(
         they are stored; the others are computed and encoded.
     target : str, os.PathLike, MutableMapping, Store or Group
         The place of the new array or group.
+    component : str, optional
+        The path of the new node within `target`.
     chunks, shards : int, str, sequence or mapping, optional
         As in `zarrdask.create_array`, also by dimension: ``{"time": -1, "lat": 30}``. The default,
         also of an axis whose length is None or not in the dict, is that of the source; with
@@ -176,8 +180,14 @@ def rechunk(
     )
     memory = config.parse_size(max_mem, "max_mem")
     workspace = None if temp is None else locate_node(temp, None, of_temp)
-    place = locate_target(target, None, of_target)
+    place = locate_target(target, component, of_target)
     selects = {"source_region": source_region, "append": append}
+    if source_options is not None and (isinstance(source, da.Array) or is_labelled(source)):
+        raise MetadataError(
+            "the source is open already; pass its options where it is opened",
+            key="source_options",
+            found=sorted(source_options),
+        )
     with workers(scheduler) as on:
         options = RechunkOptions(chunks, shards, memory, workspace, overwrite, on, changes)
         if isinstance(source, da.Array):
