@@ -4,8 +4,10 @@ import os
 import pickle
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import Random
 
@@ -99,6 +101,30 @@ def test_an_array_that_is_read_row_by_row_is_decoded_once(layout, name, tmp_path
         np.testing.assert_array_equal(block, VALUES[region])
     np.testing.assert_array_equal(zarrdask.from_zarr(z)[3].compute(scheduler="threads"), VALUES[3])
     assert decodes["chunks"] == chunks
+
+
+def test_of_two_threads_that_need_a_chunk_one_decodes_it(tmp_path, monkeypatch):
+    z = zarrdask.create_array(tmp_path / "a", shape=SHAPE, dtype="i4", chunks=SHAPE)
+    z[...] = VALUES
+    both, counts, decode = threading.Barrier(2, timeout=20), Counter(), Pipeline.decode_apart
+    get_if_changed = LocalStore.get_if_changed
+
+    def get(*args):
+        version = get_if_changed(*args)
+        both.wait()  # Each thread has read the chunk.
+        return version
+
+    def counted(self, data):
+        counts["chunks"] += 1
+        time.sleep(0.05)
+        return decode(self, data)
+
+    monkeypatch.setattr(LocalStore, "get_if_changed", get)
+    monkeypatch.setattr(Pipeline, "decode_apart", counted)
+    with ThreadPoolExecutor(2) as pool:
+        for row in pool.map(z.__getitem__, (3, 3)):
+            np.testing.assert_array_equal(row, VALUES[3])
+    assert counts["chunks"] == 1
 
 
 def test_shards_whose_chunks_are_cached_are_not_opened(tmp_path, monkeypatch):

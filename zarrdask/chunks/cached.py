@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import repeat
 from operator import floordiv, mod
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -23,10 +24,14 @@ from zarrdask.grids.base import Index, Shape
 from zarrdask.indexing.projection import Points, Projection, Request, numpy_index, project
 from zarrdask.runtime.decoded_chunks import CHUNKS, ChunkPlace, DecodedChunk, is_cacheable
 from zarrdask.storage.byte_ranges import Buffer, Tag
+from zarrdask.storage.system import renewed_after_fork
 from zarrdask.storage.upkeep import request_each
 
 #: (key of a shard, its shape, tag of its version) -> the cache of its inner chunks.
 InnerCaches = Callable[[str, Shape, Tag], ChunkCache]
+
+#: Locks of places, so that of several threads that need a chunk one decodes it. Places share them.
+_DECODING = [renewed_after_fork(Lock()) for _ in range(64)]
 
 
 def is_cached(chunks: StoredChunks) -> bool:
@@ -139,10 +144,14 @@ class _New(CachedChunk):
     tag: Tag
 
     def decoded(self, pipeline: Pipeline) -> np.ndarray:
-        values = pipeline.decode_apart(self.data)
-        values.flags.writeable = False
-        CHUNKS.put(self.place, DecodedChunk(values, self.tag))
-        return values
+        with _DECODING[hash(self.place) % len(_DECODING)]:
+            cached = CHUNKS.get(self.place)
+            if cached is not None and cached.tag == self.tag:
+                return cached.values  # Another thread has decoded it.
+            values = pipeline.decode_apart(self.data)
+            values.flags.writeable = False
+            CHUNKS.put(self.place, DecodedChunk(values, self.tag))
+            return values
 
 
 def get_cached(
