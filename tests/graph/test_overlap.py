@@ -181,6 +181,14 @@ def test_a_block_is_one_task_and_so_is_what_is_computed_from_it():
     assert len(cloudpickle.dumps(dict(dask.optimize(x)[0].__dask_graph__())[x.name, 1, 1])) < 2000
 
 
+def test_an_array_with_large_metadata_is_a_task_of_its_own():
+    lengths = np.random.default_rng(0).integers(1, 10**9, 20_000).tolist()
+    z = zarrdask.create_array({}, shape=sum(lengths), chunks=(lengths,), dtype="i4")
+    x = zarrdask.from_zarr(z, chunks=(sum(lengths) + 1) // 2, depth=1, boundary="reflect")
+    assert task_count(x) == 2 + 1
+    same(x[:3].compute(), np.zeros(3, "i4"))
+
+
 def test_a_block_reads_the_chunks_that_it_overlaps_and_no_others():
     z = stored()
     x = zarrdask.from_zarr(z, chunks="stored", depth=2, boundary={0: "periodic", 1: "reflect"})

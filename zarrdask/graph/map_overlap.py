@@ -11,8 +11,10 @@ from zarrdask.graph.overlap import AxisOverlap, axis_overlaps, dimension_names, 
 from zarrdask.graph.read import from_zarr
 from zarrdask.graph.stored_array import StoredArray
 from zarrdask.metadata.model import ZarrFormat
+from zarrdask.nodes.options import checks_booleans
 
 
+@checks_booleans
 def map_overlap(
     func: Callable[..., Any],
     url: Any,
@@ -102,12 +104,11 @@ def map_overlap(
     names = dimension_names(x.source) if isinstance(x, StoredArray) else None
     axes = axis_overlaps(depth, boundary, x.dtype, x.ndim, names)
     kwargs.pop("align_arrays", None)  # There is only one.
-    if not any(axis.before or axis.after for axis in axes):
-        return da.map_blocks(func, x, **kwargs)
-    if not trim and "chunks" not in kwargs:
+    overlapping = overlapped(x, axes, allow_rechunk=allow_rechunk)
+    if overlapping is not x and not trim and "chunks" not in kwargs:
         kwargs["chunks"] = tuple(axis.joined(n) for axis, n in zip(axes, x.chunks, strict=True))
-    y = da.map_blocks(func, overlapped(x, axes, allow_rechunk=allow_rechunk), **kwargs)
-    if not trim:
+    y = da.map_blocks(func, overlapping, **kwargs)
+    if overlapping is x or not trim:
         return y
     left = _left(axes, kwargs.get("drop_axis"), kwargs.get("new_axis"))
     depths = {number: axis.depth for number, axis in enumerate(left)}

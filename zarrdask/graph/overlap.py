@@ -152,6 +152,8 @@ def overlapped(
     x: da.Array, axes: Sequence[AxisOverlap], *, allow_rechunk: bool = True, name: str | None = None
 ) -> da.Array:
     """Return an array of `zarrdask.from_zarr` with blocks that overlap."""
+    if not any(axis.before or axis.after for axis in axes):
+        return x
     if not allow_rechunk:
         for axis, lengths in zip(axes, x.chunks, strict=True):
             if min(lengths, default=0) < max(axis.before, axis.after):
