@@ -41,7 +41,10 @@ class Case:
         for number, level in enumerate(levels):
             values = group[str(number)][...]
             assert values.dtype == level.dtype.newbyteorder(values.dtype.byteorder)
-            np.testing.assert_array_equal(values, level, f"level {number} of {self}")
+            # Numbers that are added in another order may differ in the last digit.
+            is_wide = values.dtype.kind in "fc" and values.dtype.itemsize >= 8
+            options = {"rtol": 1e-14 if is_wide else 0}
+            np.testing.assert_allclose(values, level, **options, err_msg=f"level {number}, {self}")
 
     def run(self, scheduler="threads", target=None):
         """Build the pyramid and check it; return the number of passes."""

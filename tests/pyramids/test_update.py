@@ -71,3 +71,15 @@ def test_an_update_checks_what_is_recorded_and_the_region():
     omitted = built(MemoryStore(), numbers((16, 16)), level_0="omit")
     with pytest.raises(MetadataError, match="level 0"):
         zarrdask.update_pyramid(omitted)
+
+
+def test_verify_reports_levels_that_do_not_fit_the_shape_of_level_0():
+    store = MemoryStore()
+    group = built(store, numbers((16, 16)))
+    assert zarrdask.verify(store).ok
+    assert not zarrdask.verify(store).problems
+    group["0"].append(numbers((4, 16)))
+    [problem] = zarrdask.verify(store).problems
+    assert problem.kind == "stale"
+    zarrdask.update_pyramid(store)
+    assert not zarrdask.verify(store).problems

@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 
 from zarrdask.errors import MetadataError
+from zarrdask.hierarchy.journal import PYRAMID_RECORD
 from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.pyramids.kernels import Missing
 from zarrdask.pyramids.levels import Borders, Level
 from zarrdask.storage.v3_draft import stored_in
 
-#: The key of the record, from that of the group.
-_KEY = ".zarrdask/pyramid.json"
 #: The version of its format.
 _VERSION = 1
 
@@ -56,17 +55,17 @@ class PyramidRecord:
             value = json.dumps({**record, "details": self.details})
         except (TypeError, ValueError):
             value = json.dumps({**record, "details": None})
-        store.set(f"{node.prefix}{_KEY}", value.encode())
+        store.set(f"{node.prefix}{PYRAMID_RECORD}", value.encode())
 
     @classmethod
     def read(cls, node: NodePath) -> "PyramidRecord":
         """Read the record of a group."""
-        value = stored_in(node.store).get(f"{node.prefix}{_KEY}")
+        value = stored_in(node.store).get(f"{node.prefix}{PYRAMID_RECORD}")
         if value is None:
             raise MetadataError(
                 "nothing is recorded here about how levels were computed; zarrdask.pyramid writes "
                 "them, to stores other than those of icechunk",
-                key=f"{node.location}/{_KEY}",
+                key=f"{node.location}/{PYRAMID_RECORD}",
                 found=None,
             )
         try:
@@ -92,7 +91,7 @@ class PyramidRecord:
             raise MetadataError(
                 "this record of a pyramid is damaged, or that of another release; build the "
                 "pyramid again with overwrite=True",
-                key=f"{node.location}/{_KEY}",
+                key=f"{node.location}/{PYRAMID_RECORD}",
                 found=str(error),
             ) from error
 

@@ -12,7 +12,9 @@ from zarrdask.chunks.inventory import IN_THE_WAY, is_in_the_way, stored_units
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.compliance import collect_deviations
 from zarrdask.errors import StoreError, UnsupportedError, ZarrdaskError
+from zarrdask.hierarchy.journal import PYRAMID_RECORD
 from zarrdask.hierarchy.node_path import NodePath
+from zarrdask.hierarchy.path import join_path
 from zarrdask.metadata import consolidated, detect
 from zarrdask.metadata.formats import formats
 from zarrdask.metadata.model import ArrayMetadata, Metadata
@@ -55,6 +57,8 @@ class Scan:
     problems: list[Problem] = field(default_factory=list)
     #: The directories that this package keeps beside nodes while it writes them.
     own_files: set[str] = field(default_factory=set)
+    #: The keys of what is recorded about pyramids.
+    pyramids: list[str] = field(default_factory=list)
 
     @property
     def base(self) -> Store:
@@ -83,6 +87,7 @@ def scan_hierarchy(root: NodePath) -> Scan:
     _check_consolidated(scan)
     _assign_keys(scan)
     _find_partial_writes(scan)
+    _check_pyramids(scan)
     return scan
 
 
@@ -220,6 +225,18 @@ def _canonical(documents: object) -> str:
 # Keys
 
 
+def _note_own_file(scan: Scan, key: str) -> bool:
+    """Note a key that this package keeps beside nodes; return whether it is one."""
+    above, is_own, name = f"/{key}".partition(_OWN_FILES)
+    if is_own:
+        scan.own_files.add(f"{above}{_OWN_FILES}{name.partition('/')[0]}"[1:])
+    elif f"/{key}".endswith(f"/{PYRAMID_RECORD}"):
+        scan.pyramids.append(key)
+    else:
+        return False
+    return True
+
+
 def _assign_keys(scan: Scan) -> None:
     """Assign each key to the node that it belongs to; report the keys that belong to none."""
     store, arrays = scan.base, dict(scan.arrays())
@@ -227,9 +244,7 @@ def _assign_keys(scan: Scan) -> None:
     owners: dict[str, str | None] = {}
     is_local, layout = store.capabilities.directories, scan.root.layout
     for key, is_directory in _keys(scan):
-        above, is_own, name = f"/{key}".partition(_OWN_FILES)
-        if is_own:
-            scan.own_files.add(f"{above}{_OWN_FILES}{name.partition('/')[0]}"[1:])
+        if _note_own_file(scan, key):
             continue
         folder = key.rpartition("/")[0]
         if folder not in owners:
@@ -362,3 +377,23 @@ def _temporary_paths(root: str) -> Iterator[str]:
     for folder, folders, files in os.walk(root):
         yield from (os.path.join(folder, n) for n in (*folders, *files) if is_temporary(n))
         folders[:] = [name for name in folders if not is_temporary(name)]
+
+
+# --------------------------------------------------------------------------------------------
+# Pyramids
+
+
+def _check_pyramids(scan: Scan) -> None:
+    """Report levels that do not fit the shape that level 0 has now."""
+    for key in scan.pyramids:
+        group = key.removesuffix(PYRAMID_RECORD).rstrip("/")
+        try:
+            path, shape, _ = json.loads(scan.base.get(key) or b"")["levels"][0]
+            first = scan.nodes.get(join_path(group, path))
+        except (ValueError, TypeError, KeyError, LookupError):
+            scan.problems.append(Problem("invalid", group, key, "this record is damaged"))
+            continue
+        if isinstance(first, ArrayMetadata) and first.shape != tuple(shape):
+            message = f"the levels were computed for shape {tuple(shape)}; level 0 has"
+            message = f"{message} {first.shape}: zarrdask.update_pyramid computes what is missing"
+            scan.problems.append(Problem("stale", group, key, message))
