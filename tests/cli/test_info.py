@@ -2,7 +2,9 @@
 
 import json
 
+import zarrdask
 from tests.cli.commands import call, lines
+from zarrdask.conventions import Level, write_multiscales
 
 
 def test_info_of_an_array(capsys, stored):
@@ -53,3 +55,17 @@ def test_info_as_json(capsys, stored):
     assert (found["bytes"], found["units"], found["stored_units"]) == (160, 5, 3)
     assert found["stored_bytes"] == sum(f.stat().st_size for f in (stored / "a/c").rglob("?/0"))
     assert found["fill_value"] == 0
+
+
+def test_info_of_a_pyramid(capsys, tmp_path):
+    root = zarrdask.create_group(tmp_path / "image")
+    for name, n in ("0", 8), ("1", 4):
+        root.create_array(name, shape=(n, n), dtype="u1", chunks=4, dimension_names=("y", "x"))
+    levels = [Level("0", (0.5, 0.5)), Level("1", (1, 1))]
+    write_multiscales(root, levels, convention="ome")
+    out = call(capsys, "info", tmp_path / "image").out
+    assert "\n  1         shape (4, 4)  scale (1, 1)      chunks (4, 4)\n" in out
+    found = json.loads(call(capsys, "info", tmp_path / "image", "--json").out)
+    assert found["levels"][0][0] == {
+        "path": "0", "scale": [0.5, 0.5], "shape": [8, 8], "chunks": [4, 4], "shards": None
+    }  # fmt: skip

@@ -192,3 +192,10 @@ def test_a_method_that_can_not_combine_the_values_is_an_error(dataset):
     names = dataset.assign(name=(("y", "x"), np.full((8, 12), "a")))
     with pytest.raises(UnsupportedError, match="'mean' can't combine"):
         names.zarrdask.to_pyramid({}, levels=2, method={"name": "mean"})
+
+
+def test_a_data_array_has_a_pyramid_and_a_tree_has_none(dataset):
+    tree, group = written(dataset["t"], levels=2)
+    assert sorted(group["1"]) == ["t", "time", "x", "y"]
+    with pytest.raises(UnsupportedError, match="tree"):
+        tree.zarrdask.to_pyramid({})

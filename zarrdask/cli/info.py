@@ -9,6 +9,7 @@ from zarrdask.chunks.inventory import stored_sizes
 from zarrdask.cli import options
 from zarrdask.cli.nodes import Place
 from zarrdask.cli.output import echo, print_json, print_table
+from zarrdask.conventions.display import ShownLevel, shown_levels
 from zarrdask.display.report import json_value
 from zarrdask.display.words import byte_size
 from zarrdask.nodes.array import Array, chunks_of
@@ -54,7 +55,9 @@ def as_data(node: Array | Group, sizes: tuple[int, int] | None = None) -> dict[s
     place = node.node_path.location
     common = {"zarr_format": node.zarr_format, "attributes": dict(node.attrs)}
     if isinstance(node, Group):
-        return {"group": place, **common, "members": list(node)}
+        levels = [[_level(each) for each in levels] for levels in shown_levels(node)]
+        shown = {"levels": levels} if levels else {}
+        return {"group": place, **common, "members": list(node), **shown}
     return {
         "array": place,
         **common,
@@ -69,3 +72,9 @@ def as_data(node: Array | Group, sizes: tuple[int, int] | None = None) -> dict[s
         "fill_value": json_value(node.fill_value),
         **({} if sizes is None else {"stored_units": sizes[0], "stored_bytes": sizes[1]}),
     }
+
+
+def _level(level: ShownLevel) -> dict[str, Any]:
+    array = level.array
+    sizes = {"shape": array.shape, "chunks": array.chunks, "shards": array.shards}
+    return {"path": level.path, "scale": level.scale, **sizes}

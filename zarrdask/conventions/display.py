@@ -19,7 +19,7 @@ from zarrdask.nodes.group import Group
 _MAX_THUMBNAILS, _MAX_BYTES = 4, 2**22
 
 
-class _ShownLevel(NamedTuple):
+class ShownLevel(NamedTuple):
     """A level, with the array that is shown for it."""
 
     path: str
@@ -36,12 +36,12 @@ class _ShownLevel(NamedTuple):
         return (*facts, *([("shards", str(self.array.shards))] if self.array.shards else ()))
 
 
-def _shown_levels(group: Group) -> list[list[_ShownLevel]]:
+def shown_levels(group: Group) -> list[list[ShownLevel]]:
     """Return the levels of each pyramid of a group; none, if its attributes are invalid."""
     try:
         return [
             [
-                _ShownLevel(level.path, array, level.scale)
+                ShownLevel(level.path, array, level.scale)
                 for level in pyramid.levels
                 if (array := _array_of(group[level.path])) is not None
             ]
@@ -53,7 +53,7 @@ def _shown_levels(group: Group) -> list[list[_ShownLevel]]:
 
 def rows(group: Group) -> Iterator[tuple[str, str]]:
     """Yield the rows of a table of properties: one for each level, in columns."""
-    for levels in _shown_levels(group):
+    for levels in shown_levels(group):
         yield "levels", str(len(levels))
         texts = [[" ".join(fact) for fact in level.facts] for level in levels]
         widths = [max(map(len, column)) for column in zip_longest(*texts, fillvalue="")]
@@ -69,7 +69,7 @@ def html(group: Group) -> str:
             *(heading("level", level.path) + table(level.facts) for level in levels),
             *_thumbnails(levels[-1].array),
         )
-        for levels in _shown_levels(group)
+        for levels in shown_levels(group)
         if levels
     )
 

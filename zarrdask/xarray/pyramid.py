@@ -13,7 +13,7 @@ from zarrdask.conventions.geozarr import GeoZarr
 from zarrdask.conventions.listed import PROJ, SPATIAL, list_conventions
 from zarrdask.conventions.reference import Crs, as_crs, proj_attributes
 from zarrdask.conventions.spatial import coarsened, spacing
-from zarrdask.errors import MetadataError, one_of
+from zarrdask.errors import MetadataError, UnsupportedError, one_of
 from zarrdask.nodes.options import checks_booleans
 from zarrdask.pyramids.kernels import METHODS
 from zarrdask.pyramids.levels import Borders, Level
@@ -111,6 +111,8 @@ def to_pyramid(
     >>> tree["1/y"].values, tree["1/z"].values.tolist()
     (array([3., 1.]), [[0.5, 0.0], [0.0, 0.5]])
     """
+    if isinstance(obj, xarray.DataTree):
+        raise UnsupportedError("a tree has no pyramid; write those of its datasets", key="obj")
     dataset = as_dask(contents(obj, {}, inherit=False)[""].dataset)
     windows = _windows(dims, factors, dataset)
     methods = _methods(dataset, windows, method)
