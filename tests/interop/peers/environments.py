@@ -31,6 +31,9 @@ REQUIREMENTS: dict[str, tuple[str, ...]] = {
 }
 #: What is installed without its requirements, which exclude newer releases of some of those above.
 ALONE: dict[str, tuple[str, ...]] = {"rechunker": ("rechunker==0.5.4", "zarr==2.18.7")}
+#: The least version of Python that an environment needs, and the first that is too new.
+#: numcodecs 0.15 has no wheels for Python 3.14.
+VERSIONS = {"newest": ((3, 12), (4, 0)), "zarr2": ((3, 11), (3, 14))}
 #: Debian's package: GDAL 3.6, the last that writes the draft of v3.
 SYSTEM = os.environ.get("ZARRDASK_SYSTEM_PYTHON", "/usr/bin/python3")
 
@@ -69,9 +72,10 @@ def _system() -> Path:
 def _made(peer: str) -> Path:
     home = FOLDER / peer
     python, done = home / "bin" / "python", home / "requirements.txt"
-    base = newer_python() if peer == "newest" else sys.executable
+    base = python_for(peer)
     if base is None:
-        raise MissingPeer("the newest zarr-python needs Python 3.12 or newer: put one on PATH")
+        low, high = (".".join(map(str, version)) for version in VERSIONS[peer])
+        raise MissingPeer(f"{peer} needs a Python from {low} to below {high}: put one on PATH")
     requirements = "\n".join((*REQUIREMENTS[peer], *ALONE.get(peer, ())))
     if done.exists() and done.read_text() == requirements:
         return python
@@ -87,16 +91,18 @@ def _made(peer: str) -> Path:
     return python
 
 
-def newer_python() -> str | None:
-    """Return a Python of 3.12 or newer, if there is one on PATH or of pyenv's."""
-    if sys.version_info >= (3, 12):
+def python_for(peer: str) -> str | None:
+    """Return this Python, or else the first on PATH or of pyenv's that a peer can use."""
+    low, high = VERSIONS.get(peer, ((3, 11), (4, 0)))
+    if low <= sys.version_info < high:
         return sys.executable
-    names = [f"python3.{minor}" for minor in range(12, 15)]
+    names = [f"python3.{minor}" for minor in range(11, 15)]
     pyenv = os.environ.get("PYENV_ROOT", str(Path.home() / ".pyenv"))
     found = [path for name in names if (path := which(name))]
     for python in (*found, *sorted(glob(f"{pyenv}/versions/3.*/bin/python3"))):
         # pyenv puts names on PATH of versions that are not switched on.
-        check = [python, "-c", "import ensurepip, sys; sys.exit(sys.version_info < (3, 12))"]
-        if subprocess.run(check, stderr=subprocess.DEVNULL, check=False).returncode == 0:
+        check = f"import ensurepip, sys; sys.exit(not {low} <= sys.version_info < {high})"
+        run = subprocess.run([python, "-c", check], stderr=subprocess.DEVNULL, check=False)
+        if run.returncode == 0:
             return python
     return None
