@@ -413,12 +413,14 @@ class ObstoreStore(Store):
     # ---- errors
 
     def _meaning(self, error: Exception) -> Meaning | None:
+        if isinstance(error, FileNotFoundError):
+            # Of sparse arrays that is the answer to most requests: no dump is searched.
+            return Meaning.NO_BUCKET if "NoSuchBucket" in str(error) else Meaning.MISSING
         # Of a key below a key, obstore's LocalStore raises an error of no particular class.
         if self._kind == "LocalStore" and "kind: NotADirectory" in str(error):
             return Meaning.MISSING
-        # What the server answered is in the text of the error only, which `cause` parses.
-        of_answer = meaning_of(self._cause(error))
-        return meaning_of(error) if of_answer is None else of_answer
+        # What else the server answered is in the text of the error, which `cause` parses.
+        return meaning_of(error) or meaning_of(self._cause(error))
 
     def _check_absent(self, key: str, error: Exception) -> None:
         """Check that an error says that there is no such key.
