@@ -579,6 +579,17 @@ def test_what_is_in_memory_is_not_written_by_other_processes(context):
     assert values == {}
 
 
+def test_a_cluster_without_workers_counts_as_other_processes():
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(n_workers=0, dashboard_address=":0") as cluster,
+        Client(cluster),
+        pytest.raises(zarrdask.errors.StoreError, match="memory of one process"),
+    ):
+        zarrdask.to_zarr(da.ones(4, chunks=2), {})
+
+
 def test_a_mapping_that_does_not_pickle_is_read_by_threads():
     class Locked(UserDict):
         def __init__(self):

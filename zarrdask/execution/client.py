@@ -97,6 +97,15 @@ def check_changeable(store: Store) -> None:
         check_visible(store)
 
 
+def worker_addresses(client: Any) -> list[str]:
+    """Return the addresses of the workers in other processes than that of their scheduler.
+
+    Of a cluster without workers, which may join later or were lost, it is that of the scheduler.
+    """
+    addresses = [*client.nthreads()] or [client.scheduler.address]
+    return [address for address in addresses if not address.startswith("inproc://")]
+
+
 def other_processes() -> str | None:
     """Return which other processes tasks of the current scheduler run in; None if in none."""
     addresses: list[str] = []
@@ -104,8 +113,7 @@ def other_processes() -> str | None:
     if frisky is not None:
         addresses = [] if frisky.startswith("inproc://") else [f"workers of Frisky at {frisky}"]
     elif client is not None:
-        workers: list[str] = client.scheduler_info(n_workers=-1)["workers"]
-        addresses = [f"workers at {each}" for each in workers if not each.startswith("inproc://")]
+        addresses = [f"workers at {each}" for each in worker_addresses(client)]
     elif getattr(get_scheduler(), "__module__", None) == "dask.multiprocessing":
         addresses = ["the scheduler 'processes'"]
     if not addresses:

@@ -22,6 +22,7 @@ from dask.multiprocessing import get_context
 from dask.system import CPU_COUNT
 
 from zarrdask.errors import MetadataError, StoreError, ZarrdaskError
+from zarrdask.execution.client import worker_addresses
 from zarrdask.execution.counter import share
 from zarrdask.execution.frisky import frisky_client
 from zarrdask.runtime.progress import Show, progress
@@ -67,7 +68,7 @@ class Workers(NamedTuple):
         """Whether tasks run in other processes."""
         if self.client is None:
             return self.counted is not None
-        return not all(address.startswith("inproc://") for address in self.client.nthreads())
+        return bool(worker_addresses(self.client))
 
 
 @contextmanager
