@@ -134,9 +134,14 @@ def test_machines_without_common_locks_write_no_parts(tmp_path):
             worker.wait()
 
 
-def test_an_append_to_machines_that_may_be_elsewhere_is_refused(client, tmp_path, monkeypatch):
-    zarrdask.create_array(tmp_path, "z", shape=8, dtype="i4", chunks=4)
+def test_where_workers_may_be_on_other_machines_parts_and_appends_are_refused(
+    client, tmp_path, monkeypatch
+):
+    z = zarrdask.create_array(tmp_path, "z", shape=8, dtype="i4", chunks=4)
     monkeypatch.setattr(locks, "is_here", lambda address: False)
     with pytest.raises(StoreError, match="no locks; compute"):
         zarrdask.append(da.ones(2, dtype="i4"), tmp_path, "z")
-    assert zarrdask.open_array(tmp_path, "z").shape == (8,)
+    with pytest.raises(StoreError, match="no locks; compute"):
+        zarrdask.to_zarr(da.ones(2, dtype="i4"), z, region=slice(3, 5))
+    zarrdask.to_zarr(da.ones(4, dtype="i4"), z, region=slice(4, 8))
+    assert zarrdask.open_array(tmp_path, "z")[...].tolist() == [0] * 4 + [1] * 4

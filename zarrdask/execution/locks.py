@@ -10,6 +10,7 @@ from zarrdask.execution.client import current_client, current_worker
 from zarrdask.execution.frisky import frisky_address
 from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.runtime.locks import Lock
+from zarrdask.storage.base import Store
 from zarrdask.storage.lock_files import lock_place
 from zarrdask.storage.unchanged import Lease
 
@@ -29,7 +30,7 @@ def among_workers(locked_at: str | None = None) -> Lock | None:
     addresses = _worker_addresses()
     if _are_on_several_machines(addresses):
         return cluster_lock
-    return None if addresses else _unlocked(locked_at)
+    return None if addresses or _shares_locks(locked_at) else _refuse
 
 
 def shape_lock(
@@ -41,32 +42,39 @@ def shape_lock(
     """
     make_way()
     addresses = _worker_addresses() or client_addresses()
-    is_shared = _are_on_several_machines(addresses)
-    among = cluster_shape_lock if is_shared else None if addresses else _unlocked(locked_at)
-    return node.exclusive_shape(among)
+    if _are_on_several_machines(addresses):
+        return node.exclusive_shape(cluster_shape_lock)
+    is_alone = addresses or (_shares_locks(locked_at) and not _may_be_elsewhere())
+    return node.exclusive_shape(None if is_alone else _refuse)
 
 
-def _unlocked(locked_at: str | None) -> Lock | None:
-    """Return a lock that is an error, if this machine is one of several without common locks.
+def check_parts_are_locked(store: Store) -> None:
+    """Check that tasks of the current scheduler can change parts of the units of a store."""
+    has = store.capabilities
+    if _may_be_elsewhere() and not (has.compare_and_swap or has.forks):
+        _refuse(store.url)
 
-    It is one if this task was made in a process that locks files elsewhere, or if the current
-    client is one of Frisky, which has no locks, and its scheduler may have workers elsewhere.
-    """
+
+def _shares_locks(locked_at: str | None) -> bool:
+    """Whether the process that made this task locks files in the same place, or is this one."""
+    return locked_at is None or locked_at == lock_place()
+
+
+def _may_be_elsewhere() -> bool:
+    """Whether Frisky, which has no locks, may have workers on other machines."""
     address = frisky_address()
-    is_elsewhere = locked_at is not None and locked_at != lock_place()
-    if not is_elsewhere and (address is None or is_here(address)):
-        return None
+    return address is not None and not is_here(address)
 
-    def refuse(name: str) -> AbstractContextManager[object]:
-        raise StoreError(
-            "writers on several machines can't exclude each other here: the store has no "
-            "conditional writes, and the scheduler (such as Frisky) no locks; compute this on a "
-            "cluster of dask.distributed or on one machine, or write whole chunks or shards only",
-            key=name,
-            found=address,
-        )
 
-    return refuse
+def _refuse(name: str) -> AbstractContextManager[object]:
+    """Raise an error: a lock of several machines that have no locks in common."""
+    raise StoreError(
+        "writers on several machines can't exclude each other here: the store has no "
+        "conditional writes, and the scheduler (such as Frisky) no locks; compute this on a "
+        "cluster of dask.distributed or on one machine, or write whole chunks or shards only",
+        key=name,
+        found=frisky_address(),
+    )
 
 
 def make_way() -> None:

@@ -17,6 +17,7 @@ from zarrdask.chunks.region import ArrayRegion
 from zarrdask.chunks.write import Beyond
 from zarrdask.execution.expressions import EXPRESSIONS
 from zarrdask.execution.forks import TaskStores, changes_of
+from zarrdask.execution.locks import check_parts_are_locked
 from zarrdask.execution.writer import BlockWriter
 from zarrdask.graph.block_writes import BlockWrites
 from zarrdask.graph.fuse.optimization import optimized
@@ -53,6 +54,8 @@ def write_blocks(
         block_size=config.get("block-size"),
         keeps=beyond == "keep",
     )
+    if plan.read_modify_write:
+        check_parts_are_locked(to.stored.store)
     if stores is not None:
         to = stores.region(to, reads=plan.read_modify_write > 0)
     blocks = plan.blocks
