@@ -61,6 +61,8 @@ OPERATIONS = {
     "merged": lambda x: (x + 1).rechunk((20, 10)),
     "across chunks": lambda x: x.rechunk((7, 30)),
     "reduced": lambda x: x.sum(axis=0),
+    "cumulative": lambda x: x.cumsum(axis=0),
+    "persisted": lambda x: (x + 1).persist(scheduler="sync"),
 }
 
 

@@ -13,11 +13,11 @@ import dask.array as da
 import numpy as np
 from dask.blockwise import Blockwise, blockwise
 from dask.core import flatten
-from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
+from dask.highlevelgraph import HighLevelGraph, Layer, MaterializedLayer
 
 from zarrdask.chunks.region import ArrayRegion
 from zarrdask.errors import MetadataError, UnsupportedError
-from zarrdask.execution.private import Alias, convert_legacy_graph, fuse_linear_task_spec
+from zarrdask.execution.private import Alias, Task, convert_legacy_graph, fuse_linear_task_spec
 from zarrdask.graph.fuse.block_tasks import BlockTasks
 from zarrdask.graph.fuse.steps import Tasks
 from zarrdask.packages import load_module
@@ -61,15 +61,10 @@ class ExpressionArray(da.Array):  # type: ignore[misc]
         optimized = expression.optimize()
         name, keys = optimized.name, [*flatten(optimized.__dask_keys__())]
         tasks = _fused(convert_legacy_graph(optimized.__dask_graph__()), keys)
-        blocks = {key: tasks.pop(key) for key in keys}
-        if tasks:
-            inputs = f"{name}-inputs"
-            layers = {name: MaterializedLayer(blocks), inputs: MaterializedLayer(tasks)}
-            graph = HighLevelGraph(layers, {name: {inputs}, inputs: set()})
-        else:
-            graph = HighLevelGraph(
-                {name: _symbolic(name, expression.chunks, blocks)}, {name: set()}
-            )
+        layer: Layer = MaterializedLayer(tasks)
+        if len(tasks) == len(keys) and all(map(_is_independent, tasks.values())):
+            layer = _symbolic(name, expression.chunks, tasks)
+        graph = HighLevelGraph({name: layer}, {name: set()})
         array = cls(graph, name, expression.chunks, meta=expression._meta)
         array.expression = expression
         return array
@@ -95,6 +90,11 @@ def _fused(graph: Tasks, keys: Sequence[Any]) -> dict[Any, Any]:
         if isinstance(task, Alias) and uses[task.target] == 1 and task.target in tasks:
             tasks[key] = tasks.pop(task.target).substitute({}, key=key)
     return tasks
+
+
+def _is_independent(task: Any) -> bool:
+    """Whether a task needs no other one; a value, which may be a future, is none."""
+    return isinstance(task, Task) and not task.dependencies
 
 
 def _symbolic(name: str, chunks: Chunks, tasks: Mapping[Any, Any]) -> Blockwise:
