@@ -1,10 +1,13 @@
 """Other software validates and reads the attributes of pyramids that zarrdask writes."""
 
+import numpy as np
 import pytest
+import xarray as xr
 
 import zarrdask
+import zarrdask.xarray
 from tests.conventions.nodes import PlannedLevel
-from zarrdask.conventions import GeoZarr, Level, OmeZarr, multiscales, write_crs
+from zarrdask.conventions import GeoZarr, Level, OmeZarr, crs, multiscales, write_crs
 
 LEVELS = [PlannedLevel("0", (2, 8, 6), (1, 1, 1)), PlannedLevel("1", (2, 4, 3), (1, 2, 2))]
 NAMES = ("c", "y", "x")
@@ -89,3 +92,26 @@ def test_zarrdask_reads_ome_zarr_0_6_of_ngff_zarr(pyramids, tmp_path):
     scales = [(level.scale, level.translation) for level in pyramid.levels]
     assert scales == [((0.5, 0.25), (1.0, 2.0)), ((1.0, 0.5), (1.25, 2.125))]
     assert isinstance(pyramid.levels[0], Level)
+
+
+def test_topozarr_describes_the_same_levels(pyramids, tmp_path):
+    values = np.arange(64 * 48, dtype="f4").reshape(64, 48)
+    np.save(tmp_path / "values.npy", values)
+    place = tmp_path / "topozarr.zarr"
+    half = pyramids.call("write_topozarr", place=str(place), values=str(tmp_path / "values.npy"))
+    theirs = zarrdask.open_group(place)
+
+    coordinates = {"y": 4e6 - 5 - 10.0 * np.arange(64), "x": 5e5 + 5 + 10.0 * np.arange(48)}
+    dataset = xr.Dataset({"t": (("y", "x"), values)}, coordinates)
+    dataset.zarrdask.to_pyramid(tmp_path / "ours.zarr", levels=2, crs="EPSG:32633")
+    ours = zarrdask.open_group(tmp_path / "ours.zarr")
+    [expected], [found] = multiscales(theirs), multiscales(ours)
+    assert [level.spatial for level in found.levels] == [level.spatial for level in expected.levels]
+    assert found.levels[1].scale == expected.levels[1].scale
+    assert crs(ours).code == crs(theirs).code == "EPSG:32633"
+    for name in "yx":
+        assert np.array_equal(ours["1"][name][...], theirs["1"][name][...])
+    assert ours["1/t"][...].tolist() == half
+    names = pyramids.call("conventions", attributes=ours.attrs.asdict())
+    assert names == ["multiscales", "proj", "spatial"]
+    assert pyramids.call("conventions", attributes=ours["1"].attrs.asdict()) == names[1:]

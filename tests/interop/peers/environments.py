@@ -19,7 +19,7 @@ REQUIREMENTS: dict[str, tuple[str, ...]] = {
     "kerchunk": ("kerchunk>=0.2.10", "virtualizarr[hdf]>=2.5", "fastparquet", "h5py", "pyarrow"),
     "pyramids": (
         *("ome-zarr-models>=1.8", "ome-zarr>=0.21", "ngff-zarr>=0.50"),
-        *("zarr-cm>=0.5", "jsonschema>=4.23"),
+        *("zarr-cm>=0.5", "topozarr>=0.2.1", "jsonschema>=4.23"),
     ),
     "dataset": ("xarray>=2024.10", "zarr>=3.0.8,<3.2"),
     "rechunker": (

@@ -8,6 +8,7 @@ from typing import Any
 import ngff_zarr
 import numpy as np
 import ome_zarr_models
+import xarray as xr
 import zarr
 import zarr_cm
 from jsonschema import Draft202012Validator
@@ -16,6 +17,7 @@ from ome_zarr.reader import Reader
 from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT202012
 from serve import serve
+from topozarr import create_pyramid
 
 warnings.simplefilter("ignore")
 
@@ -77,6 +79,17 @@ def write_ngff(place: str, version: str) -> None:
     ngff_zarr.to_ngff_zarr(place, levels, version=version)
 
 
+def write_topozarr(place: str, values: str) -> list[Any]:
+    """Write the levels of a map with topozarr; return the values of level 1."""
+    heights = np.load(values)
+    rows, columns = heights.shape
+    coordinates = {"y": 4e6 - 5 - 10.0 * np.arange(rows), "x": 5e5 + 5 + 10.0 * np.arange(columns)}
+    dataset = xr.Dataset({"t": (("y", "x"), heights)}, coordinates)
+    dataset = dataset.proj.assign_crs(spatial_ref="EPSG:32633")
+    create_pyramid(dataset, levels=2, x_dim="x", y_dim="y").write(place)
+    return xr.open_zarr(place, group="1", consolidated=False)["t"].values.tolist()
+
+
 if __name__ == "__main__":
     serve(
         problems=problems,
@@ -85,4 +98,5 @@ if __name__ == "__main__":
         ome_zarr=ome_zarr,
         conventions=conventions,
         write_ngff=write_ngff,
+        write_topozarr=write_topozarr,
     )
