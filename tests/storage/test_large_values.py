@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 
 import zarrdask
 from tests.storage.latency import VersionedStore
+from zarrdask.runtime.decoded_chunks import CHUNKS
 from zarrdask.storage import large_values
-from zarrdask.storage.large_values import get_large
+from zarrdask.storage.large_values import get_large, get_large_if_changed
 from zarrdask.storage.retry import RetryingStore
 from zarrdask.testing import StoreContract
 
@@ -38,6 +39,37 @@ def test_large_values_take_two_rounds():
     assert store.most >= 6
 
 
+def test_large_values_that_are_unchanged_take_one_request():
+    store = VersionedStore(seconds=0)
+    store.set("a", b"a" * 350)
+    store.set("b", b"b" * 350)
+    tags = {key: store.get_if_changed(key, None).tag for key in "ab"}
+    store.set("b", b"c" * 350)
+    store.clear()
+    items = [("a", 350, tags["a"]), ("b", 350, tags["b"]), ("none", 350, None)]
+    old, new, none = get_large_if_changed(store, items)
+    assert old.is_unchanged
+    assert (bytes(new.value), new.size) == (b"c" * 350, 350)
+    assert new.tag not in (None, tags["b"])
+    assert none.value is none.tag is None
+    assert store.calls.count("get_if_changed") == 3
+    assert store.calls.count("get_part") == 3
+
+
+def test_large_chunks_are_read_in_ranges_into_the_cache(setting):
+    setting({"zarrdask.cache-size": 2**20})
+    store, values = VersionedStore(seconds=0), np.arange(200, dtype="i4")
+    zarrdask.create_array(store.inner, shape=200, dtype="i4", chunks=100, compressors=[])[...] = (
+        values
+    )
+    z = zarrdask.open_array(store)
+    for calls in (["get_if_changed"] * 2 + ["get_part"] * 6, ["get_if_changed"] * 2):
+        store.clear()
+        np.testing.assert_array_equal(z[...], values)
+        assert sorted(store.calls) == calls
+    CHUNKS.clear()
+
+
 @given(st.integers(0, 450), st.integers(1, 5), st.booleans())
 def test_a_value_is_never_mixed_of_two_versions(size, after, has_tags):
     old = bytes(n % 251 for n in range(size))
@@ -47,6 +79,10 @@ def test_a_value_is_never_mixed_of_two_versions(size, after, has_tags):
     (value,) = get_large(store, [("k", 450)])
     assert bytes(value) in (old, old[::-1])
     assert store.calls.count("get") <= 1
+    store.clear()
+    (version,) = get_large_if_changed(store, [("k", 450, None)])
+    assert bytes(version.value) in (old, old[::-1])
+    assert version.tag in (None, str(hash(bytes(version.value))))
 
 
 def test_values_that_are_smaller_than_expected_are_not_all_in_memory(setting):

@@ -8,7 +8,7 @@ it is another one.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import repeat
+from itertools import repeat, tee
 from operator import floordiv, mod
 from threading import Lock
 from typing import Any
@@ -23,7 +23,8 @@ from zarrdask.codecs.pipeline import Pipeline
 from zarrdask.grids.base import Index, Shape
 from zarrdask.indexing.projection import Points, Projection, Request, numpy_index, project
 from zarrdask.runtime.decoded_chunks import CHUNKS, ChunkPlace, DecodedChunk, is_cacheable
-from zarrdask.storage.byte_ranges import Buffer, Tag
+from zarrdask.storage.byte_ranges import Buffer, Tag, Version
+from zarrdask.storage.large_values import get_large_if_changed, large_size
 from zarrdask.storage.system import renewed_after_fork
 from zarrdask.storage.upkeep import request_each
 
@@ -161,13 +162,27 @@ def get_cached(
 
     In a remote store, the requests for several chunks are in flight together.
     """
-    return request_each(chunks.units, partial(_get, chunks), keys)
+    nbytes = chunks.metadata.pipeline.spec.nbytes
+    if nbytes <= large_size(chunks.units):
+        return request_each(chunks.units, partial(_get, chunks), keys)
+    places = (ChunkPlace(chunks.decoding, *item) for item in keys)
+    found, ahead = tee((place, CHUNKS.get(place)) for place in places)
+    items = ((place.key, nbytes, cached and cached.tag) for place, cached in ahead)
+    versions = get_large_if_changed(chunks.units, items)
+    return (_chunk(*each, version) for each, version in zip(found, versions, strict=True))
 
 
 def _get(chunks: StoredChunks, item: tuple[str, Shape]) -> CachedChunk | Buffer | None:
     place = ChunkPlace(chunks.decoding, *item)
     cached = CHUNKS.get(place)
     version = chunks.units.get_if_changed(place.key, None if cached is None else cached.tag)
+    return _chunk(place, cached, version)
+
+
+def _chunk(
+    place: ChunkPlace, cached: DecodedChunk | None, version: Version
+) -> CachedChunk | Buffer | None:
+    """Return a chunk by its present version, and by the one that was in the cache."""
     if version.is_unchanged and cached is not None:
         return _Old(cached.values)
     if version.value is None or version.tag is None:

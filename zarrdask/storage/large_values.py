@@ -11,7 +11,7 @@ from operator import itemgetter
 
 from zarrdask import config
 from zarrdask.storage.base import Scratch, Store
-from zarrdask.storage.byte_ranges import Buffer, Tag
+from zarrdask.storage.byte_ranges import Buffer, Part, Tag, Version
 from zarrdask.storage.in_flight import window
 
 #: Values of fewer ranges take longer by two rounds of requests than by one request.
@@ -31,6 +31,11 @@ class _Value:
     starts: Sequence[int | None] = (None,)
     #: Whether it has to be read again, as it was changed meanwhile.
     is_torn: bool = False
+
+    @property
+    def version(self) -> Version:
+        """The same as a version."""
+        return Version(self.content, len(self.content or b""), self.tag)
 
 
 def large_size(store: Store) -> float:
@@ -67,15 +72,48 @@ def get_large(store: Store, sizes: Iterable[tuple[str, int]]) -> Iterator[Buffer
     length = config.get("range-size")
 
     def begin(item: tuple[str, int]) -> _Value:
-        key, _ = item
-        part = store.get_part(key, 0, length)
-        if part is None or len(part.value) == part.size:
-            return _Value(key, None if part is None else part.value)
-        if part.tag is None or len(part.value) != length:
-            return _Value(key, store.get(key))  # the server tells no versions
-        content = memoryview(bytearray(part.size))
-        content[:length] = part.value
-        return _Value(key, content, part.tag, range(length, part.size, length))
+        return _begun(store, item[0], store.get_part(item[0], 0, length), length)
+
+    for value in _completed(store, window(begin, sizes, size=itemgetter(1)), length):
+        yield store.get(value.key) if value.is_torn else value.content
+
+
+def get_large_if_changed(
+    store: Store, items: Iterable[tuple[str, int, Tag | None]]
+) -> Iterator[Version]:
+    """Yield the version of each value as `Store.get_if_changed` returns it; see `get_large`.
+
+    The items are the keys, the estimated size of each value in bytes, and tags. The store has the
+    capabilities `etags` and `versions`.
+    """
+    length = config.get("range-size")
+
+    def begin(item: tuple[str, int, Tag | None]) -> _Value:
+        key, _, tag = item
+        first = store.get_if_changed(key, tag, 0, length)
+        if first.value is None:  # It is missing or unchanged.
+            return _Value(key, None, first.tag)
+        return _begun(store, key, first, length)
+
+    for value in _completed(store, window(begin, items, size=itemgetter(1)), length):
+        yield store.get_if_changed(value.key, None) if value.is_torn else value.version
+
+
+def _begun(store: Store, key: str, first: Part | Version | None, length: int) -> _Value:
+    """Return a value whose first range of some length was requested, with memory for the others."""
+    if first is None or first.value is None:
+        return _Value(key, None)
+    if len(first.value) == first.size:
+        return _Value(key, first.value, first.tag)
+    if first.tag is None or len(first.value) != length:
+        return _Value(key, store.get(key))  # the server tells no versions
+    content = memoryview(bytearray(first.size))
+    content[:length] = first.value
+    return _Value(key, content, first.tag, range(length, first.size, length))
+
+
+def _completed(store: Store, begun: Iterable[_Value], length: int) -> Iterator[_Value]:
+    """Yield values when their other ranges have been requested, all at once."""
 
     def go_on(item: tuple[_Value, int | None]) -> None:
         value, start = item
@@ -92,10 +130,10 @@ def get_large(store: Store, sizes: Iterable[tuple[str, int]]) -> Iterator[Buffer
         value, start = item
         return len(value.content or b"") if start is None else length
 
-    values, ahead = tee(window(begin, sizes, size=itemgetter(1)))
+    values, ahead = tee(begun)
     ranges = ((value, start) for value in ahead for start in value.starts)
     rest = window(go_on, ranges, size=nbytes)
     for value in values:
         for _ in value.starts:
             next(rest)
-        yield store.get(value.key) if value.is_torn else value.content
+        yield value
