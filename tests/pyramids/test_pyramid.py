@@ -185,3 +185,11 @@ def test_levels_have_the_names_and_keys_that_ome_zarr_requires(zarr_format):
     assert [group[name].dimension_names for name in "01"] == [("y", "x")] * 2
     assert {2: "0/1/1", 3: "0/c/1/1"}[zarr_format] in store
     check(group, array[...], [(2, 2)])
+
+
+def test_chunks_of_several_lengths_have_one_writer_each():
+    values = numbers((20, 12))
+    array = stored(values, chunks=((1, 4, 8, 7), 4))
+    for options in ({}, {"compressors": None}):
+        plan = zarrdask.pyramid(array, {}, levels=3, **options)
+        check(plan.execute("threads", progress=False), values, [(2, 2)] * 2)

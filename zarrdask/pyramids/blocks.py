@@ -260,7 +260,10 @@ def _span(sizes: Sizes, grids: Sequence[BlockGrid], first: int, last: int) -> Sp
 
 
 def _task_bytes(sizes: Sizes, grids: Sequence[BlockGrid], first: int, last: int) -> int:
-    """Return the bytes that a task holds: a block of each level, and an encoded chunk or shard."""
+    """Return the bytes that a task holds: a block of each level, and an encoded chunk or shard.
+
+    The chunks of a shard are held twice: one by one, and as the shard.
+    """
     held = sum(sizes.block_bytes(grids[number], number) for number in range(first, last + 1))
     if last + 1 < len(grids):
         held += sizes.block_bytes(grids[last], last + 1)
@@ -269,4 +272,4 @@ def _task_bytes(sizes: Sizes, grids: Sequence[BlockGrid], first: int, last: int)
         prod(min(n, length) for n, length in zip(unit, level.shape, strict=True))
         for unit, level in units
     )
-    return held + encoded * sizes.itemsize + 2**20
+    return held + 2 * encoded * sizes.itemsize + 2**20

@@ -159,6 +159,12 @@ def whole_bounds(shape: Shape) -> Bounds:
     return tuple((0, length) for length in shape)
 
 
+def _unit(metadata: ArrayMetadata) -> Shape:
+    """Return the lengths of chunks or shards; all of an axis along which they differ."""
+    axes = metadata.grid.axes
+    return tuple(a.lengths[0] if len(a.lengths) == 1 else max(a.size, 1) for a in axes)
+
+
 def plan_passes(
     source: PyramidSource,
     view: NodePath,
@@ -174,10 +180,7 @@ def plan_passes(
     none = (1,) * len(first.shape)
     sizes = Sizes(
         levels=levels,
-        units=tuple(
-            arrays[n].grid.chunk_shape if n in arrays and arrays[n].grid.is_regular else none
-            for n in range(len(levels))
-        ),
+        units=tuple(_unit(arrays[n]) if n in arrays else none for n in range(len(levels))),
         pieces=source.pieces,
         itemsize=max(first.dtype.itemsize, 1),
         memory=resources.memory,
