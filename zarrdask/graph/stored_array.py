@@ -145,7 +145,8 @@ class StoredArray(da.Array):  # type: ignore[misc]
 
     def in_blocks(self, blocks: Chunks) -> da.Array:
         """Return this array with other blocks, each of which is read by itself."""
-        name = f"{self.source.stored.task_name('read')}-{tokenize(self.source, self.name, blocks)}"
+        lengths = [np.array(axis).tobytes() for axis in blocks]
+        name = f"{self.source.stored.task_name('read')}-{tokenize(self.source, lengths, self.name)}"
         return read_array(self.source, blocks, name, self.is_stored)
 
     def _has_own_read(self, region: Region, edges: Sequence[np.ndarray]) -> bool:
@@ -167,13 +168,13 @@ class StoredArray(da.Array):  # type: ignore[misc]
     def rechunk(self, chunks: Any = "auto", *args: Any, **options: Any) -> da.Array:
         """Return the array with other blocks; the arguments are those of Dask's method."""
         blocks = None
-        if self.name == self.read_name and not args and not options.get("balance"):
+        # A function may change a block in place that Dask has rechunked, but no constant.
+        is_read = self.name == self.read_name and self.is_stored is None
+        if is_read and not args and not options.get("balance"):
             blocks = rechunked(self, self.source, chunks, options.get("block_size_limit"))
         if blocks is None:
             return super().rechunk(chunks, *args, **options)
-        lengths = [np.array(axis).tobytes() for axis in blocks]
-        name = f"{self.source.stored.task_name('read')}-{tokenize(self.source, lengths, self.name)}"
-        return read_array(self.source, blocks, name, self.is_stored)
+        return self.in_blocks(blocks)
 
     def __reduce__(self) -> tuple[Any, ...]:
         plain = da.Array(self.dask, self.name, self.chunks, meta=self._meta)
