@@ -129,6 +129,14 @@ def test_levels_are_added_to_the_group_of_the_source():
     assert other[...].all()
 
 
+@pytest.mark.parametrize("path", ["1", "1/image"])
+def test_no_level_replaces_the_source(path):
+    group = zarrdask.create_group({})
+    source = group.create_array(path, shape=(8, 8), dtype="u1", chunks=4)
+    with pytest.raises(NodeExistsError, match="replace the source"):
+        zarrdask.pyramid(source, group, overwrite=True)
+
+
 def test_level_0_may_be_left_out():
     values = numbers((16, 16))
     group = zarrdask.pyramid(stored(values, chunks=4), {}, level_0="omit").execute(progress=False)

@@ -1,6 +1,6 @@
 """Plans of pyramids: the arrays of all levels, and the passes that compute them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import prod
@@ -63,6 +63,7 @@ def plan_pyramid(source: PyramidSource, node: NodePath, options: PyramidOptions)
     is_written = options.has_level_0 and inside is None
     if not is_written:
         del arrays[0]
+    _check_apart(name, [levels[n].path for n in arrays if n])
     if not arrays:
         raise MetadataError(
             "there is no level to write: the array fits into one chunk; ask for some by levels=",
@@ -110,6 +111,18 @@ def plan_pyramid(source: PyramidSource, node: NodePath, options: PyramidOptions)
         is_inside=inside is not None,
         record=record,
     )
+
+
+def _check_apart(source: str, paths: Sequence[str]) -> None:
+    """Check that no new level would replace the source, or a group that the source is in."""
+    for path in paths:
+        if f"{source}/".startswith(f"{path}/"):
+            raise NodeExistsError(
+                "a new level would replace the source; rename the source, or write the pyramid to "
+                "another group",
+                key=path,
+                found=f"the source at {source!r}",
+            )
 
 
 def _arrays(first: ArrayMetadata, levels: tuple[Level, ...]) -> dict[int, ArrayMetadata]:
