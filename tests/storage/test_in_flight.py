@@ -1,12 +1,13 @@
 """Requests in flight."""
 
 import threading
+from contextlib import suppress
 from unittest.mock import Mock
 
 import pytest
 
 from zarrdask.storage import in_flight
-from zarrdask.storage.in_flight import Requests, window
+from zarrdask.storage.in_flight import Requests, pause, window
 from zarrdask.storage.request_threads import RequestThreads
 
 
@@ -63,3 +64,26 @@ def test_a_request_for_which_no_thread_starts_gives_its_bytes_back(monkeypatch, 
             begin()
     together = threading.Barrier(2)
     assert sorted(window(lambda _: together.wait(20), iter("ab"), size=lambda _: 50)) == [0, 1]
+
+
+def test_a_request_is_repeated_after_an_error_of_one_that_it_made_itself():
+    def call(_):
+        with pytest.raises(ZeroDivisionError):
+            list(window(lambda n: 1 / n, iter([0, 1, 2])))
+        return pause(0)
+
+    assert list(window(call, iter(range(2)))) == [True, True]
+
+
+def test_what_a_request_makes_itself_is_abandoned_with_it():
+    begun, repeated = threading.Event(), []
+
+    def nested(_):
+        begun.set()
+        repeated.append(pause(20))
+
+    with suppress(LookupError), Requests() as requests:
+        requests.send(lambda: list(window(nested, iter("ab"))))
+        begun.wait(20)
+        raise LookupError
+    assert not any(repeated)

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 import weakref
+from unittest.mock import Mock
 
 import pytest
 
@@ -91,3 +92,23 @@ begun.wait()
 """
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert (run.stdout, run.stderr) == ("done\n", "")
+
+
+def test_functions_that_run_when_python_ends_can_make_requests():
+    code = """
+import atexit
+from zarrdask.storage.in_flight import window
+def last():
+    print(*window(str, iter([2, 3])))
+atexit.register(last)
+print(*window(str, iter([0, 1])))
+"""
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert (run.stdout, run.stderr) == ("0 1\n2 3\n", "")
+
+
+def test_a_request_is_made_in_this_thread_if_no_other_one_starts(threads, monkeypatch):
+    monkeypatch.setattr(threading.Thread, "start", Mock(side_effect=RuntimeError("no thread")))
+    assert send(threads, threading.current_thread).take() is threading.current_thread()

@@ -8,6 +8,7 @@ import atexit
 import threading
 from _thread import allocate_lock
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from queue import SimpleQueue
 from typing import Generic, TypeVar
@@ -31,14 +32,16 @@ class Request(Generic[T]):
 
     Attributes
     ----------
+    abandoned : threading.Event
+        The same.
     is_cancelled : bool
         Whether the request is not to be made if that has not begun.
     """
 
-    __slots__ = ("_abandoned", "_call", "_error", "_pending", "_result", "is_cancelled")
+    __slots__ = ("_call", "_error", "_pending", "_result", "abandoned", "is_cancelled")
 
     def __init__(self, call: Callable[[], T], abandoned: threading.Event) -> None:
-        self._call, self._abandoned, self.is_cancelled = call, abandoned, False
+        self._call, self.abandoned, self.is_cancelled = call, abandoned, False
         self._result: T | None = None
         self._error: BaseException | None = None
         #: Held until the request is done.
@@ -48,7 +51,6 @@ class Request(Generic[T]):
     def make(self) -> None:
         """Make the request in this thread."""
         if not self.is_cancelled:
-            _THREAD.abandoned = self._abandoned
             try:
                 self._result = self._call()
             except BaseException as error:  # noqa: BLE001 - it is raised where the result is taken
@@ -88,7 +90,7 @@ class RequestThreads:
         self._unfinished = 0
 
     def send(self, request: Request[T]) -> None:
-        """Have a request made as soon as a thread is free."""
+        """Have a request made as soon as a thread is free; if there is none, make it here."""
         with self._lock:
             count = len(self._threads)
             if count < self._size and count <= self._unfinished:
@@ -96,24 +98,35 @@ class RequestThreads:
                 thread = threading.Thread(
                     target=self._work, name=f"zarrdask-request_{count}", daemon=True
                 )
-                thread.start()
-                self._threads.append(thread)
-            self._unfinished += 1
-        self._queue.put(request)  # type: ignore[arg-type]
+                with suppress(RuntimeError):  # the system has no more threads, or Python ends
+                    thread.start()
+                    self._threads.append(thread)
+            if self._threads:
+                self._unfinished += 1
+                self._queue.put(request)  # type: ignore[arg-type]
+                return
+        request.make()
 
     def _work(self) -> None:
         _THREAD.is_request = True
         while (request := self._queue.get()) is not None:
+            # Requests that this one makes itself, in this thread, are abandoned with it.
+            _THREAD.abandoned = request.abandoned
             request.make()
             del request  # and with it the result, which may be large
             with self._lock:
                 self._unfinished -= 1
 
     def finish(self) -> None:
-        """Wait until all requests are done: a thread must not be within one as Python ends."""
-        for _ in self._threads:
-            self._queue.put(None)
-        for thread in self._threads:
+        """Wait until all requests are done: a thread must not be within one as Python ends.
+
+        Later requests, such as those of other functions that run at the end, have no threads.
+        """
+        with self._lock:
+            threads, self._threads, self._size = self._threads, [], 0
+            for _ in threads:
+                self._queue.put(None)
+        for thread in threads:
             thread.join()
 
 
