@@ -99,6 +99,31 @@ def test_missing_values_are_left_out():
     assert group["1"][...] == 5
 
 
+@pytest.mark.parametrize(
+    ("dtype", "attribute", "value"),
+    [
+        ("f4", "AAAAAICHw8A=", -9999),  # as xarray writes it
+        ("c8", ["AAAAAICHw8A=", "AAAAAAAAAAA="], -9999),
+        ("f2", 0.1, 0.1),
+        ("bfloat16", -9999, -9999),
+    ],
+)
+def test_missing_values_are_those_of_the_data_type(dtype, attribute, value):
+    array = zarrdask.create_array(
+        {}, shape=(2, 2), dtype=dtype, chunks=2, attributes={"_FillValue": attribute}
+    )
+    array[...] = np.array([[value, 3], [3, 3]]).astype(array.dtype)
+    group = zarrdask.pyramid(array, {}, levels=2).execute(progress=False)
+    assert group["1"][...] == 3
+
+
+def test_sums_end_at_the_limit_of_small_integers():
+    array = zarrdask.create_array({}, shape=(2, 2), dtype="int4", chunks=2)
+    array[...] = np.full((2, 2), 5).astype(array.dtype)
+    group = zarrdask.pyramid(array, {}, levels=2, method="sum").execute(progress=False)
+    assert group["1"][...].astype(int) == 7
+
+
 def test_labels_become_the_most_frequent_value_by_default():
     root = zarrdask.create_group({})
     labels = root.create_array("labels/cells/0", shape=(2, 2), dtype="u4", chunks=1)

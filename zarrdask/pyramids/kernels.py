@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from zarrdask.dtypes.ml import kind_of
+from zarrdask.dtypes.ml import kind_of, limits
 from zarrdask.errors import UnsupportedError, one_of
 from zarrdask.grids.base import Shape
 from zarrdask.indexing.regions import slabs, view
@@ -190,8 +190,8 @@ def _mean(values: np.ndarray, windows: Shape, dtype: np.dtype[Any]) -> np.ndarra
 def _sum(values: np.ndarray, windows: Shape, dtype: np.dtype[Any]) -> np.ndarray:
     if values.dtype.kind not in "iu":
         return _folded(values, windows, np.add, _wide(values.dtype))
-    if values.dtype.itemsize < 8:
-        low, high = _limits(dtype)
+    if dtype.itemsize < 8:
+        low, high = limits(dtype)
         sums = _folded(values, windows, np.add, np.dtype(np.int64))
         return np.clip(sums, low, high, out=sums)
     return sum_of_integers(_rows(values, windows))

@@ -5,8 +5,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from zarrdask.dtypes.cf_fill_values import decode_fill_value
 from zarrdask.dtypes.ml import kind_of
-from zarrdask.errors import one_of
+from zarrdask.errors import MetadataError, one_of
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.pyramids.kernels import Missing
 
@@ -24,7 +25,9 @@ def find_missing(
     dtype, kind = metadata.dtype, kind_of(metadata.dtype)
     if skipna is False or method == "nearest" or kind not in "iufc":
         return None
-    values = [value for name in _NAMES for value in _numbers(metadata.attributes.get(name), dtype)]
+    values = [
+        value for name in _NAMES for value in _in_attribute(metadata.attributes.get(name), dtype)
+    ]
     if skipna == "fill":
         values += _numbers(metadata.fill, dtype)
     values = [value for value in values if value == value]  # noqa: PLR0124 - NaN is no number
@@ -34,18 +37,29 @@ def find_missing(
     return Missing(tuple(dict.fromkeys(values)), has_nan, values[0] if values else np.nan)
 
 
+def _in_attribute(value: Any, dtype: np.dtype[Any]) -> list[Any]:
+    """Return the numbers in an attribute; xarray stores some in base64."""
+    if isinstance(value, str) or (isinstance(value, list) and value and isinstance(value[0], str)):
+        try:
+            value = decode_fill_value(value, dtype)
+        except MetadataError:
+            return []
+    return _numbers(value, dtype)
+
+
 def _numbers(value: Any, dtype: np.dtype[Any]) -> list[Any]:
-    """Return the numbers in an attribute that the data type represents."""
+    """Return the numbers that the data type represents, as it rounds them."""
     if value is None or isinstance(value, str | bytes | Mapping):
         return []
+    kind = kind_of(dtype)
     try:
         numbers = np.atleast_1d(np.asarray(value))
-        cast = numbers.astype(dtype)
+        with np.errstate(all="ignore"):
+            cast = numbers.astype(dtype).astype({"f": "f8", "c": "c16"}.get(kind, dtype))
+            is_kept = np.isfinite(cast) | ~np.isfinite(numbers) if kind in "fc" else cast == numbers
     except (ValueError, TypeError, OverflowError):
         return []
-    is_rounded = dtype.kind in "fc"  # an attribute may have fewer digits than the values
-    pairs = zip(numbers.tolist(), cast.tolist(), strict=True)
-    return [n if is_rounded else c for n, c in pairs if is_rounded or n == c]
+    return [number for number, kept in zip(cast.tolist(), is_kept, strict=True) if kept]
 
 
 def default_method(metadata: ArrayMetadata, path: str) -> str:
