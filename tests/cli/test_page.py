@@ -46,6 +46,8 @@ def test_members_of_json_are_documented(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     root = zarrdask.create_group("a")
     root.create_array("t", shape=4, dtype="f4", chunks=2)[...] = 1
+    image = zarrdask.create_array("i", shape=(4, 4), dtype="u1", dimension_names=("y", "x"))
+    image[...] = 1
     called = {
         "`info` of an array": ["info", "a/t", "--stored"],
         "`info` of a group": ["info", "a"],
@@ -53,6 +55,8 @@ def test_members_of_json_are_documented(tmp_path, monkeypatch, capsys):
         "`tree`": ["tree", "a"],
         "`rechunk` of an array": ["rechunk", "a/t", "b", "--dry-run"],
         "`rechunk` of a group": ["rechunk", "a", "c", "--dry-run"],
+        "`pyramid`": ["pyramid", "i", "p", "--levels", "2"],
+        "`info` of a group with pyramids": ["info", "p"],
         "`copy`": ["copy", "a", "d"],
         "`consolidate`": ["consolidate", "a", "--dry-run"],
         "`verify`": ["verify", "a"],
