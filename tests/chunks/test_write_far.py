@@ -142,6 +142,21 @@ def test_part_of_a_chunk_is_written_again_if_another_machine_changed_it():
     assert z[...].tolist() == [7, 7, 0, 0, 0, 0, 0, 0]
 
 
+def test_elements_that_another_machine_writes_while_an_array_becomes_smaller_are_kept():
+    store, turns = Swapping(), iter(range(1))
+    z = zarrdask.create_array(store, shape=8, dtype="u1", chunks=4, compressors=[])
+    z[...] = 9
+
+    def others():
+        if store.inner.get("c/1") is not None and next(turns, None) is not None:
+            store.inner.set("c/1", bytes([7, 9, 9, 9]))
+
+    store.others = others
+    z.resize(6)
+    z.resize(8)
+    assert z[...].tolist() == [9, 9, 9, 9, 7, 9, 0, 0]
+
+
 def test_a_chunk_that_others_never_leave_alone_is_an_error(monkeypatch):
     monkeypatch.setattr(unchanged, "MAX_ATTEMPTS", 3)
     store, numbers = Swapping(), iter(range(1, 9))

@@ -20,7 +20,9 @@ from zarrdask.indexing.projection import project
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.runtime.locks import ChunkLocks
 from zarrdask.runtime.threads import on_each
+from zarrdask.storage.base import Store
 from zarrdask.storage.byte_ranges import StoredObject
+from zarrdask.storage.unchanged import change_if_unchanged
 from zarrdask.storage.upkeep import (
     check_erasable,
     listed_keys,
@@ -199,8 +201,9 @@ def _clear_outside(chunks: StoredChunks, locks: ChunkLocks, index: Index, shape:
         for length, size, at in zip(grid.shape_of(index), shape, grid.start(index), strict=True)
     )
     key = chunks.key(index)
-    with locks.hold(chunks.lock_name(index)):
-        data = chunks.units.get(key)
+
+    def clear(units: Store) -> None:
+        data = units.get(key)
         if data is None:
             return
         unit = fill_chunk(pipeline.spec)
@@ -209,7 +212,11 @@ def _clear_outside(chunks: StoredChunks, locks: ChunkLocks, index: Index, shape:
             encoded = pipeline.encode(unit)
         except ZarrdaskError as error:
             raise error.within(key) from error.__cause__
-        chunks.units.set(key, encoded)
+        units.set(key, encoded)
+
+    with locks.hold(chunks.lock_name(index)):
+        # Another machine may write elements that stay.
+        change_if_unchanged(chunks.units, clear)
 
 
 def stored_sizes(chunks: StoredChunks) -> tuple[int, int]:
