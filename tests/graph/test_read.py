@@ -145,7 +145,10 @@ def test_axes_by_the_names_of_dimensions():
         zarrdask.from_zarr(z, chunks={0: 2, "time": 3})
 
 
-@for_each("chunks", [0, (0, 0), {0: 0}, -2, "many", ((50, 49), (60,)), 1.5])
+@for_each(
+    "chunks",
+    [0, (0, 0), {0: 0}, -2, (-3, 5), ((-5, 105), (60,)), "many", ((50, 49), (60,)), 1.5],
+)
 def test_what_are_no_chunks_of_the_array_is_an_error(chunks):
     with pytest.raises(zarrdask.errors.MetadataError, match=r"chunks: .*'stored'"):
         zarrdask.from_zarr(stored(), chunks=chunks)

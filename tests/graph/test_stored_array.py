@@ -78,6 +78,10 @@ def test_what_is_not_only_a_read_is_rechunked_by_dask():
     assert not isinstance((x + 1).rechunk((-1, 5)), StoredArray)
     with pytest.raises(ValueError, match="add up"):
         x.rechunk(((5, 5), 5))
+    with pytest.raises(TypeError, match="depth"):
+        x.rechunk((-1, 5), depth=1)
+    with pytest.raises((ValueError, IndexError)):
+        x.rechunk(((-3, 15), 5))
     x[0] = 7
     y = x.rechunk((-1, 5))
     assert (y.compute(scheduler="sync")[0] == 7).all()

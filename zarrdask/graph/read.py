@@ -237,6 +237,8 @@ def normal_blocks(
     chunks = by_axis(chunks, len(shape), names, "chunks")
     try:
         blocks: Chunks = normalize_chunks(chunks, shape, dtype=dtype, previous_chunks=previous)
+        if any(length < 0 for lengths in blocks for length in set(lengths)):
+            raise ValueError("a length is negative")  # which Dask accepts if they add up
     except (TypeError, ValueError, ZeroDivisionError) as error:
         raise MetadataError(
             f"these are not chunks of the array: {error}",

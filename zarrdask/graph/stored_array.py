@@ -1,6 +1,6 @@
 """Dask arrays that read stored ones, and know it: slices and rechunks of them are other reads."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import dask.array as da
@@ -25,6 +25,8 @@ _MAX_NARROW_FRACTION = 0.5
 #: A slice that overlaps more blocks than this is read by itself, too. Dask would make a task for
 #: each of them at once, and such a task costs as much as reading a small block a second time.
 MAX_SHARED_BLOCKS = 1000
+#: The options of Dask's method ``rechunk``.
+_OPTIONS = {"threshold", "block_size_limit", "balance", "method"}
 
 
 def read_array(
@@ -61,12 +63,17 @@ def data_type_of(x: da.Array) -> DataType | np.dtype[Any]:
     return dtype
 
 
-def rechunked(x: da.Array, source: ArrayRegion, chunks: Any, limit: int | None) -> Chunks | None:
-    """Return the blocks of ``x.rechunk(chunks, block_size_limit=limit)`` if they can be read.
+def rechunked(
+    x: da.Array, source: ArrayRegion, chunks: Any, options: Mapping[str, Any]
+) -> Chunks | None:
+    """Return the blocks of ``x.rechunk(chunks, **options)`` if they can be read.
 
     They can if no two blocks need the same chunk, which would be decoded twice. The result is None,
-    too, if the chunks are wrong: Dask raises its own errors.
+    too, if the arguments are wrong: Dask raises its own errors.
     """
+    if not options.keys() <= _OPTIONS or options.get("balance"):
+        return None
+    limit = options.get("block_size_limit")
     try:
         if isinstance(chunks, dict):
             lengths = {range(x.ndim)[axis]: length for axis, length in chunks.items()}
@@ -77,7 +84,7 @@ def rechunked(x: da.Array, source: ArrayRegion, chunks: Any, limit: int | None) 
         blocks: Chunks = normalize_chunks(chunks, x.shape, limit, x.dtype, x.chunks)
     except (TypeError, ValueError, IndexError, ZeroDivisionError):
         return None
-    if 0 in x.shape or blocks == x.chunks:
+    if 0 in x.shape or blocks == x.chunks or min(map(min, blocks), default=0) < 0:
         return None
     units = source.metadata.read_grid.axes
     axes = zip(source.axes, blocks, strict=True)
@@ -170,8 +177,8 @@ class StoredArray(da.Array):  # type: ignore[misc]
         blocks = None
         # A function may change a block in place that Dask has rechunked, but no constant.
         is_read = self.name == self.read_name and self.is_stored is None
-        if is_read and not args and not options.get("balance"):
-            blocks = rechunked(self, self.source, chunks, options.get("block_size_limit"))
+        if is_read and not args:
+            blocks = rechunked(self, self.source, chunks, options)
         if blocks is None:
             return super().rechunk(chunks, *args, **options)
         return self.in_blocks(blocks)

@@ -160,8 +160,7 @@ def _register() -> None:
         layer = getattr(x.dask, "layers", {}).get(x.name)
         for source in sources_of(layer):
             if isinstance(source, DecodedRegion) and x.name == _name(source, x.chunks):
-                limit, is_balanced = options.get("block_size_limit"), options.get("balance")
-                blocks = None if args or is_balanced else rechunked(x, source, chunks, limit)
+                blocks = None if args else rechunked(x, source, chunks, options)
                 if blocks is not None:
                     return _read_array(source, blocks)
         return default(x, chunks, *args, **options)
