@@ -124,6 +124,14 @@ def test_sums_end_at_the_limit_of_small_integers():
     assert group["1"][...].astype(int) == 7
 
 
+def test_levels_are_computed_in_their_data_type():
+    array = stored(np.array([[1, 2], [2, 2]], "u1"), chunks=1)
+    group = zarrdask.pyramid(array, {}, dtype="f4").execute(progress=False)
+    assert group["1"][...] == 1.75
+    with pytest.raises(MetadataError, match="dtype"):
+        zarrdask.pyramid(group["0"], group, dtype="f8", overwrite=True)
+
+
 def test_labels_become_the_most_frequent_value_by_default():
     root = zarrdask.create_group({})
     labels = root.create_array("labels/cells/0", shape=(2, 2), dtype="u4", chunks=1)

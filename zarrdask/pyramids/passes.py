@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from zarrdask.chunks.cast import as_stored
 from zarrdask.chunks.region import ArrayRegion
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.grids.base import Index
@@ -55,6 +56,21 @@ def _move(
 
     limit = context.slab // max(context.dtype.itemsize, 1)
     context.slot.each(move, tiles(buffer.region, grid.axes, (0,) * len(grid.axes), limit))
+
+
+@dataclass(frozen=True, eq=False)
+class CastTiles:
+    """A stored array, whose values are read as those of another one: with its data type."""
+
+    source: ArrayTiles
+    target: StoredChunks
+
+    def read(self, region: Region, buffer: RegionBuffer, context: TaskContext) -> None:
+        """Read a region into a buffer."""
+        dtype = self.source.region.dtype
+        values = context.slot.array("source", region_shape(region), dtype)
+        self.source.read(region, WholeBuffer(region, values), context._replace(dtype=dtype))
+        buffer.put(region, as_stored(values, self.target))
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,7 +28,7 @@ from zarrdask.pyramids.blocks import Blocks
 from zarrdask.pyramids.changes import adding_levels
 from zarrdask.pyramids.kernels import Reduction
 from zarrdask.pyramids.levels import Level
-from zarrdask.pyramids.passes import PyramidPass
+from zarrdask.pyramids.passes import CastTiles, PyramidPass
 from zarrdask.pyramids.record import PyramidRecord
 from zarrdask.pyramids.sources import PyramidSource
 from zarrdask.rewrite.array_plan import SharedPass, run_passes
@@ -267,10 +267,12 @@ class PyramidPlan(PlanReport):
 
     def _passes(self, stores: TaskStores) -> list[PyramidPass]:
         grids, array = self.blocks.grids, self.source.array
-        dtype = self.source.metadata.dtype if array is None else array.dtype
+        dtype = self.source.metadata.dtype
         source: RegionReader | None = None
         if array is not None:
             source = ArrayTiles(ArrayRegion(chunks_of(array)))
+            if self.source.is_cast:
+                source = CastTiles(source, next(iter(self.targets.values())).chunks)
         passes = list[PyramidPass]()
         for stage, span in self._stages():
             numbers, following = range(span.first, span.last + 1), span.last + 1

@@ -63,6 +63,12 @@ def plan_pyramid(source: PyramidSource, node: NodePath, options: PyramidOptions)
     is_written = options.has_level_0 and inside is None
     if not is_written:
         del arrays[0]
+    if inside is not None and source.is_cast:
+        raise MetadataError(
+            "levels that are added to the group of the source have its data type",
+            key="dtype",
+            found=first.dtype,
+        )
     _check_apart(name, [levels[n].path for n in arrays if n])
     if not arrays:
         raise MetadataError(
@@ -195,7 +201,7 @@ def plan_passes(
         levels=levels,
         units=tuple(_unit(arrays[n]) if n in arrays else none for n in range(len(levels))),
         pieces=source.pieces,
-        itemsize=max(first.dtype.itemsize, 1),
+        itemsize=max(source.itemsize, 1),
         memory=resources.memory,
         threads=resources.on.threads,
         processes=resources.on.processes,
@@ -206,7 +212,7 @@ def plan_passes(
     costs = Costs(resources.memory, sizes.threads, sizes.processes, NEAR if is_near else FAR)
     parent, prefix = view.beside()
     return PyramidPlan(
-        grids=Grids(sizes.itemsize, source.axes, first.grid.axes),
+        grids=Grids(max(first.dtype.itemsize, 1), source.axes, first.grid.axes),
         costs=costs,
         schemes=(_scheme(blocks, sizes, costs, arrays),),
         source=source,

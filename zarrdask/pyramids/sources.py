@@ -46,6 +46,17 @@ class PyramidSource:
         return "" if self.array is None else self.array.node_path.location
 
     @property
+    def is_cast(self) -> bool:
+        """Whether level 0 has another data type than the stored array."""
+        return self.array is not None and self.array.dtype != self.metadata.dtype
+
+    @property
+    def itemsize(self) -> int:
+        """The bytes that a task holds of a cell: of another data type, the cell as it is read, too."""
+        read = self.array.dtype.itemsize if self.array is not None and self.is_cast else 0
+        return self.metadata.dtype.itemsize + read
+
+    @property
     def stores(self) -> tuple[Store, ...]:
         """The store of a stored array."""
         return () if self.array is None else (self.array.store,)
