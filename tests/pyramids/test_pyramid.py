@@ -132,6 +132,15 @@ def test_levels_are_computed_in_their_data_type():
         zarrdask.pyramid(group["0"], group, dtype="f8", overwrite=True)
 
 
+def test_memory_holds_the_chunks_that_are_read_in_part():
+    array = zarrdask.create_array({}, shape=(4096, 4096), dtype="u1", chunks=4096)
+    options = {"chunks": 64, "level_0": "omit"}
+    with pytest.raises(MetadataError, match=r"max_mem.*at least"):
+        zarrdask.pyramid(array, {}, max_mem="8 MiB", **options)
+    plan = zarrdask.pyramid(array, {}, max_mem="40 MiB", scheduler="threads", **options)
+    assert plan.peak > 32 * 2**20
+
+
 def test_labels_become_the_most_frequent_value_by_default():
     root = zarrdask.create_group({})
     labels = root.create_array("labels/cells/0", shape=(2, 2), dtype="u4", chunks=1)

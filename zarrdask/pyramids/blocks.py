@@ -8,7 +8,7 @@ is packed for the tasks of the next pass.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import lcm, prod
 
 import numpy as np
@@ -127,6 +127,8 @@ class Sizes:
         The shape of a chunk or shard of each level; ones for a level that is not written.
     pieces : tuple of int
         The shape of the chunks that are read, which should lie in one block each.
+    chunk_bytes : int
+        The bytes of the largest chunk that is read.
     itemsize : int
         The size of a cell in bytes.
     memory : int
@@ -141,6 +143,7 @@ class Sizes:
     levels: tuple[Level, ...]
     units: tuple[Shape, ...]
     pieces: Shape
+    chunk_bytes: int
     itemsize: int
     memory: int
     threads: int
@@ -223,12 +226,14 @@ class Blocks:
             If the memory is too small: the error names the smallest value that works.
         """
         least = 0
-        for pieces in dict.fromkeys((sizes.pieces, (1,) * len(sizes.pieces))):
-            grids = sizes.grids(pieces)
+        # A chunk that is read in part is decoded before the part is copied.
+        split = replace(sizes, pieces=(1,) * len(sizes.pieces), chunk_bytes=2 * sizes.chunk_bytes)
+        for each in (sizes, split):
+            grids = each.grids(each.pieces)
             top = len(grids) - 1
-            needed = max(_task_bytes(sizes, grids, n, n) for n in range(len(grids)))
-            if needed <= sizes.memory:
-                return cls(grids, tuple(_spans(sizes, grids, top)), pieces == sizes.pieces)
+            needed = max(_task_bytes(each, grids, n, n) for n in range(len(grids)))
+            if needed <= each.memory:
+                return cls(grids, tuple(_spans(each, grids, top)), each.pieces == sizes.pieces)
             least = min(needed, least or needed)
         raise MetadataError(
             "max_mem is too small for the chunks or shards of these levels",
@@ -260,7 +265,7 @@ def _span(sizes: Sizes, grids: Sequence[BlockGrid], first: int, last: int) -> Sp
 
 
 def _task_bytes(sizes: Sizes, grids: Sequence[BlockGrid], first: int, last: int) -> int:
-    """Return the bytes that a task holds: a block of each level, and an encoded chunk or shard.
+    """Return the bytes that a task holds: a block of each level, and what is encoded or decoded.
 
     The chunks of a shard are held twice: one by one, and as the shard.
     """
@@ -272,4 +277,5 @@ def _task_bytes(sizes: Sizes, grids: Sequence[BlockGrid], first: int, last: int)
         prod(min(n, length) for n, length in zip(unit, level.shape, strict=True))
         for unit, level in units
     )
-    return held + 2 * encoded * sizes.itemsize + 2**20
+    read = 0 if first else sizes.chunk_bytes
+    return held + max(2 * encoded * sizes.itemsize, read) + 2**20

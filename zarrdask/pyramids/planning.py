@@ -201,6 +201,7 @@ def plan_passes(
         levels=levels,
         units=tuple(_unit(arrays[n]) if n in arrays else none for n in range(len(levels))),
         pieces=source.pieces,
+        chunk_bytes=source.chunk_bytes,
         itemsize=max(source.itemsize, 1),
         memory=resources.memory,
         threads=resources.on.threads,

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import dask.array as da
@@ -52,9 +53,16 @@ class PyramidSource:
 
     @property
     def itemsize(self) -> int:
-        """The bytes that a task holds of a cell: of another data type, the cell as it is read, too."""
+        """The bytes that a task holds for a cell, with those as it is read if it is cast."""
         read = self.array.dtype.itemsize if self.array is not None and self.is_cast else 0
         return self.metadata.dtype.itemsize + read
+
+    @property
+    def chunk_bytes(self) -> int:
+        """The bytes of the largest chunk that is read; those of Dask are counted by Dask."""
+        if self.array is None:
+            return 0
+        return prod(min(axis.longest, axis.size) for axis in self.axes) * self.array.dtype.itemsize
 
     @property
     def stores(self) -> tuple[Store, ...]:
