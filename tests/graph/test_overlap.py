@@ -58,7 +58,7 @@ def cases(draw):
 # ---- values
 
 
-@settings(max_examples=25)
+@settings(max_examples=8)
 @given(cases(), st.data())
 def test_blocks_and_their_slices_are_those_of_dask(case, data):
     z, values, blocks, depth, boundary = case
@@ -205,11 +205,11 @@ def test_a_block_reads_the_chunks_that_it_overlaps_and_no_others():
 
 def test_the_requests_of_fused_blocks_are_in_flight_together():
     z = LatencyStore()
-    zarrdask.create_array(z, shape=(64, 64), chunks=(4, 4), dtype="i4")[...] = 1
+    zarrdask.create_array(z, shape=(32, 32), chunks=(4, 4), dtype="i4")[...] = 1
     x = zarrdask.from_zarr(z, chunks="stored", depth=1, boundary="periodic")
     z.clear()
-    assert x.sum().compute() == 16 * 16 * 6 * 6
-    assert z.rounds <= 32  # of 256 blocks
+    assert x.sum().compute() == 8 * 8 * 6 * 6
+    assert z.rounds <= 16  # of 64 blocks
 
 
 def test_what_is_read_is_not_overwritten(tmp_path):

@@ -100,7 +100,7 @@ def test_missing_blocks_stay_constants():
     assert len(store.keys_read()) == 24
 
 
-@settings(max_examples=20)
+@settings(max_examples=8)
 @given(st.data())
 def test_any_blocks_have_the_values_of_dask(data):
     z, values = data.draw(stored_arrays(min_dims=1, min_side=1))

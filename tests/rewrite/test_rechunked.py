@@ -67,7 +67,7 @@ def divided(draw, size):
     return tuple(np.diff([0, *ends, size]).tolist())
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(st.data(), st.booleans())
 def test_blocks_have_the_elements_of_the_array(data, is_stored):
     shape = data.draw(st.tuples(*[st.integers(1, 9)] * 2))
