@@ -62,6 +62,14 @@ def test_a_plan_prints_and_draws():
         ({"borders": "wrap"}, MetadataError, "borders"),
         ({"convention": "mine"}, MetadataError, "convention"),
         ({"max_mem": "1 kB"}, MetadataError, "max_mem"),
+        ({"levels": True}, MetadataError, "levels"),
+        ({"axes": 3}, MetadataError, "axes"),
+        ({"axes": [{"type": "space"}, "x"]}, MetadataError, "name"),
+        ({"scale": {"y": "a"}}, MetadataError, "scale"),
+        ({"scale": (1, float("nan"))}, MetadataError, "scale"),
+        ({"units": "m"}, MetadataError, "units"),
+        ({"omero": 3}, MetadataError, "omero"),
+        ({"name": 3}, MetadataError, "name"),
     ],
 )
 def test_bad_options_are_errors_before_anything_is_written(options, error, name):
@@ -69,6 +77,11 @@ def test_bad_options_are_errors_before_anything_is_written(options, error, name)
     with pytest.raises(error, match=name):
         zarrdask.pyramid(stored(numbers((16, 16)), chunks=(4, 4)), store, **options)
     assert not store
+
+
+def test_an_array_without_axes_has_no_levels():
+    with pytest.raises(MetadataError, match="axes"):
+        zarrdask.pyramid(stored(np.array(1)), {}, levels=2, convention=None)
 
 
 def test_methods_do_not_combine_values_of_all_types():

@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import isfinite
 from typing import Any
 
 from zarrdask.conventions.levels import Numbers
-from zarrdask.errors import MetadataError, one_of
+from zarrdask.errors import MetadataError, instance_of, one_of
 
 #: The ``type`` of an axis, by the name of the axis; others have none.
 _TYPES = {
@@ -54,7 +55,11 @@ class OmeAxes:
             axes = [name for name in dimension_names if name is not None]
         elif axes is None:
             axes = list(_USUAL_NAMES.get(ndim, ""))
-        described = [_with_type({"name": a} if isinstance(a, str) else dict(a)) for a in axes]
+        items = list(axes) if isinstance(axes, Sequence) else axes
+        described = [
+            _with_type({"name": axis} if isinstance(axis, str) else axis, f"axes[{at}]")
+            for at, axis in enumerate(instance_of(items, "axes", list))
+        ]
         return cls(tuple(described))._checked(ndim)
 
     @property
@@ -74,7 +79,7 @@ class OmeAxes:
 
     def with_units(self, units: Mapping[str, str]) -> "OmeAxes":
         """Return the axes with the units of some of them."""
-        self._check_names("units", units)
+        self._check_names("units", instance_of(units, "units", dict))
         axes = tuple(
             {**axis, "unit": units[axis["name"]]} if axis["name"] in units else axis
             for axis in self.axes
@@ -87,14 +92,21 @@ class OmeAxes:
         """Return a number for each axis; those that are not given are the default."""
         if isinstance(values, Mapping):
             self._check_names(key, values)
-            return tuple(float(values.get(name, default)) for name in self.names)
-        if values is None:
-            return (default,) * len(self.axes)
-        if len(values) != len(self.axes):
+            values = [values.get(name, default) for name in self.names]
+        elif values is None:
+            values = [default] * len(self.axes)
+        try:
+            numbers = tuple(map(float, values))
+        except (TypeError, ValueError):
+            numbers = ()
+        if len(numbers) != len(self.axes) or not all(map(isfinite, numbers)):
             raise MetadataError(
-                "there must be one number for each axis", key=key, found=values, expected=self.names
+                "there must be one number for each axis, and it must be finite",
+                key=key,
+                found=values,
+                expected=self.names,
             )
-        return tuple(map(float, values))
+        return numbers
 
     def _check_names(self, key: str, values: Mapping[str, Any]) -> None:
         for name in values:
@@ -126,6 +138,7 @@ class OmeAxes:
         return self
 
 
-def _with_type(axis: dict[str, Any]) -> dict[str, Any]:
-    kind = _TYPES.get(axis["name"])
+def _with_type(value: Any, key: str) -> dict[str, Any]:
+    axis = instance_of(dict(value) if isinstance(value, Mapping) else value, key, dict)
+    kind = _TYPES.get(instance_of(axis.get("name"), f"{key}.name", str))
     return axis if kind is None or "type" in axis else {**axis, "type": kind}

@@ -188,7 +188,7 @@ class OmeZarr:
         step = described.numbers("scale", scale, 1.0)
         origin = described.numbers("translation", translation, 0.0)
         document = {
-            **({} if name is None else {"name": name}),
+            **({} if name is None else {"name": instance_of(name, "name", str)}),
             "axes": described.to_json(),
             "datasets": [
                 render_level(level.path, *_placed(level.factors, step, origin)) for level in levels

@@ -14,6 +14,7 @@ _WINDOW = ("min", "max", "start", "end")
 
 def render_omero(omero: Mapping[str, Any], channels: int, dtype: np.dtype[Any]) -> dict[str, Any]:
     """Return display settings in which each channel has a window, by default that of the type."""
+    instance_of(omero, "omero", dict)
     items = instance_of(omero.get("channels"), "omero.channels", list)
     if len(items) != channels:
         raise MetadataError(

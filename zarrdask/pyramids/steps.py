@@ -27,8 +27,14 @@ class Steps:
         cls, levels: Any, factors: Any, shape: Shape, names: Sequence[str | None] | None
     ) -> "Steps":
         """Return the steps for the arguments `levels` and `factors` of `zarrdask.pyramid`."""
-        if levels is not None and (not isinstance(levels, int) or levels < 1):
-            raise MetadataError("there is one level at least", key="levels", found=levels)
+        if not shape:
+            raise MetadataError(
+                "a pyramid is made of an array with axes", key="source", found="an array without"
+            )
+        if levels is not None and (type(levels) is not int or levels < 1):
+            raise MetadataError(
+                "a number of levels is an int of at least 1", key="levels", found=levels
+            )
         if not _is_of_each_level(factors):
             return cls((_step(factors, shape, names),), levels)
         steps = tuple(_step(each, shape, names) for each in factors)
