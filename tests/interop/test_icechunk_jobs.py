@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import zarrdask
-from zarrdask.errors import StoreError, UnsupportedError
+from zarrdask.errors import MetadataError, StoreError, UnsupportedError
 from zarrdask.storage import SavedFork
 
 VALUES = np.arange(40 * 6).reshape(40, 6)
@@ -86,6 +86,14 @@ def test_a_job_that_runs_again_replaces_its_changes(repository, run):
     session = repository.writable_session("main")
     assert SavedFork(run).merge(session) == ("one",)
     assert zarrdask.open_array(session, "a")[::5, 0].tolist() == [0, 2, 0, 0, 0, 0, 0, 0]
+
+
+@pytest.mark.parametrize("job", ["../part", "a/b", ".part", "..", 3])
+def test_names_of_jobs_whose_changes_would_not_be_found_are_refused(run, job):
+    before = sorted(run.rglob("*"))
+    with pytest.raises(MetadataError, match="name of a job"):
+        _write(run, job, slice(0, 5), 1)
+    assert sorted(run.rglob("*")) == before
 
 
 def test_jobs_that_change_the_same_are_not_merged(repository, run):

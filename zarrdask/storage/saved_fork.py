@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 from uuid import uuid4
 
-from zarrdask.errors import StoreError, UnsupportedError
+from zarrdask.errors import MetadataError, StoreError, UnsupportedError
 from zarrdask.storage.base import Store
 from zarrdask.storage.forks import Fork
 from zarrdask.storage.keys import check_key
@@ -85,10 +85,15 @@ class SavedFork:
         Parameters
         ----------
         job : str, optional
-            The name of the job. If it runs again, its changes replace those of its first run. By
-            default each call has a new name.
+            The name of the job, without "/". If it runs again, its changes replace those of its
+            first run. By default each call has a new name.
+
+        Raises
+        ------
+        MetadataError
+            If the name can't be that of a file.
         """
-        key = check_key(f"{_CHANGES}{job or uuid4().hex}")
+        key = f"{_CHANGES}{_name(job or uuid4().hex)}"
         copy = self._load()
         store = copy.begin()
         yield store
@@ -118,7 +123,7 @@ class SavedFork:
         target, saved = _fork_of(session), self._load()
         target.check_same(saved)
         names = sorted(key.removeprefix(_CHANGES) for key in self._files.list_prefix(_CHANGES))
-        if missing := sorted(set(jobs or ()) - set(names)):
+        if missing := sorted(map(str, set(jobs or ()) - set(names))):
             raise StoreError(
                 "jobs have saved no changes; run them again",
                 key=self._files.url,
@@ -138,6 +143,18 @@ class SavedFork:
         if value is None:
             raise StoreError("no fork was saved here", key=f"{self._files.url}/{key}")
         return value
+
+
+def _name(job: str) -> str:
+    """Return the name of a job if its changes are found by it: as a file right in the directory."""
+    if not isinstance(job, str) or "/" in job or job.startswith("."):
+        raise MetadataError(
+            "invalid name of a job",
+            key="job",
+            found=job,
+            expected='text without "/" that does not begin with "."',
+        )
+    return check_key(job)
 
 
 def _fork_of(session: Any) -> Fork:
