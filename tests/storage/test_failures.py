@@ -68,6 +68,7 @@ LASTING = [
         (caused(OSError(), ClientError(400, "InvalidRange")), Meaning.BEHIND),
         (OfObstore("refused", 501), Meaning.UNSUPPORTED),
         (exceptions.NotSupportedError(), Meaning.UNSUPPORTED),
+        (NotImplementedError(), Meaning.UNSUPPORTED),  # of obstore, too
         (HttpError(403), None),
         (HttpError(503), None),
         (ValueError(), None),

@@ -95,7 +95,10 @@ _MEANINGS: dict[Meaning, set[int | str | None]] = {
     },
     Meaning.UNCHANGED: {304, "NotModifiedError"},
     Meaning.BEHIND: {416, "InvalidRange"},
-    Meaning.UNSUPPORTED: {501, "NotImplemented", "NotSupportedError", "ParamValidationError"},
+    Meaning.UNSUPPORTED: {
+        *(501, "NotImplemented"),
+        *("NotImplementedError", "NotSupportedError", "ParamValidationError"),
+    },
 }
 
 
