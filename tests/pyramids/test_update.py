@@ -1,5 +1,7 @@
 """``update_pyramid``: levels follow a region write or an append to level 0."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -83,3 +85,51 @@ def test_verify_reports_levels_that_do_not_fit_the_shape_of_level_0():
     assert problem.kind == "stale"
     zarrdask.update_pyramid(store)
     assert not zarrdask.verify(store).problems
+
+
+def test_attributes_of_maps_follow_an_append():
+    image = zarrdask.create_array(
+        {}, shape=(8, 8), dtype="u1", chunks=4, dimension_names=("y", "x")
+    )
+    group = zarrdask.pyramid(
+        image,
+        {},
+        levels=2,
+        convention="geozarr",
+        crs=zarrdask.conventions.Crs(code="EPSG:32633"),
+        transform=np.array([10.0, 0, 0, 0, -10, 0]),
+    ).execute("sync", progress=False)
+    group["0"].append(np.ones((4, 8), "u1"))
+    updated = zarrdask.update_pyramid(group, scheduler="sync")
+    assert updated.attrs["spatial:bbox"] == [0.0, -120.0, 80.0, 0.0]
+    assert updated.attrs["proj:code"] == "EPSG:32633"
+
+
+def test_a_pyramid_of_one_level_has_nothing_to_update():
+    values, store = numbers((8, 8)), {}
+    image = zarrdask.create_array({}, shape=values.shape, dtype="u1", chunks=8)
+    group = zarrdask.pyramid(image, store, levels=1).execute("sync", progress=False)
+    group["0"].append(values)
+    zarrdask.update_pyramid(group, scheduler="sync")
+    assert zarrdask.verify(store).ok
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        {"method": "best"},
+        {"borders": 3},
+        {"levels": []},
+        {"levels": [["0", 3, 4]]},
+        {"levels": [["0", [8, 8], [1, 1]], ["1", [4, 4], [0, 2]]]},
+        {"levels": [["0", [8, 8], [1, 1]], ["1", [4], [2]]]},
+    ],
+)
+def test_a_damaged_record_is_an_error(members):
+    store = {}
+    built(store, numbers((16, 16)))
+    record = json.loads(store[".zarrdask/pyramid.json"])
+    store[".zarrdask/pyramid.json"] = json.dumps({**record, **members}).encode()
+    with pytest.raises(MetadataError, match="record of a pyramid is damaged"):
+        zarrdask.update_pyramid(store)
+    zarrdask.verify(store)

@@ -3,14 +3,15 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
-from zarrdask.errors import MetadataError
+from zarrdask.conventions.reference import Crs
+from zarrdask.errors import MetadataError, one_of
 from zarrdask.hierarchy.journal import PYRAMID_RECORD
 from zarrdask.hierarchy.node_path import NodePath
-from zarrdask.pyramids.kernels import Missing
+from zarrdask.pyramids.kernels import METHODS, Missing
 from zarrdask.pyramids.levels import Borders, Level
 from zarrdask.storage.v3_draft import stored_in
 
@@ -52,8 +53,8 @@ class PyramidRecord:
             "convention": self.convention,
         }
         try:
-            value = json.dumps({**record, "details": self.details})
-        except (TypeError, ValueError):
+            value = json.dumps({**record, "details": self.details}, default=_plain)
+        except (AttributeError, TypeError, ValueError):
             value = json.dumps({**record, "details": None})
         store.set(f"{node.prefix}{PYRAMID_RECORD}", value.encode())
 
@@ -73,6 +74,16 @@ class PyramidRecord:
             if record["version"] != _VERSION:
                 raise ValueError(f"version {record['version']}")
             missing = record["missing"]
+            levels = tuple(Level(p, tuple(s), tuple(f)) for p, s, f in record["levels"])
+            one_of(record["method"], "method", METHODS)
+            one_of(record["borders"], "borders", get_args(Borders))
+            numbers = [(*level.shape, *level.factors) for level in levels]
+            if len({*map(len, numbers)}) != 1 or any(
+                len(a.shape) != len(a.factors) for a in levels
+            ):
+                raise ValueError("levels of different dimensions")
+            if any(factor < 1 for level in levels for factor in level.factors):
+                raise ValueError("factors below 1")
             return cls(
                 record["method"],
                 record["borders"],
@@ -82,18 +93,27 @@ class PyramidRecord:
                     missing["has_nan"],
                     _parsed(missing["result"]),
                 ),
-                tuple(Level(p, tuple(s), tuple(f)) for p, s, f in record["levels"]),
+                levels,
                 record["has_level_0"],
                 record["convention"],
                 record["details"],
             )
-        except (ValueError, TypeError, KeyError) as error:
+        except (ValueError, TypeError, KeyError, MetadataError) as error:
             raise MetadataError(
                 "this record of a pyramid is damaged, or that of another release; build the "
                 "pyramid again with overwrite=True",
                 key=f"{node.location}/{PYRAMID_RECORD}",
                 found=str(error),
             ) from error
+
+
+def _plain(value: Any) -> Any:
+    """Return an argument of a convention as JSON represents it, such as an object of pyproj."""
+    if isinstance(value, Crs):
+        return value.definition
+    if hasattr(value, "to_wkt"):
+        return value.to_wkt()
+    return value.tolist()  # of NumPy
 
 
 def _rendered(value: Any) -> Any:

@@ -102,6 +102,9 @@ def update_pyramid(
     changed = _changed(record, first, region)
     if any(start >= stop for start, stop in changed):
         return group
+    if len(levels) == 1:
+        replace(record, levels=levels).write(node)
+        return group
     steps = [one.factors_to(other) for one, other in pairwise(levels)]
     reductions = tuple(Reduction(record.method, n, record.borders, record.missing) for n in steps)
     targets = {

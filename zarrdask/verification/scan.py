@@ -389,11 +389,12 @@ def _check_pyramids(scan: Scan) -> None:
         group = key.removesuffix(PYRAMID_RECORD).rstrip("/")
         try:
             path, shape, _ = json.loads(scan.base.get(key) or b"")["levels"][0]
+            before = tuple(shape)
             first = scan.nodes.get(join_path(group, path))
         except (ValueError, TypeError, KeyError, LookupError):
             scan.problems.append(Problem("invalid", group, key, "this record is damaged"))
             continue
-        if isinstance(first, ArrayMetadata) and first.shape != tuple(shape):
-            message = f"the levels were computed for shape {tuple(shape)}; level 0 has"
+        if isinstance(first, ArrayMetadata) and first.shape != before:
+            message = f"the levels were computed for shape {before}; level 0 has"
             message = f"{message} {first.shape}: zarrdask.update_pyramid computes what is missing"
             scan.problems.append(Problem("stale", group, key, message))
