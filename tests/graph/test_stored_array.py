@@ -57,12 +57,29 @@ def test_blocks_of_whole_chunks_are_another_read(name):
     assert len(store.keys_read()) == 48
 
 
-def test_inner_chunks_of_shards_are_read_by_one_block_each():
+@for_each(
+    ("before", "after", "is_read"),
+    [
+        ("stored", (-1, 10), True),
+        ((2, 5), (4, 5), True),
+        ((2, 5), (6, 20), True),
+        ((2, 5), (2, 4), False),
+        # It would read the index of each shard, and what it has of a block, several times.
+        ("stored", (2, 5), False),
+        ((4, 10), (2, 10), False),
+    ],
+)
+def test_blocks_of_shards_do_not_take_more_requests(before, after, is_read):
     store = stored(shards=(6, 10))
-    x = zarrdask.from_zarr(store, chunks="stored")
-    assert isinstance(x.rechunk((2, 5)), StoredArray)
-    same(x.rechunk((2, 5)).compute(scheduler="sync"), x.compute(scheduler="sync"))
-    assert not isinstance(x.rechunk((2, 4)), StoredArray)
+    x = zarrdask.from_zarr(store, chunks=before)
+    y = x.rechunk(after)
+    assert isinstance(y, StoredArray) == is_read
+    store.reads.clear()
+    expected = x.compute(scheduler="sync")
+    requests = len(store.reads)
+    store.reads.clear()
+    same(y.compute(scheduler="sync"), expected)
+    assert len(store.reads) <= requests
 
 
 def test_other_arrays_have_other_names_and_equal_ones_the_same():

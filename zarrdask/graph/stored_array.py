@@ -68,8 +68,9 @@ def rechunked(
 ) -> Chunks | None:
     """Return the blocks of ``x.rechunk(chunks, **options)`` if they can be read.
 
-    They can if no two blocks need the same chunk, which would be decoded twice. The result is None,
-    too, if the arguments are wrong: Dask raises its own errors.
+    They can if no two blocks need the same chunk, which would be decoded twice, and no shard is
+    divided among more blocks, each of which would read its index. The result is None, too, if the
+    arguments are wrong: Dask raises its own errors.
     """
     if not options.keys() <= _OPTIONS or options.get("balance"):
         return None
@@ -86,17 +87,21 @@ def rechunked(
         return None
     if 0 in x.shape or blocks == x.chunks or min(map(min, blocks), default=0) < 0:
         return None
-    units = source.metadata.read_grid.axes
-    axes = zip(source.axes, blocks, strict=True)
-    if not all(_has_whole(units[axis], source.region[axis], lengths) for axis, lengths in axes):
-        return None
+    chunk_axes, unit_axes = source.metadata.read_grid.axes, source.metadata.grid.axes
+    for axis, old, new in zip(source.axes, x.chunks, blocks, strict=True):
+        pick, edges = source.region[axis], edges_of(new)[1:-1]
+        divides_shard = _divides(unit_axes[axis], pick, edges)
+        is_added = ~np.isin(edges, edges_of(old))
+        if (_divides(chunk_axes[axis], pick, edges) | (divides_shard & is_added)).any():
+            return None
     return blocks
 
 
-def _has_whole(unit: Axis, pick: slice, lengths: Sequence[int]) -> bool:
-    """Whether no unit of an axis has elements of two blocks of a slice."""
-    first = pick.start + edges_of(lengths)[1:-1] * pick.step
-    return bool((unit.number(first) != unit.number(first - pick.step)).all())
+def _divides(unit: Axis, pick: slice, edges: np.ndarray) -> np.ndarray:
+    """Return which edges between blocks of a slice are within a unit of an axis."""
+    first = pick.start + edges * pick.step
+    divides: np.ndarray = unit.number(first) == unit.number(first - pick.step)
+    return divides
 
 
 class StoredArray(da.Array):  # type: ignore[misc]
@@ -105,8 +110,8 @@ class StoredArray(da.Array):  # type: ignore[misc]
     Dask pushes a slice down to the read only if nothing else uses the block. Here, a basic slice
     that needs few of the chunks in its blocks, or very many blocks, becomes a separate read, which
     is one symbolic layer; one that needs most of the chunks of a few blocks remains a slice of the
-    blocks, which other slices may share. A rechunk to blocks of whole chunks is also another read.
-    All other operations return ordinary Dask arrays.
+    blocks, which other slices may share. A rechunk to blocks of whole chunks is also another read,
+    unless it divides shards. All other operations return ordinary Dask arrays.
 
     Attributes
     ----------
