@@ -1,5 +1,7 @@
 """Requests in flight."""
 
+import subprocess
+import sys
 import threading
 from contextlib import suppress
 from unittest.mock import Mock
@@ -87,3 +89,23 @@ def test_what_a_request_makes_itself_is_abandoned_with_it():
         begun.wait(20)
         raise LookupError
     assert not any(repeated)
+
+
+def test_a_forked_process_does_not_wait_for_requests_of_its_parent():
+    code = """
+import os, threading
+from zarrdask.storage.in_flight import window
+go_on = threading.Event()
+results = window(lambda n: n and go_on.wait(), iter(range(9)))
+next(results)
+if hasattr(os, "fork") and os.fork() == 0:
+    results.close()
+    os._exit(0)
+if hasattr(os, "fork"):
+    os.wait()
+go_on.set()
+print(*results)
+"""
+    command = [sys.executable, "-W", "ignore", "-c", code]
+    run = subprocess.run(command, capture_output=True, text=True, check=True, timeout=20)
+    assert (run.stdout, run.stderr) == ("True " * 7 + "True\n", "")

@@ -5,6 +5,7 @@ one pool, which sleeps while it waits, so that as many are in flight as ``zarrda
 whichever task they belong to.
 """
 
+import os
 import threading
 import time
 from collections import deque
@@ -70,6 +71,7 @@ class _Pending(Generic[T]):
         self._limit = _AHEAD * requests
         self._started: deque[tuple[Request[T], int]] = deque()
         self._abandoned = threading.Event()
+        self._process = os.getpid()
 
     def __len__(self) -> int:
         return len(self._started)
@@ -106,8 +108,8 @@ class _Pending(Generic[T]):
 
     def abandon(self) -> None:
         """Wait for requests, the results of which nobody asks for; they are not repeated."""
-        if not self._started:
-            return
+        if not self._started or self._process != os.getpid():
+            return  # A forked process has no threads that would finish them.
         self._abandoned.set()
         for request, _ in self._started:
             request.is_cancelled = True
