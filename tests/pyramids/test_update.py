@@ -64,6 +64,14 @@ def test_levels_grow_with_level_0(borders):
     check(zarrdask.update_pyramid(store), values[:11], borders)
 
 
+def test_levels_shrink_with_level_0_and_leave_nothing():
+    values, store = numbers((32, 32)), {}
+    group = built(store, values)
+    group["0"].resize((12, 32))
+    check(zarrdask.update_pyramid(group, scheduler="sync"), values[:12])
+    assert not zarrdask.verify(store).problems
+
+
 def test_an_update_checks_what_is_recorded_and_the_region():
     group = built(MemoryStore(), numbers((16, 16)))
     with pytest.raises(SelectionError, match="region"):

@@ -2,16 +2,17 @@
 
 from dataclasses import replace
 from itertools import pairwise
+from operator import lt
 from typing import Any
 
 from zarrdask import config
+from zarrdask.chunks.inventory import trim
 from zarrdask.errors import MetadataError
 from zarrdask.execution.executor import check_reached, workers
-from zarrdask.hierarchy.node_path import NodePath
-from zarrdask.hierarchy.resize import existing_array
+from zarrdask.hierarchy.resize import existing_array, resized
 from zarrdask.indexing.selection import Region, find_region
 from zarrdask.metadata.model import ArrayMetadata, Metadata
-from zarrdask.nodes.array import Array
+from zarrdask.nodes.array import Array, chunks_of
 from zarrdask.nodes.group import Group
 from zarrdask.nodes.open_group import open_group
 from zarrdask.nodes.options import checks_booleans
@@ -133,7 +134,7 @@ def update_pyramid(
         with adding_levels(node, {}, attributes, plan.fingerprint, **options) as rewrite:
             plan.run(rewrite, on, progress)
             for array, level in zip(arrays, levels, strict=True):
-                _resize(array.node_path, array.metadata, level)
+                _resize(array, level)
             plan.record.write(node)
     return open_group(*node, mode="r+", consolidated=False)
 
@@ -205,12 +206,15 @@ def _attributes(record: PyramidRecord, levels: tuple[Level, ...], first: Array) 
     )
 
 
-def _resize(node: NodePath, metadata: ArrayMetadata, level: Level) -> None:
+def _resize(array: Array, level: Level) -> None:
     """Give the array of a level its shape, when its chunks are stored."""
-    if metadata.shape == level.shape:
+    node, shape = array.node_path, array.shape
+    if shape == level.shape:
         return
+    if any(map(lt, level.shape, shape)):
+        trim(resized(chunks_of(array), tuple(map(max, shape, level.shape))), level.shape)
 
     def update(stored: Metadata | None) -> ArrayMetadata:
         return existing_array(stored, node.location).resized(level.shape)
 
-    node.update(metadata.zarr_format, update)
+    node.update(array.zarr_format, update)
