@@ -100,8 +100,8 @@ def run(url, expected, rounds):
 
 READS = [
     pytest.param("chunks", 1, id="chunks"),
-    pytest.param("chunks", 5, id="chunks, often", marks=pytest.mark.stress),
-    pytest.param("shards", 5, id="shards, often", marks=pytest.mark.stress),
+    pytest.param("chunks", 3, id="chunks, often", marks=pytest.mark.stress),
+    pytest.param("shards", 3, id="shards, often", marks=pytest.mark.stress),
 ]
 
 

@@ -206,4 +206,4 @@ def test_processes_that_share_it_and_are_killed_leave_no_damage(cache):
 @pytest.mark.stress
 @pytest.mark.timeout(600)
 def test_processes_that_share_it_and_are_often_killed_leave_no_damage(cache):
-    _use(cache, 500, 200)
+    _use(cache, 200, 80)
