@@ -53,7 +53,7 @@ def plan_pyramid(source: PyramidSource, node: NodePath, options: PyramidOptions)
         source.check_apart(node)
     style = options.convention
     first = style.adapted(source.metadata, options.details.get("axes"))
-    method = options.method or default_method(first, source.path)
+    method = options.method or default_method(first, source.location)
     check_method(method, first.dtype)
     steps = Steps.parse(options.levels, options.factors, first.shape, first.dimension_names)
     name = style.path(0) if inside is None else inside

@@ -7,7 +7,7 @@ from typing import Any
 
 import dask.array as da
 
-from zarrdask.errors import NodeExistsError, NodeTypeError, StoreError
+from zarrdask.errors import NodeExistsError, NodeTypeError
 from zarrdask.graph.dependencies import Inputs
 from zarrdask.graph.placement import chunk_options
 from zarrdask.graph.stored_array import data_type_of
@@ -21,7 +21,13 @@ from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.metadata.options import ArrayOptions
 from zarrdask.nodes.array import Array, chunks_of
 from zarrdask.nodes.open_group import open as open_node
-from zarrdask.rewrite.node_plan import check_apart, documents_of, is_labelled, place_of_node
+from zarrdask.rewrite.node_plan import (
+    check_apart,
+    check_unchanged,
+    documents_of,
+    is_labelled,
+    place_of_node,
+)
 from zarrdask.storage.base import Store
 
 
@@ -40,11 +46,6 @@ class PyramidSource:
     def location(self) -> str:
         """Where the source is, for messages."""
         return "a Dask array" if self.array is None else self.array.node_path.location
-
-    @property
-    def path(self) -> str:
-        """The path of the stored array."""
-        return "" if self.array is None else self.array.node_path.location
 
     @property
     def is_cast(self) -> bool:
@@ -111,18 +112,8 @@ class PyramidSource:
 
     def check_unchanged(self) -> None:
         """Check that the source is as it was when the plan was made."""
-        if self.array is None:
-            return
-        array = self.array
-        metadata = array.node_path.stored_metadata(array.zarr_format)
-        elements = array.metadata.without_labels()
-        if not isinstance(metadata, ArrayMetadata) or metadata.without_labels() != elements:
-            raise StoreError(
-                "the source has changed since the plan was made; plan it again",
-                key=array.node_path.location,
-                found=getattr(metadata, "shape", None),
-                expected=f"{array.shape}",
-            )
+        if self.array is not None:
+            check_unchanged(self.array)
 
 
 def find_source(

@@ -15,7 +15,6 @@ import dask.array as da
 from zarrdask import config
 from zarrdask.chunks.region import ArrayRegion
 from zarrdask.chunks.stored import StoredChunks
-from zarrdask.errors import StoreError
 from zarrdask.execution.counter import Counter, Reporter, Tasks, reports
 from zarrdask.execution.executor import Workers, check_reached, workers
 from zarrdask.execution.forks import TaskStores
@@ -25,7 +24,6 @@ from zarrdask.hierarchy.journal import Journal
 from zarrdask.indexing.regions import moved
 from zarrdask.indexing.selection import Region, region_shape, whole_region
 from zarrdask.metadata.losses import cast_loss
-from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.nodes.array import Array, chunks_of
 from zarrdask.nodes.options import checks_booleans
 from zarrdask.plan.report import PlanReport
@@ -35,7 +33,7 @@ from zarrdask.rewrite.cluster import check_workers, run_exchange
 from zarrdask.rewrite.destination import Destination, KeyPrefix, clear_prefix
 from zarrdask.rewrite.exchange import Exchange
 from zarrdask.rewrite.move import with_storable_fill
-from zarrdask.rewrite.node_plan import documents_of
+from zarrdask.rewrite.node_plan import check_unchanged, documents_of
 from zarrdask.rewrite.passes import ArrayTiles, PackedRegions, Pass
 from zarrdask.runtime.progress import Progress, Show
 from zarrdask.runtime.progress import progress as progress_bar
@@ -194,18 +192,8 @@ class RechunkPlan(PlanReport):
 
     def check_source(self) -> None:
         """Check that the source is as it was when the plan was made."""
-        if self.blocks is not None:
-            return
-        source = self.source
-        metadata = source.node_path.stored_metadata(source.zarr_format)
-        elements = source.metadata.without_labels()
-        if not isinstance(metadata, ArrayMetadata) or metadata.without_labels() != elements:
-            raise StoreError(
-                "the source has changed since the plan was made; plan it again",
-                key=source.node_path.location,
-                found=getattr(metadata, "shape", None),
-                expected=f"{source.shape}",
-            )
+        if self.blocks is None:
+            check_unchanged(self.source)
 
     @property
     def _is_direct(self) -> bool:

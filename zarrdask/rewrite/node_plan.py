@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from zarrdask.errors import (
     MetadataError,
     NodeExistsError,
+    StoreError,
     UnsupportedError,
     ZarrdaskError,
     one_of,
@@ -224,6 +225,19 @@ def check_apart(source: NodePath, target: NodePath, *, replaces: bool) -> None:
             "place",
             key=target.location,
             found=source.location,
+        )
+
+
+def check_unchanged(source: Array) -> None:
+    """Check that the source is as it was when the plan was made."""
+    metadata = source.node_path.stored_metadata(source.zarr_format)
+    elements = source.metadata.without_labels()
+    if not isinstance(metadata, ArrayMetadata) or metadata.without_labels() != elements:
+        raise StoreError(
+            "the source has changed since the plan was made; plan it again",
+            key=source.node_path.location,
+            found=getattr(metadata, "shape", None),
+            expected=f"{source.shape}",
         )
 
 
