@@ -22,10 +22,6 @@ class GeoZarr:
     #: As the overviews of GDAL, the levels cover the same area as level 0.
     borders: Literal["trim", "pad", "partial"] = "partial"
 
-    def path(self, number: int) -> str:
-        """Return the path of a new level from the group."""
-        return str(number)
-
     def adapted(self, metadata: ArrayMetadata, axes: Any = None) -> ArrayMetadata:
         """Return the metadata of an array, of which nothing else is required."""
         return metadata

@@ -126,10 +126,6 @@ class OmeZarr:
     #: Most software that writes OME-Zarr leaves out the cells that fill no window.
     borders: Literal["trim", "pad", "partial"] = "trim"
 
-    def path(self, number: int) -> str:
-        """Return the path of a new level from the group."""
-        return str(number)
-
     def adapted(self, metadata: ArrayMetadata, axes: Any = None) -> ArrayMetadata:
         """Return the metadata of an array with the names and keys of chunks that are required."""
         names = OmeAxes.of(axes, metadata.dimension_names, len(metadata.shape)).names

@@ -16,9 +16,6 @@ class Convention(Protocol):
     #: What this convention does by default at the end of axes whose length is odd.
     borders: Borders
 
-    def path(self, number: int) -> str:
-        """Return the path of a new level from the group; level 0 is the finest."""
-
     def adapted(self, metadata: ArrayMetadata, axes: Any = None) -> ArrayMetadata:
         """Return the metadata of an array as the convention requires, with the names of axes."""
 
@@ -33,13 +30,9 @@ class Convention(Protocol):
 
 
 class Plain:
-    """No convention: levels are named by their numbers, and no attributes are written."""
+    """No convention: no attributes are written."""
 
     borders: Borders = "partial"
-
-    def path(self, number: int) -> str:
-        """Return the number of the level."""
-        return str(number)
 
     def adapted(self, metadata: ArrayMetadata, axes: Any = None) -> ArrayMetadata:
         """Return the metadata as it is."""

@@ -56,9 +56,9 @@ def plan_pyramid(source: PyramidSource, node: NodePath, options: PyramidOptions)
     method = options.method or default_method(first, source.location)
     check_method(method, first.dtype)
     steps = Steps.parse(options.levels, options.factors, first.shape, first.dimension_names)
-    name = style.path(0) if inside is None else inside
+    name = "0" if inside is None else inside
     chunk_shape = first.read_grid.chunk_shape
-    levels = steps.levels(first.shape, name, style, options.borders, chunk_shape)
+    levels = steps.levels(first.shape, name, options.borders, chunk_shape)
     arrays = _arrays(first, levels)
     is_written = options.has_level_0 and inside is None
     if not is_written:

@@ -8,7 +8,6 @@ from typing import Any
 from zarrdask.errors import MetadataError
 from zarrdask.grids.base import Shape
 from zarrdask.indexing.selection import axis_number
-from zarrdask.pyramids.conventions import Convention
 from zarrdask.pyramids.levels import Borders, Level
 
 
@@ -51,11 +50,10 @@ class Steps:
         self,
         shape: Shape,
         first: str,
-        convention: Convention,
         borders: Borders,
         chunk_shape: Shape,
     ) -> tuple[Level, ...]:
-        """Return all levels; `first` is the path of level 0."""
+        """Return all levels: `first` is the path of level 0, the others are named by their numbers."""
         levels = [Level(first, shape, (1,) * len(shape))]
         for number in count(1):
             factors = self.factors[min(number, len(self.factors)) - 1]
@@ -63,7 +61,7 @@ class Steps:
                 break
             if number == self.number:
                 break
-            levels.append(levels[-1].reduced(convention.path(number), factors, borders))
+            levels.append(levels[-1].reduced(str(number), factors, borders))
         return tuple(levels)
 
 
