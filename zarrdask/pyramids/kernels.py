@@ -114,10 +114,48 @@ class Reduction:
     def _reduce_part(self, values: np.ndarray, windows: Shape, dtype: np.dtype[Any]) -> np.ndarray:
         is_missing = None if self.missing is None else self.missing.mask(values)
         if is_missing is None or self.missing is None:
-            return _PLAIN[self.method](values, windows, dtype)
+            return _PLAIN[self.method](_Cells(values, windows, dtype))
         counts = _folded(~is_missing, windows, np.add, np.dtype(np.intp))
-        result = _MASKED[self.method](values, is_missing, counts, windows, dtype)
+        result = _MASKED[self.method](_MaskedCells(values, windows, dtype, is_missing, counts))
         return np.where(counts, result, np.asarray(self.missing.result, result.dtype))
+
+
+@dataclass(frozen=True)
+class _Cells:
+    """The cells of whole windows of one size, which become one cell of a data type each."""
+
+    values: np.ndarray
+    windows: Shape
+    dtype: np.dtype[Any]
+
+    def folded(self, combine: np.ufunc, dtype: np.dtype[Any] | None = None) -> np.ndarray:
+        """Combine the cells of each window, one axis after another, in a data type."""
+        return _folded(self.values, self.windows, combine, dtype)
+
+    def rows(self) -> np.ndarray:
+        """Return the cells of each window along a last axis."""
+        return _rows(self.values, self.windows)
+
+
+@dataclass(frozen=True)
+class _MaskedCells(_Cells):
+    """Cells of which some are missing; `counts` are those of each window that are not."""
+
+    is_missing: np.ndarray
+    counts: np.ndarray
+
+    def filled(self, value: Any) -> _Cells:
+        """Return the cells with a value in the place of the missing ones."""
+        values = np.where(self.is_missing, np.asarray(value, self.values.dtype), self.values)
+        return _Cells(values, self.windows, self.dtype)
+
+    def sorted_rows(self) -> np.ndarray:
+        """Return the cells of each window in ascending order, with missing ones at the end."""
+        rows, missing = self.rows(), _rows(self.is_missing, self.windows)
+        order = np.argsort(rows, axis=-1, kind="stable")
+        missing = np.take_along_axis(missing, order, -1)
+        order = np.take_along_axis(order, np.argsort(missing, axis=-1, kind="stable"), -1)
+        return np.take_along_axis(rows, order, -1)
 
 
 def _computable(values: np.ndarray) -> np.ndarray:
@@ -175,38 +213,38 @@ def _rows(values: np.ndarray, windows: Shape) -> np.ndarray:
 # Methods, if no value is missing
 
 
-def _mean(values: np.ndarray, windows: Shape, dtype: np.dtype[Any]) -> np.ndarray:
-    count, kind = prod(windows), values.dtype.kind
-    if values.dtype == np.uint8 and count <= 256:
-        return halfway_to_even(_sum_of_bytes(values, windows), count)
-    if kind in "iu" and values.dtype.itemsize < 8:
-        return halfway_to_even(_folded(values, windows, np.add, np.dtype(np.int64)), count)
-    if kind in "iu":
-        return mean_of_integers(_rows(values, windows), np.array(count))
-    mean: np.ndarray = _folded(values, windows, np.add, _wide(values.dtype)) / count
+def _mean(cells: _Cells) -> np.ndarray:
+    count, dtype = prod(cells.windows), cells.values.dtype
+    if dtype == np.uint8 and count <= 256:
+        return halfway_to_even(_sum_of_bytes(cells.values, cells.windows), count)
+    if dtype.kind in "iu" and dtype.itemsize < 8:
+        return halfway_to_even(cells.folded(np.add, np.dtype(np.int64)), count)
+    if dtype.kind in "iu":
+        return mean_of_integers(cells.rows(), np.array(count))
+    mean: np.ndarray = cells.folded(np.add, _wide(dtype)) / count
     return mean
 
 
-def _sum(values: np.ndarray, windows: Shape, dtype: np.dtype[Any]) -> np.ndarray:
-    if values.dtype.kind not in "iu":
-        return _folded(values, windows, np.add, _wide(values.dtype))
-    if dtype.itemsize < 8:
-        low, high = limits(dtype)
-        sums = _folded(values, windows, np.add, np.dtype(np.int64))
+def _sum(cells: _Cells) -> np.ndarray:
+    if cells.values.dtype.kind not in "iu":
+        return cells.folded(np.add, _wide(cells.values.dtype))
+    if cells.dtype.itemsize < 8:
+        low, high = limits(cells.dtype)
+        sums = cells.folded(np.add, np.dtype(np.int64))
         return np.clip(sums, low, high, out=sums)
-    return sum_of_integers(_rows(values, windows))
+    return sum_of_integers(cells.rows())
 
 
-def _least(values: np.ndarray, windows: Shape, dtype: np.dtype[Any]) -> np.ndarray:
-    return _folded(values, windows, np.minimum)
+def _least(cells: _Cells) -> np.ndarray:
+    return cells.folded(np.minimum)
 
 
-def _greatest(values: np.ndarray, windows: Shape, dtype: np.dtype[Any]) -> np.ndarray:
-    return _folded(values, windows, np.maximum)
+def _greatest(cells: _Cells) -> np.ndarray:
+    return cells.folded(np.maximum)
 
 
-def _mode(values: np.ndarray, windows: Shape, dtype: np.dtype[Any]) -> np.ndarray:
-    rows = _rows(values, windows)
+def _mode(cells: _Cells) -> np.ndarray:
+    rows = cells.rows()
     result = rows[..., 0].copy()
     differ = (rows != rows[..., :1]).any(axis=-1)
     if differ.any():
@@ -215,8 +253,8 @@ def _mode(values: np.ndarray, windows: Shape, dtype: np.dtype[Any]) -> np.ndarra
     return result
 
 
-def _median(values: np.ndarray, windows: Shape, dtype: np.dtype[Any]) -> np.ndarray:
-    rows = np.sort(_rows(values, windows), axis=-1)
+def _median(cells: _Cells) -> np.ndarray:
+    rows = np.sort(cells.rows(), axis=-1)
     result = _middle(rows, np.full(rows.shape[:-1], rows.shape[-1]))
     if rows.dtype.kind == "f":  # NaN comes last
         result = np.where(np.isnan(rows[..., -1]), np.nan, result)
@@ -227,72 +265,32 @@ def _median(values: np.ndarray, windows: Shape, dtype: np.dtype[Any]) -> np.ndar
 # Methods, if values are missing; windows without values have any result
 
 
-def _masked_mean(
-    values: np.ndarray,
-    is_missing: np.ndarray,
-    counts: np.ndarray,
-    windows: Shape,
-    dtype: np.dtype[Any],
-) -> np.ndarray:
-    counts, present = np.maximum(counts, 1), np.where(is_missing, 0, values).astype(values.dtype)
-    if values.dtype.kind in "iu":
-        return mean_of_integers(_rows(present, windows), counts)
-    mean: np.ndarray = _folded(present, windows, np.add, _wide(values.dtype)) / counts
+def _masked_mean(cells: _MaskedCells) -> np.ndarray:
+    counts, present = np.maximum(cells.counts, 1), cells.filled(0)
+    if cells.values.dtype.kind in "iu":
+        return mean_of_integers(present.rows(), counts)
+    mean: np.ndarray = present.folded(np.add, _wide(cells.values.dtype)) / counts
     return mean
 
 
-def _masked_sum(
-    values: np.ndarray,
-    is_missing: np.ndarray,
-    counts: np.ndarray,
-    windows: Shape,
-    dtype: np.dtype[Any],
-) -> np.ndarray:
-    return _sum(np.where(is_missing, 0, values).astype(values.dtype), windows, dtype)
+def _masked_sum(cells: _MaskedCells) -> np.ndarray:
+    return _sum(cells.filled(0))
 
 
-def _masked_extreme(combine: np.ufunc, *, least: bool) -> Callable[..., np.ndarray]:
-    def extreme(
-        values: np.ndarray,
-        is_missing: np.ndarray,
-        counts: np.ndarray,
-        windows: Shape,
-        dtype: np.dtype[Any],
-    ) -> np.ndarray:
-        low, high = _limits(values.dtype)
-        neutral = np.asarray(high if least else low, values.dtype)
-        return _folded(np.where(is_missing, neutral, values), windows, combine)
-
-    return extreme
+def _masked_least(cells: _MaskedCells) -> np.ndarray:
+    return _least(cells.filled(_limits(cells.values.dtype)[1]))
 
 
-def _sorted_rows(values: np.ndarray, is_missing: np.ndarray, windows: Shape) -> np.ndarray:
-    """Return the cells of each window in ascending order, with missing ones at the end."""
-    rows, missing = _rows(values, windows), _rows(is_missing, windows)
-    order = np.argsort(rows, axis=-1, kind="stable")
-    missing = np.take_along_axis(missing, order, -1)
-    order = np.take_along_axis(order, np.argsort(missing, axis=-1, kind="stable"), -1)
-    return np.take_along_axis(rows, order, -1)
+def _masked_greatest(cells: _MaskedCells) -> np.ndarray:
+    return _greatest(cells.filled(_limits(cells.values.dtype)[0]))
 
 
-def _masked_mode(
-    values: np.ndarray,
-    is_missing: np.ndarray,
-    counts: np.ndarray,
-    windows: Shape,
-    dtype: np.dtype[Any],
-) -> np.ndarray:
-    return _most_frequent(_sorted_rows(values, is_missing, windows), counts)
+def _masked_mode(cells: _MaskedCells) -> np.ndarray:
+    return _most_frequent(cells.sorted_rows(), cells.counts)
 
 
-def _masked_median(
-    values: np.ndarray,
-    is_missing: np.ndarray,
-    counts: np.ndarray,
-    windows: Shape,
-    dtype: np.dtype[Any],
-) -> np.ndarray:
-    return _middle(_sorted_rows(values, is_missing, windows), np.maximum(counts, 1))
+def _masked_median(cells: _MaskedCells) -> np.ndarray:
+    return _middle(cells.sorted_rows(), np.maximum(cells.counts, 1))
 
 
 # --------------------------------------------------------------------------------------------
@@ -341,7 +339,7 @@ def _middle(rows: np.ndarray, counts: np.ndarray) -> np.ndarray:
     return middle
 
 
-_PLAIN: dict[str, Callable[[np.ndarray, Shape, np.dtype[Any]], np.ndarray]] = {
+_PLAIN: dict[str, Callable[[_Cells], np.ndarray]] = {
     "mean": _mean,
     "sum": _sum,
     "min": _least,
@@ -349,11 +347,11 @@ _PLAIN: dict[str, Callable[[np.ndarray, Shape, np.dtype[Any]], np.ndarray]] = {
     "mode": _mode,
     "median": _median,
 }
-_MASKED: dict[str, Callable[..., np.ndarray]] = {
+_MASKED: dict[str, Callable[[_MaskedCells], np.ndarray]] = {
     "mean": _masked_mean,
     "sum": _masked_sum,
-    "min": _masked_extreme(np.minimum, least=True),
-    "max": _masked_extreme(np.maximum, least=False),
+    "min": _masked_least,
+    "max": _masked_greatest,
     "mode": _masked_mode,
     "median": _masked_median,
 }
