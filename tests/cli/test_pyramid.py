@@ -37,6 +37,13 @@ def test_pyramid_prints_the_plan_and_does_it(capsys, image, tmp_path):
     assert pyramid.axes[0]["unit"] == "micrometer"
 
 
+def test_the_method_is_by_default_that_of_the_values(capsys, image, tmp_path):
+    z = zarrdask.create_array(tmp_path / "mask", shape=(8, 8), dtype="?", chunks=4)
+    z[...] = VALUES < 20
+    assert "mode" in call(capsys, "pyramid", tmp_path / "mask", tmp_path / "a", "--dry-run").out
+    assert "mean" in call(capsys, "pyramid", image, tmp_path / "b", "--dry-run").out
+
+
 def test_a_pyramid_of_a_map(capsys, image, tmp_path):
     target = tmp_path / "out"
     options = "--convention geozarr --crs EPSG:4326 --transform=1,0,-180,0,-1,90"

@@ -198,6 +198,21 @@ two_nodes = _together(
 )
 
 
+#: The options of commands that print a plan and execute it.
+planned = _together(
+    click.option(
+        "--max-mem",
+        default="256MiB",
+        show_default=True,
+        help="The most memory by which a process may grow.",
+    ),
+    click.option("--overwrite", is_flag=True, help="Replace the node at TARGET."),
+    restart,
+    dry_run,
+    two_nodes,
+)
+
+
 def _refuse_in_place(context: click.Context, parameter: click.Parameter, value: bool) -> None:  # noqa: FBT001
     if value:
         raise click.UsageError("--in-place is a command of its own: zarrdask upgrade URL")

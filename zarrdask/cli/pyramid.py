@@ -54,9 +54,7 @@ def _numbers(text: str) -> tuple[float, ...]:
 @click.option(
     "--method",
     type=click.Choice(tuple(METHODS)),
-    default="mean",
-    show_default=True,
-    help="How the cells become one.",
+    help="How the cells become one.  [default: mode for labels and bool, else mean]",
 )
 @click.option(
     "--borders",
@@ -91,16 +89,7 @@ def _numbers(text: str) -> tuple[float, ...]:
     help="The affine transformation of the source (geozarr).",
 )
 @options.new_array
-@click.option(
-    "--max-mem",
-    default="256MiB",
-    show_default=True,
-    help="The most memory by which a process may grow.",
-)
-@click.option("--overwrite", is_flag=True, help="Replace the node at TARGET.")
-@options.restart
-@options.dry_run
-@options.two_nodes
+@options.planned
 def command(
     source: str,
     target: str,

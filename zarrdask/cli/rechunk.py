@@ -21,21 +21,12 @@ from zarrdask.rewrite.rechunk import rechunk
 @options.place("target")
 @options.new_array
 @click.option(
-    "--max-mem",
-    default="256MiB",
-    show_default=True,
-    help="The most memory by which a process may grow.",
-)
-@click.option(
     "--temp",
     type=click.Path(),
     metavar="URL",
     help="The place for temporary objects between passes.",
 )
-@click.option("--overwrite", is_flag=True, help="Replace the node at TARGET.")
-@options.restart
-@options.dry_run
-@options.two_nodes
+@options.planned
 def command(
     source: str,
     target: str,
