@@ -157,6 +157,7 @@ def test_a_function_that_trims_its_results_itself():
         ({"depth": {"z": 1}}, SelectionError, "axis"),
         ({"depth": {0: (1, 2)}, "boundary": "reflect"}, UnsupportedError, "may differ"),
         ({"depth": 1, "boundary": "wrap"}, MetadataError, "no boundary"),
+        ({"boundary": "reflect"}, MetadataError, "pass their depth"),
     ],
 )
 def test_what_dask_does_not_permit_is_an_error(options, error, message):

@@ -151,6 +151,13 @@ def from_zarr(
     >>> int(zarrdask.from_zarr(store).sum().compute())
     168
     """
+    if depth is None and not (isinstance(boundary, str) and boundary == "none"):
+        raise MetadataError(
+            "a boundary is that of blocks that overlap; pass their depth, too",
+            key="boundary",
+            found=boundary,
+            expected="'none', or depth=",
+        )
     array = open_array(
         url,
         component,
