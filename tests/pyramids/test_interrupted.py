@@ -11,16 +11,13 @@ import pytest
 
 import zarrdask
 from tests.pyramids.reference import reference
+from tests.rewrite.cut_short import cut_short
 from zarrdask.errors import NodeExistsError
 from zarrdask.hierarchy import journal
 from zarrdask.pyramids.passes import PyramidPass
 
 VALUES = np.random.default_rng(0).integers(0, 100, (96, 96)).astype("u1")
 LEVELS = reference(VALUES, [(2, 2)] * 4, "mean", "trim")
-
-
-class CutShort(Exception):
-    """What a run that is killed never sees."""
 
 
 def source(place):
@@ -50,25 +47,14 @@ def test_a_run_that_is_cut_short_goes_on(tmp_path, monkeypatch, inside):
     plan = planned(array, tmp_path / "b")
     assert len(plan.scheme.stages) > 1
     last = 2 if inside else plan.scheme.stages[0].tasks
-    done, call = [], PyramidPass.__call__
-
-    def some(self, number, *count):
-        if len(done) == last:
-            raise CutShort
-        done.append(number)
-        return call(self, number, *count)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(PyramidPass, "__call__", some)
-        with pytest.raises(CutShort):
-            plan.execute("sync", progress=False)
+    cut_short(plan, monkeypatch, last, PyramidPass)
     assert "1" not in zarrdask.open_group(tmp_path / "b")
-    again = []
+    again, call = [], PyramidPass.__call__
     monkeypatch.setattr(
         PyramidPass, "__call__", lambda self, n, *count: again.append(n) or call(self, n, *count)
     )
     check(planned(array, tmp_path / "b").execute("sync", progress=False))
-    assert len(done) + len(again) == plan.tasks
+    assert last + len(again) == plan.tasks
     names = {path.name for path in (tmp_path / "b").iterdir()}
     assert names == {".zarrdask", "zarr.json", *"01234"}
 

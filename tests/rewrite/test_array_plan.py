@@ -6,15 +6,11 @@ import numpy as np
 import pytest
 
 import zarrdask
+from tests.rewrite.cut_short import CutShort, cut_short
 from zarrdask.hierarchy import journal
 from zarrdask.hierarchy.append import AppendedArray
 from zarrdask.rewrite import destination
 from zarrdask.rewrite.passes import Pass
-
-
-class CutShort(Exception):
-    """What a run that is killed never sees."""
-
 
 VALUES = np.arange(64 * 64).reshape(64, 64)
 
@@ -30,22 +26,6 @@ def columns(source, target, **options):
     return zarrdask.rechunk(
         source, target, chunks=(64, 8), max_mem=10_000, scheduler="sync", **options
     )
-
-
-def cut_short(plan, monkeypatch, tasks=3):
-    """Execute a plan, but for what comes after some tasks."""
-    done, call = [], Pass.__call__
-
-    def some(self, number, *count):
-        if len(done) == tasks:
-            raise CutShort
-        done.append(number)
-        return call(self, number, *count)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Pass, "__call__", some)
-        with pytest.raises(CutShort):
-            plan.execute("sync", progress=False)
 
 
 def finish(plan, **options):
