@@ -47,7 +47,11 @@ def test_a_plan_prints_and_draws():
     plan = zarrdask.pyramid(stored(numbers((16, 16)), chunks=(4, 4)), {}, levels=3)
     assert "level 2  2: (4, 4), 16 B in 1 chunk or shard" in str(plan)
     assert plan.to_dict()["levels"][2]["shape"] == [4, 4]
-    assert "<svg" in plan._repr_html_()
+    drawn = plan._repr_html_()
+    assert "<svg" in drawn
+    # The names that OME-Zarr gives the axes.
+    assert ">y</text>" in drawn
+    assert "axis 0" not in drawn
 
 
 @pytest.mark.parametrize(

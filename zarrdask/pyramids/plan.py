@@ -158,6 +158,10 @@ class PyramidPlan(PlanReport):
         axes = written.edges if written else [axis.edges for axis in target.metadata.grid.axes]  # type: ignore[union-attr]
         return read.edges, tuple(axes)
 
+    @property
+    def _dimension_names(self) -> tuple[str | None, ...] | None:
+        return next(iter(self.targets.values())).metadata.dimension_names
+
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as values that JSON can represent: sizes are numbers of bytes."""
         return {
