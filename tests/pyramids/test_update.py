@@ -83,6 +83,49 @@ def test_an_update_checks_what_is_recorded_and_the_region():
         zarrdask.update_pyramid(omitted)
 
 
+@pytest.mark.parametrize("place", ["memory", "local", "zip"])
+def test_values_that_were_overwritten_are_noticed_and_only_they_are_updated(place, tmp_path):
+    values, inner = numbers((64, 64)), MemoryStore()
+    if place != "memory":
+        inner = tmp_path / {"local": "a.zarr", "zip": "a.zip"}[place]
+    built(inner, values)
+    assert zarrdask.verify(inner).ok
+    values[3:18, 40:42] = 200
+    zarrdask.open_array(inner, "0", mode="r+")[3:18, 40:42] = values[3:18, 40:42]
+    [problem] = zarrdask.verify(inner).failures
+    assert problem.kind == "stale"
+    assert "1, 2; 3 of 64 chunks or shards of 0 have changed" in problem.message
+    store = WrittenKeys(inner) if place == "memory" else inner
+    zarrdask.update_pyramid(store, scheduler="sync")
+    if place == "memory":
+        chunks = {key for key in store.keys if "/c/" in key and not key.startswith(".")}
+        assert chunks == {"1/c/0/2", "1/c/1/2", "2/c/0/1"}
+    assert zarrdask.verify(inner).ok
+    check(zarrdask.open_group(inner), values)
+
+
+def test_regions_that_an_update_does_not_name_stay_stale():
+    values = numbers((64, 64))
+    group = built({}, values)
+    values[:4], values[60:] = 1, 2
+    group["0"][...] = values
+    zarrdask.update_pyramid(group, region=(slice(0, 4), slice(0, 64)))
+    assert not zarrdask.verify(group).ok
+    check(zarrdask.update_pyramid(group), values)
+    assert zarrdask.verify(group).ok
+
+
+def test_verify_reports_levels_that_are_missing_or_have_another_shape():
+    store = {}
+    group = built(store, numbers((16, 16)))
+    group["2"].resize((2, 2))
+    assert "2 had shape" in zarrdask.verify(store).failures[0].message
+    zarrdask.update_pyramid(group)
+    assert zarrdask.verify(store).ok
+    del group["2"]
+    assert "missing levels: 2" in zarrdask.verify(store).failures[0].message
+
+
 def test_verify_reports_levels_that_do_not_fit_the_shape_of_level_0():
     store = MemoryStore()
     group = built(store, numbers((16, 16)))

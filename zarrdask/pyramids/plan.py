@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from zarrdask import config
 from zarrdask.chunks.region import ArrayRegion
+from zarrdask.chunks.versions import UnitVersions
 from zarrdask.display.words import byte_size, counted
 from zarrdask.execution.executor import Workers, check_reached, workers
 from zarrdask.execution.forks import TaskStores
@@ -100,7 +101,8 @@ class PyramidPlan(PlanReport):
             [(level, target.metadata.render()) for level, target in self.targets.items()],
             self.levels,
             self.reductions,
-            self.blocks,
+            [(span.first, span.last) for span in self.blocks.spans],
+            self.blocks.grids,
             self.changed,
             store_token(self.temp[0]),
             self.temp[1],
@@ -206,7 +208,9 @@ class PyramidPlan(PlanReport):
         with workers(scheduler) as on:
             check_reached(on, *self.source.stores, self.temp[0], changed=self.node.store)
             self.source.check_unchanged()
-            with self._begun(restart=restart) as rewrite:
+            # Before it is read, so that what other writers change meanwhile is noticed later.
+            versions = self._versions() if self.is_inside else None
+            with self._begun(versions, restart=restart) as rewrite:
                 paths = {self.levels[level].path: each for level, each in self.targets.items()}
                 written = {path for path, each in paths.items() if rewrite.has_written(path, each)}
                 if len(written) < len(paths):
@@ -214,16 +218,29 @@ class PyramidPlan(PlanReport):
                 for path, target in paths.items():
                     if path not in written:
                         rewrite.add(path, target)
+                versions = versions or self._versions()
                 rewrite.write_documents()
-                self.record.write(self.node)
+                replace(self.record, versions=versions).write(self.node)
         return open_group(*self.node, mode="r+", consolidated=False)
 
-    def _begun(self, *, restart: bool) -> AbstractContextManager[Rewrite]:
+    def _versions(self) -> UnitVersions | None:
+        """Return the versions of the chunks or shards of level 0, if it is in the group."""
+        array = self.source.array
+        if self.is_inside and array is not None:
+            return UnitVersions.of(chunks_of(array))
+        return UnitVersions.of(self.targets[0].chunks) if 0 in self.targets else None
+
+    def _begun(
+        self, versions: UnitVersions | None, *, restart: bool
+    ) -> AbstractContextManager[Rewrite]:
         arrays = {self.levels[level].path: each.metadata for level, each in self.targets.items()}
         if self.is_inside:
             attributes = self.group.attributes
             options = {"overwrite": self.overwrite, "restart": restart}
-            return adding_levels(self.node, arrays, attributes, self.fingerprint, **options)
+            # What was computed of another level 0 is no part of this pyramid.
+            plan = repr((self.fingerprint, versions and versions.to_json()))
+            name = sha256(plan.encode()).hexdigest()
+            return adding_levels(self.node, arrays, attributes, name, **options)
         nodes: dict[str, Metadata] = {"": self.group, **arrays}
         return rewriting(
             self.node, nodes, self.fingerprint, overwrite=self.overwrite, restart=restart

@@ -15,6 +15,7 @@ from zarrdask.metadata.convert import convert
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata
 from zarrdask.plan.strategies import FAR, NEAR, Costs, Grids, Scheme, Stage
 from zarrdask.pyramids.blocks import Blocks, Bounds, Sizes
+from zarrdask.pyramids.changed import whole_bounds
 from zarrdask.pyramids.changes import is_adding, merged
 from zarrdask.pyramids.conventions import Convention
 from zarrdask.pyramids.kernels import Reduction, check_method
@@ -171,11 +172,6 @@ class Resources:
     memory: int
     on: Workers
     bounds: Bounds
-
-
-def whole_bounds(shape: Shape) -> Bounds:
-    """Return the bounds of all of an array."""
-    return tuple((0, length) for length in shape)
 
 
 def _unit(metadata: ArrayMetadata) -> Shape:

@@ -7,6 +7,7 @@ from typing import Any, get_args
 
 import numpy as np
 
+from zarrdask.chunks.versions import UnitVersions
 from zarrdask.conventions.reference import Crs
 from zarrdask.errors import MetadataError, one_of
 from zarrdask.hierarchy.journal import PYRAMID_RECORD
@@ -32,6 +33,8 @@ class PyramidRecord:
     convention: str | None
     #: The arguments of the convention; None if JSON can't represent them.
     details: Mapping[str, Any] | None
+    #: Those of the chunks or shards of level 0 from which the levels were computed.
+    versions: UnitVersions | None = None
 
     def write(self, node: NodePath) -> None:
         """Store the record, if the store of the group takes other values than those of nodes."""
@@ -51,6 +54,7 @@ class PyramidRecord:
             "levels": [[each.path, each.shape, each.factors] for each in self.levels],
             "has_level_0": self.has_level_0,
             "convention": self.convention,
+            "versions": self.versions and self.versions.to_json(),
         }
         try:
             value = json.dumps({**record, "details": self.details}, default=_plain)
@@ -97,6 +101,7 @@ class PyramidRecord:
                 record["has_level_0"],
                 record["convention"],
                 record["details"],
+                UnitVersions.from_json(record["versions"]) if record.get("versions") else None,
             )
         except (ValueError, TypeError, KeyError, MetadataError) as error:
             raise MetadataError(

@@ -7,6 +7,7 @@ from typing import Any
 
 from zarrdask import config
 from zarrdask.chunks.inventory import trim
+from zarrdask.chunks.versions import UnitVersions
 from zarrdask.errors import MetadataError
 from zarrdask.execution.executor import check_reached, workers
 from zarrdask.hierarchy.resize import existing_array, resized
@@ -17,11 +18,12 @@ from zarrdask.nodes.group import Group
 from zarrdask.nodes.open_group import open_group
 from zarrdask.nodes.options import checks_booleans
 from zarrdask.pyramids.blocks import Bounds
+from zarrdask.pyramids.changed import ChangedUnits, changed_bounds, whole_bounds
 from zarrdask.pyramids.changes import adding_levels
 from zarrdask.pyramids.conventions import find_convention
 from zarrdask.pyramids.kernels import Reduction
 from zarrdask.pyramids.levels import Level
-from zarrdask.pyramids.planning import Resources, plan_passes, whole_bounds
+from zarrdask.pyramids.planning import Resources, plan_passes
 from zarrdask.pyramids.record import PyramidRecord
 from zarrdask.pyramids.sources import PyramidSource
 from zarrdask.rewrite.destination import Destination
@@ -53,8 +55,10 @@ def update_pyramid(
     component : str, optional
         The path of the group below `url`.
     region : tuple of slice, or dict of str to slice, optional
-        The region of level 0 that has changed, by axis or by dimension name. The default is what
-        was appended since the levels were computed; or all, if the shape is the same.
+        The region of level 0 that has changed, by axis or by dimension name. The default is the
+        smallest one with all chunks or shards that have another version (ETag, or time) than when
+        the levels were computed. If other software has copied the pyramid, it is what was appended,
+        or all.
     max_mem : int or str, default "256 MiB"
         The bytes by which each process may grow.
     scheduler : str or Client, optional
@@ -90,7 +94,7 @@ def update_pyramid(
     node = locate_target(url, component, storage_options)
     group = open_group(*node, mode="r+", consolidated=False)
     node = group.node_path
-    record = PyramidRecord.read(node)
+    record = before = PyramidRecord.read(node)
     if not record.has_level_0:
         raise MetadataError(
             "level 0 is not in the group; build the pyramid again from its source",
@@ -100,11 +104,23 @@ def update_pyramid(
     arrays = [_member(group, level.path) for level in record.levels]
     first = arrays[0]
     levels = _levels(record, first)
-    changed = _changed(record, first, region)
+    # Before level 0 is read, so that what other writers change meanwhile is noticed later.
+    now = UnitVersions.of(chunks_of(first), record.versions)
+    units = ChangedUnits.between(record.versions, now, first.metadata.grid)
+    given = None if region is None else _bounds(region, first)
+    changed = changed_bounds(record.levels[0].shape, first.shape, given, units)
+    if any(a.shape != b.shape for a, b in zip(arrays[1:], record.levels[1:], strict=True)):
+        changed = whole_bounds(first.shape)  # other software has resized a level
     if any(start >= stop for start, stop in changed):
         return group
+    versions = record.versions
+    if changed == whole_bounds(first.shape):
+        versions = now
+    elif units is not None:
+        versions = now.marked(units.outside(changed))
+    record = replace(record, levels=levels, versions=versions)
     if len(levels) == 1:
-        replace(record, levels=levels).write(node)
+        record.write(node)
         return group
     steps = [one.factors_to(other) for one, other in pairwise(levels)]
     reductions = tuple(Reduction(record.method, n, record.borders, record.missing) for n in steps)
@@ -126,16 +142,16 @@ def update_pyramid(
             group=group.metadata,
             overwrite=False,
             is_inside=True,
-            record=replace(record, levels=levels),
+            record=record,
             changed={n: _reached(changed, level) for n, level in enumerate(levels)},
         )
-        attributes = _attributes(record, levels, first)
+        attributes = {} if levels == before.levels else _attributes(record, first)
         options = {"overwrite": True, "restart": True}
         with adding_levels(node, {}, attributes, plan.fingerprint, **options) as rewrite:
             plan.run(rewrite, on, progress)
             for array, level in zip(arrays, levels, strict=True):
                 _resize(array, level)
-            plan.record.write(node)
+            record.write(node)
     return open_group(*node, mode="r+", consolidated=False)
 
 
@@ -155,22 +171,10 @@ def _levels(record: PyramidRecord, first: Array) -> tuple[Level, ...]:
     return tuple(levels)
 
 
-def _changed(record: PyramidRecord, first: Array, region: Any) -> Bounds:
-    """Return the region of level 0 that has changed."""
-    before, shape = record.levels[0].shape, first.shape
-    if len(before) != len(shape) or any(a > b for a, b in zip(before, shape, strict=True)):
-        return whole_bounds(shape)  # what was the end of an axis may be the border of a window
-    grown = [axis for axis, (a, b) in enumerate(zip(before, shape, strict=True)) if a < b]
-    added = [*whole_bounds(shape)]
-    if len(grown) == 1:
-        added[grown[0]] = before[grown[0]], shape[grown[0]]
-    if region is None:
-        return tuple(added)
-    picks = find_region(region, shape, first.dimension_names, "region")
-    given = [(pick.start, pick.stop) for pick in picks]
-    if not grown:
-        return tuple(given)
-    return tuple((min(a, c), max(b, d)) for (a, b), (c, d) in zip(given, added, strict=True))
+def _bounds(region: Any, array: Array) -> Bounds:
+    """Return a region as a user passes it."""
+    picks = find_region(region, array.shape, array.dimension_names, "region")
+    return tuple((pick.start, pick.stop) for pick in picks)
 
 
 def _aligned(changed: Bounds, levels: tuple[Level, ...]) -> Bounds:
@@ -190,13 +194,13 @@ def _reached(changed: Bounds, level: Level) -> Region:
     )
 
 
-def _attributes(record: PyramidRecord, levels: tuple[Level, ...], first: Array) -> dict[str, Any]:
-    """Return the attributes of the group, if they may depend on the shape of level 0."""
-    if record.details is None or levels == record.levels:
+def _attributes(record: PyramidRecord, first: Array) -> dict[str, Any]:
+    """Return the attributes of the group, which may depend on the shape of level 0."""
+    if record.details is None:
         return {}
     return dict(
         find_convention(record.convention).attributes(
-            levels,
+            record.levels,
             first.dimension_names,
             first.dtype,
             zarr_format=first.zarr_format,

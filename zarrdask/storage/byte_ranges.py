@@ -65,12 +65,15 @@ class StoredObject(NamedTuple):
         The size in bytes.
     modified : float
         When it was changed last, in seconds since 1970; None if the listing does not say it.
+    tag : str, optional
+        An ETag, which each change of the value changes; None if the listing has none.
     """
 
     key: str
     url: str
     size: int
     modified: float | None
+    tag: str | None = None
 
 
 class Version(NamedTuple):

@@ -14,7 +14,7 @@ from fsspec.implementations.local import LocalFileSystem
 
 from zarrdask.errors import ReadOnlyError, StoreError, censored, without_secrets
 from zarrdask.storage.base import Store
-from zarrdask.storage.byte_ranges import Buffer, Part, StoredObject, Tag, Version, cut
+from zarrdask.storage.byte_ranges import Buffer, Part, StoredObject, Tag, Version, cut, strong_etag
 from zarrdask.storage.capabilities import Capabilities, without
 from zarrdask.storage.failures import Meaning, meaning_of
 from zarrdask.storage.fsspec_errors import ERRORS, store_error
@@ -361,7 +361,7 @@ class FsspecStore(Store):
             return super()._list_objects(prefix, after, until)
         root = quote(self._real_url, safe=":/") + "/"
         return (
-            StoredObject(key, root + quote(key), info["size"], _modified(info))
+            StoredObject(key, root + quote(key), info["size"], _modified(info), _etag(info))
             for key, info in self._found(prefix, after, until).items()
         )
 
@@ -432,6 +432,12 @@ def _modified(info: Mapping[str, Any]) -> float | None:
     """Return when an object was changed last, which packages have under different names."""
     times = map(info.get, ("LastModified", "last_modified", "mtime"))
     return next((time.timestamp() for time in times if isinstance(time, datetime)), None)
+
+
+def _etag(info: Mapping[str, Any]) -> str | None:
+    """Return the ETag of an object, which packages have under different names."""
+    etag = next(filter(None, map(info.get, ("ETag", "etag"))), None)
+    return strong_etag(etag and str(etag))
 
 
 def _reopen(fs: Any, root: str, process: int | None) -> Store:

@@ -436,12 +436,16 @@ class LocalStore(Store):
                 with self.opened(key) as (fd, _):
                     status = os.fstat(fd) if fd >= 0 else None
             if status is not None:
-                yield StoredObject(key, url, status.st_size, status.st_mtime)
+                yield StoredObject(key, url, status.st_size, status.st_mtime, _stamp_of(status))
 
     def _stamp(self, key: str) -> str:
         try:
             status = os.stat(self.path(key))
         except (OSError, ValueError):
             return ""
-        # Each write makes a new inode, which differs even if the clock did not advance.
-        return f"{status.st_mtime_ns:x}-{status.st_ino:x}"
+        return _stamp_of(status)
+
+
+def _stamp_of(status: os.stat_result) -> str:
+    # Each write makes a new inode, which differs even if the clock did not advance.
+    return f"{status.st_mtime_ns:x}-{status.st_ino:x}"

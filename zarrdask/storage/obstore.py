@@ -384,10 +384,16 @@ class ObstoreStore(Store):
         if not self.capabilities.shared:
             return super()._list_objects(prefix, after, until)
         skipped, root = len(self.path("")), quote(self._real_url, safe=":/") + "/"
-        listed = self._entries(prefix, after, until, ("path", "size", "last_modified"))
+        members = "path", "size", "last_modified", "e_tag"
         return (
-            StoredObject(path[skipped:], root + quote(path[skipped:]), size, modified.timestamp())
-            for path, size, modified in listed
+            StoredObject(
+                path[skipped:],
+                root + quote(path[skipped:]),
+                size,
+                modified.timestamp(),
+                strong_etag(etag),
+            )
+            for path, size, modified, etag in self._entries(prefix, after, until, members)
         )
 
     def _entries(

@@ -77,12 +77,12 @@ class VerifyReport(Report):
         The arrays that could be checked.
     problems : tuple of Problem
         Each with its kind, the path of its node, its key, and a message. These kinds make the
-        check fail: ``invalid`` and ``unsupported`` (metadata), ``stale`` (consolidated metadata),
-        ``unreadable``, ``truncated`` and ``corrupt`` (chunks and shards). In strict mode these
-        do, too: ``note`` (metadata that was read although it breaks a rule) and ``overlap``
-        (chunks of a shard that share bytes). Others do not: ``extra`` (a key that belongs to no
-        node), ``partial`` (left by an interrupted writer), and on request ``missing`` and
-        ``fill-only``.
+        check fail: ``invalid`` and ``unsupported`` (metadata), ``stale`` (consolidated metadata,
+        and levels of pyramids), ``unreadable``, ``truncated`` and ``corrupt`` (chunks and shards).
+        In strict mode these do, too: ``note`` (metadata that was read although it breaks a rule)
+        and ``overlap`` (chunks of a shard that share bytes). Others do not: ``extra`` (a key that
+        belongs to no node), ``partial`` (left by an interrupted writer), and on request ``missing``
+        and ``fill-only``.
     strict : bool
         Whether the check was strict.
     listed : bool

@@ -14,7 +14,6 @@ from zarrdask.compliance import collect_deviations
 from zarrdask.errors import StoreError, UnsupportedError, ZarrdaskError
 from zarrdask.hierarchy.journal import PYRAMID_RECORD
 from zarrdask.hierarchy.node_path import NodePath
-from zarrdask.hierarchy.path import join_path
 from zarrdask.metadata import consolidated, detect
 from zarrdask.metadata.formats import formats
 from zarrdask.metadata.model import ArrayMetadata, Metadata
@@ -87,7 +86,6 @@ def scan_hierarchy(root: NodePath) -> Scan:
     _check_consolidated(scan)
     _assign_keys(scan)
     _find_partial_writes(scan)
-    _check_pyramids(scan)
     return scan
 
 
@@ -377,24 +375,3 @@ def _temporary_paths(root: str) -> Iterator[str]:
     for folder, folders, files in os.walk(root):
         yield from (os.path.join(folder, n) for n in (*folders, *files) if is_temporary(n))
         folders[:] = [name for name in folders if not is_temporary(name)]
-
-
-# --------------------------------------------------------------------------------------------
-# Pyramids
-
-
-def _check_pyramids(scan: Scan) -> None:
-    """Report levels that do not fit the shape that level 0 has now."""
-    for key in scan.pyramids:
-        group = key.removesuffix(PYRAMID_RECORD).rstrip("/")
-        try:
-            path, shape, _ = json.loads(scan.base.get(key) or b"")["levels"][0]
-            before = tuple(shape)
-            first = scan.nodes.get(join_path(group, path))
-        except (ValueError, TypeError, KeyError, LookupError):
-            scan.problems.append(Problem("invalid", group, key, "this record is damaged"))
-            continue
-        if isinstance(first, ArrayMetadata) and first.shape != before:
-            message = f"the levels were computed for shape {before}; level 0 has"
-            message = f"{message} {first.shape}: zarrdask.update_pyramid computes what is missing"
-            scan.problems.append(Problem("stale", group, key, message))

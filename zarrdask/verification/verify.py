@@ -12,6 +12,7 @@ from zarrdask.nodes.info import dtype_name
 from zarrdask.nodes.options import suggests_arguments
 from zarrdask.runtime.progress import Show
 from zarrdask.verification.check import Tally, check_units
+from zarrdask.verification.pyramid_levels import pyramid_problems
 from zarrdask.verification.report import ArrayReport, VerifyReport
 from zarrdask.verification.scan import Scan, scan_hierarchy
 
@@ -84,6 +85,7 @@ def verify(
     (False, 'truncated', 'c/0/1')
     """
     scan = scan_hierarchy(locate_node(url, component, storage_options))
+    scan.problems += pyramid_problems(scan)
     tallies = check_scanned(scan, "verify", every=every, scheduler=scheduler, show=progress)
     return _report(scan, tallies, strict=strict)
 

@@ -1,0 +1,59 @@
+"""Levels of pyramids that do not fit their level 0, by what is recorded about the pyramid."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+
+from zarrdask.chunks.stored import StoredChunks
+from zarrdask.chunks.versions import UnitVersions
+from zarrdask.display.words import counted
+from zarrdask.hierarchy.journal import PYRAMID_RECORD
+from zarrdask.hierarchy.path import join_path
+from zarrdask.verification.check import Problem
+from zarrdask.verification.scan import Scan
+
+#: The path of a level from the root of the store, and the shape that is recorded.
+Level = tuple[str, tuple[int, ...]]
+
+_BUILD = "build the pyramid again with overwrite=True"
+_UPDATE = "zarrdask.update_pyramid computes them again"
+
+
+def pyramid_problems(scan: Scan) -> Iterator[Problem]:
+    """Yield a problem for each pyramid with levels that are missing or stale."""
+    for key in scan.pyramids:
+        group = key.removesuffix(PYRAMID_RECORD).rstrip("/")
+        try:
+            record = json.loads(scan.base.get(key) or b"")
+            levels = [(join_path(group, path), tuple(shape)) for path, shape, _ in record["levels"]]
+            versions = record.get("versions")
+            before = UnitVersions.from_json(versions) if versions else None
+            has_level_0 = bool(record["has_level_0"])
+        except (ValueError, TypeError, KeyError, AttributeError):
+            yield Problem("invalid", group, key, "this record of a pyramid is damaged")
+            continue
+        arrays = dict(scan.arrays())
+        if missing := [path for path, _ in levels[not has_level_0 :] if path not in arrays]:
+            text = (
+                f"missing levels: {', '.join(missing)}; build the pyramid again with overwrite=True"
+            )
+            yield Problem("stale", group, key, text)
+        elif has_level_0 and levels and (reason := _change(arrays, levels, before)):
+            stale = ", ".join(path for path, _ in levels[1:])
+            yield Problem("stale", group, key, f"stale levels: {stale}; {reason}; {_UPDATE}")
+
+
+def _change(
+    arrays: Mapping[str, StoredChunks], levels: Sequence[Level], before: UnitVersions | None
+) -> str:
+    """Return what has changed since levels were computed, or ""."""
+    for path, shape in levels:
+        if (now := arrays[path].metadata.shape) != shape:
+            return f"{path} had shape {shape}, and has {now}"
+    chunks = arrays[levels[0][0]]
+    changed = None if before is None else before.changed(UnitVersions.of(chunks, before))
+    if changed is None or not changed.any():
+        return ""
+    of_all = f"{int(changed.sum())} of {counted(changed.size, 'chunk or shard')}"
+    if changed.size < chunks.metadata.grid.size:
+        of_all = f"{int(changed.sum())} of {counted(changed.size, 'group')} of chunks or shards"
+    return f"{of_all} of {levels[0][0]} have changed"
