@@ -2,12 +2,13 @@
 
 ``python -m benchmarks.object_server [SECONDS]`` prints its URL, and serves until its standard
 input ends; the seconds are by how much each answer is late. It speaks as much of S3 as clients need
-for values, their parts, listings, deletions and conditions; by plain HTTP the same objects are
-read. Signatures are not checked. ``GET /-/stats`` returns how many requests came, and how many were
-in flight together; ``POST /-/set?delay=0.05`` changes the delay, and begins to count anew. With
-``rate=200`` it accepts 200 requests per second (a token bucket that holds `burst` tokens, by
-default a tenth of a second's), and refuses others with 503. With ``missing=403`` it is a bucket
-that one may not list: it answers so to listings, and to reads of objects that do not exist.
+for values, parts of them, multipart uploads, listings, deletions and conditions; by plain HTTP the
+same objects are read. Signatures are not checked. ``GET /-/stats`` returns how many requests came,
+and how many were in flight together; ``POST /-/set?delay=0.05`` changes the delay, and begins to
+count anew. With ``rate=200`` it accepts 200 requests per second (a token bucket that holds
+`burst` tokens, by default a tenth of a second's), and refuses others with 503. With ``missing=403``
+it is a bucket that one may not list: it answers so to listings, and to reads of objects that do not
+exist.
 """
 
 import asyncio
@@ -65,6 +66,8 @@ class Bucket:
     now: int = 0
     most: int = 0
     busy: float = 0.0
+    #: The parts of each multipart upload, by their numbers.
+    uploads: dict[str, dict[int, bytes]] = field(default_factory=dict)
     #: Answers that are given instead of the right ones, such as 503, one for each request.
     faults: list[int | None] = field(default_factory=list)
     #: The status of answers to reads of objects that do not exist; 403 refuses listings, too.
@@ -157,7 +160,12 @@ class Bucket:
             return Answer(200, b"", {"x-amz-bucket-region": "us-east-1"})
         return self._get(path, query, headers, _)
 
-    def _put(self, path: str, _: dict[str, str], headers: dict[str, str], body: bytes) -> Answer:
+    def _put(
+        self, path: str, query: dict[str, str], headers: dict[str, str], body: bytes
+    ) -> Answer:
+        if "uploadId" in query:
+            self.uploads[query["uploadId"]][int(query["partNumber"])] = body
+            return Answer(200, b"", {"ETag": f'"{query["partNumber"]}"'})
         old = self.objects.get(path)
         if headers.get("if-none-match") == "*" and old is not None:
             return error(412, "PreconditionFailed")
@@ -174,6 +182,21 @@ class Bucket:
         return Answer(204)
 
     def _post(self, path: str, query: dict[str, str], _: object, body: bytes) -> Answer:
+        if "uploads" in query:
+            name = f"upload-{len(self.uploads)}"
+            self.uploads[name] = {}
+            return xml(
+                "<InitiateMultipartUploadResult>"
+                f"<UploadId>{name}</UploadId></InitiateMultipartUploadResult>"
+            )
+        if "uploadId" in query:
+            parts = self.uploads[query["uploadId"]]
+            stored = self._put(path, {}, {}, b"".join(parts[number] for number in sorted(parts)))
+            parts.clear()
+            tag = escape(stored.headers["ETag"])
+            return xml(
+                f"<CompleteMultipartUploadResult><ETag>{tag}</ETag></CompleteMultipartUploadResult>"
+            )
         if "delete" not in query:
             return error(501, "NotImplemented")
         keys = [

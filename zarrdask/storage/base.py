@@ -8,6 +8,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from urllib.parse import unquote
 
+import numpy as np
+
 from zarrdask import config
 from zarrdask.errors import no_attribute, printable
 from zarrdask.storage.byte_ranges import (
@@ -54,7 +56,7 @@ class Scratch:
     def reserve(self, size: int) -> memoryview:
         """Return the buffer, of at least `size` bytes; growing it loses its content."""
         if size > _MAX_KEPT_BYTES:
-            return memoryview(bytearray(size))
+            return np.empty(size, np.uint8).data  # it is not cleared, as a bytearray is
         if len(self.view) < size:
             self.view = memoryview(bytearray(size + size // 4))
         return self.view

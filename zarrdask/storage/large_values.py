@@ -9,6 +9,8 @@ from itertools import tee
 from math import inf
 from operator import itemgetter
 
+import numpy as np
+
 from zarrdask import config
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.byte_ranges import Buffer, Part, Tag, Version
@@ -107,9 +109,10 @@ def _begun(store: Store, key: str, first: Part | Version | None, length: int) ->
         return _Value(key, first.value, first.tag)
     if first.tag is None or len(first.value) != length:
         return _Value(key, store.get(key))  # the server tells no versions
-    content = memoryview(bytearray(first.size))
-    content[:length] = first.value
-    return _Value(key, content, first.tag, range(length, first.size, length))
+    # A bytearray would be cleared first, and filled while no other thread can run Python.
+    content = np.empty(first.size, np.uint8)
+    content[:length] = np.frombuffer(first.value, np.uint8)
+    return _Value(key, content.data, first.tag, range(length, first.size, length))
 
 
 def _completed(store: Store, begun: Iterable[_Value], length: int) -> Iterator[_Value]:
@@ -120,11 +123,11 @@ def _completed(store: Store, begun: Iterable[_Value], length: int) -> Iterator[_
         if start is None:
             return
         part = store.get_part(value.key, start, length, value.tag)
-        place = memoryview(value.content or b"")[start : start + length]
+        place = np.frombuffer(value.content or b"", np.uint8)[start : start + length]
         if part is None or len(part.value) != len(place):
             value.is_torn = True
         else:
-            place[:] = part.value
+            place[:] = np.frombuffer(part.value, np.uint8)
 
     def nbytes(item: tuple[_Value, int | None]) -> int:
         value, start = item
