@@ -10,6 +10,7 @@ from zlib import crc32
 import dask.config
 import pytest
 from hypothesis import HealthCheck, settings
+from toolz import groupby
 
 from zarrdask import config
 from zarrdask.codecs.registry import CODECS
@@ -54,10 +55,31 @@ dask.config.set(
 )
 
 
+def pytest_addoption(parser):
+    parser.addoption(
+        "--of-each", type=int, metavar="N", help="run N of the sets of parameters of each test"
+    )
+
+
 def pytest_configure():
     # A shell lets jobs in the background, and all processes that they start, ignore Ctrl-C.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(config, items):
+    """Keep the first, the last and some between of the sets of parameters of each test."""
+    count = config.getoption("--of-each")
+    if count is None:
+        return
+    of_each = groupby(lambda item: item.nodeid.partition("[")[0], items)
+    kept = {
+        forms[round(number * (len(forms) - 1) / max(count - 1, 1))]
+        for forms in of_each.values()
+        for number in range(count)
+    }
+    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+    items[:] = [item for item in items if item in kept]
 
 
 def pytest_collection_finish():

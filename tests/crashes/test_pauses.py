@@ -138,6 +138,7 @@ def test_one_that_stands_still_overwrites_nothing(append, kind):
     check_pauses(APPENDS[append], new_array, elements, kind)
 
 
+@pytest.mark.stress
 @pytest.mark.filterwarnings("ignore:.*was interrupted")
 def test_an_append_to_a_dataset_that_stands_still_overwrites_nothing():
     check_pauses(lambda store: append_days(store, OURS), new_dataset, variables, PausingDataset)

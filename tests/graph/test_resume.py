@@ -388,6 +388,7 @@ def test_other_writes_compute_only_missing_blocks(case, compute):
     check(case, store)
 
 
+@pytest.mark.stress
 @pytest.mark.parametrize("is_done", [False, True])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: type(case).__name__)
 def test_other_writes_that_are_killed_anywhere_compute_nothing_twice(case, is_done):
@@ -539,7 +540,7 @@ def test_a_killed_write_is_resumed(tmp_path):
 
 
 @pytest.mark.stress
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", range(10))
 def test_a_write_that_is_killed_anywhere_is_resumed(tmp_path, seed):
     verb = resumed.VERBS[seed % len(resumed.VERBS)]
     resumed.kill_until_done(tmp_path, verb, tmp_path / "a.zarr", None, {}, seed)

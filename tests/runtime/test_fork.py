@@ -98,20 +98,13 @@ def run(url, expected, rounds):
     assert (done.stdout, done.stderr) == (f"{5 * rounds} {{0}}\n", "")
 
 
-READS = [
-    pytest.param("chunks", 1, id="chunks"),
-    pytest.param("chunks", 3, id="chunks, often", marks=pytest.mark.stress),
-    pytest.param("shards", 3, id="shards, often", marks=pytest.mark.stress),
-]
-
-
-@pytest.mark.parametrize(("name", "rounds"), READS)
-def test_readers_of_a_directory_finish(folder, name, rounds):
+def test_readers_of_a_directory_finish(folder):
     path, expected = folder
-    run(path / name, expected, rounds)
+    run(path / "chunks", expected, 1)
 
 
-@pytest.mark.parametrize(("name", "rounds"), READS)
-def test_readers_of_a_server_finish(server, name, rounds):
+@pytest.mark.stress
+@pytest.mark.parametrize("name", ["chunks", "shards"])
+def test_readers_of_a_server_finish(server, name):
     url, expected = server
-    run(f"{url}/{name}", expected, rounds)
+    run(f"{url}/{name}", expected, 3)

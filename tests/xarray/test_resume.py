@@ -136,6 +136,7 @@ def test_only_missing_blocks_are_computed(case, compute):
 
 
 @pytest.mark.filterwarnings("ignore:.*was interrupted")
+@pytest.mark.stress
 @pytest.mark.parametrize("is_done", [False, True])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: type(case).__name__)
 def test_a_write_that_is_killed_anywhere_is_resumed(case, is_done):
