@@ -76,6 +76,12 @@ def test_small_parts_are_decoded_by_themselves():
     assert decode_part(PIPELINES["lz4 4096 4 C"], data, element).shape == (1, 1, 1)
 
 
+def test_a_part_of_a_frame_with_a_single_block_is_left_to_the_whole():
+    whole = BloscCodec(typesize=4, blocksize=SIZE).encode(CHUNKS["smooth"])
+    element = (slice(20, 21, 1), slice(0, 1, 1), slice(0, 1, 1))
+    assert decode_part(PIPELINES["lz4 4096 4 C"], whole, element) is None
+
+
 def test_large_parts_are_left_to_the_whole():
     pipeline, data = PIPELINES["lz4 4096 4 C"], ENCODED["lz4 4096 4 C", "smooth"]
     assert decode_part(pipeline, data, (slice(0, 40, 39), slice(0, 1, 1), slice(0, 1, 1))) is None

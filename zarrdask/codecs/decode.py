@@ -127,14 +127,8 @@ def _scatter(
         try:
             if data is None:
                 put_fill(out, outside, pipeline.spec.fill_value)
-            elif isinstance(data, CachedChunk):
-                chunk = data.decoded(pipeline)
-                out[outside] = chunk if inside is None else chunk[numpy_index(inside)]
-            elif inside is not None:
-                part = decode_part(pipeline, data, inside) if pipeline.partial else None
-                if part is None:
-                    part = pipeline.decode(data, memory)[numpy_index(inside)]
-                out[outside] = part
+            elif inside is not None or isinstance(data, CachedChunk):
+                out[outside] = _decode(pipeline, data, inside, memory)
             else:
                 if in_place is None:
                     in_place = fits(pipeline, out, outside)
@@ -160,25 +154,43 @@ def _scatter_regions(
     """Decode each chunk once, and copy the part that each region needs to its block."""
     memory, count = _memory(pipeline), 0
     for count, (name, inside, places, data) in enumerate(items, 1):  # noqa: B007
-        parts = zip(inside.regions, places, strict=True)
-        is_single = len(places) == 1 and (inside.regions[0] is None or pipeline.partial)
-        if data is None or is_single:  # It may be decoded in place, or only in part.
-            for region, (number, place) in parts:
+        regions = inside.regions
+        if data is None or regions == (None,):  # It may be decoded in place.
+            for region, (number, place) in zip(regions, places, strict=True):
                 _scatter(pipeline, out.blocks[number], kind, again, [(name, region, place, data)])
             continue
         try:
-            if isinstance(data, CachedChunk):
-                chunk = data.decoded(pipeline)
-            else:
-                chunk = pipeline.decode(data, memory)
+            if len(regions) == 1:
+                number, place = places[0]
+                out.blocks[number][place] = _decode(pipeline, data, regions[0], memory)
+                continue
+            chunk = _decode(pipeline, data, None, memory)
         except ZarrdaskError as error:
             if again is None:
                 raise error.within(f"{kind}{name}") from error.__cause__
             _scatter_regions(pipeline, out, kind, None, [(name, inside, places, again(name))])
             continue
-        for region, (number, place) in parts:
+        for region, (number, place) in zip(regions, places, strict=True):
             out.blocks[number][place] = chunk if region is None else chunk[region]
     return count
+
+
+def _decode(
+    pipeline: Pipeline,
+    data: Buffer | CachedChunk,
+    inside: Request | None,
+    memory: np.ndarray | None,
+) -> np.ndarray:
+    """Return the requested elements of a chunk; decode only a part of it if that is faster."""
+    if isinstance(data, CachedChunk):
+        chunk = data.decoded(pipeline)
+    else:
+        if inside is not None and pipeline.partial:
+            part = decode_part(pipeline, data, inside)
+            if part is not None:
+                return part
+        chunk = pipeline.decode(data, memory)
+    return chunk if inside is None else chunk[numpy_index(inside)]
 
 
 def _memory(pipeline: Pipeline) -> np.ndarray | None:
@@ -203,11 +215,17 @@ def fits(pipeline: Pipeline, out: np.ndarray, outside: Any) -> bool:
 def decode_part(pipeline: Pipeline, data: Buffer, inside: Request) -> np.ndarray | None:
     """Return a small part of a chunk, decoded without the rest; None if that is not possible.
 
-    The requested elements, from the first to the last, must lie within less than half of the chunk.
+    The chunk must have several blocks that can be decoded without others, and the requested
+    elements, from the first to the last, must lie within less than half of it.
     """
-    partial = pipeline.partial
-    if partial is None or isinstance(inside, Points):
+    codec = pipeline.partial
+    if codec is None or isinstance(inside, Points):
         return None
+    try:
+        if codec.block_bytes(data) >= pipeline.spec.nbytes:
+            return None  # The whole is decoded without copying its bytes first.
+    except ZarrdaskError as error:
+        raise named(error, codec) from error.__cause__
     if pipeline.axes is not None:
         inside = tuple(inside[axis] for axis in pipeline.axes)
     size = pipeline.raw.itemsize  # type: ignore[union-attr]
@@ -223,9 +241,11 @@ def decode_part(pipeline: Pipeline, data: Buffer, inside: Request) -> np.ndarray
         if 2 * span * size > pipeline.spec.nbytes:
             return None
     try:
-        start, decoded = partial(data, pipeline.spec.nbytes, first * size, (first + span) * size)
+        start, decoded = codec.decode_part(
+            data, pipeline.spec.nbytes, first * size, (first + span) * size
+        )
     except ZarrdaskError as error:
-        raise named(error, pipeline.compressors[0][0]) from error.__cause__
+        raise named(error, codec) from error.__cause__
     offset, strides = first * size - start, [step * size for step in steps]
     # Not by as_strided, which does not support all dtypes.
     part: np.ndarray = np.ndarray(counts, pipeline.raw, decoded, offset, strides)

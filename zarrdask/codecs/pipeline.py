@@ -1,8 +1,8 @@
 """The codecs of an array, bound to its chunks: checked when it is opened, applied per chunk."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import prod
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 import numpy as np
 
@@ -23,8 +23,15 @@ from zarrdask.codecs.base import (
 )
 from zarrdask.errors import MetadataError, ZarrdaskError
 
-#: (data, size, start, stop) -> (offset, decoded bytes from there); see `BloscCodec.decode_part`.
-Partial = Callable[[Buffer, int, int, int], tuple[int, Buffer]]
+
+class PartialCodec(Codec, Protocol):
+    """A codec that decodes part of the bytes of a value without the rest; see `BloscCodec`."""
+
+    def block_bytes(self, data: Buffer) -> int: ...
+    def decode_part(
+        self, data: Buffer, whole: int, start: int, stop: int
+    ) -> tuple[int, Buffer]: ...
+
 
 _ORDER = tuple(Kind)
 
@@ -56,8 +63,8 @@ class Pipeline:
         their place in a block.
     compressors : tuple of (BytesBytes, int)
         The bytes -> bytes codecs, each with the maximum size of its decoded bytes.
-    partial : callable or None
-        Decodes part of the bytes of a chunk, if the only compressor can do that.
+    partial : PartialCodec or None
+        The only compressor, if it can decode part of the bytes of a chunk.
 
     Raises
     ------
@@ -126,7 +133,7 @@ class Pipeline:
             limit = min(limit, MOST)
         self.compressors = tuple(compressors)
         one = after[0] if len(after) == 1 and self.raw is not None else None
-        self.partial: Partial | None = getattr(one, "decode_part", None)
+        self.partial = cast(PartialCodec | None, one if hasattr(one, "decode_part") else None)
         #: The strides of an encoded chunk, in elements.
         self.strides = tuple(prod(last.shape[i + 1 :]) for i in range(len(last.shape)))
         #: The size of every encoded chunk, or None if it depends on the values.

@@ -114,15 +114,21 @@ def _project_points(points: Points, axes: Sequence[Axis]) -> Projection:
 
 def _project_regions(request: Regions, axes: Sequence[Axis]) -> Projection:
     """Return each chunk once, with the parts of it that all regions need."""
-    parts: dict[tuple[int, ...], list[tuple[Any, int, Any]]] = {}
+    # The parts of each chunk, and where they go.
+    parts: dict[tuple[int, ...], tuple[list[Any], list[tuple[int, Any]]]] = {}
     for number, region in enumerate(request.regions):
         whole = whole_region(tuple(axis.size for axis in axes)) if region is None else region
         for index, inside, outside in zip(*project(whole, axes), strict=True):
-            parts.setdefault(index, []).append((inside, number, outside))
+            if index not in parts:
+                parts[index] = [inside], [(number, outside)]
+            else:
+                insides, places = parts[index]
+                insides.append(inside)
+                places.append((number, outside))
     return Projection(
         list(parts),
-        [Regions(tuple(inside for inside, _, _ in part)) for part in parts.values()],
-        [[(number, outside) for _, number, outside in part] for part in parts.values()],
+        [Regions(tuple(insides)) for insides, _ in parts.values()],
+        [places for _, places in parts.values()],
     )
 
 

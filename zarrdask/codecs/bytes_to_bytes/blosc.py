@@ -16,6 +16,7 @@ _COMPRESSORS = ("lz4", "lz4hc", "blosclz", "zstd", "snappy", "zlib")
 #: version, version of the inner format, flags, typesize, decoded size, block size, encoded size
 _HEADER = Struct("<BBBBIII")
 _SIZES = Struct("<4xI4xI")
+_BLOCK_SIZE = Struct("<8xI")
 #: The flag of a frame whose bytes are not compressed.
 _COPIED = 2
 #: The inner format of frames that numcodecs can't decode.
@@ -119,6 +120,12 @@ class BloscCodec(Configured):
             return _library().decompress(data)  # type: ignore[no-any-return]
         except (RuntimeError, ValueError) as error:
             raise failed("decode", error) from error
+
+    def block_bytes(self, data: Buffer) -> int:
+        """Return the decoded size of a block of a frame: the least that can be decoded of it."""
+        _check_header(data)
+        size: int = _BLOCK_SIZE.unpack_from(data)[0]
+        return size
 
     def decode_part(self, data: Buffer, whole: int, start: int, stop: int) -> tuple[int, Buffer]:
         """Decode only those blocks of a frame that contain a range of bytes.
