@@ -312,3 +312,19 @@ def test_two_sessions_of_one_snapshot_are_different_sources(repository):
 
 def test_the_example_prints_what_the_gallery_shows(tmp_path, capsys):
     check_example("versions", tmp_path, capsys)
+
+
+def test_pyramids_are_recorded_and_updated():
+    image = zarrdask.create_array({}, shape=(16, 16), dtype="u1", chunks=4)
+    image[...] = np.arange(256).reshape(16, 16)
+    session = icechunk.Repository.create(icechunk.in_memory_storage()).writable_session("main")
+    group = zarrdask.pyramid(image, session, levels=3).execute("threads", progress=False)
+    assert zarrdask.verify(session).ok
+    group["0"][:2, :2] = 200
+    assert [problem.kind for problem in zarrdask.verify(session).failures] == ["stale"]
+    group["0"].append(image[:8])
+    group = zarrdask.update_pyramid(session)
+    assert zarrdask.verify(session).ok
+    other = zarrdask.pyramid(group["0"], {}, levels=3).execute("threads", progress=False)
+    for name in "12":
+        np.testing.assert_array_equal(group[name][...], other[name][...])

@@ -23,8 +23,6 @@ _MAX_TASKS = 2**24
 _VERSION = 2
 #: The directory beside a node that is being written: the record, and intermediate results.
 BESIDE = ".zarrdask-rewrite/"
-#: The key, from that of a group, of what is recorded about the levels of a pyramid there.
-PYRAMID_RECORD = ".zarrdask/pyramid.json"
 #: The name of the record in that directory.
 _RECORD = "plan.json"
 #: The name of the documents of the new arrays in that directory.

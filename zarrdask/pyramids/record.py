@@ -10,11 +10,14 @@ import numpy as np
 from zarrdask.chunks.versions import UnitVersions
 from zarrdask.conventions.reference import Crs
 from zarrdask.errors import MetadataError, one_of
-from zarrdask.hierarchy.journal import PYRAMID_RECORD
 from zarrdask.hierarchy.node_path import NodePath
+from zarrdask.hierarchy.pyramid_record import (
+    PYRAMID_KEY,
+    read_pyramid_record,
+    write_pyramid_record,
+)
 from zarrdask.pyramids.kernels import METHODS, Missing
 from zarrdask.pyramids.levels import Borders, Level
-from zarrdask.storage.v3_draft import stored_in
 
 #: The version of its format.
 _VERSION = 1
@@ -37,10 +40,7 @@ class PyramidRecord:
     versions: UnitVersions | None = None
 
     def write(self, node: NodePath) -> None:
-        """Store the record, if the store of the group takes other values than those of nodes."""
-        store = stored_in(node.store)
-        if store.capabilities.bounded:
-            return
+        """Store the record."""
         missing = self.missing and {
             "values": [_rendered(value) for value in self.missing.values],
             "has_nan": self.missing.has_nan,
@@ -57,59 +57,61 @@ class PyramidRecord:
             "versions": self.versions and self.versions.to_json(),
         }
         try:
-            value = json.dumps({**record, "details": self.details}, default=_plain)
+            details = json.loads(json.dumps(self.details, default=_plain))
         except (AttributeError, TypeError, ValueError):
-            value = json.dumps({**record, "details": None})
-        store.set(f"{node.prefix}{PYRAMID_RECORD}", value.encode())
+            details = None
+        write_pyramid_record(node, {**record, "details": details})
 
     @classmethod
     def read(cls, node: NodePath) -> "PyramidRecord":
         """Read the record of a group."""
-        value = stored_in(node.store).get(f"{node.prefix}{PYRAMID_RECORD}")
-        if value is None:
-            raise MetadataError(
-                "nothing is recorded here about how levels were computed; zarrdask.pyramid writes "
-                "them, to stores other than those of icechunk",
-                key=f"{node.location}/{PYRAMID_RECORD}",
-                found=None,
-            )
         try:
-            record = json.loads(value)
-            if record["version"] != _VERSION:
-                raise ValueError(f"version {record['version']}")
-            missing = record["missing"]
-            levels = tuple(Level(p, tuple(s), tuple(f)) for p, s, f in record["levels"])
-            one_of(record["method"], "method", METHODS)
-            one_of(record["borders"], "borders", get_args(Borders))
-            numbers = [(*level.shape, *level.factors) for level in levels]
-            if len({*map(len, numbers)}) != 1 or any(
-                len(a.shape) != len(a.factors) for a in levels
-            ):
-                raise ValueError("levels of different dimensions")
-            if any(factor < 1 for level in levels for factor in level.factors):
-                raise ValueError("factors below 1")
-            return cls(
-                record["method"],
-                record["borders"],
-                missing
-                and Missing(
-                    tuple(map(_parsed, missing["values"])),
-                    missing["has_nan"],
-                    _parsed(missing["result"]),
-                ),
-                levels,
-                record["has_level_0"],
-                record["convention"],
-                record["details"],
-                UnitVersions.from_json(record["versions"]) if record.get("versions") else None,
-            )
+            record = read_pyramid_record(node)
+            parsed = None if record is None else cls._parse(record)
         except (ValueError, TypeError, KeyError, MetadataError) as error:
             raise MetadataError(
                 "this record of a pyramid is damaged, or that of another release; build the "
                 "pyramid again with overwrite=True",
-                key=f"{node.location}/{PYRAMID_RECORD}",
+                key=f"{node.location}/{PYRAMID_KEY}",
                 found=str(error),
             ) from error
+        if parsed is None:
+            raise MetadataError(
+                "nothing is recorded here about how levels were computed; zarrdask.pyramid does it",
+                key=f"{node.location}/{PYRAMID_KEY}",
+                found=None,
+            )
+        return parsed
+
+    @classmethod
+    def _parse(cls, record: Any) -> "PyramidRecord":
+        """Return the record that JSON values represent."""
+        if record["version"] != _VERSION:
+            raise ValueError(f"version {record['version']}")
+        missing = record["missing"]
+        levels = tuple(Level(p, tuple(s), tuple(f)) for p, s, f in record["levels"])
+        one_of(record["method"], "method", METHODS)
+        one_of(record["borders"], "borders", get_args(Borders))
+        numbers = [(*level.shape, *level.factors) for level in levels]
+        if len({*map(len, numbers)}) != 1 or any(len(a.shape) != len(a.factors) for a in levels):
+            raise ValueError("levels of different dimensions")
+        if any(factor < 1 for level in levels for factor in level.factors):
+            raise ValueError("factors below 1")
+        return cls(
+            record["method"],
+            record["borders"],
+            missing
+            and Missing(
+                tuple(map(_parsed, missing["values"])),
+                missing["has_nan"],
+                _parsed(missing["result"]),
+            ),
+            levels,
+            record["has_level_0"],
+            record["convention"],
+            record["details"],
+            UnitVersions.from_json(record["versions"]) if record.get("versions") else None,
+        )
 
 
 def _plain(value: Any) -> Any:

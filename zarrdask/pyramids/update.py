@@ -148,9 +148,13 @@ def update_pyramid(
         attributes = {} if levels == before.levels else _attributes(record, first)
         options = {"overwrite": True, "restart": True}
         with adding_levels(node, {}, attributes, plan.fingerprint, **options) as rewrite:
-            plan.run(rewrite, on, progress)
+            is_early = node.store.capabilities.bounded  # its chunks lie within the shape
+            if not is_early:
+                plan.run(rewrite, on, progress)
             for array, level in zip(arrays, levels, strict=True):
                 _resize(array, level)
+            if is_early:
+                plan.run(rewrite, on, progress)
             record.write(node)
     return open_group(*node, mode="r+", consolidated=False)
 

@@ -29,6 +29,7 @@ from zarrdask.rewrite.node_plan import (
     place_of_node,
     plan_nodes,
 )
+from zarrdask.rewrite.pyramid_records import copy_pyramid_records
 from zarrdask.rewrite.references import list_references, report_of, store_references
 from zarrdask.rewrite.report import CopyReport
 from zarrdask.runtime.progress import Show
@@ -197,6 +198,8 @@ def copy(
             with rewriting(place, after, plan, overwrite=overwrite, restart=restart) as rewrite:
                 if objects is None:
                     arrays, notes = copy_arrays(jobs, tasks, rewrite, on, progress)
+                    copied = {job.node.path: (job.source, job.target.chunks) for job in jobs}
+                    copy_pyramid_records(origin.node, rewrite.view, copied)
                 else:
                     arrays = store_references(jobs, objects, rewrite, progress)
                 if origin.consolidated and not isinstance(root, ArrayMetadata):

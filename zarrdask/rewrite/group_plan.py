@@ -15,7 +15,7 @@ from zarrdask.hierarchy.recorded import check_begun
 from zarrdask.indexing.selection import whole_region
 from zarrdask.metadata.convert import convert_group
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata
-from zarrdask.nodes.array import Array
+from zarrdask.nodes.array import Array, chunks_of
 from zarrdask.nodes.group import Group
 from zarrdask.nodes.open_group import open_group
 from zarrdask.nodes.options import checks_booleans
@@ -24,6 +24,7 @@ from zarrdask.rewrite.changes import rewriting
 from zarrdask.rewrite.destination import Destination
 from zarrdask.rewrite.node_plan import Origin, check_apart, plan_nodes
 from zarrdask.rewrite.planning import RechunkOptions, plan_target
+from zarrdask.rewrite.pyramid_records import copy_pyramid_records
 from zarrdask.runtime.progress import Show
 from zarrdask.runtime.threads import request_on_each
 from zarrdask.storage.base import Store
@@ -50,6 +51,8 @@ class GroupPlan(Report):
         Whether nodes at the target are removed when the plan is executed.
     consolidated : bool
         Whether consolidated metadata is written for the new group.
+    source : NodePath, optional
+        The group that is read; None for the variables of a dataset.
     """
 
     _instead = "plan.execute() runs the plan"
@@ -60,6 +63,7 @@ class GroupPlan(Report):
     path: str
     overwrite: bool
     consolidated: bool
+    source: NodePath | None = None
 
     def __getitem__(self, path: str) -> RechunkPlan:
         return self.arrays[path]
@@ -138,6 +142,12 @@ class GroupPlan(Report):
                             plan.run(rewrite, path, first, on, progress)
                     first += plan.stages
                 rewrite.write_documents()
+                if self.source is not None:
+                    copied = {
+                        path: (chunks_of(plan.source), plan.target.chunks)
+                        for path, plan in self.arrays.items()
+                    }
+                    copy_pyramid_records(self.source, node, copied)
                 if self.consolidated:
                     node.consolidate(self.groups[""].zarr_format)
         return open_group(*node, mode="r+", consolidated=False)
@@ -184,4 +194,5 @@ def plan_group(group: Group, place: NodePath, options: RechunkOptions) -> GroupP
         target = Destination.new(place.join(node.path), view.join(node.path), node.after)
         plans[node.path] = plan_target(array, whole_region(array.shape), target, options)
     consolidated = has_consolidated and root.format.consolidated_key is not None
-    return GroupPlan(groups, plans, *place, options.overwrite, consolidated)
+    source = group.node_path
+    return GroupPlan(groups, plans, *place, options.overwrite, consolidated, source)

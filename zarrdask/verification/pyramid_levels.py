@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.chunks.versions import UnitVersions
 from zarrdask.display.words import counted
-from zarrdask.hierarchy.journal import PYRAMID_RECORD
 from zarrdask.hierarchy.path import join_path
+from zarrdask.hierarchy.pyramid_record import PYRAMID_ATTRIBUTE, PYRAMID_KEY
 from zarrdask.verification.check import Problem
 from zarrdask.verification.scan import Scan
 
@@ -20,10 +21,9 @@ _UPDATE = "zarrdask.update_pyramid computes them again"
 
 def pyramid_problems(scan: Scan) -> Iterator[Problem]:
     """Yield a problem for each pyramid with levels that are missing or stale."""
-    for key in scan.pyramids:
-        group = key.removesuffix(PYRAMID_RECORD).rstrip("/")
+    for group, (key, text) in _records(scan).items():
         try:
-            record = json.loads(scan.base.get(key) or b"")
+            record = text if isinstance(text, dict) else json.loads(text)
             levels = [(join_path(group, path), tuple(shape)) for path, shape, _ in record["levels"]]
             versions = record.get("versions")
             before = UnitVersions.from_json(versions) if versions else None
@@ -40,6 +40,18 @@ def pyramid_problems(scan: Scan) -> Iterator[Problem]:
         elif has_level_0 and levels and (reason := _change(arrays, levels, before)):
             stale = ", ".join(path for path, _ in levels[1:])
             yield Problem("stale", group, key, f"stale levels: {stale}; {reason}; {_UPDATE}")
+
+
+def _records(scan: Scan) -> dict[str, tuple[str, Any]]:
+    """Return the key and the value of each record, by the path of its group."""
+    records = {
+        path: (path, metadata.attributes[PYRAMID_ATTRIBUTE])
+        for path, metadata in scan.nodes.items()
+        if metadata is not None and PYRAMID_ATTRIBUTE in metadata.attributes
+    }
+    for key in scan.pyramids:
+        records[key.removesuffix(PYRAMID_KEY).rstrip("/")] = key, scan.base.get(key) or b""
+    return records
 
 
 def _change(

@@ -12,8 +12,8 @@ from zarrdask.chunks.inventory import IN_THE_WAY, is_in_the_way, stored_units
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.compliance import collect_deviations
 from zarrdask.errors import StoreError, UnsupportedError, ZarrdaskError
-from zarrdask.hierarchy.journal import PYRAMID_RECORD
 from zarrdask.hierarchy.node_path import NodePath
+from zarrdask.hierarchy.pyramid_record import PYRAMID_KEY
 from zarrdask.metadata import consolidated, detect
 from zarrdask.metadata.formats import formats
 from zarrdask.metadata.model import ArrayMetadata, Metadata
@@ -228,7 +228,7 @@ def _note_own_file(scan: Scan, key: str) -> bool:
     above, is_own, name = f"/{key}".partition(_OWN_FILES)
     if is_own:
         scan.own_files.add(f"{above}{_OWN_FILES}{name.partition('/')[0]}"[1:])
-    elif f"/{key}".endswith(f"/{PYRAMID_RECORD}"):
+    elif f"/{key}".endswith(f"/{PYRAMID_KEY}"):
         scan.pyramids.append(key)
     else:
         return False

@@ -1,0 +1,44 @@
+"""What is recorded about pyramids goes with the groups that are copied or rewritten."""
+
+import numpy as np
+import pytest
+
+import zarrdask
+from zarrdask.errors import MetadataError
+
+
+@pytest.fixture
+def levels(tmp_path):
+    image = zarrdask.create_array({}, shape=(16, 16), dtype="u1", chunks=4)
+    image[...] = np.arange(256).reshape(16, 16)
+    zarrdask.pyramid(image, tmp_path / "a", levels=3).execute("sync", progress=False)
+    return tmp_path / "a"
+
+
+def copied(source, target):
+    zarrdask.copy(source, target)
+
+
+def rechunked(source, target):
+    zarrdask.rechunk(source, target, chunks=8).execute("sync", progress=False)
+
+
+@pytest.mark.parametrize("write", [copied, rechunked])
+def test_a_copy_is_stale_if_the_source_is_and_can_be_updated(tmp_path, levels, write):
+    write(levels, tmp_path / "b")
+    assert zarrdask.verify(tmp_path / "b").ok
+    zarrdask.open_array(levels, "0", mode="r+")[0, 0] = 9
+    write(levels, tmp_path / "c")
+    assert [problem.kind for problem in zarrdask.verify(tmp_path / "c").failures] == ["stale"]
+    group = zarrdask.update_pyramid(tmp_path / "c", scheduler="sync")
+    assert group["1"][0, 0] == 11
+    assert zarrdask.verify(tmp_path / "c").ok
+
+
+def test_a_copy_of_some_levels_or_of_other_values_has_no_record(tmp_path, levels):
+    zarrdask.copy(levels, tmp_path / "b", exclude="2")
+    zarrdask.copy(levels, tmp_path / "c", dtype="u2")
+    for name in "bc":
+        assert zarrdask.verify(tmp_path / name).ok
+        with pytest.raises(MetadataError, match="nothing is recorded"):
+            zarrdask.update_pyramid(tmp_path / name)
