@@ -38,7 +38,7 @@ def already_reported() -> bool:
 def strictness(strict: bool | None, *, quiet: bool = False) -> Iterator[None]:  # noqa: FBT001
     """Set whether deviations are errors, for the documents that are parsed in a ``with`` block.
 
-    None keeps the current mode. `quiet` leaves out warnings, which were given when the node was
+    None keeps the current mode. `quiet` leaves out warnings, which were emitted when the node was
     opened.
     """
     tokens = (

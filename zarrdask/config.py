@@ -52,7 +52,7 @@ DEFAULTS: dict[str, Any] = {
     "missing": "fill",
     # What the answer "403 Forbidden" to a read means: an "error", or that the value is "missing".
     "forbidden": "error",
-    # How consolidated metadata is treated when a node in them is changed: "drop" or "update".
+    # How consolidated metadata is treated when a node in it is changed: "drop" or "update".
     "consolidated-after-change": "drop",
     # Whether a prefix without a document is read as a v3 group if there are keys below it.
     "implicit-groups": False,
@@ -71,8 +71,7 @@ DEFAULTS: dict[str, Any] = {
     # Bytes: chunks, and shards that are read whole, of more than four times this size are read by
     # requests for ranges of it (stores with latency); 0 reads each by one request.
     "range-size": 8 * 2**20,
-    # Bytes: indexes of shards that are kept for the next read of the same shards (stores with
-    # latency that tell versions); 0 keeps none.
+    # Bytes: the size of the cache of shard indexes (of remote stores that send ETags); 0 for none.
     "index-cache-size": 32 * 2**20,
     # Bytes: decoded chunks that a process caches for later reads; 0 caches none. The size of the
     # cache counts towards keep-memory.

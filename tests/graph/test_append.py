@@ -176,7 +176,7 @@ def test_doing_it_again_changes_nothing():
     z = old({})
     task = zarrdask.append(da.full((4, 7), 5.0, chunks=3), z, compute=False)
     task.compute()
-    with pytest.raises(zarrdask.errors.StoreError, match="another shape"):
+    with pytest.raises(zarrdask.errors.StoreError, match="resized the array"):
         task.compute()  # which could as well be another append of as many rows
     expected = np.concatenate([OLD, np.full((4, 7), 5.0)])
     np.testing.assert_array_equal(zarrdask.open_array(z.store, "a")[...], expected)
@@ -213,7 +213,7 @@ def test_another_shape_meanwhile_is_an_error():
     z = old({})
     first = zarrdask.append(da.full((4, 7), 5.0), z, compute=False)
     z.append(np.full((3, 7), 6.0))
-    with pytest.raises(zarrdask.errors.StoreError, match="another shape meanwhile"):
+    with pytest.raises(zarrdask.errors.StoreError, match="resized the array concurrently"):
         first.compute()
     assert zarrdask.open_array(z.store, "a").shape == (16, 7)
     del z.store.values["a/zarr.json"]
@@ -347,7 +347,7 @@ def test_an_append_that_is_computed_too_late_overwrites_nothing(tmp_path, length
     late = zarrdask.append(da.full((length, 3), 2, chunks=2), tmp_path, compute=False)
     zarrdask.append(da.full((3, 3), 1, chunks=2), tmp_path)
     with pytest.raises(
-        zarrdask.errors.StoreError, match="another shape meanwhile: nothing more is"
+        zarrdask.errors.StoreError, match="resized the array concurrently: nothing more is"
     ):
         late.compute()
     assert zarrdask.open_array(tmp_path)[...].tolist() == [[0] * 3] * 4 + [[1] * 3] * 3

@@ -120,7 +120,7 @@ def test_appending(place, layout, compute):
     if not compute:
         # One task is all of a deferred append. It is refused the second time, as another writer
         # may have appended as much.
-        with pytest.raises(zarrdask.errors.StoreError, match="another shape meanwhile"):
+        with pytest.raises(zarrdask.errors.StoreError, match="resized the array concurrently"):
             task.compute()
     check(place, np.concatenate([OLD, NEW]))
 

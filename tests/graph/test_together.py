@@ -153,7 +153,7 @@ def array(request, tmp_path):
 @pytest.mark.parametrize("scheduler", ["sync", "threads"])
 def test_of_appends_that_were_asked_for_together_one_is_done(array, scheduler):
     tasks = [asked(array, -1, 3), asked(array, -2, 3)]
-    with pytest.raises(zarrdask.errors.StoreError, match="another shape"):
+    with pytest.raises(zarrdask.errors.StoreError, match="resized the array"):
         dask.compute(*tasks, scheduler=scheduler)
     found = zarrdask.open_array(array.store)[...]
     assert found.shape == (15, 10)
@@ -209,7 +209,7 @@ def test_not_if_the_array_has_another_shape_by_then(array):
     first, second = asked(array, -1, 3), asked(array, -2, 3)
     first.compute()
     for late in (first, second):
-        with pytest.raises(zarrdask.errors.StoreError, match="another shape meanwhile"):
+        with pytest.raises(zarrdask.errors.StoreError, match="resized the array concurrently"):
             late.compute()
     check_rows(array, (-1, 3))
     zarrdask.open_array(array.store, mode="r+").resize(OLD.shape)
@@ -221,7 +221,7 @@ def test_an_append_that_is_computed_too_late_leaves_what_another_appended():
     array = old(SlowStore(), chunks=(5, 4))
     late = asked(array, -2, 7)
     zarrdask.open_array(array.store, mode="r+").append(more(-1, 3))
-    with pytest.raises(zarrdask.errors.StoreError, match="another shape meanwhile"):
+    with pytest.raises(zarrdask.errors.StoreError, match="resized the array concurrently"):
         late.compute()
     check_rows(array, (-1, 3))
 

@@ -83,7 +83,7 @@ class TestCutting:
             ]
             if all(pick.start < pick.stop for pick in both):
                 expected[cutting.index(number)] = tuple(both)
-        found = list(cutting.meeting(tuple(region)))
+        found = list(cutting.overlapping(tuple(region)))
         assert len(found) == len(expected)
         assert {index: tuple(part) for index, part in found} == expected
 

@@ -241,7 +241,7 @@ def test_pieces_lie_one_after_another_in_c_order(drawn):
         work(owners, stored(values, start=(0,) * len(shape), chunks=3), between, values.dtype, 1, 8)
     )
     for number in range(owners.size):
-        pieces = [values[part].ravel() for _, part in readers.meeting(owners.region(number))]
+        pieces = [values[part].ravel() for _, part in readers.overlapping(owners.region(number))]
         data = between.store.get(between.key(owners.index(number)))
         np.testing.assert_array_equal(np.frombuffer(data, "u2"), np.concatenate(pieces))
 

@@ -242,7 +242,7 @@ def test_remote_urls_are_cached_as_the_settings_say(setting, tmp_path, caplog):
     plain = MemoryStore()
     plain.capabilities = type(plain.capabilities)()
     assert cached_as_set(plain, offline=False) is plain
-    assert "no versions" in caplog.text
+    assert "no ETags" in caplog.text
     setting({"zarrdask.cache-directory": 7})
     with pytest.raises(MetadataError, match="cache-directory"):
         resolve(url)

@@ -160,7 +160,7 @@ def test_a_late_append_after_another_one_writes_nothing():
     to_zarr(days(3, chunks=2), store)
     later = to_zarr(days(2, 3, chunks=1), store, append_dim="time", compute=False)
     to_zarr(days(1, 3), store, append_dim="time")
-    with pytest.raises(zarrdask.errors.StoreError, match="another shape"):
+    with pytest.raises(zarrdask.errors.StoreError, match="resized the array"):
         later.compute()
     xr.testing.assert_identical(loaded(store), together(days(3), days(1, 3)))
 

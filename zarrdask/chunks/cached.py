@@ -1,8 +1,7 @@
 """Read chunks by way of the cache of decoded chunks.
 
-Whether a chunk has changed since it was cached is asked of the store at each use: on a local disk
-that costs one system call, in a remote store a conditional request, which returns a value only if
-it is another one.
+Each use checks whether the chunk has changed since it was cached: on a local disk by one system
+call, in a remote store by a conditional request, which returns a value only if it has changed.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -40,10 +39,12 @@ def is_cached(chunks: StoredChunks) -> bool:
     return _is_cached(chunks, chunks.metadata.pipeline.spec)
 
 
-def copy_cached(chunks: StoredChunks, request: Request, cuts: Projection, out: np.ndarray) -> bool:
-    """Copy what is requested to its place in a block, if all chunks are in the cache.
+def copy_cached(
+    chunks: StoredChunks, request: Request, projection: Projection, out: np.ndarray
+) -> bool:
+    """Copy the requested elements to a block if all chunks are cached; return whether they are.
 
-    Whether they were is returned. `cuts` is the projection of the request on chunks or shards. In a
+    `projection` is the projection of the request on chunks or shards. In a
     store with latency, chunks are requested together instead.
     """
     store, metadata = chunks.units, chunks.metadata
@@ -52,13 +53,13 @@ def copy_cached(chunks: StoredChunks, request: Request, cuts: Projection, out: n
     if metadata.shard is None:
         if not is_cached(chunks):
             return False
-        places = _places(chunks, cuts.indices)
+        places = _places(chunks, projection.indices)
     else:
         is_plain = metadata.grid.is_regular and metadata.pipeline.axes is None
         if not is_plain or not _is_cached_in_shards(chunks) or out.nbytes > CHUNKS.limit:
             return False
-        cuts = project(request, metadata.read_grid.axes)
-        places = _inner_places(chunks, metadata.shard.grid.counts, cuts.indices)
+        projection = project(request, metadata.read_grid.axes)
+        places = _inner_places(chunks, metadata.shard.grid.counts, projection.indices)
     cached = CHUNKS.get_all(places)
     if cached is None:
         return False
@@ -68,10 +69,10 @@ def copy_cached(chunks: StoredChunks, request: Request, cuts: Projection, out: n
             return False  # These are of two versions of a shard.
     if not all(store.get_if_changed(*each, 0, 0).is_unchanged for each in tags.items()):
         return False
-    insides: Iterable[Any] = cuts.insides
+    insides: Iterable[Any] = projection.insides
     if isinstance(request, Points) or not all(isinstance(pick, slice) for pick in request):
         insides = (inside if inside is None else numpy_index(inside) for inside in insides)
-    for chunk, inside, outside in zip(cached, insides, cuts.outsides, strict=True):
+    for chunk, inside, outside in zip(cached, insides, projection.outsides, strict=True):
         out[outside] = chunk.values if inside is None else chunk.values[inside]
     return True
 

@@ -34,7 +34,7 @@ def check_cast(before: np.dtype[Any], after: np.dtype[Any], place: str) -> None:
 
 
 def check_value_cast(value: Any, after: np.dtype[Any], place: str) -> None:
-    """Check the same for a value of NumPy or of Python, which can be converted to the data type.
+    """Check that the setting permits writing a value of NumPy or Python, which can be converted.
 
     As in NumPy, a number of Python has a kind but no size: 1 is safe as int8, and 1.5 as float32.
     Whether it is in the range of the data type was checked when it was converted.

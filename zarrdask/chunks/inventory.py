@@ -235,7 +235,7 @@ def _sizes(chunks: StoredChunks, units: Iterable[Index]) -> Iterator[tuple[Index
 
 
 def count_stored(chunks: StoredChunks) -> int:
-    """Return the number of stored chunks; in shards, of those that the shards' indices name."""
+    """Return the number of stored chunks; in a sharded array, of those in the shard indexes."""
     units = stored_units(chunks)
     if chunks.metadata.shard is None:
         return sum(1 for _ in units)
@@ -250,7 +250,7 @@ def stored_map(chunks: StoredChunks, per: Literal["shard", "chunk"]) -> np.ndarr
 def stored_among(
     chunks: StoredChunks, per: Literal["shard", "chunk"], units: Iterable[Index]
 ) -> np.ndarray:
-    """Return which units, or which chunks in shards, are stored, if these units are."""
+    """Return which units, or which chunks in shards, are stored, given the units that are."""
     metadata = chunks.metadata
     grid = metadata.grid if per == "shard" else metadata.read_grid
     result = np.zeros(grid.counts, bool)
@@ -269,7 +269,7 @@ def chunk_sizes(chunks: StoredChunks, units: Iterable[Index]) -> Iterator[tuple[
     """Yield the stored bytes of the chunks in some units, -1 for chunks that are not stored.
 
     Each unit that is stored yields the index of its first chunk, and the sizes of all of its chunks
-    (one, unless it is a shard, whose index names them). Many indices are read together.
+    (one, unless it is a shard, whose index names them). Many shard indexes are read together.
     """
     metadata = chunks.metadata
     if metadata.shard is None:

@@ -1,4 +1,4 @@
-"""What reading a chunk means that is not stored."""
+"""How missing chunks are read: as the fill value, or as an error."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, TypeVar

@@ -21,7 +21,7 @@ MAX_REQUEST_BYTES = 2**28
 def in_parts(
     work: Callable[[Projection], T],
     chunks: StoredChunks,
-    cuts: Projection,
+    projection: Projection,
     *,
     threads: int | None,
     label: str,
@@ -32,11 +32,11 @@ def in_parts(
 
     `threads` is by default the setting ``zarrdask.threads``. `show` says whether and how to show a
     progress bar, with the word `label`: None shows one if the work is large (`nbytes`, the size of
-    the elements), and somebody can see it.
+    the elements), and the output is a terminal or a notebook.
     """
-    count = len(cuts.indices)
+    count = len(projection.indices)
     if count <= 1 and not show:
-        return [work(cuts)]
+        return [work(projection)]
     if show is None:
         show = eager_show(nbytes)
     threads, is_remote = thread_count(threads), chunks.units.capabilities.has_latency
@@ -50,7 +50,11 @@ def in_parts(
     if is_remote:
         # Units that are requested together are in memory at the same time.
         size = min(size, max(MAX_REQUEST_BYTES // max(chunks.metadata.pipeline.spec.nbytes, 1), 1))
-    pieces = [cuts.some(at, at + size) for at in range(0, count, size)] if size < count else [cuts]
+    pieces = (
+        [projection.some(at, at + size) for at in range(0, count, size)]
+        if size < count
+        else [projection]
+    )
     if show is False:
         return on_each(work, pieces, threads)
     with progress(count, label, show, nbytes=nbytes, leave=False) as shown:

@@ -82,10 +82,10 @@ def read_region(
         If the store fails.
     """
     values = buffers.empty(request_shape(request), chunks.metadata.dtype) if out is None else out
-    cuts = project(request, chunks.metadata.grid.axes)
+    projection = project(request, chunks.metadata.grid.axes)
     # Threads would take longer to start than chunks that are cached to copy.
-    if not copy_cached(chunks, request, cuts, values):
-        read_units(chunks, cuts, out=values, threads=threads, show=show)
+    if not copy_cached(chunks, request, projection, values):
+        read_units(chunks, projection, out=values, threads=threads, show=show)
     return values
 
 
@@ -108,16 +108,16 @@ def read_regions(chunks: StoredChunks, requests: Iterable[Request]) -> Iterator[
 
 def read_units(
     chunks: StoredChunks,
-    cuts: Projection,
+    projection: Projection,
     *,
     out: np.ndarray | Blocks,
     threads: int | None,
     show: Show | None,
 ) -> None:
     """Read parts of units to their places in a block, or in several; see `read_region`."""
-    cuts = _divide_shards(chunks, cuts, threads, out.nbytes)
+    projection = _divide_shards(chunks, projection, threads, out.nbytes)
     read = partial(read_part, chunks, out=out)
-    in_parts(read, chunks, cuts, threads=threads, label="read", show=show, nbytes=out.nbytes)
+    in_parts(read, chunks, projection, threads=threads, label="read", show=show, nbytes=out.nbytes)
 
 
 def request_shape(request: Request) -> Shape:
@@ -128,7 +128,7 @@ def request_shape(request: Request) -> Shape:
 
 
 def _divide_shards(
-    chunks: StoredChunks, cuts: Projection, threads: int | None, nbytes: int
+    chunks: StoredChunks, projection: Projection, threads: int | None, nbytes: int
 ) -> Projection:
     """Divide the shards of a projection if there are too few of them for all threads."""
     metadata = chunks.metadata
@@ -138,40 +138,43 @@ def _divide_shards(
         or chunks.units.capabilities.has_latency
         or not metadata.grid.is_regular
     ):
-        return cuts
-    count, shards = min(2 * thread_count(threads), nbytes // MIN_PART_BYTES), len(cuts.indices)
+        return projection
+    count, shards = (
+        min(2 * thread_count(threads), nbytes // MIN_PART_BYTES),
+        len(projection.indices),
+    )
     if threads == 1 or not 0 < shards < count:
-        return cuts
+        return projection
     shapes = metadata.chunk_shape, metadata.read_grid.chunk_shape
-    return divide(cuts, *shapes, -(-count // shards))
+    return divide(projection, *shapes, -(-count // shards))
 
 
-def read_part(chunks: StoredChunks, cuts: Projection, *, out: np.ndarray | Blocks) -> None:
+def read_part(chunks: StoredChunks, projection: Projection, *, out: np.ndarray | Blocks) -> None:
     """Read parts of units to their places in this thread."""
-    part = _with_keys(chunks, cuts)
+    part = _with_keys(chunks, projection)
     _decode(chunks, part, _fetch(chunks, [part]), out=out)
 
 
-def _with_keys(chunks: StoredChunks, cuts: Projection) -> _Part:
+def _with_keys(chunks: StoredChunks, projection: Projection) -> _Part:
     """Return the keys of units, and the units, those of one shape together."""
     grid, keys = chunks.metadata.grid, chunks.metadata.keys
     if not grid.is_regular:
-        cuts = cuts.ordered(grid.shape_of)
-    return [chunks.prefix + name for name in keys.names(cuts.indices)], cuts
+        projection = projection.ordered(grid.shape_of)
+    return [chunks.prefix + name for name in keys.names(projection.indices)], projection
 
 
 def _fetch(chunks: StoredChunks, parts: Iterable[_Part]) -> Iterator[Any]:
     """Return the encoded units; of an array with shards, contexts in which each shard is read.
 
-    Of remote shards, what is needed is in memory.
+    The needed parts of remote shards are in memory.
     """
     metadata, store, scratch = chunks.metadata, chunks.units, buffers.THREAD.scratch
     if metadata.shard is None and is_cached(chunks):
         shape_of = metadata.grid.shape_of
         places = (
             (key, shape_of(index))
-            for keys, cuts in parts
-            for key, index in zip(keys, cuts.indices, strict=True)
+            for keys, projection in parts
+            for key, index in zip(keys, projection.indices, strict=True)
         )
         return get_cached(chunks, [*places] if isinstance(parts, list) else places)
     if metadata.shard is None:
@@ -187,8 +190,8 @@ def _fetch(chunks: StoredChunks, parts: Iterable[_Part]) -> Iterator[Any]:
     cache = inner_caches(chunks)
     requests = (
         _shard_request(key, metadata.pipeline_at(index), inside, cache)
-        for keys, cuts in parts
-        for key, index, inside in zip(keys, cuts.indices, cuts.insides, strict=True)
+        for keys, projection in parts
+        for key, index, inside in zip(keys, projection.indices, projection.insides, strict=True)
     )
     return map(nullcontext, fetch_shards(store, requests, scratch))
 
@@ -203,20 +206,20 @@ def _decode(
     chunks: StoredChunks, part: _Part, units: Iterator[Any], *, out: np.ndarray | Blocks
 ) -> None:
     """Decode what `_fetch` returned for a part, the next of several, to its places."""
-    (keys, cuts), metadata, store = part, chunks.metadata, chunks.units
+    (keys, projection), metadata, store = part, chunks.metadata, chunks.units
     if metadata.shard is not None:
-        _decode_shards(chunks, keys, cuts, islice(units, len(keys)), out=out)
+        _decode_shards(chunks, keys, projection, islice(units, len(keys)), out=out)
         return
     again = store.get if store.capabilities.has_latency else None
     if metadata.grid.is_regular:
-        _, insides, outsides = cuts
+        _, insides, outsides = projection
         values = _values(chunks, part, units, 0, len(keys))
         scatter(metadata.pipeline, keys, insides, outsides, values, out=out, again=again)
         return
     at = 0
-    for shape, run in groupby(map(metadata.grid.shape_of, cuts.indices)):
+    for shape, run in groupby(map(metadata.grid.shape_of, projection.indices)):
         end = at + sum(1 for _ in run)
-        _, insides, outsides = cuts.some(at, end)
+        _, insides, outsides = projection.some(at, end)
         values = _values(chunks, part, units, at, end)
         pipeline = metadata.pipeline_of(shape)
         scatter(pipeline, keys[at:end], insides, outsides, values, out=out, again=again)
@@ -230,15 +233,15 @@ def _values(
     values = islice(units, end - start)
     if not chunks.is_strict:
         return values
-    keys, cuts = part
+    keys, projection = part
     names = [f"{chunks.store.url}/{key}" for key in keys[start:end]]
-    return stored_only(values, names, cuts.indices[start:end])
+    return stored_only(values, names, projection.indices[start:end])
 
 
 def _decode_shards(
     chunks: StoredChunks,
     keys: list[str],
-    cuts: Projection,
+    projection: Projection,
     shards: Iterable[AbstractContextManager[Value | None]],
     *,
     out: np.ndarray | Blocks,
@@ -247,12 +250,12 @@ def _decode_shards(
     metadata, store, required = chunks.metadata, chunks.units, chunks.is_strict
     cache = inner_caches(chunks)
     for number, (key, shard, index, inside, outside) in enumerate(
-        zip(keys, shards, *cuts, strict=True)
+        zip(keys, shards, *projection, strict=True)
     ):
         with shard as value:
             pipeline = metadata.pipeline_at(index)
             try:
-                # Of a shard that was fetched it is known where its chunks are.
+                # A fetched shard already has the offsets of its chunks.
                 located = value.chunks if isinstance(value, FetchedShard) else None
                 if value is not None:
                     located = located or locate(pipeline, value, inside)
@@ -272,8 +275,8 @@ def _decode_shards(
             except ZarrdaskError as error:
                 if not may_repeat:
                     raise error.within(key) from error.__cause__
-                # It may have been damaged on its way, or replaced after its index was read.
+                # It may have been damaged in transit, or replaced after its index was read.
                 request = _shard_request(key, pipeline, inside, cache)
                 fetched = fetch_shards(store, [request], Scratch())
-                part, again = cuts.some(number, number + 1), map(nullcontext, fetched)
+                part, again = projection.some(number, number + 1), map(nullcontext, fetched)
                 _decode_shards(chunks, [key], part, again, out=out, may_repeat=False)

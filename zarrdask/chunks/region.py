@@ -26,7 +26,7 @@ from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.runtime.locks import ChunkLocks
 from zarrdask.storage.in_flight import Requests
 
-#: Of each thread, the attribute `prefetched`: what it requests of regions before it reads them.
+#: The attribute `prefetched` has the regions that this thread requests before it reads them.
 _THREAD = threading.local()
 
 
@@ -84,7 +84,7 @@ class ArrayRegion:
     def chunks(self) -> Shape | None:
         """The shape of the chunks that are decoded, if the region begins with whole ones.
 
-        Packages look for it to know where to cut blocks; None if not all chunks have one shape.
+        Packages that choose blocks read this attribute; None if the chunks differ in shape.
         """
         grid = self.metadata.read_grid
         picks = [self.region[axis] for axis in self.axes]

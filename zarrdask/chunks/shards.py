@@ -24,7 +24,7 @@ from zarrdask.codecs.decode import ChunkCache
 from zarrdask.codecs.pipeline import Pipeline
 from zarrdask.errors import ZarrdaskError
 from zarrdask.indexing.projection import AnyRequest
-from zarrdask.runtime.shard_indexes import INDEXES, IndexPlace, KeptIndex
+from zarrdask.runtime.shard_indexes import INDEXES, CachedIndex, IndexPlace
 from zarrdask.storage.base import Scratch, Store, StoredValue
 from zarrdask.storage.byte_ranges import Buffer, Range, RangeRequest, Tag, Value, cut, join_ranges
 from zarrdask.storage.in_flight import MAX_BYTES_IN_FLIGHT, window
@@ -34,7 +34,7 @@ from zarrdask.storage.places import store_token
 #: Ranges that are requested by one call of a store that sends its requests itself.
 MAX_ROUND_RANGES = 4096
 
-#: How kept indexes are treated: "use" them, "renew" them, or "ignore" them.
+#: What to do with cached shard indexes: "use" them, "renew" them, or "ignore" them.
 _Kept = Literal["use", "renew", "ignore"]
 
 
@@ -143,7 +143,7 @@ def fetch_shards(
 def _fetched(
     store: Store, requests: Iterable[ShardRequest], scratch: Scratch, kept: _Kept
 ) -> Iterator[Value | None]:
-    """Yield values as `fetch_shards`; if kept indexes are used, until a shard has changed."""
+    """Yield values as `fetch_shards`; if cached indexes are used, until a shard has changed."""
     # Fetching is ahead of what is yielded.
     limit = large_size(store)
     requests, all_requests = tee(requests)
@@ -165,7 +165,7 @@ def _fetched(
 
 
 def _plans(store: Store, requests: Iterable[ShardRequest], kept: _Kept) -> Iterator[_Plan]:
-    """Yield the plan of each shard, by the index that is kept, or else as soon as it is there."""
+    """Yield the plan of each shard: from its cached index, or as soon as the index is received."""
     place = partial(_place, "" if kept == "ignore" else store_token(store))
 
     def known(request: ShardRequest) -> _Plan | None:
@@ -194,7 +194,7 @@ def _indexes(
     place: Callable[[ShardRequest], IndexPlace],
     kept: _Kept,
 ) -> Iterator[tuple[Buffer | None, Tag | None]]:
-    """Request indexes: yield each and, if it is used for requests of a version, the tag of that."""
+    """Request indexes; yield each and, if requests are pinned to its version, the tag of that."""
     places: Iterator[IndexPlace] = map(place, requests)
     if kept == "ignore":
         wanted = (_Wanted(key, start, length, 0, None) for _, key, start, length in places)
@@ -213,7 +213,7 @@ def _indexes(
             continue
         is_whole = len(part.value) == part.size
         data = bytes(cut(part.value, at.start, at.length) if is_whole else part.value)
-        INDEXES.put(at, None if part.tag is None else KeptIndex(data, part.tag))
+        INDEXES.put(at, None if part.tag is None else CachedIndex(data, part.tag))
         yield data, part.tag if kept == "use" else None
 
 

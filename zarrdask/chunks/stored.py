@@ -69,7 +69,7 @@ class StoredChunks:
     _packed: dict[Any, bytes] = field(init=False, compare=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        # Consolidated metadata hold no chunks: these are listed and read in the store itself.
+        # Consolidated metadata holds no chunks: these are listed and read in the store itself.
         object.__setattr__(self, "store", uncached(self.store))
         units = for_chunks(self.store)
         if self.guard is not None:
@@ -173,7 +173,7 @@ def unpack(layout: int, release: str, packed: bytes) -> StoredChunks:
         if release == __version__:
             raise
         raise _other_release(release) from error
-    # Warnings about the metadata was given where the array was opened.
+    # Warnings about the metadata were emitted where the array was opened.
     with strictness(strict=False, quiet=True), shard_order(order):
         metadata = detect.parse(documents, store)
         chunks = StoredChunks(

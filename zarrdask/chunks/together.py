@@ -26,7 +26,7 @@ class ArrayRead(NamedTuple):
     out: np.ndarray | Blocks
 
     @property
-    def is_far(self) -> bool:
+    def is_remote(self) -> bool:
         """Whether the store is remote."""
         return self.chunks.units.capabilities.has_latency
 
@@ -45,7 +45,7 @@ class _Piece(NamedTuple):
 
     number: int
     read: ArrayRead
-    cuts: Projection
+    projection: Projection
 
 
 def read_together(reads: Iterable[ArrayRead]) -> Generator[int]:
@@ -57,7 +57,7 @@ def read_together(reads: Iterable[ArrayRead]) -> Generator[int]:
     """
     near, far = deque[_Numbered](), list[_Numbered]()
     for number, read in enumerate(reads):
-        (far if read.is_far else near).append((number, read))
+        (far if read.is_remote else near).append((number, read))
     if len(far) == 1:
         near.append(far.pop())  # all threads read it, too
     return _read(near, far)
@@ -83,7 +83,7 @@ def _read_alone(number: int, read: ArrayRead) -> int:
 
 
 def _read_piece(piece: _Piece) -> int:
-    read_part(piece.read.chunks, piece.cuts, out=piece.read.out)
+    read_part(piece.read.chunks, piece.projection, out=piece.read.out)
     return piece.number
 
 
@@ -93,10 +93,10 @@ def _divide(reads: list[_Numbered]) -> tuple[deque[_Piece], int]:
     There are so many threads that enough requests are in flight, but not more than there is room
     for chunks that are decoded at the same time.
     """
-    cuts = [project(read.request, read.chunks.metadata.grid.axes) for _, read in reads]
-    count, cores = sum(len(each.indices) for each in cuts), thread_count(None)
+    projection = [project(read.request, read.chunks.metadata.grid.axes) for _, read in reads]
+    count, cores = sum(len(each.indices) for each in projection), thread_count(None)
     pieces = deque[_Piece]()
-    for (number, read), each in zip(reads, cuts, strict=True):
+    for (number, read), each in zip(reads, projection, strict=True):
         size = max(min(-(-count // cores), MAX_REQUEST_BYTES // read.chunk_bytes), 1)
         # One without any chunk is complete when it is begun.
         for at in range(0, max(len(each.indices), 1), size):

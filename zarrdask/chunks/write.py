@@ -69,8 +69,9 @@ def write_region(
     show : bool, file or callable, default False
         Whether and how to show a progress bar. None shows one if the write is large.
     requests : Requests, optional
-        In a remote store, the requests that those for whole units join. Then this function returns
-        before these units are stored, which they are when the context of the requests is left.
+        For a remote store, the requests in flight, to which those that store whole units are added.
+        Then this function returns before these units are stored: they are when the context of the
+        requests is left.
 
     Returns
     -------
@@ -84,12 +85,12 @@ def write_region(
     StoreError
         If the store fails.
     """
-    cuts = project(request, chunks.metadata.grid.axes)
+    projection = project(request, chunks.metadata.grid.axes)
     locks = locks or ChunkLocks(chunks.store)
     writer = _Writer(chunks=chunks, locks=locks, empty=empty, beyond=beyond, joined=requests)
     work, nbytes = partial(writer.write, values), values.nbytes
     return sum(
-        in_parts(work, chunks, cuts, threads=threads, label="write", show=show, nbytes=nbytes)
+        in_parts(work, chunks, projection, threads=threads, label="write", show=show, nbytes=nbytes)
     )
 
 
@@ -112,11 +113,11 @@ class _Writer:
     beyond: Beyond
     joined: Requests | None
 
-    def write(self, values: np.ndarray, cuts: Projection) -> int:
+    def write(self, values: np.ndarray, projection: Projection) -> int:
         """Write values to parts of units, and return the number of units that were stored."""
-        has_several = len(cuts.indices) > 1 or self.joined is not None
+        has_several = len(projection.indices) > 1 or self.joined is not None
         if has_several and self.chunks.units.capabilities.has_latency:
-            return self._write_at_once(values, cuts)
+            return self._write_at_once(values, projection)
         stored = list[bool]()
 
         def write(units: Iterable[tuple[_Unit, Any]]) -> int:
@@ -131,17 +132,17 @@ class _Writer:
             return len(stored) - before
 
         nbytes = self.chunks.metadata.pipeline.spec.nbytes
-        in_turns(write, self._units(cuts), count=len(cuts.indices), nbytes=nbytes)
+        in_turns(write, self._units(projection), count=len(projection.indices), nbytes=nbytes)
         return sum(stored)
 
-    def _units(self, cuts: Projection) -> Iterator[tuple[_Unit, Any]]:
+    def _units(self, projection: Projection) -> Iterator[tuple[_Unit, Any]]:
         """Yield each unit, and where its values are."""
         prefix, place = self.chunks.prefix, self.chunks.place
-        names = self.chunks.metadata.keys.names(cuts.indices)
-        for name, index, inside, outside in zip(names, *cuts, strict=True):
+        names = self.chunks.metadata.keys.names(projection.indices)
+        for name, index, inside, outside in zip(names, *projection, strict=True):
             yield _Unit(prefix + name, place + name, index, inside), outside
 
-    def _write_at_once(self, values: np.ndarray, cuts: Projection) -> int:
+    def _write_at_once(self, values: np.ndarray, projection: Projection) -> int:
         """Write to a remote store: while one object is encoded, others are in flight."""
         stored = list[bool]()
         can_swap = self.chunks.units.capabilities.compare_and_swap
@@ -152,7 +153,7 @@ class _Writer:
 
         with Requests() as requests:
             whole_units = requests if self.joined is None else self.joined
-            for unit, outside in self._units(cuts):
+            for unit, outside in self._units(projection):
                 part = values[outside]
                 if self._replaces(unit):
                     data = self._encode(unit, part)
@@ -250,7 +251,7 @@ class _Writer:
         return data is not None
 
     def _swap(self, unit: _Unit, values: np.ndarray) -> bool:
-        """Change part of a unit, again until no other machine has changed it meanwhile."""
+        """Change part of a unit by compare-and-swap, repeated if another machine has changed it."""
 
         def change(units: Store) -> bool:
             old = units.get(unit.key)

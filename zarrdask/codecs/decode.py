@@ -100,7 +100,7 @@ def scatter(
         The text before a name in an error.
     again : callable, optional
         Given if `values` waits for requests to a store with latency: it requests the value of a
-        name once more. What can't be decoded may have been damaged on its way.
+        name once more, as a chunk that can't be decoded may have been damaged in transit.
     """
     work: Callable[[Iterable[Item]], int]
     if isinstance(out, Blocks):

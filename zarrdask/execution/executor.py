@@ -252,7 +252,7 @@ def run(
         awaited = [future for future in running if not (cancels and future.cancel())]
         wait(awaited)
         for future in awaited:
-            # What is done is done: a record of it must not lack these tasks.
+            # These tasks are done, and the record of what is done must include them.
             if not future.cancelled() and future.exception() is None:
                 with suppress(ZarrdaskError):
                     finished(running[future], future.result())
@@ -284,7 +284,7 @@ def run_shown(
 def check_reached(on: Workers, *stores: Store, changed: Store | None = None) -> None:
     """Check that tasks can access stores, before they report their content as missing.
 
-    Of the store that they change, a fork suffices.
+    For the store that they change, a fork is enough.
     """
     if changed is not None and not changed.capabilities.forks:
         stores = (*stores, changed)

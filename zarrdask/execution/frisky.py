@@ -8,10 +8,7 @@ from dask.base import get_scheduler
 
 
 def frisky_client(get: Callable[..., Any] | None = None) -> Any:
-    """Return the client of Frisky whose function computes graphs: by default, at present.
-
-    None, if Dask or another scheduler computes them.
-    """
+    """Return the client of Frisky whose function computes graphs, the current one by default."""
     if "frisky" not in sys.modules:
         return None
     from frisky import Client

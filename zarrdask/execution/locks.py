@@ -40,7 +40,7 @@ def shape_lock(
 
     Tasks and clients of a cluster on several machines share it. `locked_at` is as above.
     """
-    make_way()
+    secede_if_worker()
     addresses = _worker_addresses() or client_addresses()
     if _are_on_several_machines(addresses):
         return node.exclusive_shape(cluster_shape_lock)
@@ -77,8 +77,8 @@ def _refuse(name: str) -> AbstractContextManager[object]:
     )
 
 
-def make_way() -> None:
-    """Secede, if this is a task of a cluster: it may wait for another task of the same worker."""
+def secede_if_worker() -> None:
+    """Leave the thread pool of the worker, if any, as this task may wait for another one of it."""
     if _worker_addresses():
         from distributed import secede
 

@@ -21,8 +21,8 @@ from zarrdask.storage.forks import Changes
 from zarrdask.storage.in_flight import Requests
 from zarrdask.storage.lock_files import lock_place
 
-#: Of each thread that runs a fused task, by the names of writes: the function that writes a block,
-#: and the blocks that were written.
+#: For the fused task that this thread runs, by the names of writes: the function that writes a
+#: block, and the blocks that were written.
 _JOINED = threading.local()
 
 
@@ -102,11 +102,11 @@ class BlockWriter:
 
     @contextmanager
     def joining(self, requests: Requests) -> Iterator[list[Changes]]:
-        """Let the blocks that this thread writes have their locks in common.
+        """Share locks and requests among the blocks that this thread writes.
 
-        In a remote store, their requests join `requests`: the blocks are stored when the context of
-        these is left, which must come first. Then they are recorded. If the store is a fork, the
-        list that is yielded holds its changes afterwards.
+        In a remote store, their requests are added to `requests`: the blocks are stored when the
+        context of these is left, which must come first. Then they are recorded. If the store is a
+        fork, the list that is yielded holds its changes afterwards.
         """
         written, joined = list[Bounds](), vars(_JOINED)
         with (

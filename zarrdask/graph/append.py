@@ -48,7 +48,7 @@ def append(
 
     Each block is written by one task, and the new shape is written last: readers see the old array
     until the append has finished. If the append fails, the array keeps its old shape and content.
-    Of two appends at the same time, one waits for the other.
+    Concurrent appends run one after another.
 
     Parameters
     ----------

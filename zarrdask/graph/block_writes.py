@@ -50,7 +50,7 @@ class BlockWrites(NamedTuple):
     receipts: da.Array
     #: The lengths of the blocks along each axis.
     blocks: Chunks
-    #: What the tasks hold to write them.
+    #: The writer of the blocks, which the tasks hold.
     writer: BlockWriter
     #: As in `Place`.
     equal_blocks: np.ndarray | None = None

@@ -149,7 +149,7 @@ def _arguments(task: Task, scope: _Scope) -> Iterator[tuple[Any, _Scope]]:
 
 
 def _unnamed(graph: _Scope) -> Iterator[Any]:
-    """Yield the nodes of a graph but objects that its tasks refer to: those are arguments."""
+    """Yield the nodes of a graph except objects that its tasks refer to: those are arguments."""
     tasks = [node for node in graph.values() if isinstance(node, Task)]
     names = {each.key for task in tasks for each in task.args if isinstance(each, TaskRef)}
     for name, node in graph.items():

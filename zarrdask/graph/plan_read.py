@@ -33,11 +33,11 @@ def plan_read(
 ) -> ReadPlan:
     """Plan a read: which chunks would be decoded, how often, and by how many requests.
 
-    Nothing is read but metadata; and on a local disk and in memory, which of at most 10,000 objects
-    are stored, their sizes, and the indices of shards. The plan prints as text; a notebook and its
-    method `svg` show a drawing. Of a Dask array, the tasks are those after its optimisation; chunks
-    that several tasks decode are a reason to choose other blocks (``from_zarr(..., chunks=...)``)
-    or other chunks (`rechunk`).
+    Only metadata is read; on a local disk and in memory, also the sizes of up to 10,000 stored
+    objects, and the shard indexes. The plan prints as text; a notebook and its method `svg` show a
+    drawing. Of a Dask array, the tasks are those after its optimisation; chunks that several tasks
+    decode are a reason to choose other blocks (``from_zarr(..., chunks=...)``) or other chunks
+    (`rechunk`).
 
     Parameters
     ----------

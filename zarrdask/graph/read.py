@@ -73,9 +73,9 @@ def from_zarr(
     storage_options : dict, optional
         Options for fsspec, if `url` is a URL.
     chunks : "auto", "stored", or chunks in any form that Dask accepts, default "auto"
-        The blocks of the Dask array. ``"auto"``: whole chunks or shards, joined
-        until a block reaches ``zarrdask.block-size`` (16 MiB), or four times that in a store with
-        latency. ``"stored"``: one chunk or shard per block. The keys of a dict are axes or names of
+        The blocks of the Dask array. ``"auto"``: whole chunks or shards, joined until a block
+        reaches ``zarrdask.block-size`` (16 MiB), or four times that in a remote store.
+        ``"stored"``: one chunk or shard per block. The keys of a dict are axes or names of
         dimensions.
     name : str, optional
         The name of the Dask array. The default is derived from the location, the metadata and, if

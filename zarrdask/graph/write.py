@@ -68,17 +68,17 @@ def to_zarr(
     storage_options : dict, optional
         Options for fsspec, if `url` is a URL.
     overwrite : bool, default False
-        Whether to replace an existing array or group; without it, one is an error. On a local
-        disk, the new array replaces the old one when it is complete; a write that fails leaves the
-        old one. Other stores erase the old one first.
+        Replace an existing array or group. If False, raise `NodeExistsError` when one exists. On a
+        local disk, the new array replaces the old one when it is complete; a write that fails
+        leaves the old one. Other stores erase the old one first.
     region : tuple of slice, or dict of names to slices, optional
         The region of an existing array to write to, within its shape. The keys of a dict are names
-        of dimensions. Chunks or shards that the region covers in part are read,
-        changed and written back, by one writer at a time.
+        of dimensions. Chunks or shards that the region covers in part are read, changed and written
+        back, by one writer at a time.
     compute : bool, default True
-        Whether to write the chunks now. If false, they are written when the result is computed.
-        Of writes of the same elements that are computed one after another the last one counts; of
-        those that are computed at the same time, any.
+        Whether to write the chunks now. If false, they are written when the result is computed. If
+        several deferred writes overlap, the one computed last wins; if they run concurrently, the
+        result is undefined.
     return_stored : bool, default False
         Whether to return the stored array as a Dask array.
     mode : {"a", "r+", "w", "w-"}, default "a"
@@ -88,16 +88,16 @@ def to_zarr(
         have the shape of the longest block of `x` along each axis. ``"rectilinear"``: the stored
         chunks are the blocks of `x`. Others as in `zarrdask.create_array`.
     commit : {"first", "last"}, default "first"
-        Whether the metadata of a new array are written before its chunks, so that its regions can
+        Whether the metadata of a new array is written before its chunks, so that its regions can
         be written meanwhile, or after them, so that the array appears when it is complete. An
         array that replaces another one on a local disk always appears when it is complete.
     resume : bool or "restart", default False
-        Whether the blocks that are stored are recorded, so that the same call, made again after
-        the process was killed, computes and writes only the missing blocks. The metadata of new
-        arrays are written last. It is an error if the Dask array (by its name), the chunks or the
-        options have changed; ``"restart"`` begins again then, as does ``overwrite=True`` for a
-        single new array. The store must be one that can be listed. With ``compute=False``, the
-        result is one task, which writes the missing blocks.
+        Whether the blocks that are stored are recorded, so that the same call, made again after the
+        process was killed, computes and writes only the missing blocks. The metadata of new arrays
+        is written last. It is an error if the Dask array (by its name), the chunks or the options
+        have changed; ``"restart"`` begins again then, as does ``overwrite=True`` for a single new
+        array. The store must be one that can be listed. With ``compute=False``, the result is one
+        task, which writes the missing blocks.
     progress : bool, file or callable, default False
         Whether to show a bar: in the output of a notebook's cell, or on standard error; or the file
         to write it to. A file that is not a terminal gets a line every ten seconds. A function is

@@ -1,4 +1,4 @@
-"""Chunk grids and chunk key encodings, pure. The names below are for those of your own."""
+"""Chunk grids and chunk key encodings. The names below are what your own are derived from."""
 
 from zarrdask.grids.axis import Axis, Even, Uneven, axis_of
 from zarrdask.grids.base import ChunkGrid

@@ -1,8 +1,9 @@
 """Append to an array: values are stored beyond its end, and the new shape last.
 
-A writer whose process is stopped for long loses its lease, and another one may append meanwhile.
-Hence the lease and the shape are checked before a chunk or shard is stored, unless that was done
-less than a second ago, and the stored object is replaced only if it has not changed since then.
+A writer whose process is suspended for long loses its lease, and another one may append
+concurrently. Hence the lease and the shape are checked before a chunk or shard is stored, unless
+that was done less than a second ago, and the stored object is replaced only if it has not changed
+since then.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -44,7 +45,7 @@ from zarrdask.storage.wrapper import WrappedStore
 def appended(chunks: StoredChunks, added: Sequence[int], axis: Any) -> tuple[StoredChunks, Region]:
     """Return an array with the shape after an append, and the region of the new values.
 
-    `added` is the shape of the values, and `axis` becomes longer, by number or by name.
+    `added` is the shape of the values; `axis`, a number or a name, is the one that becomes longer.
     """
     shape = chunks.metadata.shape
     ndim = len(shape)
@@ -71,7 +72,7 @@ def appended(chunks: StoredChunks, added: Sequence[int], axis: Any) -> tuple[Sto
 
 @dataclass(frozen=True)
 class AppendGuard:
-    """The condition on which an append stores values: no other writer has appended meanwhile."""
+    """The condition on which an append stores values: no other writer appends concurrently."""
 
     node: StorePath
     zarr_format: ZarrFormat
@@ -79,7 +80,7 @@ class AppendGuard:
     shape: Shape
     #: The lease of the append, if it has one.
     lease: Lease | None
-    #: When this held, by the clock of this process.
+    #: When the condition was checked last, by the clock of this process.
     checked: float = float("-inf")
 
     def __call__(self, units: Store) -> Store:
@@ -107,7 +108,7 @@ class AppendingStore(WrappedStore):
     check : callable
         Raises an error if another writer may have appended. It is called at most once a second.
     checked : float, optional
-        When it was called last.
+        When `check` was called last, by the clock of this process.
     """
 
     def __init__(
@@ -129,13 +130,14 @@ class AppendingStore(WrappedStore):
             self._checked = now
 
     def set(self, key: str, value: Buffer) -> None:
-        # Where a look costs little, no value is prepared in vain for a key that exists.
+        # If listing is fast, `create` is not tried for a key that exists, as it first copies the
+        # value.
         is_new = not is_listed_fast(self.inner) or next(value_sizes(self.inner, [key])) is None
         if not (is_new and self._can_create and self.create(key, value)):
             self._replace(key, value)
 
     def _replace(self, key: str, value: Buffer) -> None:
-        """Store a value that has old elements, or replaces what an append that was killed left."""
+        """Store a value that contains old elements, or replaces one that a killed append left."""
         if self._can_swap:
             # Not every server of S3 has conditional writes.
             with suppress(UnsupportedError):
@@ -210,7 +212,7 @@ class AppendedArray(Change):
         return self.node.store.capabilities.bounded
 
     def begin(self) -> None:
-        """Make sure that no interrupted append goes on, as its values may be replaced.
+        """Discard the record of an interrupted append, as its values may be replaced.
 
         The new shape is written first where the store needs it.
         """

@@ -64,9 +64,9 @@ class ArrayRecord:
         return self.journal.resume(overwrite=True) and self.journal.has_written_root
 
     def resume(self, *, restart: bool) -> bool:
-        """Return whether an earlier run of this plan goes on; it is an error if another one does.
+        """Return whether a run of this plan is resumed; a record of another plan is an error.
 
-        With `restart`, none does.
+        With `restart`, no run is resumed, and the record is discarded.
         """
         stored = self._node.stored_metadata(self._chunks.metadata.zarr_format)
         return self.journal.resume(restart=restart, stored=stored)
@@ -86,7 +86,8 @@ class ArrayRecord:
         """Read which blocks earlier runs have stored; if none is resumed, forget these blocks."""
         has_chunks = resumed and next(stored_units(self._chunks), None) is not None
         if not has_chunks:
-            # Blocks may be recorded whose chunks were removed, also with the record of the write.
+            # The chunks of recorded blocks may have been removed, with or without the record of the
+            # write.
             self.blocks.log.clear()
         if has_chunks:
             self.blocks.stored = self.blocks.log.merge()

@@ -1,4 +1,4 @@
-"""Write and erase the documents of a node, and keep consolidated metadata true meanwhile.
+"""Write and erase the documents of a node, and keep consolidated metadata consistent with them.
 
 Consolidated metadata is one document about many nodes. Any number of writers can remove them at
 the same time. To update them instead, a writer has to read, change and write that one document,
@@ -91,9 +91,9 @@ class _Dropped(NamedTuple):
 def changing(
     node: AnyPath, *, whole: bool, is_array: bool = False, keep: str | None = None
 ) -> Iterator[AnyPath]:
-    """Keep consolidated metadata true while a node is changed; yield it in the store to write to.
+    """Keep consolidated metadata consistent during a change; yield the node in the store to change.
 
-    Those of the node and of the groups above it are removed first, so that a reader meanwhile reads
+    That of the node and of the groups above it is removed first, so that concurrent readers read
     the nodes' own documents.
 
     Parameters
@@ -103,9 +103,9 @@ def changing(
     is_array : bool
         Whether the node is known to be an array, which has no consolidated metadata.
     keep : str, optional
-        The path of the node, or of a group above it, whose consolidated metadata stay: the caller
-        writes them again when all changes are complete, so that readers see all changes or none.
-        The others are removed then, whatever the setting.
+        The path of the node, or of a group above it, whose consolidated metadata stays: the caller
+        writes it again when all changes are complete, so that readers see all changes or none. That
+        of other groups is removed then, whatever the setting.
     """
     with node.store.batch():
         if not node.layout.has_consolidated:
@@ -165,7 +165,7 @@ def _consolidates(documents: Documents) -> bool:
 
 
 def _drop(groups: list[str], store: Store) -> list[_Dropped]:
-    """Remove the consolidated metadata of the groups at some paths, and return them.
+    """Remove the consolidated metadata of the groups at some paths, and return it.
 
     The rest of a group's document stays: other machines may change its attributes meanwhile.
     """
@@ -205,5 +205,5 @@ def _update(dropped: _Dropped, node: StorePath, store: Store, *, whole: bool) ->
                 store.set(start + name, value)
     except MetadataError as error:
         warn_compliance(
-            f"{store.url}: consolidated metadata was removed, as they can't be updated: {error}"
+            f"{store.url}: consolidated metadata was removed, as it can't be updated: {error}"
         )

@@ -93,9 +93,9 @@ def create_node(
 def prefetched(node: AnyPath, metadata: Metadata, *, listed: bool = False) -> AnyPath:
     """Read the documents that creating a node needs, in one round trip; `fresh` undoes it.
 
-    The result is the node in a store that serves them from memory. It is the node itself if
-    requests take no time, if this has been done, or in the draft. With `listed`, the node's
-    directory is listed, too, as for the creation of its members.
+    The result is the node in a store that serves them from memory; it is the node itself if the
+    store has no latency, if the documents were read before, or in the draft. With `listed`, the
+    node's directory is listed, too, as for the creation of its members.
     """
     check_writable(node.store)
     if is_in_draft(node, metadata):
@@ -177,7 +177,8 @@ def put_new_documents(node: StorePath, documents: Documents) -> None:
             continue
         if name in detect.node_names():
             raise exists_error(node)
-        # It is left from an erased node, or from another writer that may still be the first.
+        # It was left by an erased node, or is from a concurrent writer, which may still be the
+        # first.
         late.append((name, value))
     for name, value in late:
         store.set(prefix + name, value)

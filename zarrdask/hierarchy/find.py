@@ -178,7 +178,7 @@ def node_of(node: StorePath, documents: Documents, search: Search | None) -> Met
     others = detect.other_nodes(documents, metadata)
     if others:
         warn_compliance(
-            f"{node.location}: there are metadata of two formats; the node is read "
+            f"{node.location}: there is metadata of two formats; the node is read "
             f"as Zarr {metadata.zarr_format}, and {', '.join(others)} is ignored"
         )
     return metadata if search is None or search.accepts(metadata.zarr_format) else None
@@ -283,7 +283,8 @@ def _read_consolidated(
         own, held = _split(node.at(group), documents)
         if held is None and above:
             continue
-        # Metadata that name no member are not used: there may be members all the same.
+        # Consolidated metadata without members is not used: the group may have members all the
+        # same.
         view = node
         if held and any(held.documents):
             view = node.via(ConsolidatedStore(store, group, held))
@@ -295,7 +296,7 @@ def _read_consolidated(
     if not required:
         return node, _split(node, all_documents[0])[0]
     raise MetadataError(
-        "there are no consolidated metadata here; write them with zarrdask.consolidate_metadata, "
+        "there is no consolidated metadata here; write it with zarrdask.consolidate_metadata, "
         "or open the node without consolidated=True",
         key=node.location,
         expected=f"{forms.KEY}, or {forms.MEMBER} in zarr.json",

@@ -152,7 +152,7 @@ class Journal:
         """Read the record; return whether an earlier run of this plan was interrupted.
 
         If it was a run of another plan, that is an error, except with `overwrite` or `restart`, or
-        if it has written `stored`: the metadata of the array at the root as they are stored now.
+        if it has written `stored`: the metadata of the array at the root as it is stored now.
         """
         self._done, self.nodes = {}, self._kinds.copy()
         data = self._store.get(self._key)
@@ -258,13 +258,7 @@ def _described(metadata: ArrayMetadata) -> dict[str, str]:
 
 
 def _numbers(runs: Iterable[tuple[int, int]]) -> set[int]:
-    """Return the numbers in runs, as `_runs` yields them.
-
-    Raises
-    ------
-    ValueError
-        If there are more than any plan has.
-    """
+    """Return the numbers in runs, as `_runs` yields them; ValueError if no plan has so many."""
     bounds = [(first, last + 1) for first, last in runs]
     if sum(max(end - first, 0) for first, end in bounds) > _MAX_TASKS:
         raise ValueError("too many tasks")

@@ -35,13 +35,13 @@ def locate_node(
 
 
 def _opened(url: Any, storage_options: dict[str, Any] | None) -> Store:
-    """Return the store that a user names, with retries and with what the settings say of it."""
+    """Return the store that a user names, with retries, and with 403 read as the settings say."""
     return forbidden_as_set(retrying(resolve(url, storage_options)))
 
 
 @dataclass(frozen=True)
 class Lookup:
-    """Where a user says that a node is, and how it is read.
+    """The node that a user names, and how it is read.
 
     `search` has the formats that the node may have, and `strict` says whether deviations from the
     specifications are errors; if it is None, the setting does.

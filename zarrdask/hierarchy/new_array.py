@@ -100,7 +100,7 @@ def create_after_chunks(
     `view` is the node as its hierarchy sees it; `is_recorded` and the result are those of
     `NodePath.create`.
     """
-    # Warnings about the metadata was given when the write was requested.
+    # Warnings about the metadata were emitted when the write was requested.
     with strictness(strict=False, quiet=True):
         try:
             return node.create(metadata, overwrite=False, is_recorded=is_recorded)

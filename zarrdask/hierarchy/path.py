@@ -67,7 +67,7 @@ class StorePath(NamedTuple):
         return self if store is self.store else type(self)(store, self.path)
 
 
-#: What is called with a `NodePath` returns one.
+#: The type of an argument and of the result: a function that takes a `NodePath` returns one.
 AnyPath = TypeVar("AnyPath", bound=StorePath)
 
 

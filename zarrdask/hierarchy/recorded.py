@@ -64,7 +64,7 @@ class RecordedNodes:
         return cls(node, view, nodes, journal, begun, resumed, overwrite, is_written and resumed)
 
     def begin(self) -> None:
-        """Remove what must not stay, store the record, and write the groups."""
+        """Remove the old node or the rest of another run; store the record and the groups."""
         journal, nodes = self.journal, self.nodes
         if self.begun:
             tidy(self.view.store, self.view.prefix, recursive=True)

@@ -1,7 +1,7 @@
 """Change the shape of an array, which is checked before anything is changed.
 
 A writer that changes the shape holds a lock from reading the old shape until the new one is stored,
-so that of two appends at the same time one follows the other. Updating the documents takes another
+so that concurrent appends follow one another. Updating the documents takes another
 lock, for the moment between reading and writing them.
 """
 
@@ -94,7 +94,7 @@ def update_node(
 
 
 def stored_metadata(node: StorePath, zarr_format: ZarrFormat) -> Metadata | None:
-    """Return the metadata of an opened node as they are stored at present.
+    """Return the metadata of an opened node as it is stored at present.
 
     It is None if the node is gone. Documents of other formats are not read, and no warnings are
     emitted, as they were when the node was opened.
@@ -111,12 +111,12 @@ def check_shape(
 ) -> ArrayMetadata:
     """Check that an array, as it is stored at present, has one of some shapes.
 
-    `outcome` says, for the error, what happens if another writer gave the array another shape.
-    That may have been this append, which Dask runs for a second time.
+    `outcome` says, for the error, what happens if another writer has resized the array. That may
+    have been this append, which Dask runs for a second time.
     """
     if not isinstance(metadata, ArrayMetadata) or metadata.shape not in shapes:
         raise StoreError(
-            f"another writer gave the array another shape meanwhile: {outcome}",
+            f"another writer resized the array concurrently: {outcome}",
             key=location,
             found=getattr(metadata, "shape", None),
             expected=f"{shapes[0]}",
@@ -184,7 +184,7 @@ def refreshed(node: StorePath, chunks: StoredChunks) -> StoredChunks:
 
 
 def discard_append(node: StorePath, chunks: StoredChunks) -> None:
-    """Make sure that no interrupted append to an array goes on: erase its values and its record.
+    """Discard an interrupted append to an array: erase its values and its record.
 
     Otherwise, its values would appear when the array grows in another way.
     """

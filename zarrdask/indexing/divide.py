@@ -12,7 +12,7 @@ _Part = tuple[Region, int, tuple[slice, ...]]
 
 
 def divide(
-    cuts: Projection, shard_shape: Sequence[int], chunk_shape: Sequence[int], count: int
+    projection: Projection, shard_shape: Sequence[int], chunk_shape: Sequence[int], count: int
 ) -> Projection:
     """Divide each entry into up to `count`, at boundaries of the chunks in the shards.
 
@@ -20,14 +20,14 @@ def divide(
 
     Examples
     --------
-    >>> cuts = Projection([(3,)], [(slice(1, 7, 1),)], [(slice(0, 6),)])
-    >>> for inside, outside in zip(*divide(cuts, (8,), (2,), 2)[1:]):
+    >>> projection = Projection([(3,)], [(slice(1, 7, 1),)], [(slice(0, 6),)])
+    >>> for inside, outside in zip(*divide(projection, (8,), (2,), 2)[1:]):
     ...     print(inside, outside)
     (slice(1, 4, 1),) (slice(0, 3, None),)
     (slice(4, 7, 1),) (slice(3, 6, None),)
     """
     divided = Projection([], [], [])
-    for index, inside, outside in zip(*cuts, strict=True):
+    for index, inside, outside in zip(*projection, strict=True):
         parts = _parts(inside, outside, shard_shape)
         slabs: list[tuple[Any, Any]] = []
         if parts is not None:

@@ -37,7 +37,7 @@ AnyRequest = Request | Regions
 
 
 class Projection(NamedTuple):
-    """The chunks that a request touches, as three lists with one entry for each chunk."""
+    """The chunks that a request overlaps, as three lists with one entry for each chunk."""
 
     #: The index of the chunk.
     indices: list[tuple[int, ...]]

@@ -1,7 +1,7 @@
 """Selections: NumPy-like indices in a normal form.
 
 Every index becomes one *pick* for each axis: a slice with a positive step, or an array of
-positions. `zarrdask.indexing.projection` finds the chunks that the picks touch.
+positions. `zarrdask.indexing.projection` finds the chunks that the picks overlap.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -58,7 +58,7 @@ class Selection(NamedTuple):
 
     @property
     def turn(self) -> tuple[Any, ...] | None:
-        """What is left to do of `finish` without the axes that it drops, or None if nothing."""
+        """The part of `finish` for the axes that it keeps, or None if that changes nothing."""
         turn = tuple(f for f in self.finish if f != 0)
         return None if turn == (slice(None),) * len(turn) else turn
 

@@ -150,7 +150,7 @@ def convert_fill(value: Any, metadata: ArrayMetadata, data_type: DataType) -> An
 
 @dataclass(frozen=True)
 class _Conversion:
-    """What an array's metadata become by changes, in the format that is asked for."""
+    """The conversion of an array's metadata to a format, with changes."""
 
     before: ArrayMetadata
     changes: Changes

@@ -1,4 +1,4 @@
-"""Detect the format of a node, and say which documents to request for that."""
+"""Detect the format of a node, and list the documents to request for that."""
 
 from dataclasses import dataclass
 from functools import cache

@@ -1,4 +1,4 @@
-"""Descriptions of what values and metadata lose in another data type or format."""
+"""Descriptions of what is lost when values or metadata are converted to another type or format."""
 
 from typing import Any
 

@@ -34,7 +34,7 @@ _ARRAY = (
     "codecs",
 )
 _GROUP = ("zarr_format", "node_type")
-#: An optional member: the argument of the metadata that it becomes, and the function for its value.
+#: An optional member: its argument of the metadata, and the function that parses its value.
 _Member = tuple[str, Callable[[Any], Any]]
 
 

@@ -47,8 +47,8 @@ class Array(Node):
     mode : {"r", "r+"}
         Whether the array may be changed ("r+") or only read ("r", the default).
     missing : {"fill", "error"}, optional
-        How chunks that are not stored are read; by default as the setting ``zarrdask.missing``
-        says now.
+        How chunks that are not stored are read; by default the current value of the setting
+        ``zarrdask.missing``.
     """
 
     _kind = "array"
@@ -163,9 +163,9 @@ class Array(Node):
     def nchunks_stored(self) -> int:
         """Count the chunks that are stored, by listing the store.
 
-        The elements of other chunks are the fill value. Of a sharded array, all chunks that the
-        indices of the shards name are counted, also those outside the array, so that the number
-        may be greater than `nchunks`.
+        The elements of other chunks are the fill value. Of a sharded array, all chunks in the shard
+        indexes are counted, also those outside the array, so that the number may be greater than
+        `nchunks`.
 
         Raises
         ------
@@ -183,7 +183,7 @@ class Array(Node):
         ----------
         per : {"shard", "chunk"}, default "shard"
             What an element of the result is for: a shard, or a chunk of an array without shards; or
-            always a chunk, for which the indices of all shards are read, many at a time.
+            always a chunk, for which all shard indexes are read, many concurrently.
 
         Returns
         -------
@@ -271,6 +271,11 @@ class Array(Node):
         -------
         list of ndarray
             The elements of each region; or `out`.
+
+        Raises
+        ------
+        SelectionError, CodecError, StoreError
+            As in `zarrdask.read_many`.
 
         Examples
         --------
@@ -437,5 +442,5 @@ def chunks_of(array: Array) -> StoredChunks:
 
 
 def set_chunks(array: Array, stored: StoredChunks) -> None:
-    """Let an array have the chunks and the metadata that it has now."""
+    """Set the chunks and the metadata of an array."""
     array._stored = stored

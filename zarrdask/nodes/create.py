@@ -50,10 +50,10 @@ def create_array(
     chunks : "auto", str, int, sequence of (int or sequence of int), or mapping
         The shape of the chunks, in elements; -1 or None means the whole axis. A mapping has the
         names of dimensions or the numbers of axes as keys: ``{"time": 24}``; all other axes are
-        whole. ``"auto"`` (the default)
-        halves the longest axis until a chunk has at most ``zarrdask.chunk-size`` (1 MiB). A size,
-        such as ``"4 MiB"``, is used in place of that setting. For an axis with chunks of different
-        lengths, pass the length of each, as in Dask: this makes a rectilinear grid of v3.
+        whole. ``"auto"`` (the default) halves the longest axis until a chunk has at most
+        ``zarrdask.chunk-size`` (1 MiB). A size, such as ``"4 MiB"``, is used in place of that
+        setting. For an axis with chunks of different lengths, pass the length of each, as in Dask:
+        this makes a rectilinear grid of v3.
     shards : None, "auto", str, int, sequence of (int or sequence of int), or mapping
         The shape of the shards, in elements: multiples of the chunks that are stored as one object
         each; -1 is rounded up to one. By default there are no shards. ``"auto"`` doubles the

@@ -291,6 +291,11 @@ class Group(Node, Mapping[str, "Array | Group"]):
             Whether an existing node is removed first, with everything below it. By default it is
             an error if there is one.
 
+        Returns
+        -------
+        Group
+            The new group, opened for writing.
+
         Raises
         ------
         ReadOnlyError
@@ -307,8 +312,19 @@ class Group(Node, Mapping[str, "Array | Group"]):
     def require_group(self, name: str) -> "Group":
         """Return the group of a name, created if it does not exist.
 
+        Parameters
+        ----------
+        name : str
+            The name of the group, or its path from this one.
+
+        Returns
+        -------
+        Group
+
         Raises
         ------
+        ReadOnlyError
+            If the group has to be created, and this one was opened for reading only.
         NodeTypeError
             If there is an array of this name.
         """
@@ -332,8 +348,14 @@ class Group(Node, Mapping[str, "Array | Group"]):
         **options
             The other arguments of `zarrdask.create_array`; an existing array may differ in them.
 
+        Returns
+        -------
+        Array
+
         Raises
         ------
+        ReadOnlyError
+            If the array has to be created, and the group was opened for reading only.
         NodeTypeError
             If there is a group of this name.
         MetadataError

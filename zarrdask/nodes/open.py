@@ -51,7 +51,7 @@ def open_array(
     consolidated : bool, optional
         True requires consolidated metadata of a group above the array; False reads the array's
         own documents. By default consolidated metadata is used if `url` is a group that was
-        opened with them.
+        opened with it.
     missing : {"fill", "error"}, optional
         How chunks that are not stored are read: as the fill value, or by raising
         `ChunkNotFoundError`. It holds for all reads of the array, also by tasks in other processes.

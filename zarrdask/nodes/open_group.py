@@ -47,7 +47,7 @@ def open(  # noqa: A001
     strict : bool, optional
         As in `open_array`.
     consolidated : bool, optional
-        By default the consolidated metadata of a group are used if it has any. True requires
+        By default the consolidated metadata of a group is used if it has any. True requires
         consolidated metadata, of the node or of a group above it; False reads each node's own
         documents.
 
@@ -192,9 +192,9 @@ def consolidate_metadata(
     """Write a group's consolidated metadata: one document about all nodes below it.
 
     Opening the group then takes one read to know every node (conformance A-67, C-78). The nodes
-    keep their own documents. These are not interpreted, so that nodes which zarrdask can't open
-    are included, too. No node should be changed meanwhile. A later change through zarrdask removes
-    the consolidated metadata, or updates them (setting ``zarrdask.consolidated-after-change``).
+    keep their own documents. These are not interpreted, so that nodes which zarrdask can't open are
+    included, too. No node should be changed meanwhile. A later change through zarrdask removes the
+    consolidated metadata, or updates it (setting ``zarrdask.consolidated-after-change``).
 
     Parameters
     ----------
@@ -230,7 +230,7 @@ def consolidate_metadata(
         raise is_array_error("an array has no consolidated metadata; pass a group", node.location)
     if metadata.format.consolidated_key is None:
         raise UnsupportedError(
-            "this format has no consolidated metadata; open the group without them",
+            "this format has no consolidated metadata; open the group without it",
             key=node.location,
             found=metadata.zarr_format,
             expected="2 or 3",

@@ -1,4 +1,4 @@
-"""Errors for arguments of a function: unknown ones, and others than True and False for options."""
+"""Errors for arguments: unknown names, and options that are neither True nor False."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields

@@ -1,4 +1,4 @@
-"""What is shown of a group besides its members, by its attributes: a registry."""
+"""A registry of modules that display more of a group than its members, by its attributes."""
 
 from collections.abc import Iterator, Mapping
 from importlib import import_module

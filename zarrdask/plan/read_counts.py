@@ -59,7 +59,10 @@ class ReadCounts:
     def _overlap_of(self, number: int, start: int, stop: int, step: int) -> _Overlap:
         pick, axis = slice(start, stop, step), self.chunk_axes[number]
         unit_axis = self.unit_axes[number]
-        chunks, units = self._numbers_met(pick, axis), self._numbers_met(pick, unit_axis)
+        chunks, units = (
+            self._numbers(pick, axis),
+            self._numbers(pick, unit_axis),
+        )
         first, last = axis.start(chunks), axis.start(chunks + 1)
         # The elements of the slice before each end, by dividing upwards.
         picked = -(-np.clip(last - start, 0, max(stop - start, 0)) // step)
@@ -72,7 +75,7 @@ class ReadCounts:
             whole = int(np.isin(unit_axis.number(first), needed).sum())
         return _Overlap(chunks, last - first, picked, units, whole)
 
-    def _numbers_met(self, pick: slice, axis: Axis) -> np.ndarray:
+    def _numbers(self, pick: slice, axis: Axis) -> np.ndarray:
         """Return the numbers of the chunks that a slice overlaps along an axis."""
         if pick.step > 1 and pick.step > min(axis.lengths):
             return np.unique(axis.number(np.arange(pick.start, pick.stop, pick.step)))
@@ -106,10 +109,10 @@ class ReadCounts:
     @cached_property
     def counts(self) -> np.ndarray:
         """How often each chunk in `box` is decoded (unsigned integers)."""
-        return self._met_counts if self.sizes is None else self._met_counts * (self.sizes >= 0)
+        return self._uses if self.sizes is None else self._uses * (self.sizes >= 0)
 
     @cached_property
-    def _met_counts(self) -> np.ndarray:
+    def _uses(self) -> np.ndarray:
         """How many regions overlap each chunk in `box`, stored or not."""
         shape = tuple(max(last - first + 1, 0) for first, last in self.box)
         self._check_size(prod(shape))
@@ -162,7 +165,7 @@ class ReadCounts:
         """
         if self.sizes is None:
             return None
-        return int(np.count_nonzero(self._met_counts)) - self.chunks
+        return int(np.count_nonzero(self._uses)) - self.chunks
 
     @property
     def decodes(self) -> int:
@@ -207,16 +210,16 @@ class ReadCounts:
         whole = sum(
             prod(axis.chunks_of_whole_units for axis in overlap) for overlap in self._overlaps
         )
-        return self._units_met + chunks - whole
+        return self._overlapped_units + chunks - whole
 
     @property
-    def _units_met(self) -> int:
+    def _overlapped_units(self) -> int:
         """The number of objects that regions overlap, each counted once per region."""
         return sum(prod(len(axis.units) for axis in overlap) for overlap in self._overlaps)
 
     def units(self, limit: int) -> set[Index] | None:
         """Return the objects that regions overlap, or None if they are more than a number."""
-        if self._units_met > limit:
+        if self._overlapped_units > limit:
             return None
         axes = ([axis.units.tolist() for axis in overlap] for overlap in self._overlaps)
         return {unit for lists in axes for unit in product(*lists)}

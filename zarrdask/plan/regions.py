@@ -63,7 +63,7 @@ class Cutting:
 
     def numbers(self, region: Region) -> list[int]:
         """Return the numbers of the regions that overlap another one."""
-        return [self.number(index) for index, _ in self.meeting(region)]
+        return [self.number(index) for index, _ in self.overlapping(region)]
 
     def at(self, index: Index) -> Region:
         """Return a region by its index."""
@@ -72,7 +72,7 @@ class Cutting:
             for edges, i in zip(self.edges, index, strict=True)
         )
 
-    def meeting(self, region: Region) -> Iterator[tuple[Index, Region]]:
+    def overlapping(self, region: Region) -> Iterator[tuple[Index, Region]]:
         """Yield the regions that overlap another one: the index of each, and the overlap."""
         axes = []
         for edges, pick in zip(self.edges, region, strict=True):

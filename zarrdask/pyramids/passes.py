@@ -168,7 +168,7 @@ class PyramidPass:
         if prod(region_shape(region)):
             reduced = context.slot.array("passed on", region_shape(region), self.dtype)
             self.reductions[last].reduce(values, reduced)
-            [(owner, _)] = self.packed.owners.meeting(region)
+            [(owner, _)] = self.packed.owners.overlapping(region)
             self.packed.store.set(self.packed.key(owner), reduced.reshape(-1).view(np.uint8).data)
 
     def _block(

@@ -159,7 +159,7 @@ class NewNodes(Rewrite):
     nodes: RecordedNodes
 
     def begin(self) -> None:
-        """Remove what must not stay, store the record, and write the groups."""
+        """Remove old nodes or the rest of another run; store the record and the groups."""
         self.nodes.begin()
         self.view = self.nodes.view
         self._has_begun = True

@@ -23,7 +23,7 @@ import numpy as np
 from zarrdask.display.words import counted
 from zarrdask.errors import MetadataError, StoreError, ZarrdaskError
 from zarrdask.execution.executor import Workers
-from zarrdask.execution.locks import make_way
+from zarrdask.execution.locks import secede_if_worker
 from zarrdask.indexing.selection import Region, region_shape
 from zarrdask.rewrite.exchange import Exchange, ExchangeMember
 from zarrdask.runtime.progress import Progress
@@ -99,7 +99,7 @@ _MEMBERS: WeakValueDictionary[str, MemberActor] = WeakValueDictionary()
 
 def keep_worker_busy(name: str) -> None:
     """Run as a task while a member works: a cluster may close a worker without tasks as idle."""
-    make_way()
+    secede_if_worker()
     # The reference must not outlive the check: the member goes when the worker drops it.
     while (member := _MEMBERS.get(name)) is not None:
         if member.wait_until_stopped(POLL_SECONDS):
@@ -141,7 +141,7 @@ def run_exchange(
 ) -> None:
     """Rewrite boxes of an array, one after another."""
     # If this is a task itself, it occupies one of the workers.
-    make_way()
+    secede_if_worker()
     remaining, losses = list(boxes), 0
     while remaining:
         try:

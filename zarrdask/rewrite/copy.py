@@ -220,7 +220,7 @@ def _fingerprint(origin: Origin, nodes: list[NodeCopy], tasks: list[list[Part]])
 
 
 def _consolidate(group: NodePath, form: Format) -> list[str]:
-    """Write consolidated metadata, as the source has them; return notes on what went wrong."""
+    """Write consolidated metadata, as the source has it; return notes on what went wrong."""
     if form.consolidated_key is None or not group.store.capabilities.listable:
         return ["no consolidated metadata: the format has none, or the store can't be listed"]
     try:

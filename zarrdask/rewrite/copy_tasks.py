@@ -226,7 +226,7 @@ def _parts(number: int, job: ArrayJob) -> Iterator[Part]:
     elif transfer == "units" or after.shard is None:
         indices, shape = _stored_indices(job.source), before.chunk_shape
     else:
-        indices, shape = _met_shards(job.source, after), after.chunk_shape
+        indices, shape = _overlapped_shards(job.source, after), after.chunk_shape
     nbytes = max(prod(shape) * max(before.dtype.itemsize, after.dtype.itemsize), 1)
     count = max(min(_TASK_BYTES // nbytes, TASK_UNITS), 1)
     while batch := list(islice(indices, count)):
@@ -239,7 +239,7 @@ def _stored_indices(chunks: StoredChunks) -> Iterator[Index]:
     return iter(sorted(stored_units(chunks))) if is_listed else chunks.metadata.grid.indices()
 
 
-def _met_shards(source: StoredChunks, target: ArrayMetadata) -> Iterator[Index]:
+def _overlapped_shards(source: StoredChunks, target: ArrayMetadata) -> Iterator[Index]:
     """Yield the shards of the target that hold chunks of stored units of the source."""
     before, after = InnerGrid(source.metadata), InnerGrid(target)
     shards = set[Index]()

@@ -144,7 +144,7 @@ class _RemotePieces:
             receive()
 
     def _parts(self, region: Region) -> Sequence[tuple[Region, int]]:
-        parts = [(part, self.reads.number(index)) for index, part in self.reads.meeting(region)]
+        parts = [(part, self.reads.number(index)) for index, part in self.reads.overlapping(region)]
         # Each writer begins elsewhere, so that not all ask the same worker first.
         first = self.number % max(len(parts), 1)
         return parts[first:] + parts[:first]

@@ -93,7 +93,7 @@ class PieceBuffer:
         self.pieces: dict[Shape, np.ndarray] = {}
         self._regions: dict[Shape, Region] = {}
         start = 0
-        for index, piece in readers.meeting(region):
+        for index, piece in readers.overlapping(region):
             shape = region_shape(piece)
             self._regions[index] = piece
             self.pieces[index] = memory[start : start + prod(shape)].reshape(shape)
@@ -104,7 +104,7 @@ class PieceBuffer:
 
     def put(self, tile: Region, values: np.ndarray) -> None:
         """Copy the values of a tile into the pieces that it overlaps."""
-        for index, part in self._readers.meeting(tile):
+        for index, part in self._readers.overlapping(tile):
             place = within(part, self._regions[index])
             self.pieces[index][place] = values[within(part, tile)]
 
@@ -222,7 +222,7 @@ class PackedRegions:
                 buffer.put(part, np.frombuffer(data, context.dtype).reshape(region_shape(row)))
                 context.add(part)
 
-        context.slot.each(read_piece, self.owners.meeting(region))
+        context.slot.each(read_piece, self.owners.overlapping(region))
 
     def _data(self, key: str, ranges: Sequence[Range]) -> Iterator[Buffer | None]:
         """Yield byte ranges of an object, one at a time in memory."""
@@ -246,7 +246,7 @@ class PackedRegions:
         """Store what a source has of a region as one object."""
         memory = context.slot.array("region", (prod(region_shape(region)),), context.dtype)
         source.read(region, PieceBuffer(region, self.readers, memory), context)
-        [(index, _)] = self.owners.meeting(region)
+        [(index, _)] = self.owners.overlapping(region)
         self.store.set(self.key(index), memory.view(np.uint8).data)
         context.add(region)
         return 1

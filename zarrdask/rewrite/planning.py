@@ -69,7 +69,7 @@ class RechunkOptions:
         check_member_lengths("shards", self.shards, arrays)
 
     def converted(self, metadata: ArrayMetadata) -> ArrayMetadata:
-        """Return the metadata of the new array from those of the source."""
+        """Return the metadata of the new array from that of the source."""
         shards = self.shards
         if self.chunks is not None and shards is None and metadata.shard is not None:
             shards = False  # the old shards need not fit the new chunks

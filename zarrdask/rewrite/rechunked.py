@@ -263,7 +263,7 @@ def _tasks(
     for index in np.ndindex(regions.counts):
         below = []
         if needs is not None:
-            below = [(needs[0], *at) for at, _ in needs[1].meeting(regions.at(index))]
+            below = [(needs[0], *at) for at, _ in needs[1].overlapping(regions.at(index))]
         key = (name, *index)
         tasks[key] = Task(key, function, *arguments, index, *map(TaskRef, below))
     return tasks
@@ -321,7 +321,7 @@ class _Passes:
 
     def pack_blocks(self, index: Shape, blocks: Sequence[np.ndarray]) -> int:
         """Pack blocks in memory, which are the region of a task of the first pass."""
-        meeting = self.pieces.meeting(self.stages[0].regions.at(index))
+        meeting = self.pieces.overlapping(self.stages[0].regions.at(index))
         parts = [part for _, part in meeting]
         return self._write(0, index, _Blocks([*zip(parts, blocks, strict=True)]))
 

@@ -1,7 +1,7 @@
 """Decoded chunks, cached for later reads of other parts of the same chunks.
 
 A chunk is cached with the version of the stored object that it is from. Each use compares that with
-the present version, so that writers, here and elsewhere, need not know of the cache.
+the present version, so that writers need not invalidate the cache.
 """
 
 from typing import Any, NamedTuple
@@ -34,7 +34,7 @@ class ChunkPlace(NamedTuple):
 
 
 class DecodedChunk(NamedTuple):
-    """A decoded chunk, which nobody changes, and the tag of the version of its stored object."""
+    """A decoded chunk, which must not be changed, and the tag of its stored object's version."""
 
     values: np.ndarray
     tag: Tag

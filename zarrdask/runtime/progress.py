@@ -1,4 +1,4 @@
-"""How far work is: a bar on a terminal or in a notebook, lines in a log, calls of a function.
+"""Display progress: a bar on a terminal or in a notebook, lines in a log, calls of a function.
 
 The work is done by tasks in any thread or process.
 """
@@ -44,7 +44,7 @@ class Progress:
 
     @property
     def is_shown(self) -> bool:
-        """Whether anybody watches."""
+        """Whether progress is displayed."""
         return self._display is not None
 
     @property
@@ -116,7 +116,7 @@ class _Display(Protocol):
         """Return the least number of seconds between two calls of `show`."""
 
     def show(self, progress: Progress) -> None:
-        """Show how far the work is."""
+        """Display the progress of the work."""
 
     def close(self, progress: Progress) -> None:
         """Show the last state."""
@@ -252,7 +252,7 @@ def _display(show: Show, *, leave: bool) -> _Display | None:
         return None
     if not hasattr(file, "write"):
         raise MetadataError(
-            "this is not a way to show progress",
+            "invalid value for progress",
             key="progress",
             found=file,
             expected="True, False, a file, or a function of (done, total, bytes)",
@@ -262,7 +262,7 @@ def _display(show: Show, *, leave: bool) -> _Display | None:
 
 
 def eager_show(nbytes: int) -> bool:
-    """Whether an eager read or write shows a bar: if it is large, and somebody can see it."""
+    """Whether an eager read or write shows a bar: if it is large, in a terminal or notebook."""
     if nbytes < _MIN_EAGER_BYTES or threading.current_thread() is not threading.main_thread():
         return False
     limit = config.get("progress-size")
@@ -289,7 +289,7 @@ def progress(
     nbytes: int = 0,
     leave: bool = True,
 ) -> Iterator[Progress]:
-    """Show how far work is during the block.
+    """Display the progress of the work that is done in the block.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Indexes of remote shards, cached for the next read of the same shards.
 
-An index is cached with the version of its shard. Who uses it requests chunks of that version only,
-so that writers, here and elsewhere, need not know of it.
+An index is cached with the version of its shard. Requests for chunks are pinned to that version, so
+that writers need not invalidate the cache.
 """
 
 from typing import NamedTuple
@@ -19,7 +19,7 @@ class IndexPlace(NamedTuple):
     length: int
 
 
-class KeptIndex(NamedTuple):
+class CachedIndex(NamedTuple):
     """The encoded index of a shard, and the tag of the version of the shard."""
 
     data: bytes
@@ -27,4 +27,4 @@ class KeptIndex(NamedTuple):
 
 
 #: The indexes that this process caches.
-INDEXES = BoundedCache[IndexPlace, KeptIndex]("index-cache-size", lambda index: len(index.data))
+INDEXES = BoundedCache[IndexPlace, CachedIndex]("index-cache-size", lambda index: len(index.data))

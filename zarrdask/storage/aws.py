@@ -203,7 +203,7 @@ def _endpoint(settings: Mapping[str, Any]) -> str | None:
 
 
 def bucket_region(bucket: str, region: str) -> str | None:
-    """Return the region of a bucket, which any region is asked for; None if it can't be reached."""
+    """Return the region of a bucket, by a request to any region; None if that can't be reached."""
     try:
         return _region_of(bucket, region)
     except (OSError, HTTPException) as error:

@@ -177,8 +177,8 @@ class Store(ABC):
         start, length : int
             As in `get_range`; with a negative start, the length is the whole end of the value.
         tag : object, optional
-            That of an earlier part. If the value has another one now, or the server tells none, the
-            result is None, as for a missing value.
+            That of an earlier part. If the value has another one now, or the server sends no ETag,
+            the result is None, as for a missing value.
         """
         raise not_supported(self.url, "read by parts of one version")
 
@@ -406,7 +406,7 @@ class Store(ABC):
     def _list_sizes(
         self, prefix: str, after: str = "", until: str | None = None
     ) -> Iterator[tuple[str, int | None]]:
-        """Yield keys behind `after` up to `until`, and the sizes that the listing tells."""
+        """Yield keys behind `after` up to `until`, and the sizes that the listing includes."""
         keys = self.list_prefix(prefix)
         return ((k, None) for k in keys if after < k and (until is None or k <= until))
 

@@ -40,12 +40,12 @@ class Part(NamedTuple):
     Attributes
     ----------
     value : bytes-like
-        The part. A server that knows no ranges has returned the whole value.
+        The part. A server that does not support range requests has returned the whole value.
     size : int
         The size of the whole value in bytes; 0 if the server does not say.
     tag : optional
-        A tag that is another one for every version of the value; None if the server has none, or
-        does not say the size.
+        The tag of this version of the value, such as its ETag; None if the server sends no ETag, or
+        not the size.
     """
 
     value: Buffer

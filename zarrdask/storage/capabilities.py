@@ -73,7 +73,7 @@ class Capabilities:
 
     @property
     def block_factor(self) -> int:
-        """How many times larger blocks are than where requests take no time: more are in flight."""
+        """How many times larger blocks are than without latency: more requests are in flight."""
         return _BLOCK_FACTOR if self.has_latency else 1
 
 

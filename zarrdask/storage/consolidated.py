@@ -50,7 +50,7 @@ class ConsolidatedStore(WrappedStore):
         self.consolidated = None
 
     def holds(self, path: str) -> bool:
-        """Whether the consolidated metadata cover a path."""
+        """Whether the consolidated metadata covers a path."""
         return self.consolidated is not None and self._below(path) is not None
 
     def members(self, path: str) -> list[str] | None:
@@ -71,7 +71,7 @@ class ConsolidatedStore(WrappedStore):
     def _document(
         self, consolidated: ConsolidatedMetadata | None, key: str
     ) -> tuple[bool, bytes | None]:
-        """Return whether the consolidated metadata cover a key, and its value then."""
+        """Return whether the consolidated metadata covers a key, and its value then."""
         path, _, name = key.rpartition("/")
         below = self._below(path)
         if consolidated is None or below is None or name not in consolidated.names:

@@ -166,7 +166,7 @@ for _name in (
 
 
 def cached_as_set(store: Store, *, offline: bool) -> Store:
-    """Return a store that is cached in the directory of the settings, if it tells versions.
+    """Return a store that is cached in the directory of the settings, if its server sends ETags.
 
     Raises
     ------
@@ -181,7 +181,7 @@ def cached_as_set(store: Store, *, offline: bool) -> Store:
             key=store.url,
         )
     if not store.capabilities.versions:
-        _LOG.warning("%s tells no versions of values, so that they are not cached", store.url)
+        _LOG.warning("%s sends no ETags, so its values are not cached", store.url)
         return OfflineStore(store) if offline else store
     directory = CacheDirectory.below(os.path.expanduser(path), config.get("cache-bytes"))
     return DiskCachedStore(store, directory, offline=offline)

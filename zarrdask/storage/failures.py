@@ -1,7 +1,7 @@
 """What the errors of requests mean, whichever package sent them.
 
 The packages raise classes of their own, with the HTTP status, or the error code of S3, in different
-places. All that depends on what an error means asks here.
+places. All code that depends on the meaning of an error uses this module.
 """
 
 import errno

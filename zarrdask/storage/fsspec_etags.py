@@ -20,9 +20,9 @@ class Answer(NamedTuple):
         """Return the answer as a part of a value; None if that has another ETag than `tag`."""
         etag = strong_etag(self.etag) if self._size else None
         if tag not in (None, etag):
-            return None  # not every server knows the condition
+            return None  # not every server supports the condition
         if self.content_range is None:
-            return Part(self.value, len(self.value), None)  # the server knows no ranges
+            return Part(self.value, len(self.value), None)  # a server without ranges
         return Part(self.value, self._size, etag)
 
     def version(self, start: int, length: int | None) -> Version:

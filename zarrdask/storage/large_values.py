@@ -16,7 +16,7 @@ from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.byte_ranges import Buffer, Part, Tag, Version
 from zarrdask.storage.in_flight import window
 
-#: Values of fewer ranges take longer by two rounds of requests than by one request.
+#: Values of fewer ranges take longer in two round trips than by one request.
 MIN_RANGES = 4
 
 
@@ -61,8 +61,8 @@ def get_large(store: Store, sizes: Iterable[tuple[str, int]]) -> Iterator[Buffer
     """Yield the value of each key, or None if it is missing, while later ones are fetched.
 
     The answer to the request for the first range of a value has its size and its version. The other
-    ranges are requested of that version, all at once: two rounds of requests, or one if the first
-    range is all. A value that is changed meanwhile is read again by one request.
+    ranges are requested of that version, concurrently: two round trips, or one if the first range
+    is all. A value that is changed meanwhile is read again by one request.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def _begun(store: Store, key: str, first: Part | Version | None, length: int) ->
     if len(first.value) == first.size:
         return _Value(key, first.value, first.tag)
     if first.tag is None or len(first.value) != length:
-        return _Value(key, store.get(key))  # the server tells no versions
+        return _Value(key, store.get(key))  # the server sends no ETag
     # A bytearray would be cleared first, and filled while no other thread can run Python.
     content = np.empty(first.size, np.uint8)
     content[:length] = np.frombuffer(first.value, np.uint8)

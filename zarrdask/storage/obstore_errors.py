@@ -42,7 +42,7 @@ class AnswerError(RequestError):
 
 
 class EncodedError(ValueError):
-    """The server compressed a value for the way, which obstore does not undo."""
+    """The server compressed a value in transit, which obstore does not undo."""
 
 
 class NoCounterpartError(StoreError):

@@ -1,4 +1,4 @@
-"""Parts of values are written; stores that are implemented by reading and writing parts."""
+"""Write parts of values; the base class of stores that read and write parts."""
 
 from collections.abc import Iterable, Iterator, Sequence
 

@@ -1,4 +1,4 @@
-"""A store some values of which were read beforehand, by one round of requests."""
+"""A store some values of which were read beforehand, in one round trip."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
@@ -23,9 +23,8 @@ def prefetch(
 ) -> Store:
     """Read values in one round trip; return a store that serves them from memory.
 
-    This returns at once: the values are waited for when they are used. The result is the store
-    itself if requests take no time, or if it has cached documents already: then `keys` are not
-    iterated over.
+    The function does not block: a value is awaited when it is used. The result is the store itself
+    if it has no latency, or has cached documents already: then `keys` are not iterated over.
 
     Parameters
     ----------

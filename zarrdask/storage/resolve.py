@@ -96,8 +96,8 @@ def _adapted(value: Any) -> Store | None:
         return None
     if hasattr(value, "shape") and hasattr(value, "dtype"):
         raise StoreError(
-            "this is an array itself, not a place where one is stored; of to_zarr and append, the "
-            "array is the first argument, and the place is the second",
+            "this is an array itself, not a place where one is stored; to_zarr and append take "
+            "(array, url)",
             found=type(value).__name__,
             expected="a URL, a path, a mutable mapping or a store",
         )

@@ -22,7 +22,7 @@ def reading(store: Store, key: str, scratch: Scratch) -> AbstractContextManager[
 
 
 def uncached(store: Store) -> Store:
-    """Return a store without cached metadata, as consolidated metadata is; others themselves."""
+    """Return a store without its cached (such as consolidated) metadata, or the store itself."""
     return store._uncached
 
 

@@ -47,9 +47,9 @@ def inventory(
     """Count what is stored of an array or a hierarchy, and find what is missing.
 
     The store is listed, and the indexes of shards are read; chunks are not. A chunk that is not
-    stored reads as the fill value, and writers leave out chunks that hold nothing else, unless
-    they are told to store them (``zarrdask.write-empty-chunks``). So only `expect` says which
-    chunks should be there.
+    stored reads as the fill value, and writers leave out chunks that hold nothing else, unless the
+    setting ``zarrdask.write-empty-chunks`` is on. So only `expect` says which chunks should be
+    there.
 
     Parameters
     ----------

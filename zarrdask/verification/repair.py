@@ -160,5 +160,5 @@ def _intact_value(
 
 def _is_missing(other: StoredChunks, chunks: StoredChunks, index: Index) -> bool:
     """Return whether another array stores no element of a unit."""
-    cuts = project(chunks.metadata.grid.region(index), other.metadata.grid.axes)
-    return all(other.units.get_range(other.key(each), 0, 1) is None for each in cuts.indices)
+    projection = project(chunks.metadata.grid.region(index), other.metadata.grid.axes)
+    return all(other.units.get_range(other.key(each), 0, 1) is None for each in projection.indices)

@@ -166,7 +166,7 @@ def _document_kind(error: ZarrdaskError) -> str:
 
 
 def _check_consolidated(scan: Scan) -> None:
-    """Report groups whose consolidated metadata differ from the documents of the nodes."""
+    """Report groups whose consolidated metadata differs from the documents of the nodes."""
     store = scan.base
     if not (scan.root.layout.has_consolidated and store.capabilities.listable):
         return
@@ -184,18 +184,18 @@ def _check_consolidated(scan: Scan) -> None:
             text = ", ".join(name or "/" for name in names[:_MAX_NAMES])
             if len(names) > _MAX_NAMES:
                 text += f" and {len(names) - _MAX_NAMES} more"
-            message = f"the consolidated metadata differ from the documents of {text}"
+            message = f"the consolidated metadata differs from the documents of {text}"
             scan.add_problem("stale", path, path, message)
 
 
 def _stale_nodes(group: NodePath) -> list[str]:
-    """Return the paths below a group whose consolidated metadata differ from their documents."""
+    """Return the paths below a group whose consolidated metadata differs from their documents."""
     names = *detect.all_names(), consolidated.KEY
     documents = {name: group.store.get(group.prefix + name) for name in names}
     _, held = consolidated.split_documents(documents)
     if held is None:
         return []
-    # Consolidated metadata describe one format; documents of another one may stand beside.
+    # Consolidated metadata describes one format; there may be documents of another one, too.
     used = {name for members in held.documents.values() for name in members}
     other_format = {
         n for form in formats() if used.isdisjoint(form.documents) for n in form.documents

@@ -1,9 +1,9 @@
-"""The changes of datasets: in an order in which nobody sees half of one, even after a crash.
+"""The changes of datasets: in an order in which no reader sees half of one, even after a crash.
 
-Values first: those of new arrays, and those beyond the end of arrays that get longer, nobody can
-see yet. Then the shapes, those of index coordinates last: only they make the new elements part of
-the dataset. Then consolidated metadata, all in one document: readers that use it see the dataset
-as it was, complete, until that document is replaced.
+Values come first: readers can't see those of new arrays yet, nor those beyond the end of arrays
+that get longer. Then the shapes, those of index coordinates last: only they make the new elements
+part of the dataset. Then consolidated metadata, all in one document: readers that use it see the
+dataset as it was, complete, until that document is replaced.
 """
 
 from collections.abc import Iterable, Sequence
@@ -192,7 +192,7 @@ def _complete(write: GroupWrite, root: str | None, nodes: Iterable[str] = ()) ->
     """Make what was written to a group part of it, when all values are there.
 
     `root` is the path of the group that gets consolidated metadata: this one, or one above it; and
-    `nodes` are the paths of nodes that these will probably have, to read all of them at once.
+    `nodes` are the paths of nodes that it will probably have, to read all of them at once.
     """
     node, metadata = write.node, write.metadata
     _grow_arrays(write, root)
@@ -228,8 +228,8 @@ def _consolidate(
     """Write the consolidated metadata of a group, the root, above a changed one, or of that one.
 
     If the root cannot have any, as it holds nodes of several formats or has no document, the
-    changed group itself gets them. Its new metadata, if it has any, are written with them. `nodes`
-    are paths that are probably below the root.
+    changed group itself gets it. Its new metadata, if it has any, is written with it. `nodes` are
+    paths that are probably below the root.
     """
     try:
         own = changed if node.path == root else None

@@ -32,7 +32,7 @@ class StoredGroup:
     path: str
     metadata: GroupMetadata
     arrays: Mapping[str, Array]
-    #: Where the group is, for people.
+    #: The group's location, for messages.
     location: str
 
 
@@ -69,8 +69,8 @@ class Hierarchy:
     def _find(self) -> GroupMetadata:
         """Read the group's own documents, and list it if that can be done at the same time."""
         plain = self.node
-        # The listing is needed only if there are no consolidated metadata, which is known when the
-        # documents are there: where a request takes long, ask for both at once.
+        # The listing is needed only if there is no consolidated metadata, which is known once the
+        # documents are read. Of a remote store, both are requested concurrently.
         if self.options.consolidated:
             return self._find_documents()
         listed = prefetch(plain.store, (), listed=plain.prefix)

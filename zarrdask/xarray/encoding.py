@@ -217,7 +217,7 @@ def _data_type(dtype: np.dtype[Any]) -> Any:
 def _chunks(
     variable: Variable, storage: Mapping[str, Any], settings: WriteSettings
 ) -> dict[str, Any]:
-    """Return the options that tell the chunks of a new array."""
+    """Return the options for the chunks of a new array."""
     grid = storage.get("grid", settings.grid)
     chunks, shards = storage.get("chunks"), storage.get("shards")
     chunks, shards = _lengths(chunks, variable.ndim), _lengths(shards, variable.ndim)
@@ -253,7 +253,7 @@ def _lengths(chunks: Any, ndim: int) -> Any:
 
 
 def _codecs(storage: Mapping[str, Any], settings: WriteSettings) -> dict[str, Any]:
-    """Return the options that tell the codecs of a new array."""
+    """Return the options for the codecs of a new array."""
     options: dict[str, Any] = {}
     if "codecs" in storage:
         options["codecs"] = storage["codecs"]

@@ -124,7 +124,7 @@ class StoredDataset:
             If the lengths differ, but nothing determines which is right, or a variable is shorter.
         """
         lengths = {name: n for name, n in self.lengths(dim).items() if name in names}
-        # Documents that are shorter than consolidated metadata was changed by other software.
+        # Shapes that are smaller than those in the consolidated metadata are from other software.
         complete = {name: min(n, visible.get(name, n)) for name, n in lengths.items()}
         if len({*lengths.values(), *complete.values()}) <= 1:
             return False
@@ -144,7 +144,7 @@ class StoredDataset:
             axis = self.dims(array.name).index(dim)
             shape = (*array.shape[:axis], length, *array.shape[axis + 1 :])
             trim(guarded(chunks_of(array), array.node_path, array.shape, lease), shape)
-            # Consolidated metadata, if there are any, still have the shapes before the append.
+            # Consolidated metadata, if there is any, still has the shapes before the append.
             array.node_path.grow(array.zarr_format, array.shape, shape, is_member=True, lease=lease)
         warn_compliance(
             f"{self.group.location}: an append along {dim!r} was interrupted; {len(longer)} "

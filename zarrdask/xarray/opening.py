@@ -59,10 +59,10 @@ def open_zarr(
         The group's path within.
     chunks : dict, int, "auto" or None
         The blocks of the Dask arrays. ``{}``, the default: chunks or shards, joined with their
-        neighbours up to ``zarrdask.block-size`` (16 MiB), or four times that in a store with
-        latency. A dict gives the lengths along some dimensions; chunks or shards are joined along
-        the others. ``"auto"``: they are joined up to Dask's ``array.chunk-size``. None: no Dask;
-        values are read when they are needed, by all threads.
+        neighbours up to ``zarrdask.block-size`` (16 MiB), or four times that in a remote store. A
+        dict gives the lengths along some dimensions; chunks or shards are joined along the others.
+        ``"auto"``: they are joined up to Dask's ``array.chunk-size``. None: no Dask; values are
+        read when they are needed, by all threads.
     chunked_array_type : str or ChunkManagerEntrypoint, optional
         By default zarrdask's own; ``"dask"`` is xarray's.
     strict : bool, optional

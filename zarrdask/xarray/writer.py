@@ -70,7 +70,7 @@ def to_zarr(
         writes the Dask arrays is returned. An append writes nothing before it is computed.
     consolidated : bool, optional
         Whether consolidated metadata is written, in v2 and v3: to `store`, also if `group` is
-        given. By default they are, unless the mode is ``"r+"``.
+        given. By default it is, unless the mode is ``"r+"``.
     append_dim : hashable, optional
         The dimension along which the dataset is added at the end of the stored one.
     region : dict or "auto", optional
@@ -94,7 +94,7 @@ def to_zarr(
         The grid of new arrays of which the encoding does not give the chunks: all chunks have the
         shape of the longest block, or they are the blocks.
     commit : {"first", "last"}, optional
-        When the metadata of new groups and arrays are written: before their values, so that
+        When the metadata of new groups and arrays is written: before their values, so that
         several processes can write regions meanwhile; or afterwards, so that the dataset appears
         when it is complete. By default afterwards, but before them with ``compute=False``, in
         sessions of icechunk, whose changes appear together, and in the drafts of v3.
@@ -125,7 +125,7 @@ def to_zarr(
     A new dataset appears when it is complete: a write that fails leaves none, and the same call
     replaces what it left. An append writes values first, then the shapes, those of index
     coordinates last, then the consolidated metadata: if it is interrupted, readers that use these
-    see the dataset as it was. Of two appends at the same time, one follows the other. A group in a
+    see the dataset as it was. Concurrent appends follow one another. A group in a
     local directory that is replaced stays until the new one is complete.
 
     Examples

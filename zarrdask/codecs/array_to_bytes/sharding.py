@@ -195,7 +195,7 @@ class Shard(Serializer):
             raise error.within("shard index") from error.__cause__
 
     def locate(self, value: Value, request: AnyRequest) -> "Located | None":
-        """Return the inner chunks that a request meets, or None if there is no shard."""
+        """Return the inner chunks that a request overlaps, or None if there is no shard."""
         index = self.read_index(value)
         if index is None:
             return None
@@ -211,7 +211,7 @@ class Shard(Serializer):
         *,
         required: bool = False,
     ) -> None:
-        """Read the inner chunks that a request meets, as `locate` found them, and no others.
+        """Read the inner chunks that a request overlaps, as `locate` found them, and no others.
 
         `out` has the shape of the request. If the chunks are `required`, a missing one is an error.
         """
@@ -346,7 +346,7 @@ def shard_of(pipeline: Pipeline) -> Shard | None:
 
 
 class Located(NamedTuple):
-    """The inner chunks of a shard that a request meets."""
+    """The inner chunks of a shard that a request overlaps."""
 
     #: The byte ranges of those that are stored, sorted by their starts.
     ranges: list[Range]
@@ -372,7 +372,7 @@ class Located(NamedTuple):
 
 
 def locate(pipeline: Pipeline, value: Value, request: AnyRequest | None) -> Located | None:
-    """Return the inner chunks that a request meets, or None if there is no shard.
+    """Return the inner chunks that a request overlaps, or None if there is no shard.
 
     `pipeline` has the codecs of the shard, of which `shard_of` is not None; `value` is the shard or
     only its index. The request None stands for all of the shard.

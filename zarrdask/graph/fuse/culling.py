@@ -8,7 +8,7 @@ from dask.highlevelgraph import HighLevelGraph
 
 from zarrdask.execution.private import GraphNode, TaskRef
 
-#: The name of no task.
+#: A name that no task has.
 _NONE = ("",)
 
 

@@ -16,8 +16,8 @@ from zarrdask.storage.system import IS_WINDOWS
 class ArchiveFile(Protocol):
     """The file of an archive. Several threads may read it at the same time.
 
-    `name` is its name in errors, `size` its length in bytes, and `is_local` says that there is no
-    latency to hide.
+    `name` is its name in errors, `size` its length in bytes, and `is_local` says that reads have no
+    latency.
     """
 
     name: str
