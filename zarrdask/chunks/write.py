@@ -190,18 +190,32 @@ class _Writer:
         )
 
     def _encode(self, unit: _Unit, values: np.ndarray) -> Buffer | None:
-        """Return an encoded unit, or None if it need not be stored."""
-        pipeline = self.chunks.metadata.pipeline_at(unit.at)
-        if unit.inside is not None:
-            padded = fill_chunk(pipeline.spec)
-            padded[unit.inside] = values
-            values = padded
-        if not self.empty and only_fill(values, pipeline.spec.fill_value):
-            return None
+        """Return an encoded unit, or None if it need not be stored.
+
+        Elements that are not written have the fill value.
+        """
         try:
-            return pipeline.encode(values)
+            return self._merged(unit, values, None)
         except ZarrdaskError as error:
             raise error.within(unit.key) from error.__cause__
+
+    def _merged(self, unit: _Unit, values: np.ndarray, old: Buffer | None) -> Buffer | None:
+        """Change a unit and encode it; return None if it need not be stored."""
+        pipeline, inside = self.chunks.metadata.pipeline_at(unit.at), unit.inside
+        shard = shard_of(pipeline)
+        if inside is None:
+            whole = values
+        elif shard is not None and _is_box(inside):
+            # Only the inner chunks that change are encoded.
+            if pipeline.axes is not None:
+                inside, values = permute(inside, pipeline.axes), values.transpose(pipeline.axes)
+            data = shard.update(old, inside, values)
+            return shard.assemble({}) if data is None and self.empty else data
+        else:
+            whole = merge(pipeline, old, inside, values)
+        if not self.empty and only_fill(whole, pipeline.spec.fill_value):
+            return None
+        return pipeline.encode(whole)
 
     def _put_whole(self, unit: _Unit, data: Buffer | None) -> None:
         version = self.locks.version(unit.lock)
@@ -266,22 +280,13 @@ class _Writer:
 
     def _encode_part(self, unit: _Unit, values: np.ndarray, old: Buffer | None) -> Buffer | None:
         """Change a part of a unit and encode it; return None if it need not be stored."""
-        pipeline, inside = self.chunks.metadata.pipeline_at(unit.at), unit.inside
-        shard = shard_of(pipeline)
         try:
-            if shard is not None and _is_box(inside):
-                part, axes = values, pipeline.axes
-                if axes is not None:
-                    inside, part = permute(inside, axes), values.transpose(axes)
-                data = shard.update(old, inside, part)
-                return shard.assemble({}) if data is None and self.empty else data
-            merged = merge(pipeline, old, inside, values)
+            return self._merged(unit, values, old)
         except ZarrdaskError as error:
             if not isinstance(error, CodecError) or not self._reaches_edges(unit):
                 raise error.within(unit.key) from error.__cause__
-            # The damaged unit has no other element in the array that would have to be kept.
-            return self._encode(unit, values)
-        return self._encode(unit._replace(inside=None), merged)
+        # The damaged unit has no other element in the array that would have to be kept.
+        return self._encode(unit, values)
 
 
 @cache

@@ -248,30 +248,8 @@ class Shard(Serializer):
     # ---- writing
 
     def encode(self, chunk: np.ndarray) -> Buffer:
-        encoded: dict[Shape, Buffer] = {}
-
-        def encode(indices: Iterable[Shape]) -> int:
-            count = 0
-            for count, index in enumerate(indices, 1):  # noqa: B007
-                data = self._encode_chunk(chunk, index)
-                if data is not None:
-                    encoded[index] = data
-            return count
-
-        nbytes = self.chunks.spec.nbytes
-        in_turns(encode, self.grid.indices(), count=self.grid.size, nbytes=nbytes)
-        return self.assemble(encoded)
-
-    def _encode_chunk(self, shard: np.ndarray, index: Shape) -> Buffer | None:
-        """Return the bytes of an inner chunk, or None if it has no value but the fill value."""
-        lengths = zip(index, self.codec.chunk_shape, strict=True)
-        # The ellipsis makes parts of shards without axes arrays, too.
-        place: Any = (*(slice(i * n, (i + 1) * n) for i, n in lengths), ...)
-        part = shard[place]
-        if only_fill(part, self.spec.fill_value):
-            return None
-        # A copy, as some codecs return a view of memory that is used again.
-        return bytes(self.chunks.encode(part))
+        region = whole_region(self.spec.shape)
+        return self.update(None, region, chunk) or self.assemble({})
 
     def assemble(self, encoded: dict[Shape, Buffer]) -> bytes:
         """Return the shard of encoded inner chunks."""
@@ -312,14 +290,22 @@ class Shard(Serializer):
         """
         encoded = {} if data is None else self.split(data)
         cuts = project(region, self.grid.axes)
-        for place, inside, outside in zip(*cuts, strict=True):
-            part = values[outside]
-            if inside is not None:
-                part = merge(self.chunks, encoded.get(place), inside, part)
-            if only_fill(part, self.spec.fill_value):
-                encoded.pop(place, None)
-            else:
-                encoded[place] = bytes(self.chunks.encode(part))
+
+        def encode(chunks: Iterable[tuple[Shape, Any, Any]]) -> int:
+            count = 0
+            for count, (index, inside, outside) in enumerate(chunks, 1):  # noqa: B007
+                part = values[outside]
+                if inside is not None:
+                    part = merge(self.chunks, encoded.get(index), inside, part)
+                if only_fill(part, self.spec.fill_value):
+                    encoded.pop(index, None)
+                else:
+                    # A copy, as some codecs return a view of memory that is used again.
+                    encoded[index] = bytes(self.chunks.encode(part))
+            return count
+
+        chunks = zip(*cuts, strict=True)
+        in_turns(encode, chunks, count=len(cuts.indices), nbytes=self.chunks.spec.nbytes)
         return self.assemble(encoded) if encoded else None
 
 
