@@ -1,6 +1,7 @@
 """One task for each of many items, on each kind of scheduler."""
 
 import signal
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -82,6 +83,13 @@ def test_the_current_scheduler_is_taken():
     with dask.config.set(num_workers=2):
         run(lambda _: names.add(threading.current_thread().name), range(10))
     assert threading.current_thread().name not in names
+
+
+def test_distributed_is_not_imported_to_find_that_there_is_no_client(monkeypatch):
+    monkeypatch.delitem(sys.modules, "distributed")
+    with workers() as found:
+        assert (found.processes, found.client) == (1, None)
+    assert "distributed" not in sys.modules
 
 
 def test_a_cluster_runs_them_all(cluster_address):

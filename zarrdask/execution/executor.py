@@ -1,6 +1,7 @@
 """Run a task for each of many items, on the current Dask scheduler or another one."""
 
 import signal
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import (
     FIRST_COMPLETED,
@@ -98,7 +99,10 @@ def workers(scheduler: Any = None) -> Iterator[Workers]:
             yield pool
         return
     try:
-        get = get_scheduler(scheduler=scheduler)
+        # Dask would import distributed to look for a client, which takes longer than a small task.
+        has_default = scheduler is None and "distributed" not in sys.modules
+        has_default = has_default and not dask.config.get("scheduler", None)
+        get = None if has_default else get_scheduler(scheduler=scheduler)
     except ValueError as error:
         raise MetadataError(
             "unknown scheduler",
