@@ -1,11 +1,11 @@
 """Registration: how a program makes its own codecs, data types, grids ... known.
 
-A package does the same for all who install it with entry points of the groups
-``zarrdask.codecs``, ``zarrdask.data_types``, ``zarrdask.chunk_grids``,
-``zarrdask.chunk_key_encodings``, ``zarrdask.storage_transformers``, ``zarrdask.extensions``,
-``zarrdask.stores`` and ``zarrdask.store_types``; so do workers, which don't run the program that
-calls these functions. Names are raw names or URIs (conformance C-20, C-21), which are never
-fetched; any other is a `MetadataError`.
+A package registers its own with entry points of the groups ``zarrdask.codecs``,
+``zarrdask.data_types``, ``zarrdask.chunk_grids``, ``zarrdask.chunk_key_encodings``,
+``zarrdask.storage_transformers``, ``zarrdask.extensions``, ``zarrdask.stores`` and
+``zarrdask.store_types``; these also hold in workers, which don't run the program that calls these
+functions. Names are raw names or URIs (conformance C-20, C-21), which are never fetched; any other
+is a `MetadataError`.
 """
 
 from collections.abc import Callable, Mapping

@@ -29,7 +29,7 @@ def command(context: click.Context, /, **arguments: Any) -> None:
     """Convert the array or hierarchy at SOURCE into another format, at TARGET.
 
     Encoded chunks are copied as they are. To change chunks or codecs as well, use copy or rechunk;
-    to write v3 metadata beside those of v2, use upgrade. The same command resumes a conversion that
+    to write v3 metadata beside that of v2, use upgrade. The same command resumes a conversion that
     was interrupted.
     """
     if not arguments["as_json"]:

@@ -1,4 +1,4 @@
-"""Codecs: chunk <-> bytes, pure. The names below are for codecs of your own."""
+"""Codecs: chunk <-> bytes, pure. The names below are what your own codecs are made of."""
 
 from typing import TYPE_CHECKING, Any
 

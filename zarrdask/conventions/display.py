@@ -48,7 +48,7 @@ def shown_levels(group: Group) -> list[list[ShownLevel]]:
             for pyramid in multiscales(group)
         ]
     except (ZarrdaskError, OSError):
-        return []  # a table does not fail because of what is wrong with attributes
+        return []  # invalid attributes do not make the table fail
 
 
 def rows(group: Group) -> Iterator[tuple[str, str]]:

@@ -1,6 +1,6 @@
 """The levels of a pyramid in the member ``layout`` of the attribute ``multiscales``. Pure.
 
-Each level may be derived from another one, to whose elements its transformation leads.
+A level may be derived from another one; its transformation is then relative to that level.
 """
 
 from collections.abc import Mapping

@@ -61,6 +61,6 @@ def beside(*parts: str) -> str:
 
 
 def progress_bar(done: int, total: int, text: str) -> str:
-    """Return how far work is as a bar with a text beside it."""
+    """Return the progress of work as a bar with a text beside it."""
     bar = f'<progress value="{done}" max="{max(total, 1)}" style="width: 18em"></progress>'
     return f'<div>{bar} <span style="font-family: monospace">{as_html(text)}</span></div>'

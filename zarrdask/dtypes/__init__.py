@@ -1,4 +1,4 @@
-"""Data types and fill values. The names below are for data types of your own."""
+"""Data types and fill values. The names below are what your own data types are derived from."""
 
 from zarrdask.dtypes.base import DataType, check_configuration
 

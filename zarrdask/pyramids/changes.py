@@ -27,7 +27,7 @@ class AddedLevels(Rewrite):
     overwrite: bool
 
     def begin(self) -> None:
-        """Make place for the levels, and store the record."""
+        """Remove what is in the places of the levels, and store the record."""
         tidy(self.view.store, self.view.prefix, recursive=True)
         if not self.resumed:
             self.view.clear_members(self.members, "always" if self.overwrite else "never")
@@ -58,7 +58,7 @@ def write_attributes(node: NodePath, attributes: Mapping[str, Any]) -> None:
 
 
 def merged(before: Mapping[str, Any], attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return attributes in place of others, of which members with other names stay."""
+    """Return attributes merged into existing ones, whose members with other names stay."""
     return {
         name: {**before[name], **value}
         if isinstance(value, Mapping) and isinstance(before.get(name), Mapping)

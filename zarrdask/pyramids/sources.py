@@ -44,7 +44,7 @@ class PyramidSource:
 
     @property
     def location(self) -> str:
-        """Where the source is, for messages."""
+        """The location of the source, for messages."""
         return "a Dask array" if self.array is None else self.array.node_path.location
 
     @property

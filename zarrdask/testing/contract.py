@@ -242,7 +242,7 @@ class StoreContract:
         end = store.get_if_changed("k", None, -3)
         same(bytes(end.value or b""), b"456")
         same(bytes(store.get_if_changed("k", None, -5, 2).value or b""), b"23")
-        # A store may not tell the tag of a value that has just been stored.
+        # A store may have no tag for a value that has just been stored.
         for tag in {found.tag, part.tag, end.tag} - {None}:
             again = store.get_if_changed("k", tag), store.get_if_changed("k", tag, 2, 3)
             same(again, (Version(tag=tag),) * 2)
