@@ -2,6 +2,9 @@
 
 import threading
 
+import numpy as np
+
+import zarrdask
 from zarrdask.storage.byte_ranges import coalesce, cut
 from zarrdask.storage.memory import MemoryStore
 
@@ -43,3 +46,12 @@ class CountingStore(MemoryStore):
         """Return how many bytes were read since the last call."""
         size, self.reads = sum(n for _, n in self.reads), []
         return size
+
+
+def stored(shape=(40, 30), chunks=(10, 10), store=None, **options):
+    """Return a store with an array of different elements, of which nothing has been read."""
+    store = CountingStore() if store is None else store
+    z = zarrdask.create_array(store, shape=shape, chunks=chunks, dtype="i4", **options)
+    z[...] = np.arange(z.size, dtype="i4").reshape(shape)
+    store.reads.clear()
+    return store

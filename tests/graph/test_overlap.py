@@ -12,12 +12,14 @@ from hypothesis import strategies as st
 import zarrdask
 from tests.covering import for_each
 from tests.graph.cases import same
-from tests.graph.counting import CountingStore
+from tests.graph.counting import stored
 from tests.selections import basic, stored_arrays
 from tests.storage.latency import LatencyStore
 from zarrdask.errors import MetadataError, SelectionError, UnsupportedError, ZarrdaskError
 
 pytestmark = pytest.mark.usefixtures("threaded")
+
+
 BOUNDARIES = ["reflect", "nearest", "periodic", "none", 100, None]
 
 
@@ -25,14 +27,6 @@ BOUNDARIES = ["reflect", "nearest", "periodic", "none", 100, None]
 def threaded():
     with dask.config.set(scheduler="sync"):
         yield
-
-
-def stored(shape=(40, 30), chunks=(10, 10), store=None, **options):
-    store = CountingStore() if store is None else store
-    z = zarrdask.create_array(store, shape=shape, chunks=chunks, dtype="i4", **options)
-    z[...] = np.arange(z.size, dtype="i4").reshape(shape)
-    store.reads.clear()
-    return store
 
 
 def task_count(x):
@@ -53,9 +47,6 @@ def cases(draw):
         if boundary[axis] == "none" and draw(st.booleans()):
             depth[axis] = (depth[axis], draw(st.integers(0, size)))
     return z, values, blocks, depth, boundary
-
-
-# ---- values
 
 
 @settings(max_examples=8)
@@ -104,50 +95,6 @@ def test_the_parts_of_an_array_that_is_sliced_beforehand():
 
 
 @for_each(
-    "options",
-    [
-        {"trim": True},
-        {"boundary": "reflect", "drop_axis": 0},
-        {"boundary": "periodic", "new_axis": 1},
-        {"boundary": 5, "trim": False, "chunks": ((18,) * 4, (18,) * 3)},
-        {"boundary": ("nearest", "none"), "align_arrays": False, "dtype": "i4"},
-        {"depth": 0, "boundary": "reflect"},
-        {"depth": {0: (1, 2)}},
-    ],
-)
-def test_map_overlap_is_that_of_dask(options):
-    options = {"depth": 4} | options
-
-    def func(values, block_info=None):
-        values = values + values.shape[0]
-        values = values.sum(options["drop_axis"]) if "drop_axis" in options else values
-        return np.expand_dims(values, 1) if "new_axis" in options else values
-
-    z = stored()
-    x = da.map_overlap(func, zarrdask.from_zarr(z, chunks="stored"), **options)
-    y = zarrdask.map_overlap(func, z, blocks="stored", **options)
-    assert y.chunks == x.chunks
-    same(y.compute(), x.compute())
-
-
-def test_an_axis_that_a_function_adds_is_not_trimmed():
-    z = stored()
-    options = {"depth": {0: 2, 1: 3}, "boundary": "reflect", "new_axis": [2]}
-    x = zarrdask.map_overlap(lambda v: v[..., None], z, blocks="stored", **options)
-    same(x.compute(), zarrdask.open_array(z)[...][..., None])
-
-
-def test_a_function_that_trims_its_results_itself():
-    z = stored()
-    options = {"depth": 2, "boundary": "reflect", "trim": False}
-    y = zarrdask.map_overlap(lambda v: v[2:-2, 2:-2], z, blocks="stored", **options)
-    same(y.compute(), zarrdask.open_array(z)[...])
-
-
-# ---- errors
-
-
-@for_each(
     ("options", "error", "message"),
     [
         ({"depth": 41}, MetadataError, "larger than the array"),
@@ -163,14 +110,6 @@ def test_a_function_that_trims_its_results_itself():
 def test_what_dask_does_not_permit_is_an_error(options, error, message):
     with pytest.raises(error, match=message):
         zarrdask.from_zarr(stored(), chunks="stored", **options)
-
-
-def test_a_block_that_is_shorter_than_the_depth_may_be_an_error():
-    with pytest.raises(MetadataError, match="shorter"):
-        zarrdask.map_overlap(abs, stored(), depth=11, blocks="stored", allow_rechunk=False)
-
-
-# ---- what is read
 
 
 def test_a_block_is_one_task_and_so_is_what_is_computed_from_it():

@@ -23,11 +23,12 @@ import pytest
 
 import zarrdask
 from tests.covering import for_each
-from zarrdask.storage.fsspec_options import not_an_option
 from zarrdask.storage.places import store_token
 from zarrdask.storage.resolve import resolve
 
 VALUES = np.arange(13 * 20, dtype="f4").reshape(13, 20)
+
+
 LAYOUTS: dict[str, dict[str, Any]] = {
     "v3": {"chunks": (5, 8)},
     "v3-dots": {"chunks": (5, 8), "separator": "."},
@@ -35,6 +36,8 @@ LAYOUTS: dict[str, dict[str, Any]] = {
     "v2": {"chunks": (5, 8), "zarr_format": 2},
     "v2-nested": {"chunks": (5, 8), "zarr_format": 2, "separator": "/"},
 }
+
+
 layouts = pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
 
 
@@ -56,10 +59,6 @@ def check(url: Any, component: str | None = None, values: np.ndarray = VALUES) -
     for found in both_ways(url, component):
         np.testing.assert_array_equal(found, values)
         assert found.dtype == values.dtype
-
-
-# --------------------------------------------------------------------------------------------
-# memory://
 
 
 @pytest.fixture
@@ -112,10 +111,6 @@ class TestMemory:
         assert names[0] == names[1] != names[2]
 
 
-# --------------------------------------------------------------------------------------------
-# file://
-
-
 @pytest.mark.parametrize("name", ["a?sig=secret", "a.zip?X-Amz-Signature=secret"])
 def test_a_signed_url_is_shown_without_its_signature(tmp_path, memory, name):
     write(str(tmp_path / "x"))
@@ -156,10 +151,6 @@ class TestFile:
         write(f"local://{tmp_path}/x", chunks=(5, 8))
         check(tmp_path / "x")
         check(f"local://{tmp_path}/x")
-
-
-# --------------------------------------------------------------------------------------------
-# zip files
 
 
 def zipped(directory: Path, target: Path) -> Path:
@@ -225,10 +216,6 @@ class TestZip:
         write(tmp_path / "x.zip")
         assert (tmp_path / "x.zip" / "zarr.json").is_file()
         check(tmp_path / "x.zip")
-
-
-# --------------------------------------------------------------------------------------------
-# http://
 
 
 class Request(NamedTuple):
@@ -553,10 +540,6 @@ class TestHttpShards:
         np.testing.assert_array_equal(x[part].compute(scheduler="sync"), self.VALUES[part])
 
 
-# --------------------------------------------------------------------------------------------
-# Anything else
-
-
 REGISTRY = import_module("fsspec.registry")._registry
 
 
@@ -644,13 +627,3 @@ class TestChains:
     def test_a_zip_file_in_memory(self, memory, archive):
         fsspec.filesystem("memory").pipe_file(f"{memory}/x.zip", archive.read_bytes())
         check(f"zip://sub::{memory}/x.zip", "v3")
-
-
-def test_an_option_of_the_client_is_named():
-    class Bucket(fsspec.AbstractFileSystem):
-        def __init__(self, client_kwargs=None, cache_regions=False):
-            super().__init__()
-
-    error = not_an_option("region", "s3://b", Bucket)
-    assert "client_kwargs={'region_name': ...}" in str(error)
-    assert "cache_regions" not in str(error)

@@ -3,7 +3,6 @@
 import gzip
 import logging
 import multiprocessing
-import os
 import pickle
 import subprocess
 import sys
@@ -20,7 +19,7 @@ import zarrdask
 from tests.covering import for_each
 from zarrdask import config
 from zarrdask.errors import MetadataError, ReadOnlyError, StoreError
-from zarrdask.storage import aws, remote
+from zarrdask.storage import remote
 from zarrdask.storage.failures import (
     is_forbidden,
     is_refusal,
@@ -36,13 +35,7 @@ from zarrdask.storage.resolve import resolve
 VALUE = bytes(range(100))
 
 
-@pytest.fixture(autouse=True)
-def environment(monkeypatch):
-    """No setting of the user, and no network."""
-    for name in tuple(os.environ):
-        if name.startswith(("AWS_", "AZURE_", "FSSPEC_", "GOOGLE_", "STORAGE_EMULATOR_")):
-            monkeypatch.delenv(name)
-    monkeypatch.setattr(aws, "bucket_region", lambda _bucket, _region: None)
+pytestmark = pytest.mark.usefixtures("without_cloud_settings")
 
 
 def without_obstore(monkeypatch):

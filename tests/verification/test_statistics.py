@@ -1,12 +1,9 @@
 """Statistics of stored arrays are those of NumPy."""
 
-import json
-
 import numpy as np
 import pytest
 
 import zarrdask
-from tests.cli.commands import call
 from tests.covering import for_each
 from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.verification import statistics as module
@@ -67,20 +64,6 @@ def test_nothing_has_no_mean():
 def test_text_has_no_statistics():
     with pytest.raises(UnsupportedError, match="only arrays of real numbers"):
         statistics(zarrdask.create_array({}, shape=4, dtype=str))
-
-
-def test_on_the_command_line(capsys, tmp_path):
-    root = zarrdask.create_group(tmp_path / "data.zarr")
-    root.create_array("a", shape=(6, 4), dtype="i4", chunks=(2, 4))[0] = 12
-    done = call(capsys, "stats", tmp_path / "data.zarr/a")
-    assert done.code == 0
-    assert "fill value  20 elements (83%)" in done.out
-    assert "mean        2\n" in done.out
-    done = call(capsys, "stats", tmp_path / "data.zarr/a", "--json")
-    assert json.loads(done.out)["maximum"] == 12
-    done = call(capsys, "stats", tmp_path / "data.zarr")
-    assert done.code == 1
-    assert "expected an array but found a group; its arrays: a" in done.err
 
 
 def packed(zarr_format, **attributes):

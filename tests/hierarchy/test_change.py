@@ -1,4 +1,4 @@
-"""Consolidated metadata above a directory that was opened as a store of its own."""
+"""Changes of nodes, and the consolidated metadata above them, by whatever URL they are opened."""
 
 import threading
 from contextlib import suppress

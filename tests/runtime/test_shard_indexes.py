@@ -1,4 +1,4 @@
-"""Indexes of shards are kept with the version of the shard, and are never used for another one."""
+"""Cached indexes of shards: each is of one version of its shard, and is used for no other one."""
 
 import numpy as np
 import pytest
