@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from zarrdask.cli.nodes import Options, Place
+from zarrdask.cli.output import print_report
 from zarrdask.config import parse_size
 from zarrdask.dtypes.fill_values import NO_FILL_VALUE
 from zarrdask.errors import ZarrdaskError
@@ -199,7 +200,7 @@ two_nodes = _together(
 
 
 #: The options of commands that print a plan and execute it.
-planned = _together(
+_PLANNED = _together(
     click.option(
         "--max-mem",
         default="256MiB",
@@ -211,6 +212,22 @@ planned = _together(
     dry_run,
     two_nodes,
 )
+
+
+def planned(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of a command whose function returns a plan, which is printed and executed."""
+
+    @wraps(function)
+    def call(
+        *, progress: bool, restart: bool, dry_run: bool, as_json: bool, **arguments: Any
+    ) -> None:
+        plan = function(**arguments)
+        print_report(plan, as_json=as_json)
+        if not dry_run:
+            with interruptible():
+                plan.execute(arguments["scheduler"], progress=progress, restart=restart)
+
+    return _PLANNED(call)
 
 
 def _refuse_in_place(context: click.Context, parameter: click.Parameter, value: bool) -> None:  # noqa: FBT001

@@ -7,7 +7,6 @@ import click
 
 from zarrdask.cli import options
 from zarrdask.cli.nodes import both_places, suggestions
-from zarrdask.cli.output import print_report
 from zarrdask.errors import ZarrdaskError
 from zarrdask.pyramids.conventions import CONVENTIONS
 from zarrdask.pyramids.kernels import METHODS
@@ -90,17 +89,7 @@ def _numbers(text: str) -> tuple[float, ...]:
 )
 @options.new_array
 @options.planned
-def command(
-    source: str,
-    target: str,
-    *,
-    convention: str,
-    restart: bool,
-    dry_run: bool,
-    as_json: bool,
-    progress: bool,
-    **arguments: Any,
-) -> None:
+def command(source: str, target: str, *, convention: str, **arguments: Any) -> Any:
     """Write the array at SOURCE to the group TARGET at several resolutions, in one pass.
 
     The plan is printed and executed. Properties that are not given stay as in SOURCE. The same
@@ -109,12 +98,7 @@ def command(
     arguments = options.passed(arguments)
     arguments["convention"] = None if convention == "none" else convention
     with suggestions(both_places(source, target, arguments)[0]):
-        plan = _planned(source, target, arguments)
-    print_report(plan, as_json=as_json)
-    if dry_run:
-        return
-    with options.interruptible():
-        plan.execute(arguments.get("scheduler"), progress=progress, restart=restart)
+        return _planned(source, target, arguments)
 
 
 def _planned(source: str, target: str, arguments: dict[str, Any]) -> Any:

@@ -6,7 +6,6 @@ import click
 
 from zarrdask.cli import options
 from zarrdask.cli.nodes import both_places, suggestions
-from zarrdask.cli.output import print_report
 from zarrdask.rewrite.rechunk import rechunk
 
 
@@ -27,16 +26,7 @@ from zarrdask.rewrite.rechunk import rechunk
     help="The place for temporary objects between passes.",
 )
 @options.planned
-def command(
-    source: str,
-    target: str,
-    *,
-    restart: bool,
-    dry_run: bool,
-    as_json: bool,
-    progress: bool,
-    **arguments: Any,
-) -> None:
+def command(source: str, target: str, **arguments: Any) -> Any:
     """Rewrite the array at SOURCE to TARGET with other chunks, shards, codecs, type or format.
 
     All arrays of a group are rewritten in the same way. The plan is printed and executed.
@@ -45,9 +35,4 @@ def command(
     """
     arguments = options.passed(arguments)
     with suggestions(both_places(source, target, arguments)[0]):
-        plan = rechunk(source, target, **arguments)
-    print_report(plan, as_json=as_json)
-    if dry_run:
-        return
-    with options.interruptible():
-        plan.execute(arguments.get("scheduler"), progress=progress, restart=restart)
+        return rechunk(source, target, **arguments)
