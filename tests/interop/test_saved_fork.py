@@ -1,5 +1,6 @@
 """Jobs in processes of their own write to a session of icechunk by a fork that is a file."""
 
+import pickle
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -134,3 +135,13 @@ def test_what_can_not_be_saved_or_loaded_is_an_error(repository, run, tmp_path):
         SavedFork(tmp_path / "new").changing(),
     ):
         pass
+
+
+@pytest.mark.parametrize("value", [b"", b"damaged", pickle.dumps(7)])
+def test_a_damaged_file_is_named(repository, run, value):
+    _write(run, "one", np.s_[:10], 1)
+    for name in ("changes/one", "fork"):
+        (run / name).write_bytes(value)
+        with pytest.raises(StoreError, match="damaged") as caught:
+            SavedFork(run).merge(repository.writable_session("main"))
+        assert caught.value.key.endswith(f"/run/{name}")

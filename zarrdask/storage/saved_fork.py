@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Any
 from uuid import uuid4
 
-from zarrdask.errors import MetadataError, StoreError, UnsupportedError
+from zarrdask.errors import MetadataError, StoreError, UnsupportedError, ZarrdaskError
 from zarrdask.storage.base import Store
 from zarrdask.storage.forks import Fork
 from zarrdask.storage.keys import check_key
@@ -117,8 +117,9 @@ class SavedFork:
         Raises
         ------
         StoreError
-            If changes of a job are missing, two jobs have changed the same chunk or the metadata
-            of the same node, or the session began at another snapshot. Nothing is merged then.
+            If changes of a job are missing or damaged, two jobs have changed the same chunk or the
+            metadata of the same node, or the session began at another snapshot. Nothing is merged
+            then.
         """
         target, saved = _fork_of(session), self._load()
         target.check_same(saved)
@@ -130,13 +131,38 @@ class SavedFork:
                 found=", ".join(missing),
             )
         parts = {name: self._read(_CHANGES + name) for name in names}
-        _check_disjoint(target, parts)
+        changed = {name: self._changed(target, name, part) for name, part in parts.items()}
+        _check_disjoint(changed)
         target.receive(saved.name, parts.values())
         return tuple(names)
 
     def _load(self) -> Fork:
-        copy: Fork = pickle.loads(self._read(_FORK))
+        with self._reporting_damage(_FORK):
+            copy = pickle.loads(self._read(_FORK))
+        if not isinstance(copy, Fork):
+            raise self._damaged(_FORK)
         return copy
+
+    def _changed(self, target: Fork, job: str, changes: bytes) -> list[str]:
+        with self._reporting_damage(_CHANGES + job):
+            return [*target.changed(changes)]
+
+    @contextmanager
+    def _reporting_damage(self, key: str) -> Iterator[None]:
+        # A damaged pickle raises errors of any class, and so does what it is made of.
+        try:
+            yield
+        except ZarrdaskError:
+            raise
+        except Exception as error:
+            raise self._damaged(key) from error
+
+    def _damaged(self, key: str) -> StoreError:
+        return StoreError(
+            "this file of a saved fork is damaged, or was written by another version of zarrdask "
+            "or icechunk; run the job again, or save a new fork under another URL",
+            key=f"{self._files.url}/{key}",
+        )
 
     def _read(self, key: str) -> bytes:
         value = self._files.get(key)
@@ -168,11 +194,11 @@ def _fork_of(session: Any) -> Fork:
     return fork(store)  # type: ignore[return-value]
 
 
-def _check_disjoint(target: Fork, parts: dict[str, bytes]) -> None:
+def _check_disjoint(changed: dict[str, list[str]]) -> None:
     """Check that no two jobs have changed the same."""
     changed_by = dict[str, str]()
-    for name, part in parts.items():
-        for key in target.changed(part):
+    for name, keys in changed.items():
+        for key in keys:
             other = changed_by.setdefault(key, name)
             if other != name:
                 raise StoreError(
