@@ -1,5 +1,6 @@
 """One task for each of many items, on each kind of scheduler."""
 
+import os
 import signal
 import sys
 import threading
@@ -8,11 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import dask
 import pytest
-from distributed import Client
+from distributed import Client, LocalCluster
 
-from zarrdask.errors import MetadataError
+from zarrdask.errors import MetadataError, StoreError
 from zarrdask.execution import executor
 from zarrdask.execution.executor import workers
+from zarrdask.storage.resolve import resolve
 
 SCHEDULERS = ["sync", "threads", "processes"]
 
@@ -127,3 +129,25 @@ def test_tasks_that_run_while_another_one_fails_count_as_finished():
     with dask.config.set(num_workers=2), pytest.raises(MetadataError, match="broken"):
         run(task, [0, 1], "threads", finished=lambda number, _: finished.append(number))
     assert finished == [1]
+
+
+def test_a_cluster_without_workers_is_not_waited_for():
+    with (
+        LocalCluster(n_workers=0, dashboard_address=":0") as cluster,
+        Client(cluster, set_as_default=False) as client,
+        workers(client) as on,
+    ):
+        store = resolve("memory://without-workers")
+        with pytest.raises(StoreError, match="memory of one process"):
+            executor.check_reached(on, store)
+
+        def interrupt():
+            while not client.futures:
+                time.sleep(0.01)
+            os.kill(os.getpid(), signal.SIGINT)
+
+        (thread := threading.Thread(target=interrupt)).start()
+        with pytest.raises(KeyboardInterrupt):
+            executor.run(square, range(3), on=on)
+        thread.join()
+        assert not client.futures

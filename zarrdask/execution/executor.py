@@ -37,6 +37,9 @@ R = TypeVar("R")
 #: The number of submitted tasks for each task that can run, so that workers never wait for work.
 _SUBMITTED_PER_SLOT = 3
 
+#: The seconds after which it is checked again whether a cluster has workers.
+_CHECK_INTERVAL = 1.0
+
 
 class Workers(NamedTuple):
     """The workers that tasks run on.
@@ -70,6 +73,11 @@ class Workers(NamedTuple):
         if self.client is None:
             return self.counted is not None
         return bool(worker_addresses(self.client))
+
+    @property
+    def exist(self) -> bool:
+        """Whether there are workers; a cluster may have lost all, or have none yet."""
+        return self.client is None or bool(self.client.nthreads())
 
 
 @contextmanager
@@ -254,7 +262,7 @@ def run(
         # cancelled ones: there, the few submitted tasks are awaited, or fail with the pool.
         cancels = isinstance(on.executor, ThreadPoolExecutor)
         awaited = [future for future in running if not (cancels and future.cancel())]
-        wait(awaited)
+        _await_ends(on, awaited)
         for future in awaited:
             # These tasks are done, and the record of what is done must include them.
             if not future.cancelled() and future.exception() is None:
@@ -262,6 +270,15 @@ def run(
                     finished(running[future], future.result())
         raise
     return [results[number] for number in range(len(items))]
+
+
+def _await_ends(on: Workers, futures: Sequence["Future[Any]"]) -> None:
+    """Wait until tasks have ended, as long as there are workers that may be running them."""
+    while waiting := wait(futures, timeout=_CHECK_INTERVAL).not_done:
+        if not on.exist:
+            for future in waiting:
+                future.cancel()
+            return
 
 
 def run_shown(
@@ -297,6 +314,9 @@ def check_reached(on: Workers, *stores: Store, changed: Store | None = None) -> 
             continue
         try:
             cloudpickle.dumps(store)  # fails here with the store's own error, not with Dask's
+            if not on.exist:
+                # The task would wait for a worker, without limit and without a message.
+                raise StoreError("the cluster has no workers", key=store.url)
             run(find_store, [store], on=on)
         except StoreError as error:
             raise StoreError(
