@@ -181,3 +181,22 @@ def test_the_setting_has_three_values():
         pytest.raises(MetadataError, match=r"zarrdask\.casting: .*'same_kind'"),
     ):
         z[...] = np.ones(2)
+
+
+@for_each(
+    "verb", [verb for verb in VERBS if "rechunk" not in verb and verb not in ("copy", "points")]
+)
+def test_numbers_of_python_have_no_size_but_a_range(verb):
+    def array():
+        z = zarrdask.create_array({}, shape=4, dtype="i1", chunks=2)
+        z[...] = 7
+        return z
+
+    for casting in ("numpy", "safe"):
+        with dask.config.set({"zarrdask.casting": casting}):
+            VERBS[verb]([1, 2, 3, 4], array())
+            with pytest.raises(SelectionError, match="does not fit"):
+                VERBS[verb]([1, 2, 3, 300], z := array())
+    np.testing.assert_array_equal(z[...], [7] * 4)
+    with dask.config.set({"zarrdask.casting": "safe"}), pytest.raises(CodecError):
+        VERBS[verb]([1.5, 2, 3, 4], z)

@@ -1,7 +1,7 @@
 """Cast values to the data type of an array: which casts are permitted, and which values fit."""
 
 from functools import lru_cache
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -11,12 +11,22 @@ from zarrdask.dtypes.ml import kind_of, limits
 from zarrdask.errors import CodecError
 from zarrdask.metadata.losses import dtype_label
 
+
+class HasLocation(Protocol):
+    """What has a location, which is rendered for errors only."""
+
+    @property
+    def location(self) -> str: ...
+
+
 #: The smallest data type of each kind of Python's numbers.
 _SMALLEST = {"b": "?", "i": "i1", "u": "i1", "f": "f2", "c": "c8"}
 
 
-def check_cast(before: np.dtype[Any], after: np.dtype[Any], place: str) -> None:
-    """Check that the setting ``zarrdask.casting`` permits to write values to an array at a place.
+def check_cast(before: np.dtype[Any], after: np.dtype[Any], place: HasLocation | str) -> None:
+    """Check that the setting ``zarrdask.casting`` permits to write values to an array.
+
+    `place` is the array, or the argument, that an error names.
 
     The data types alone decide. Codecs of objects and of text check each value.
     """
@@ -27,13 +37,13 @@ def check_cast(before: np.dtype[Any], after: np.dtype[Any], place: str) -> None:
         raise CodecError(
             "the setting zarrdask.casting does not permit writing values of this data type to the "
             f"array; convert them first, by astype({dtype_label(after)!r}), or set it to 'numpy'",
-            key=place,
+            key=place if isinstance(place, str) else place.location,
             found=dtype_label(before),
             expected=f"a data type that NumPy casts to {dtype_label(after)} by {casting!r}",
         )
 
 
-def check_value_cast(value: Any, after: np.dtype[Any], place: str) -> None:
+def check_value_cast(value: Any, after: np.dtype[Any], place: HasLocation) -> None:
     """Check that the setting permits writing a value of NumPy or Python, which can be converted.
 
     As in NumPy, a number of Python has a kind but no size: 1 is safe as int8, and 1.5 as float32.

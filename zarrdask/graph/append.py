@@ -14,6 +14,7 @@ from zarrdask.graph.resume import has_all_values, resumable
 from zarrdask.graph.target import Resume, WriteTarget, check_resume
 from zarrdask.graph.write_job import (
     as_dask_array,
+    cast_numbers,
     check_deferrable,
     compute,
     write_jobs,
@@ -101,7 +102,7 @@ def append(
     array([0, 0, 0, 1, 1, 1, 1], dtype=int32)
     """
     check_resume(resume)
-    x = as_dask_array(x)
+    value, x = x, as_dask_array(x)
     node = locate_node(url, component, storage_options)
     (check_changeable if compute else check_visible)(node.store)
     if isinstance(url, Array) and not component:
@@ -109,7 +110,8 @@ def append(
         array = url
     else:
         array = open_array(*node, mode="r+", consolidated=False)
-    check_cast(x.dtype, array.dtype, array.node_path.location)
+    x = cast_numbers(x, value, array)
+    check_cast(x.dtype, array.dtype, array.node_path)
     if not compute:
         check_deferrable([array])
         chunks = array.node_path.refreshed(chunks_of(array))

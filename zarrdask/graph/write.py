@@ -17,6 +17,7 @@ from zarrdask.graph.resume import Writes, resumable
 from zarrdask.graph.target import Resume, WriteOptions, WriteTarget, find_target
 from zarrdask.graph.write_job import (
     as_dask_array,
+    cast_numbers,
     check_deferrable,
     check_plain,
     deferred,
@@ -159,7 +160,7 @@ def to_zarr(
     plan = partial(_plan, x if pairs is None else pairs, parent, how, create_kwargs)
     writes = plan()
     for array, target in writes:
-        check_cast(array.dtype, target.array.dtype, target.array.node_path.location)
+        check_cast(array.dtype, target.array.dtype, target.array.node_path)
     if not compute:
         check_deferrable([target.array for _, target in writes])
         if resume:
@@ -208,8 +209,9 @@ def _plan(
             found=None,
             expected="a URL, a path or a store; or targets and arrays, in pairs, as x",
         )
-    x = as_dask_array(x)
-    return [(x, find_target(x, *parent, how, options, Inputs([x])))]
+    array = as_dask_array(x)
+    target = find_target(array, *parent, how, options, Inputs([array]))
+    return [(cast_numbers(array, x, target.array), target)]
 
 
 def _pairs(x: Any) -> list[tuple[Any, Any]] | None:
@@ -236,9 +238,13 @@ def _members(
     """Return several arrays and their targets, in the format of their group."""
     arrays = [as_dask_array(x) for _, x in pairs]
     options, inputs = _with_group_format(group, options), Inputs(arrays)
-    return [
-        (x, _member(target, x, group, how, options, inputs))
+    targets = [
+        _member(target, x, group, how, options, inputs)
         for (target, _), x in zip(pairs, arrays, strict=True)
+    ]
+    return [
+        (cast_numbers(x, value, target.array), target)
+        for (_, value), x, target in zip(pairs, arrays, targets, strict=True)
     ]
 
 

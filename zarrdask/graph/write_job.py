@@ -6,7 +6,9 @@ from contextlib import ExitStack, contextmanager
 from math import prod
 from typing import Any, NamedTuple
 
+import dask
 import dask.array as da
+from dask.core import flatten
 from dask.delayed import Delayed
 
 from zarrdask.chunks.region import ArrayRegion
@@ -22,6 +24,7 @@ from zarrdask.graph.target import WriteTarget
 from zarrdask.graph.tasks import Action, gather, read_blocks, write_blocks
 from zarrdask.hierarchy.transaction import transaction
 from zarrdask.nodes.array import Array
+from zarrdask.nodes.indexers import broadcast
 from zarrdask.runtime.progress import Show
 from zarrdask.storage.upkeep import is_deferrable
 
@@ -60,6 +63,19 @@ def as_dask_array(x: Any) -> da.Array:
     x = da.asanyarray(x)
     known_blocks(x.shape, x.chunks)  # Raises the error if any is unknown.
     return x
+
+
+def cast_numbers(x: da.Array, value: Any, array: Array) -> da.Array:
+    """Return `x` in the data type of an array if it was made of numbers of Python.
+
+    These have no data type: NumPy checks their range only if they are converted right to that of
+    the array, as an assignment to the array does.
+    """
+    if not isinstance(value, list | tuple | int | float | complex) or x.dtype.kind not in "iufc":
+        return x
+    if any(map(dask.is_dask_collection, flatten([value], container=(list, tuple)))):
+        return x
+    return da.from_array(broadcast(value, x.shape, array), chunks=x.chunks)
 
 
 def check_plain(x: Any) -> None:

@@ -245,7 +245,7 @@ def broadcast(value: Any, shape: Shape, array: Indexed) -> np.ndarray:
             found=_shape_or_value(value),
             expected=f"{shape} of {dtype}",
         ) from error
-    check_value_cast(value, dtype, array.node_path.location)
+    check_value_cast(value, dtype, array.node_path)
     return values
 
 

@@ -176,7 +176,7 @@ def plan_target(
 ) -> RechunkPlan:
     """Return the plan to write a region of a stored array to a target, with its strategies."""
     metadata, start = target.metadata, target.start
-    check_cast(array.dtype, metadata.dtype, target.view.location)
+    check_cast(array.dtype, metadata.dtype, target.view)
     is_part = any(start) or region != whole_region(array.shape)
     added = tuple(slice(n, n + s, 1) for n, s in zip(start, region_shape(region), strict=True))
     transfer = None if is_part else encoded_transfer(array.metadata, metadata)

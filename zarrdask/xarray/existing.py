@@ -186,7 +186,7 @@ class StoredDataset:
         stored = self._decoded(name)
         _check_dtype(name, stored, variable)
         if variable.dtype != object:  # such as texts and dates, which are encoded one by one
-            check_cast(variable.dtype, stored.dtype, self.arrays[name].node_path.location)
+            check_cast(variable.dtype, stored.dtype, self.arrays[name].node_path)
         variable = variable.copy(deep=False)
         variable.encoding = stored.encoding
         encoded = encode_values(variable, name, self.group.metadata.format)
