@@ -213,6 +213,16 @@ def test_dask_arrays_are_computed_by_the_same_tasks(scheduler, tmp_path):
     check(plan.execute(scheduler, progress=False), values + 1, [(2, 2)] * 3)
 
 
+def test_masked_arrays_are_an_error_that_says_what_to_do():
+    values = np.ma.masked_less(numbers((8, 8)).astype("f4"), 40)
+    x = da.from_array(values, chunks=4)
+    with pytest.raises(UnsupportedError, match="masked"):
+        zarrdask.pyramid(x, {}, levels=2)
+    plan = zarrdask.pyramid(da.ma.filled(x, 0), {}, levels=2, fill_value=0, skipna="fill")
+    means = values.reshape(4, 2, 4, 2).mean(axis=(1, 3)).filled(0)
+    np.testing.assert_allclose(plan.execute("sync", progress=False)["1"][...], means)
+
+
 def test_arrays_of_xarray_keep_their_names_and_attributes():
     xarray = pytest.importorskip("xarray")
     values = numbers((16, 16))
