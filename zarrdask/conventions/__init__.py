@@ -5,6 +5,7 @@ Only the functions of this package interpret these attributes; elsewhere they ha
 
 from zarrdask.conventions.georeference import write_crs
 from zarrdask.conventions.geozarr import GeoZarr
+from zarrdask.conventions.labels import labels
 from zarrdask.conventions.levels import Level, Multiscale
 from zarrdask.conventions.ome import OmeZarr
 from zarrdask.conventions.pyramids import multiscales, write_multiscales
@@ -19,6 +20,7 @@ __all__ = [
     "OmeZarr",
     "Spatial",
     "crs",
+    "labels",
     "multiscales",
     "spatial",
     "write_crs",

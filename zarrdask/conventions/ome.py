@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from zarrdask.conventions.axes import OmeAxes
+from zarrdask.conventions.labels import render_image_label
 from zarrdask.conventions.levels import (
     Level,
     Multiscale,
@@ -111,9 +112,12 @@ def ome_attributes(
     zarr_format: ZarrFormat,
     attributes: Mapping[str, Any],
     omero: Mapping[str, Any] | None = None,
+    image_label: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return the attributes of a group that describe its pyramid, in place of those that exist."""
     display = {} if omero is None else {"omero": omero}
+    if image_label is not None:
+        display["image-label"] = image_label
     if zarr_format == 2:
         return {"multiscales": [{**document, "version": "0.4"}], **display}
     others = attributes.get("ome", {})
@@ -147,6 +151,7 @@ class OmeZarr:
         scale: Mapping[str, float] | Sequence[float] | None = None,
         translation: Mapping[str, float] | Sequence[float] | None = None,
         omero: Mapping[str, Any] | None = None,
+        image_label: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
         """Return the attribute ``ome`` of v3, or ``multiscales`` and ``omero`` of v2.
 
@@ -174,6 +179,8 @@ class OmeZarr:
         omero : mapping, optional
             The display settings: ``{"channels": [{"color": "FF0000", ...}, ...]}``. A channel
             without ``window`` gets the range of the data type.
+        image_label : mapping, optional
+            The ``colors`` and ``properties`` of labels; the image is a label image then.
 
         Raises
         ------
@@ -194,7 +201,8 @@ class OmeZarr:
         }
         channels = levels[0].shape[described.channel] if described.channel is not None else 1
         display = None if omero is None else render_omero(omero, channels, dtype)
-        return ome_attributes(document, zarr_format, {}, display)
+        label = None if image_label is None else render_image_label(image_label, dtype)
+        return ome_attributes(document, zarr_format, {}, display, label)
 
 
 def _placed(

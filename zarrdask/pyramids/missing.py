@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from zarrdask.conventions.labels import LABELS
 from zarrdask.dtypes.cf_fill_values import decode_fill_value
 from zarrdask.dtypes.ml import kind_of
 from zarrdask.errors import MetadataError, one_of
@@ -62,7 +63,8 @@ def _numbers(value: Any, dtype: np.dtype[Any]) -> list[Any]:
     return [number for number, kept in zip(cast.tolist(), is_kept, strict=True) if kept]
 
 
-def default_method(metadata: ArrayMetadata, path: str) -> str:
+def default_method(metadata: ArrayMetadata, *paths: str) -> str:
     """Return "mode" for labels, such as those in the group ``labels`` of OME-Zarr, else "mean"."""
-    is_label = any(name in metadata.attributes for name in _LABELS) or "labels" in path.split("/")
+    is_inside = any(LABELS in path.split("/") for path in paths)
+    is_label = is_inside or any(name in metadata.attributes for name in _LABELS)
     return "mode" if is_label or metadata.dtype.kind == "b" else "mean"

@@ -28,6 +28,7 @@ from zarrdask.plan.strategies import Stage
 from zarrdask.pyramids.blocks import Blocks
 from zarrdask.pyramids.changes import adding_levels
 from zarrdask.pyramids.kernels import Reduction
+from zarrdask.pyramids.labels import list_label
 from zarrdask.pyramids.levels import Level
 from zarrdask.pyramids.passes import CastTiles, PyramidPass
 from zarrdask.pyramids.record import PyramidRecord
@@ -221,6 +222,8 @@ class PyramidPlan(PlanReport):
                 versions = versions or self._versions()
                 rewrite.write_documents()
                 replace(self.record, versions=versions).write(self.node)
+                if self.record.convention == "ome":
+                    list_label(self.node, self.group.zarr_format)
         return open_group(*self.node, mode="r+", consolidated=False)
 
     def _versions(self) -> UnitVersions | None:

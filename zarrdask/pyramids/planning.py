@@ -19,6 +19,7 @@ from zarrdask.pyramids.changed import whole_bounds
 from zarrdask.pyramids.changes import is_adding, merged
 from zarrdask.pyramids.conventions import Convention
 from zarrdask.pyramids.kernels import Reduction, check_method
+from zarrdask.pyramids.labels import is_label
 from zarrdask.pyramids.levels import Borders, Level
 from zarrdask.pyramids.missing import default_method, find_missing
 from zarrdask.pyramids.plan import PyramidPlan
@@ -52,9 +53,11 @@ def plan_pyramid(source: PyramidSource, node: NodePath, options: PyramidOptions)
     inside = source.path_in(node)
     if inside is None:
         source.check_apart(node)
-    style = options.convention
-    first = style.adapted(source.metadata, options.details.get("axes"))
-    method = options.method or default_method(first, source.location)
+    style, details = options.convention, options.details
+    if options.name == "ome" and is_label(node):
+        details = {"image_label": {}, **details}
+    first = style.adapted(source.metadata, details.get("axes"))
+    method = options.method or default_method(first, source.location, node.path)
     check_method(method, first.dtype)
     steps = Steps.parse(options.levels, options.factors, first.shape, first.dimension_names)
     name = "0" if inside is None else inside
@@ -84,7 +87,7 @@ def plan_pyramid(source: PyramidSource, node: NodePath, options: PyramidOptions)
         first.dtype,
         zarr_format=first.zarr_format,
         method=method,
-        **options.details,
+        **details,
     )
     group, view = _group(node, first, attributes, options, inside)
     targets = {
@@ -102,7 +105,7 @@ def plan_pyramid(source: PyramidSource, node: NodePath, options: PyramidOptions)
     )
     record = PyramidRecord(
         method, options.borders, missing, levels, is_written or inside is not None,
-        options.name, options.details,
+        options.name, details,
     )  # fmt: skip
     resources = Resources(options.memory, options.on, whole_bounds(first.shape))
     return plan_passes(

@@ -1,0 +1,49 @@
+"""Label images of OME-Zarr."""
+
+import numpy as np
+import pytest
+
+import zarrdask
+from zarrdask.conventions import labels
+from zarrdask.errors import MetadataError
+
+
+def written(group, name="nuclei", dtype="u2", **options):
+    source = zarrdask.create_array(
+        {}, shape=(8, 8), dtype=dtype, chunks=4, zarr_format=group.zarr_format
+    )
+    source[...] = np.repeat(np.arange(8), 8).reshape(8, 8)
+    options = {"axes": ("y", "x"), "levels": 2, **options}
+    plan = zarrdask.pyramid(source, group, f"labels/{name}", **options)
+    return plan.execute("sync", progress=False)
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_labels_are_listed_and_name_their_image(zarr_format):
+    image = zarrdask.create_group({}, zarr_format=zarr_format)
+    assert labels(image) == ()
+    colors = [{"label-value": 7, "rgba": [255, 0, 0, 255]}]
+    group = written(image, image_label={"colors": colors})
+    written(image, "cells")
+    written(image, "cells", overwrite=True)
+    assert labels(image) == ("labels/nuclei", "labels/cells")
+    attributes = group.attrs.asdict()
+    attributes = attributes if zarr_format == 2 else attributes["ome"]
+    assert attributes["image-label"] == {"source": {"image": "../../"}, "colors": colors}
+    assert group["1"][:, 0].tolist() == [0, 2, 4, 6]  # the mode, of which the least
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"dtype": "f4"}, {"image_label": {"colors": [{"rgba": []}]}}, {"image_label": 3}],
+)
+def test_labels_that_break_a_rule_are_an_error(options):
+    with pytest.raises(MetadataError, match="image_label"):
+        written(zarrdask.create_group({}), **options)
+
+
+def test_attributes_that_are_not_lists_of_names_are_an_error():
+    image = zarrdask.create_group({})
+    image.create_group("labels").attrs["labels"] = 3
+    with pytest.raises(MetadataError, match="labels"):
+        labels(image)
