@@ -2,30 +2,31 @@
 
 import numpy as np
 
+#: Sums of fewer integers of less than 64 bits stay below 2**52.
+MAX_COUNT = 2**20
 
-def halfway_to_even(sums: np.ndarray, count: int) -> np.ndarray:
-    """Return sums divided by a number, rounded half to even.
+
+def halfway_to_even(sums: np.ndarray, count: np.ndarray | int) -> np.ndarray:
+    """Return sums below 2**52 divided by a number, or by one each, rounded half to even.
 
     >>> halfway_to_even(np.array([-6, 2, 3, 6, 10]), 4).tolist()
     [-2, 0, 1, 2, 2]
     """
-    if count == 1:
-        return sums
-    bits = count.bit_length() - 1
-    if count == 1 << bits and int(sums.max(initial=0)) <= np.iinfo(sums.dtype).max - count:
-        odd: np.ndarray = sums >> bits
-        odd &= 1
-        odd += sums
-        odd += (count >> 1) - 1
-        odd >>= bits
-        return odd
-    quotient: np.ndarray
-    quotient, rest = np.divmod(sums, count)
-    quotient += _rounds_up(quotient, rest, count)
-    return quotient
+    if isinstance(count, int) and count & (count - 1) == 0 < count - 1:
+        bits = count.bit_length() - 1
+        if int(sums.max(initial=0)) <= np.iinfo(sums.dtype).max - count:
+            odd: np.ndarray = sums >> bits
+            odd &= 1
+            odd += sums
+            odd += (count >> 1) - 1
+            odd >>= bits
+            return odd
+    # No rounding of a quotient of such numbers makes a half of what is none.
+    mean: np.ndarray = np.rint(sums / count)
+    return mean
 
 
-def _rounds_up(quotient: np.ndarray, rest: np.ndarray, count: np.ndarray | int) -> np.ndarray:
+def _rounds_up(quotient: np.ndarray, rest: np.ndarray, count: np.ndarray) -> np.ndarray:
     """Whether a quotient with a rest is rounded up."""
     twice = rest + rest
     is_up: np.ndarray = (twice > count) | ((twice == count) & (quotient & 1).astype(bool))

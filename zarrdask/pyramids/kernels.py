@@ -16,8 +16,14 @@ from zarrdask.errors import UnsupportedError, one_of
 from zarrdask.grids.base import Shape
 from zarrdask.indexing.regions import slabs, view
 from zarrdask.indexing.selection import Region
-from zarrdask.pyramids.exact import halfway_to_even, mean_of_integers, sum_of_integers
+from zarrdask.pyramids.exact import (
+    MAX_COUNT,
+    halfway_to_even,
+    mean_of_integers,
+    sum_of_integers,
+)
 from zarrdask.pyramids.levels import Borders
+from zarrdask.pyramids.sorting import median, median_of_first, mode
 
 Method = Literal["mean", "nearest", "min", "max", "sum", "mode", "median"]
 #: The methods, each with the kinds of data types whose values it combines; None for all.
@@ -134,7 +140,16 @@ class _Cells:
 
     def rows(self) -> np.ndarray:
         """Return the cells of each window along a last axis."""
-        return _rows(self.values, self.windows)
+        return np.moveaxis(self.stacked(), 0, -1)
+
+    def stacked(self) -> np.ndarray:
+        """Return the cells of each window along a first axis, as a copy."""
+        counts = [n // w for n, w in zip(self.values.shape, self.windows, strict=True)]
+        stacked = np.empty((prod(self.windows), *counts), self.values.dtype)
+        for n, start in enumerate(np.ndindex(self.windows)):
+            place = tuple(slice(i, None, w) for i, w in zip(start, self.windows, strict=True))
+            stacked[n] = self.values[place]
+        return stacked
 
 
 @dataclass(frozen=True)
@@ -149,13 +164,9 @@ class _MaskedCells(_Cells):
         values = np.where(self.is_missing, np.asarray(value, self.values.dtype), self.values)
         return _Cells(values, self.windows, self.dtype)
 
-    def sorted_rows(self) -> np.ndarray:
-        """Return the cells of each window in ascending order, with missing ones at the end."""
-        rows, missing = self.rows(), _rows(self.is_missing, self.windows)
-        order = np.argsort(rows, axis=-1, kind="stable")
-        missing = np.take_along_axis(missing, order, -1)
-        order = np.take_along_axis(order, np.argsort(missing, axis=-1, kind="stable"), -1)
-        return np.take_along_axis(rows, order, -1)
+    def missing_last(self) -> np.ndarray:
+        """Return the stacked cells; those that are missing come last if they are sorted."""
+        return self.filled(_limits(self.values.dtype)[1]).stacked()
 
 
 def _computable(values: np.ndarray) -> np.ndarray:
@@ -200,29 +211,25 @@ def _sum_of_bytes(values: np.ndarray, windows: Shape) -> np.ndarray:
     return _folded(sums, (*before, 1), np.add)
 
 
-def _rows(values: np.ndarray, windows: Shape) -> np.ndarray:
-    """Return the cells of each window along a last axis."""
-    split = [n for length, w in zip(values.shape, windows, strict=True) for n in (length // w, w)]
-    ndim = len(windows)
-    order = (*range(0, 2 * ndim, 2), *range(1, 2 * ndim, 2))
-    shape = (*(length // w for length, w in zip(values.shape, windows, strict=True)), prod(windows))
-    return values.reshape(split).transpose(order).reshape(shape)
-
-
 # --------------------------------------------------------------------------------------------
 # Methods, if no value is missing
 
 
 def _mean(cells: _Cells) -> np.ndarray:
-    count, dtype = prod(cells.windows), cells.values.dtype
-    if dtype == np.uint8 and count <= 256:
-        return halfway_to_even(_sum_of_bytes(cells.values, cells.windows), count)
-    if dtype.kind in "iu" and dtype.itemsize < 8:
-        return halfway_to_even(cells.folded(np.add, np.dtype(np.int64)), count)
-    if dtype.kind in "iu":
-        return mean_of_integers(cells.rows(), np.array(count))
-    mean: np.ndarray = cells.folded(np.add, _wide(dtype)) / count
-    return mean
+    return _mean_of(cells, prod(cells.windows))
+
+
+def _mean_of(cells: _Cells, counts: np.ndarray | int) -> np.ndarray:
+    """Return the sums of windows divided by the numbers of their cells."""
+    dtype, windows = cells.values.dtype, cells.windows
+    if dtype.kind not in "iu":
+        mean: np.ndarray = cells.folded(np.add, _wide(dtype)) / counts
+        return mean
+    if dtype.itemsize == 8 or prod(windows) >= MAX_COUNT:
+        return mean_of_integers(cells.rows(), np.asarray(counts))
+    if dtype == np.uint8 and prod(windows) <= 256:
+        return halfway_to_even(_sum_of_bytes(cells.values, windows), counts)
+    return halfway_to_even(cells.folded(np.add, _sum_type(dtype, windows)), counts)
 
 
 def _sum(cells: _Cells) -> np.ndarray:
@@ -244,21 +251,11 @@ def _greatest(cells: _Cells) -> np.ndarray:
 
 
 def _mode(cells: _Cells) -> np.ndarray:
-    rows = cells.rows()
-    result = rows[..., 0].copy()
-    differ = (rows != rows[..., :1]).any(axis=-1)
-    if differ.any():
-        several = np.sort(rows[differ], axis=-1)
-        result[differ] = _most_frequent(several, np.full(len(several), several.shape[-1]))
-    return result
+    return mode(cells.stacked(), prod(cells.windows))
 
 
 def _median(cells: _Cells) -> np.ndarray:
-    rows = np.sort(cells.rows(), axis=-1)
-    result = _middle(rows, np.full(rows.shape[:-1], rows.shape[-1]))
-    if rows.dtype.kind == "f":  # NaN comes last
-        result = np.where(np.isnan(rows[..., -1]), np.nan, result)
-    return result
+    return median(cells.stacked())
 
 
 # --------------------------------------------------------------------------------------------
@@ -266,11 +263,7 @@ def _median(cells: _Cells) -> np.ndarray:
 
 
 def _masked_mean(cells: _MaskedCells) -> np.ndarray:
-    counts, present = np.maximum(cells.counts, 1), cells.filled(0)
-    if cells.values.dtype.kind in "iu":
-        return mean_of_integers(present.rows(), counts)
-    mean: np.ndarray = present.folded(np.add, _wide(cells.values.dtype)) / counts
-    return mean
+    return _mean_of(cells.filled(0), np.maximum(cells.counts, 1))
 
 
 def _masked_sum(cells: _MaskedCells) -> np.ndarray:
@@ -286,11 +279,11 @@ def _masked_greatest(cells: _MaskedCells) -> np.ndarray:
 
 
 def _masked_mode(cells: _MaskedCells) -> np.ndarray:
-    return _most_frequent(cells.sorted_rows(), cells.counts)
+    return mode(cells.missing_last(), cells.counts)
 
 
 def _masked_median(cells: _MaskedCells) -> np.ndarray:
-    return _middle(cells.sorted_rows(), np.maximum(cells.counts, 1))
+    return median_of_first(cells.missing_last(), np.maximum(cells.counts, 1))
 
 
 # --------------------------------------------------------------------------------------------
@@ -302,41 +295,21 @@ def _wide(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype(np.complex128 if dtype.kind == "c" else np.float64)
 
 
+def _sum_type(dtype: np.dtype[Any], windows: Shape) -> np.dtype[Any]:
+    """Return the smallest type for sums of integers of less than 64 bits."""
+    bits = 8 * dtype.itemsize + prod(windows).bit_length()
+    return np.dtype(f"{dtype.kind}{2 if bits <= 16 else 4 if bits <= 32 else 8}")
+
+
 def _limits(dtype: np.dtype[Any]) -> tuple[Any, Any]:
     """Return the least and the greatest value of a type."""
     if dtype.kind == "b":
         return False, True
     if dtype.kind in "iu":
         return np.iinfo(dtype).min, np.iinfo(dtype).max
+    if dtype.kind == "c":
+        return complex(-np.inf, -np.inf), complex(np.inf, np.inf)
     return -np.inf, np.inf
-
-
-def _most_frequent(rows: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Return the most frequent of the first `counts` of sorted values; the least if several are."""
-    result, run = rows[..., 0].copy(), np.ones(rows.shape[:-1], np.intp)
-    longest = run.copy()
-    is_nan = np.isnan if rows.dtype.kind in "fc" else np.zeros_like
-    for n in range(1, rows.shape[-1]):
-        value, before = rows[..., n], rows[..., n - 1]
-        is_same = (value == before) | (is_nan(value) & is_nan(before))
-        run = np.where(is_same, run + 1, 1)
-        is_longer = (run > longest) & (n < counts)
-        longest[is_longer] = run[is_longer]
-        result[is_longer] = value[is_longer]
-    return result
-
-
-def _middle(rows: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Return the mean of the two middle ones of the first `counts` of sorted values."""
-    at = np.stack([(counts - 1) // 2, counts // 2], axis=-1)
-    low, high = np.moveaxis(np.take_along_axis(rows, at, -1), -1, 0)
-    middle: np.ndarray
-    if rows.dtype.kind == "f":
-        middle = (low.astype(np.float64) + high) / 2
-    else:  # the mean, rounded half to even, without overflow
-        floor = (low & high) + ((low ^ high) >> 1)
-        middle = floor + ((low ^ high) & floor & 1)
-    return middle
 
 
 _PLAIN: dict[str, Callable[[_Cells], np.ndarray]] = {
