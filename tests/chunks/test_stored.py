@@ -26,9 +26,8 @@ def content(chunks):
 
 
 def test_a_pickled_array_needs_nothing_but_its_bytes(chunks):
-    store, prefix, documents, guard, missing, order = pickle.loads(zlib.decompress(content(chunks)))
-    assert (store, prefix, guard, order) == (chunks.store, "", None, None)
-    assert missing == "fill"
+    store, prefix, documents, options, order = pickle.loads(zlib.decompress(content(chunks)))
+    assert (store, prefix, options, order) == (chunks.store, "", (None, "fill", False), None)
     assert documents.keys() == {"zarr.json"}
 
 

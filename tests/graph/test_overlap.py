@@ -15,7 +15,9 @@ from tests.graph.cases import same
 from tests.graph.counting import stored
 from tests.selections import basic, stored_arrays
 from tests.storage.latency import LatencyStore
+from zarrdask.codecs.pipeline import Pipeline
 from zarrdask.errors import MetadataError, SelectionError, UnsupportedError, ZarrdaskError
+from zarrdask.storage import open_file
 
 pytestmark = pytest.mark.usefixtures("threaded")
 
@@ -141,6 +143,40 @@ def test_a_block_reads_the_chunks_that_it_overlaps_and_no_others():
     assert z.keys_read() == ["c/1/1"]
     plan = zarrdask.plan_read(x.blocks[0, 0])
     assert (plan.arrays[0].chunks, plan.repeated) == (6, 0)
+
+
+def test_chunks_that_blocks_share_are_decoded_once(setting, monkeypatch):
+    decoded, decode = [], Pipeline.decode
+
+    def counted(pipeline, data, memory=None):
+        decoded.append(data)
+        return decode(pipeline, data, memory)
+
+    monkeypatch.setattr(Pipeline, "decode", counted)
+    # Chunks that have just been written are cached, too.
+    monkeypatch.setattr(open_file, "CLOCK_NS", -(10**15))
+    z = zarrdask.create_array({}, shape=(40, 30), chunks=(10, 10), dtype="i4")
+    z[...] = 1
+    x = zarrdask.from_zarr(z, chunks="stored", depth=2, boundary="reflect")
+    cloudpickle.loads(cloudpickle.dumps(x)).compute()
+    assert len(decoded) == 12
+    z[...] = 7
+    assert (x.compute() == 7).all()
+    decoded.clear()
+    setting({"zarrdask.keep-memory": 0})
+    x.compute()
+    assert len(decoded) == (2 + 3 + 3 + 2) * (2 + 3 + 2)
+
+
+def test_default_blocks_are_joined_where_they_overlap(setting):
+    z = zarrdask.create_array({}, shape=(8, 8, 9), chunks=(1, 2, 3), dtype="i1")
+    z[...] = np.arange(z.size, dtype="i1").reshape(z.shape)
+    setting({"zarrdask.block-size": 36})
+    x = zarrdask.from_zarr(z, depth={1: 1, 2: 1})
+    assert zarrdask.from_zarr(z).chunksize == (6, 2, 3)
+    y = zarrdask.map_overlap(abs, z, depth={1: 1, 2: 1})
+    assert y.chunks == ((1,) * 8, (4, 4), (9,))
+    assert x.chunks == ((1,) * 8, (5, 5), (9,))
 
 
 def test_the_requests_of_fused_blocks_are_in_flight_together():

@@ -88,12 +88,15 @@ def clipped(unit, shape):
     return tuple(min(u, n) for u, n in zip(unit, shape, strict=True))
 
 
-@given(shapes, st.sampled_from([1, 2, 8]), st.integers(1, 200_000))
-def test_auto_blocks_are_whole_units_below_the_limit_unless_one_unit_is_above(axes, size, limit):
+@given(shapes, st.sampled_from([1, 2, 8]), st.integers(1, 200_000), st.none() | st.integers(0, 50))
+def test_auto_blocks_are_whole_units_below_the_limit_unless_one_unit_is_above(
+    axes, size, limit, depth
+):
     shape = tuple(n for n, _, _ in axes)
     inner = tuple(c for _, c, _ in axes)
     unit = tuple(c * m for _, c, m in axes)
-    block = auto_block(shape, unit, inner, size, limit)
+    depths = None if depth is None else tuple(depth // (2 + axis) for axis in range(len(axes)))
+    block = auto_block(shape, unit, inner, size, limit, depths)
     huge = prod(clipped(unit, shape)) * size > 4 * limit
     part = inner if huge else unit
     for length, u, n in zip(block, part, shape, strict=True):
@@ -135,6 +138,25 @@ def test_an_array_below_the_limit_is_one_block(axes, size):
 )
 def test_auto_blocks_of_sizes_as_in_the_benchmarks(shape, unit, inner, block):
     assert auto_block(shape, unit, inner, 4, 2**24) == block
+
+
+@for_each(
+    ("shape", "unit", "inner", "depths", "block"),
+    [
+        # Images: joined within each, not one on top of another.
+        ((64, 4000, 4000), (1, 500, 500), (1, 500, 500), (0, 8, 8), (1, 2000, 2000)),
+        ((64, 4000, 4000), (1, 500, 500), (1, 500, 500), (0, 0, 8), (2, 500, 4000)),
+        # Where nothing is left to join that overlaps, units are stacked.
+        ((64, 1000, 1000), (1, 500, 500), (1, 500, 500), (0, 8, 8), (4, 1000, 1000)),
+        ((256, 1024, 1024), (64, 64, 64), (64, 64, 64), (2, 2, 2), (256, 128, 128)),
+        # Of a neighbouring shard, one layer of chunks is read.
+        ((64, 4096, 4096), (1, 512, 1024), (1, 64, 1024), (0, 8, 8), (1, 1024, 4096)),
+    ],
+)
+def test_auto_blocks_that_overlap_are_joined_where_most_is_read_twice(
+    shape, unit, inner, depths, block
+):
+    assert auto_block(shape, unit, inner, 4, 2**24, depths) == block
 
 
 @st.composite

@@ -34,6 +34,15 @@ def test_values_that_were_used_last_stay(cache, setting):
     assert cache.nbytes == 0
 
 
+def test_a_call_may_have_another_limit_than_the_setting(cache):
+    for key in range(40):
+        cache.put(key, bytes(100), 10_000)
+    assert 2000 < cache.nbytes <= 10_000
+    cache.put(40, bytes(100))
+    assert 0 < cache.nbytes <= 2000
+    assert (cache.get(0), cache.get(40)) == (None, bytes(100))
+
+
 def test_threads_that_use_it_together_never_exceed_the_limit(cache):
     def use(seed):
         random = Random(seed)

@@ -56,7 +56,7 @@ def copy_cached(
         places = _places(chunks, projection.indices)
     else:
         is_plain = metadata.grid.is_regular and metadata.pipeline.axes is None
-        if not is_plain or not _is_cached_in_shards(chunks) or out.nbytes > CHUNKS.limit:
+        if not is_plain or not _is_cached_in_shards(chunks) or out.nbytes > chunks.cache_size:
             return False
         projection = project(request, metadata.read_grid.axes)
         places = _inner_places(chunks, metadata.shard.grid.counts, projection.indices)
@@ -105,7 +105,8 @@ def inner_caches(chunks: StoredChunks) -> InnerCaches | None:
         return None
 
     def cache(key: str, shape: Shape, tag: Tag) -> ChunkCache:
-        return CachedInnerChunks(ChunkPlace(chunks.decoding, key, shape), tag)
+        place = ChunkPlace(chunks.decoding, key, shape)
+        return CachedInnerChunks(place, tag, chunks.cache_size)
 
     return cache
 
@@ -118,7 +119,7 @@ def _is_cached_in_shards(chunks: StoredChunks) -> bool:
 
 
 def _is_cached(chunks: StoredChunks, spec: ChunkSpec) -> bool:
-    limit = CHUNKS.limit
+    limit = chunks.cache_size
     return bool(
         limit
         and chunks.units.capabilities.versions
@@ -144,6 +145,8 @@ class _New(CachedChunk):
     place: ChunkPlace
     data: Buffer
     tag: Tag
+    #: The largest size of the cache in bytes.
+    limit: int
 
     def decoded(self, pipeline: Pipeline) -> np.ndarray:
         with _DECODING[hash(self.place) % len(_DECODING)]:
@@ -152,7 +155,7 @@ class _New(CachedChunk):
                 return cached.values  # Another thread has decoded it.
             values = pipeline.decode_apart(self.data)
             values.flags.writeable = False
-            CHUNKS.put(self.place, DecodedChunk(values, self.tag))
+            CHUNKS.put(self.place, DecodedChunk(values, self.tag), self.limit)
             return values
 
 
@@ -170,26 +173,27 @@ def get_cached(
     found, ahead = tee((place, CHUNKS.get(place)) for place in places)
     items = ((place.key, nbytes, cached and cached.tag) for place, cached in ahead)
     versions = get_large_if_changed(chunks.units, items)
-    return (_chunk(*each, version) for each, version in zip(found, versions, strict=True))
+    limit = chunks.cache_size
+    return (_chunk(*each, version, limit) for each, version in zip(found, versions, strict=True))
 
 
 def _get(chunks: StoredChunks, item: tuple[str, Shape]) -> CachedChunk | Buffer | None:
     place = ChunkPlace(chunks.decoding, *item)
     cached = CHUNKS.get(place)
     version = chunks.units.get_if_changed(place.key, None if cached is None else cached.tag)
-    return _chunk(place, cached, version)
+    return _chunk(place, cached, version, chunks.cache_size)
 
 
 def _chunk(
-    place: ChunkPlace, cached: DecodedChunk | None, version: Version
+    place: ChunkPlace, cached: DecodedChunk | None, version: Version, limit: int
 ) -> CachedChunk | Buffer | None:
     """Return a chunk by its present version, and by the one that was in the cache."""
     if version.is_unchanged and cached is not None:
         return _Old(cached.values)
     if version.value is None or version.tag is None:
-        CHUNKS.put(place, None)
+        CHUNKS.put(place, None, limit)
         return version.value
-    return _New(place, version.value, version.tag)
+    return _New(place, version.value, version.tag, limit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,10 +206,13 @@ class CachedInnerChunks:
         That of the shard.
     tag : object
         The tag of the version of the shard.
+    limit : int
+        The largest size of the cache in bytes.
     """
 
     place: ChunkPlace
     tag: Tag
+    limit: int
 
     def get(self, index: Index) -> CachedChunk | None:
         """Return a chunk that is in the cache."""
@@ -214,4 +221,4 @@ class CachedInnerChunks:
 
     def new(self, index: Index, data: Buffer) -> CachedChunk:
         """Return a chunk that is put into the cache when it is decoded."""
-        return _New(self.place._replace(inner=index), data, self.tag)
+        return _New(self.place._replace(inner=index), data, self.tag, self.limit)

@@ -1,5 +1,6 @@
 """Regions of stored arrays with margins around them."""
 
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -20,7 +21,10 @@ class PaddedRegion(ArrayRegion):
     __slots__ = ("margins",)
 
     def __init__(self, region: ArrayRegion, margins: tuple[Margins, ...]) -> None:
-        super().__init__(region.stored, region.region, region.axes, region.token)
+        stored = region.stored
+        if not stored.is_shared:
+            stored = replace(stored, is_shared=True)
+        super().__init__(stored, region.region, region.axes, region.token)
         self.margins = margins
         pairs = zip(margins, self.shape, strict=True)
         self.shape = tuple([each.before + size + each.after for each, size in pairs])

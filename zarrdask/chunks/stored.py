@@ -21,6 +21,7 @@ from zarrdask.grids.base import Index
 from zarrdask.metadata import detect
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.runtime import serialize
+from zarrdask.runtime.decoded_chunks import CHUNKS
 from zarrdask.runtime.locks import location_of
 from zarrdask.storage.base import Store
 from zarrdask.storage.places import store_token
@@ -33,7 +34,7 @@ _MAX_OPEN_ARRAYS = 256
 #: The version of the content of a pickled array. Increase it whenever that changes, so that a
 #: worker with another release of zarrdask reports the difference instead of a decoding error. The
 #: name `unpack` and its first two parameters never change.
-LAYOUT = 4
+LAYOUT = 5
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,8 @@ class StoredChunks:
     missing : {"fill", "error"}
         How chunks that are not stored are read; by default as the fill value. None stands for the
         setting at the time of the read.
+    is_shared : bool
+        Whether regions that overlap are read, so that decoded chunks are cached in any case.
     units : Store
         The store seen through the array's storage transformers: chunks and shards are read from
         it and written to it.
@@ -64,6 +67,7 @@ class StoredChunks:
     metadata: ArrayMetadata
     guard: Callable[[Store], Store] | None = field(default=None, compare=False, repr=False)
     missing: Missing | None = "fill"
+    is_shared: bool = field(default=False, compare=False)
     units: Store = field(init=False, compare=False, repr=False)
     #: The pickled content by the order of chunks in shards, which is a setting of this process.
     _packed: dict[Any, bytes] = field(init=False, compare=False, repr=False, default_factory=dict)
@@ -87,6 +91,14 @@ class StoredChunks:
     def is_strict(self) -> bool:
         """Whether a missing chunk is an error."""
         return (self.missing or config.get("missing")) == "error"
+
+    @property
+    def cache_size(self) -> int:
+        """The largest size of the cache of decoded chunks, in bytes."""
+        if not self.is_shared:
+            return CHUNKS.limit
+        # The other half is for the memory of blocks, which has to be reused as well.
+        return max(CHUNKS.limit, int(config.get("keep-memory")) // 2)
 
     @property
     def location(self) -> str:
@@ -154,7 +166,8 @@ class StoredChunks:
             documents = self.metadata.without_labels().render()
             missing = "error" if self.is_strict else "fill"
             # As Dask does: the class of a store may be defined in the user's script.
-            content = self.store, self.prefix, documents, self.guard, missing, order
+            options = self.guard, missing, self.is_shared
+            content = self.store, self.prefix, documents, options, order
             self._packed[order] = compress(cloudpickle.dumps(content, 5), 9)
         return self._packed[order]
 
@@ -168,7 +181,7 @@ def unpack(layout: int, release: str, packed: bytes) -> StoredChunks:
     if layout != LAYOUT:
         raise _other_release(release)
     try:
-        store, prefix, documents, guard, missing, order = pickle.loads(decompress(packed))
+        store, prefix, documents, options, order = pickle.loads(decompress(packed))
     except Exception as error:
         if release == __version__:
             raise
@@ -176,13 +189,7 @@ def unpack(layout: int, release: str, packed: bytes) -> StoredChunks:
     # Warnings about the metadata were emitted where the array was opened.
     with strictness(strict=False, quiet=True), shard_order(order):
         metadata = detect.parse(documents, store)
-        chunks = StoredChunks(
-            store,
-            prefix,
-            metadata,  # type: ignore[arg-type]
-            guard,
-            missing,
-        )
+        chunks = StoredChunks(store, prefix, metadata, *options)  # type: ignore[arg-type]
     serialize.prepare(chunks.metadata.dtype)
     chunks._packed[order] = packed
     return chunks

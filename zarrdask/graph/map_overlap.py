@@ -7,7 +7,13 @@ import dask.array as da
 import numpy as np
 
 from zarrdask.chunks.missing import Missing
-from zarrdask.graph.overlap import AxisOverlap, axis_overlaps, dimension_names, overlapped
+from zarrdask.graph.overlap import (
+    AxisOverlap,
+    axis_overlaps,
+    dimension_names,
+    in_blocks,
+    overlapped,
+)
 from zarrdask.graph.read import from_zarr
 from zarrdask.graph.stored_array import StoredArray
 from zarrdask.metadata.model import ZarrFormat
@@ -103,6 +109,7 @@ def map_overlap(
     )
     names = dimension_names(x.source) if isinstance(x, StoredArray) else None
     axes = axis_overlaps(depth, boundary, x.dtype, x.ndim, names)
+    x = in_blocks(x, axes, blocks)
     kwargs.pop("align_arrays", None)  # There is only one.
     overlapping = overlapped(x, axes, allow_rechunk=allow_rechunk)
     if overlapping is not x and not trim and "chunks" not in kwargs:

@@ -22,6 +22,7 @@ from zarrdask.chunks.region import ArrayRegion
 from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.execution.expressions import is_expression
 from zarrdask.execution.private import TaskRef
+from zarrdask.graph.blocks import is_auto, region_blocks
 from zarrdask.graph.stored_array import StoredArray
 from zarrdask.grids.axis import edges_of
 from zarrdask.grids.base import Index
@@ -146,6 +147,20 @@ def dimension_names(source: ArrayRegion) -> Names:
     """Return the names of the axes of a region; None if the array has none."""
     names = source.metadata.dimension_names
     return None if names is None else [names[axis] for axis in source.axes]
+
+
+def in_blocks(x: da.Array, axes: Sequence[AxisOverlap], chunks: Any) -> da.Array:
+    """Return an array of `zarrdask.from_zarr` in the default blocks for an overlap.
+
+    It stays as it is if its `chunks` were given.
+    """
+    if not is_auto(chunks) or not isinstance(x, StoredArray) or x.is_stored is not None:
+        return x
+    depths = [0] * len(x.source.region)
+    for number, overlap in zip(x.source.axes, axes, strict=True):
+        depths[number] = max(overlap.before, overlap.after) * x.source.region[number].step
+    blocks = region_blocks(x.source, chunks, tuple(depths))
+    return x if blocks == x.chunks else x.in_blocks(blocks)
 
 
 def overlapped(

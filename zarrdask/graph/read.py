@@ -1,42 +1,32 @@
 """``from_zarr``: read stored arrays as Dask arrays."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import dask.array as da
 import numpy as np
-from dask.array.core import normalize_chunks
 from dask.base import tokenize
 
-from zarrdask import config
 from zarrdask.chunks.missing import Missing, check_skipping
 from zarrdask.chunks.region import ArrayRegion
 from zarrdask.errors import MetadataError
 from zarrdask.execution.client import check_visible
 from zarrdask.execution.expressions import EXPRESSIONS
+from zarrdask.graph.blocks import region_blocks
 from zarrdask.graph.fuse.optimization import register
 from zarrdask.graph.stored_array import read_array
-from zarrdask.grids.axis import Axis
-from zarrdask.grids.base import Shape
-from zarrdask.grids.regular import RegularGrid
 from zarrdask.indexing.selection import (
     Region,
     basic,
     first_out_of_bounds,
     index_by_name,
-    region_shape,
 )
-from zarrdask.metadata.lengths import by_axis
-from zarrdask.metadata.model import ArrayMetadata, ZarrFormat
+from zarrdask.metadata.model import ZarrFormat
 from zarrdask.nodes.array import Array, chunks_of
 from zarrdask.nodes.open import open_array
 from zarrdask.nodes.options import suggests_arguments
-from zarrdask.plan.align import Chunks, auto_block
 from zarrdask.storage.places import store_token
-
-#: The largest number of blocks along an axis. Dask holds an integer for each.
-_MAX_BLOCKS = 2**26
 
 
 @suggests_arguments
@@ -99,7 +89,8 @@ def from_zarr(
         By how many elements blocks overlap their neighbours: along all axes, each axis, or some.
         An axis may have a pair, before and after the block, if it has no boundary. Each block is
         equal to that of `dask.array.overlap.overlap`, but read from the store by one task; blocks
-        that are shorter than the depth are joined.
+        that are shorter than the depth are joined. Default blocks are joined along these axes.
+        Chunks that blocks share are cached, up to half of ``zarrdask.keep-memory``.
     boundary : "reflect", "nearest", "periodic", "none" or a value, default "none"
         What the first and the last blocks have beyond the ends of the array, if there is a depth:
         its elements in reverse order, the last one, those of the other end, nothing, or a
@@ -180,8 +171,7 @@ def from_zarr(
             stacklevel=3,
         )
     source = region_source(array, selection.slices, selection.kept)
-    blocks = region_blocks(array, selection.slices, chunks)
-    blocks = tuple(blocks[axis] for axis in selection.kept)
+    blocks = region_blocks(source, chunks)
     # As bytes, so that a million lengths are hashed quickly.
     lengths = [np.array(axis).tobytes() for axis in blocks]
     is_stored = array.stored_map() if skip_missing and not EXPRESSIONS else None
@@ -199,11 +189,11 @@ def from_zarr(
     if depth is None:
         return x
     # Imported here: few arrays have blocks that overlap.
-    from zarrdask.graph.overlap import axis_overlaps, dimension_names, overlapped
+    from zarrdask.graph.overlap import axis_overlaps, dimension_names, in_blocks, overlapped
 
     names = None if selection.turn is not None else dimension_names(source)
     overlaps = axis_overlaps(depth, boundary, x.dtype, x.ndim, names)
-    return overlapped(x, overlaps, name=name)
+    return overlapped(in_blocks(x, overlaps, chunks), overlaps, name=name)
 
 
 def region_source(array: Array, region: Region, axes: tuple[int, ...] | None = None) -> ArrayRegion:
@@ -214,72 +204,3 @@ def region_source(array: Array, region: Region, axes: tuple[int, ...] | None = N
     stamp = node.version_stamp(array.metadata.format.documents)
     token = tokenize(store_token(node.store), node.path, stamp, stored.documents, array.missing)
     return ArrayRegion(stored, region, axes, token)
-
-
-def region_blocks(array: Array, region: Region, chunks: Any) -> Chunks:
-    """Return the blocks of a region; `chunks` as in `from_zarr`."""
-    metadata = array.metadata
-    if chunks is None or (isinstance(chunks, str) and chunks == "auto"):
-        extent = tuple(s.stop - s.start for s in region)
-        limit = block_bytes(chunks_of(array).units.capabilities.block_factor)
-        return _cut(region, _auto_axes(metadata, extent, limit))
-    previous = _cut(region, metadata.grid.axes)
-    if isinstance(chunks, str) and chunks == "stored":
-        return previous
-    shape = region_shape(region)
-    return normal_blocks(chunks, shape, metadata.dtype, metadata.dimension_names, previous)
-
-
-def normal_blocks(
-    chunks: Any,
-    shape: Shape,
-    dtype: np.dtype[Any],
-    names: Sequence[str | None] | None,
-    previous: Chunks,
-) -> Chunks:
-    """Return the lengths of blocks for chunks in any form that Dask accepts.
-
-    The keys of a mapping are axes or `names`; `previous` are the blocks where it leaves them open.
-    """
-    chunks = by_axis(chunks, len(shape), names, "chunks")
-    try:
-        blocks: Chunks = normalize_chunks(chunks, shape, dtype=dtype, previous_chunks=previous)
-        if any(length < 0 for lengths in blocks for length in set(lengths)):
-            raise ValueError("a length is negative")  # which Dask accepts if they add up
-    except (TypeError, ValueError, ZeroDivisionError) as error:
-        raise MetadataError(
-            f"these are not chunks of the array: {error}",
-            key="chunks",
-            found=chunks,
-            expected="lengths, a size such as '16 MiB', 'auto', or 'stored'",
-        ) from error
-    return blocks
-
-
-def block_bytes(factor: int) -> int:
-    """Return up to which size in bytes units are joined; `factor` is that of their store."""
-    return int(config.get("block-size")) * factor
-
-
-def _auto_axes(metadata: ArrayMetadata, extent: Shape, limit: int) -> tuple[Axis, ...]:
-    """Return the blocks along each axis, for a region with some extent."""
-    grid, inner = metadata.grid, metadata.read_grid.chunk_shape
-    block = auto_block(extent, grid.chunk_shape, inner, metadata.dtype.itemsize, limit)
-    units = zip(block, grid.chunk_shape, extent, strict=True)
-    if any(length < min(unit, n) for length, unit, n in units):
-        return RegularGrid(grid.shape, block).axes  # Large shards are cut along inner chunks.
-    return tuple(axis.join(length) for axis, length in zip(grid.axes, block, strict=True))
-
-
-def _cut(region: Region, axes: Sequence[Axis]) -> Chunks:
-    """Return the lengths of blocks if a region is cut at boundaries of the stored array."""
-    for pick, axis in zip(region, axes, strict=True):
-        count = len(axis.numbers(pick))
-        if count > _MAX_BLOCKS:
-            raise MetadataError(
-                "there would be more blocks along an axis than Dask can hold",
-                key="chunks",
-                found=count,
-                expected=f"at most {_MAX_BLOCKS}: pass a smaller region, or larger chunks",
-            )
-    return tuple(axis.blocks(pick) for pick, axis in zip(region, axes, strict=True))

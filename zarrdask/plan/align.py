@@ -12,30 +12,61 @@ from zarrdask.grids.base import Shape
 Chunks = tuple[tuple[int, ...], ...]
 
 
-def auto_block(shape: Shape, unit: Shape, inner: Shape, itemsize: int, limit: int) -> Shape:
+def auto_block(
+    shape: Shape,
+    unit: Shape,
+    inner: Shape,
+    itemsize: int,
+    limit: int,
+    depths: Shape | None = None,
+) -> Shape:
     """Return the default shape of the blocks that tasks read.
 
     Notes
     -----
     Whole units are joined, along the leading axes first: units that are stacked along the leading
-    axis are decoded in place, without a copy. A unit above the limit is a block of its own; one of
-    more than four times the limit is cut along its inner chunks.
+    axis are decoded in place, without a copy. If blocks overlap by `depths`, they are joined first
+    where most is read twice. A unit above the limit is a block of its own; one of more than four
+    times the limit is cut along its inner chunks.
 
     Examples
     --------
     >>> auto_block((256, 1024, 1024), (64, 64, 64), (64, 64, 64), 4, 2**24)
     (256, 256, 64)
+    >>> auto_block((256, 4096, 4096), (1, 512, 512), (1, 512, 512), 4, 2**24, (0, 8, 8))
+    (1, 2048, 2048)
     """
     if _clipped_size(unit, shape) * itemsize > 4 * limit:
         unit = inner
     room = limit // max(_clipped_size(unit, shape) * itemsize, 1)
-    counts = []
-    for size, length in zip(shape, unit, strict=True):
-        most = max(-(-size // length), 1) if length else 1
-        count = max(min(most, room), 1)
-        counts.append(count)
-        room //= count
+    most = [max(-(-size // n), 1) if n else 1 for size, n in zip(shape, unit, strict=True)]
+    counts = [1] * len(unit)
+    if depths is not None:
+        # The elements of the chunks that a block overlaps.
+        halos = [-(-depth // max(n, 1)) * n for depth, n in zip(depths, inner, strict=True)]
+        counts = _joined(most, [n / max(u, 1) for n, u in zip(halos, unit, strict=True)], room)
+        room //= prod(counts)
+    for axis, count in enumerate(counts):
+        counts[axis] = max(min(most[axis], count * room), 1)
+        room //= -(-counts[axis] // count)
     return tuple(map(mul, counts, unit))
+
+
+def _joined(most: Sequence[int], halos: Sequence[float], room: int) -> list[int]:
+    """Return how many units are joined along each axis, so that little is read twice.
+
+    There are up to `most` along each axis, and `room` for so many together. `halos` are the units
+    that blocks overlap at each end.
+    """
+    counts, axes = [1] * len(most), {axis for axis, halo in enumerate(halos) if halo}
+    while axes:
+        axis = max(sorted(axes), key=lambda axis: halos[axis] / counts[axis])
+        count = min(2 * counts[axis], most[axis])
+        if count == counts[axis] or prod(counts) // counts[axis] * count > room:
+            axes.remove(axis)
+        else:
+            counts[axis] = count
+    return counts
 
 
 def _clipped_size(unit: Shape, shape: Shape) -> int:

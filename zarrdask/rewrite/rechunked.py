@@ -23,8 +23,8 @@ from zarrdask.errors import UnsupportedError
 from zarrdask.execution.executor import check_reached, workers
 from zarrdask.execution.expressions import EXPRESSIONS
 from zarrdask.execution.private import Task, TaskRef
+from zarrdask.graph.blocks import normal_blocks
 from zarrdask.graph.fuse.limits import FuseLimits
-from zarrdask.graph.read import normal_blocks
 from zarrdask.graph.stored_array import StoredArray
 from zarrdask.graph.write_job import as_dask_array
 from zarrdask.grids.axis import Axis, Uneven, edges_of

@@ -65,9 +65,12 @@ class BoundedCache(Generic[K, V]):
                 found.append(value)
         return found
 
-    def put(self, key: K, value: V | None) -> None:
-        """Replace the value of a key, None for no value; remove others to make space for it."""
-        limit = self.limit
+    def put(self, key: K, value: V | None, limit: int | None = None) -> None:
+        """Replace the value of a key, None for no value; remove others to make space for it.
+
+        `limit` is the largest size in bytes, by default that of the setting.
+        """
+        limit = self.limit if limit is None else limit
         with self._lock:
             self.nbytes -= self._size(self._values.pop(key, None))
             if value is not None and self._size(value) <= limit:

@@ -19,8 +19,9 @@ from dask.base import normalize_token, tokenize
 from dask.utils import parse_bytes
 
 from zarrdask.chunks.region import ArrayRegion
+from zarrdask.graph.blocks import block_bytes, region_blocks
 from zarrdask.graph.missing import sources_of
-from zarrdask.graph.read import block_bytes, from_zarr, region_blocks, region_source
+from zarrdask.graph.read import from_zarr, region_source
 from zarrdask.graph.stored_array import rechunked
 from zarrdask.grids.axis import Axis
 from zarrdask.indexing.selection import basic
@@ -115,13 +116,13 @@ def stored_array(parts: LazyParts, chunks: Any) -> Any:
     array, functions = parts.array.stored, parts.functions
     if parts.array.dtype.kind == "T":
         functions = (partial(as_variable, dtype=parts.array.dtype), *functions)
-    blocks = region_blocks(array, parts.region, chunks)
+    region = region_source(array, parts.region)
+    blocks = region_blocks(region, chunks)
     expressions = _active_dask_array()
     if parts.array.skip_missing and not expressions and not da.ARRAY_EXPR_ENABLED:
         x = from_zarr(array, chunks=blocks, region=parts.region, skip_missing=True)
         meta = np.empty((0,) * x.ndim, parts.dtype)
         return da.map_blocks(decode, x, functions, dtype=parts.dtype, meta=meta)
-    region = region_source(array, parts.region)
     decoded = DecodedRegion(region, functions, parts.dtype, parts.array.version)
     if expressions is not None or da.ARRAY_EXPR_ENABLED:  # They name arrays themselves.
         return (expressions or da).from_array(decoded, fancy=False, **_options(decoded, blocks))

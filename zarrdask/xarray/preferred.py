@@ -30,7 +30,7 @@ class Storage:
     def blocks(self) -> dict[Hashable, "JoinedLength | JoinedLengths"]:
         """Return the blocks of `zarrdask.from_zarr` by dimension."""
         # Imported here: xarray asks for blocks only if it uses Dask.
-        from zarrdask.graph.read import block_bytes
+        from zarrdask.graph.blocks import block_bytes
 
         shape = tuple(axis.size for axis in self.axes)
         chunk = tuple(axis.longest for axis in self.axes)
