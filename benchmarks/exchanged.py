@@ -10,9 +10,8 @@ chunks, and computes nothing else.
 """
 
 import argparse
+import json
 import shutil
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -24,6 +23,7 @@ import dask.array as da
 import numpy as np
 
 import zarrdask
+from benchmarks.timing import outcome
 
 SHAPE, BLOCKS = (9643, 181, 360), (876, 18, 36)
 WORKERS = 2
@@ -100,7 +100,7 @@ def peak() -> int:
 
 
 def run(name: str, data: Path, memory: str) -> None:
-    """Do a job in a cluster of its own, and print its seconds and the peak of the workers."""
+    """Do a job in a cluster of its own, and print what it took, as JSON."""
     from distributed import Client, LocalCluster
 
     options = {"memory_limit": memory, "dashboard_address": None, "silence_logs": 50}
@@ -117,9 +117,24 @@ def run(name: str, data: Path, memory: str) -> None:
         seconds = perf_counter() - start
         peaks = client.run(peak)
         killed = processes - set(client.run(lambda: __import__("os").getpid()).values())
-        print(f"{seconds:.1f} s, {max(peaks.values()) / 2**20:.0f} MiB in a worker", end="")
-        print(f", {len(killed)} workers ended" if killed else "", end="")
-        print("" if result is None else f", sum {result:.6g}")
+        facts = {"seconds": seconds, "memory": max(peaks.values()), "sum": result}
+        print(json.dumps({**facts, "killed": len(killed)}))
+
+
+def describe(found: dict[str, Any]) -> str:
+    """Return an outcome for the terminal."""
+    if "failed" in found:
+        return str(found["failed"])
+    text = f"{found['seconds']:.1f} s, {found['memory'] / 2**20:.0f} MiB in a worker"
+    if found["killed"]:
+        text += f", {found['killed']} workers ended"
+    return text if found["sum"] is None else f"{text}, sum {found['sum']:.6g}"
+
+
+def measure(name: str, data: Path, memory: str, timeout: float) -> dict[str, Any]:
+    """Do a job in a process of its own, and return what it took, or why it failed."""
+    options = ("--job", name, "--data", data, "--memory", memory)
+    return outcome("exchanged", *options, timeout=timeout)
 
 
 def main() -> None:
@@ -141,17 +156,8 @@ def main() -> None:
     for name in JOBS:
         if name not in options.only.split(","):
             continue
-        command = [sys.executable, "-m", "benchmarks.exchanged", "--job", name, "--data", str(data)]
-        command += ["--memory", options.memory]
-        try:
-            done = subprocess.run(
-                command, capture_output=True, text=True, timeout=options.timeout, check=False
-            )
-            error = done.stderr.strip().splitlines()
-            outcome = done.stdout.strip() or f"failed: {error[-1][:200] if error else ''}"
-        except subprocess.TimeoutExpired:
-            outcome = f"not done after {options.timeout:.0f} s"
-        print(f"{name:28} {outcome}", flush=True)
+        found = measure(name, data, options.memory, options.timeout)
+        print(f"{name:28} {describe(found)}", flush=True)
     if options.data is None:
         shutil.rmtree(data, ignore_errors=True)
 

@@ -17,8 +17,9 @@ class Layout:
     blocks: Shape = (64, 256, 256)
     shards: Shape | None = None
     shape: Shape = (256, 1024, 1024)
-    compressor: str = "blosc"
+    compressor: str | None = "blosc"
     configuration: dict[str, Any] = field(default_factory=lambda: BLOSC)
+    dtype: str = "float32"
 
     @property
     def units(self) -> Shape:
@@ -34,13 +35,15 @@ class Layout:
         """Return it as small as a warm-up needs."""
         return replace(self, name=f"{self.name}-tiny", shape=tuple(min(n, 64) for n in self.shape))
 
-    def codec(self) -> dict[str, Any]:
-        """Return the compressor as Zarr's metadata has it."""
-        return {"name": self.compressor, "configuration": self.configuration}
+    def codecs(self) -> list[dict[str, Any]]:
+        """Return the compressor, if there is one, as Zarr's metadata has it."""
+        if self.compressor is None:
+            return []
+        return [{"name": self.compressor, "configuration": self.configuration}]
 
     def options(self) -> dict[str, Any]:
         """Return the options of `zarrdask.create_array`, which are zarr-python's as well."""
-        return {"chunks": self.chunks, "shards": self.shards, "compressors": [self.codec()]}
+        return {"chunks": self.chunks, "shards": self.shards, "compressors": self.codecs()}
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ import os
 import shutil
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -22,12 +21,9 @@ import dask.array as da
 import numpy as np
 
 import zarrdask
-from benchmarks import data, machine
-from benchmarks.contestants.dask_p2p import client
+from benchmarks import data
 from benchmarks.rows import ROWS, Layout, Row
-
-#: What is timed, and whether its result is right.
-Job = tuple[Callable[[], Any], Callable[[Any], bool]]
+from benchmarks.timing import Job, timed
 
 # Of a sum in float32; one chunk that is missing makes more.
 PRECISION = 2e-5
@@ -196,7 +192,11 @@ def _rechunk(row: Row, tool: ModuleType, root: Path, layout: Layout, store: Path
 
 def _map(row: Row, tool: ModuleType, root: Path, layout: Layout, store: Path) -> Writing:
     """Return the write of a stored array plus one, a block for each chunk."""
-    scheduler = client() if row.cluster else "threads"
+    scheduler: Any = "threads"
+    if row.cluster:
+        from benchmarks.contestants.dask_p2p import client
+
+        scheduler = client()
 
     def run() -> None:
         with dask.config.set(scheduler=scheduler):
@@ -231,29 +231,14 @@ def _cut(size: int, lengths: Iterator[int]) -> Iterator[int]:
 
 def measure(row: Row, name: str, root: Path, planes: int) -> dict[str, float]:
     """Do a row's job on a tiny array, then on the array."""
-    run, is_right = prepare(row, name, root, row.layout.tiny())
-    if not is_right(run()):
-        raise RuntimeError(f"row {row.name}, {name}: wrong result of the tiny job")
-    run, is_right = prepare(row, name, root, row.layout.sized(planes))
-    machine.touch(2 * 4 * prod(row.layout.sized(planes).shape))
-    machine.forget_peak()
-    held, _ = machine.memory()
-    before, start = (machine.busy(), time.process_time()), time.perf_counter()
-    found = run()
-    seconds = time.perf_counter() - start
-    cpu = time.process_time() - before[1]
-    others = (machine.busy() - before[0] - cpu) / (seconds * machine.CORES)
-    # Of the job and what it is given, not of the check.
-    _, peak = machine.memory()
-    if not is_right(found):
-        raise RuntimeError(f"row {row.name}, {name}: wrong result")
-    return {
-        "seconds": seconds / row.count,
-        "peak_rss": peak,
-        "memory": peak - held,
-        "cpu": cpu,
-        "others": others,
-    }
+    layout = row.layout.sized(planes)
+    found = timed(
+        f"row {row.name}, {name}",
+        partial(prepare, row, name, root, row.layout.tiny()),
+        partial(prepare, row, name, root, layout),
+        4 * prod(layout.shape),
+    )
+    return {**found, "seconds": found["seconds"] / row.count}
 
 
 if __name__ == "__main__":

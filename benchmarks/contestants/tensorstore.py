@@ -34,14 +34,14 @@ def read_many(z: TensorStore, crops: list[Any]) -> list[np.ndarray]:
 
 
 def create(path: str, shape: Shape, layout: Layout) -> TensorStore:
-    """Create an array of float32."""
-    codecs = [LITTLE, layout.codec()]
+    """Create an array."""
+    codecs = [LITTLE, *layout.codecs()]
     if layout.shards:
         shards = {"chunk_shape": layout.chunks, "codecs": codecs, "index_location": "end"}
         shards["index_codecs"] = [LITTLE, {"name": "crc32c"}]
         codecs = [{"name": "sharding_indexed", "configuration": shards}]
     grid = {"name": "regular", "configuration": {"chunk_shape": layout.units}}
-    about = {"shape": shape, "data_type": "float32", "chunk_grid": grid, "codecs": codecs}
+    about = {"shape": shape, "data_type": layout.dtype, "chunk_grid": grid, "codecs": codecs}
     return TensorStore(path, create=True, metadata=about)
 
 

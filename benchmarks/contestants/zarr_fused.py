@@ -2,8 +2,8 @@
 
 import zarr
 
-from benchmarks.contestants.zarr import eager
+from benchmarks.contestants.zarr import eager, save
 
 zarr.config.set({"codec_pipeline.path": "zarr.core.codec_pipeline.FusedCodecPipeline"})
 
-__all__ = ["eager"]
+__all__ = ["eager", "save"]

@@ -1,0 +1,1 @@
+"""Benchmarks that others publish, run with zarrdask in them: ``python -m benchmarks.published``."""

@@ -1,0 +1,235 @@
+"""What a published benchmark is: its definition, how it is measured, and its part of the page."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Protocol
+
+from benchmarks import plots
+from benchmarks.timing import Job, outcome
+
+#: Contestant -> its module in `benchmarks.contestants`, if that has another name.
+MODULES = {"dask+zarrdask": "zarrdask", "zarrdask+uncached": "zarrdask"}
+#: A part of a contestant's name -> the package that it needs.
+NEEDS = {
+    "zarrista": "zarrista",
+    "zarr": "zarr",
+    "zarrs": "zarrs",
+    "obstore": "obstore",
+    "tensorstore": "tensorstore",
+    "cubed": "cubed",
+    "xarray": "xarray",
+    "topozarr": "topozarr",
+}
+#: Of one measurement: seconds and more, or why it failed.
+Outcome = dict[str, Any]
+#: Case -> contestant -> the outcome of each round.
+Results = dict[str, dict[str, list[Outcome]]]
+
+
+@dataclass(frozen=True)
+class Runner:
+    """How measurements run: each in a process of its own; tiny ones only try the programs."""
+
+    root: Path
+    repeat: int
+    tiny: bool = False
+    #: Contestants to measure; all, if there are none.
+    tools: tuple[str, ...] = ()
+
+    def rounds(
+        self, cases: Mapping[str, list[str]], budget: float, measure: Callable[[str, str], Outcome]
+    ) -> Results:
+        """Measure each case with its contestants in turn, in rounds; begin none past the budget."""
+        results: Results = {case: {tool: [] for tool in tools} for case, tools in cases.items()}
+        end = time.monotonic() + budget
+        for number in range(self.repeat):
+            for case, tools in results.items():
+                for tool, outcomes in tools.items():
+                    is_hopeless = any("failed" in found for found in outcomes)
+                    if is_hopeless or (number and time.monotonic() > end):
+                        continue
+                    outcomes.append(measure(case, tool))
+                    print(f"  {case}, {tool}: {describe(outcomes[-1])}", flush=True)
+        return results
+
+
+class Benchmark(Protocol):
+    """A part of the page: what is measured, and how its results are shown."""
+
+    @property
+    def name(self) -> str:
+        """What `--only` names it by."""
+
+    @property
+    def title(self) -> str:
+        """The heading of its section."""
+
+    def measure(self, runner: Runner) -> Any:
+        """Return its results, which can be stored as JSON."""
+
+    def text(self, results: Any) -> str:
+        """Return its section of the page, below the heading, as Markdown."""
+
+    def picture(self, results: Any) -> str:
+        """Return its plot as SVG."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Published:
+    """A benchmark of others that compares contestants in several cases.
+
+    The contestants of a group are compared with its first one, zarrdask.
+    """
+
+    name: str
+    title: str
+    source: str
+    definition: str
+    scaled: str
+    cases: dict[str, str]
+    groups: tuple[tuple[str, ...], ...]
+    #: Seconds after which no second or third round begins.
+    budget: float = 120
+    #: Remarks about contestants.
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def tools(self) -> list[str]:
+        """All contestants."""
+        return [tool for group in self.groups for tool in group]
+
+    def measure(self, runner: Runner) -> Results:
+        """Measure all contestants that can run here."""
+        chosen = [tool for tool in self.tools if not runner.tools or tool in runner.tools]
+        tools = [tool for tool in chosen if not missing(tool)]
+        self.prepare_data(runner)
+        measure = partial(self.outcome, runner)
+        return runner.rounds(dict.fromkeys(self.cases, tools), self.budget, measure)
+
+    def prepare_data(self, runner: Runner) -> None:
+        """Make the data that all contestants read."""
+
+    def outcome(self, runner: Runner, case: str, tool: str) -> Outcome:
+        """Measure a contestant once."""
+        raise NotImplementedError
+
+    def text(self, results: Results) -> str:
+        """Return the definition, the table, and where zarrdask is not first."""
+        cases = [case for case in self.cases if case in results]
+        lines = [
+            f"{self.definition} ([source]({self.source}))",
+            "",
+            f"Scaled: {self.scaled}",
+            "",
+            f"![{self.title}: seconds of each contestant](images/published/{self.name}.svg)",
+            "",
+            f"| contestant | {' | '.join(self.cases[case] for case in cases)} |",
+            "|---|" + "---|" * len(cases),
+        ]
+        for group in self.groups:
+            for tool in group:
+                cells = (_cell(results[case], group[0], tool) for case in cases)
+                lines.append(f"| {tool} | {' | '.join(cells)} |")
+        lines += ["", *self.verdicts(results)]
+        return "\n".join([*lines, *(f"\n{remark}" for remark in self.remarks)])
+
+    def verdicts(self, results: Results) -> list[str]:
+        """Return where zarrdask is first, and by whom it is beaten."""
+        first, sentences = [], []
+        for case, label in self.cases.items():
+            for group in self.groups:
+                ours = best(results.get(case, {}).get(group[0], []))
+                if ours is None:
+                    continue
+                others = {tool: best(results[case].get(tool, [])) for tool in group[1:]}
+                faster = {t: s / ours for t, s in others.items() if s is not None and s < ours}
+                if not faster:
+                    first.append(f"{group[0]}: {label}")
+                    continue
+                each = (f"{t} takes {r:.2f}" for t, r in sorted(faster.items(), key=lambda f: f[1]))
+                sentences.append(
+                    f"- **{group[0]} is not first** ({label}): {', '.join(each)} times as long."
+                )
+        if first:
+            sentences.insert(0, f"- First: {'; '.join(first)}.")
+        return sentences
+
+    def picture(self, results: Results) -> str:
+        """Return the bars of all contestants, a panel for each case."""
+        panels = {
+            label: [
+                (tool, best(results[case][tool])) for tool in self.tools if results[case].get(tool)
+            ]
+            for case, label in self.cases.items()
+            if case in results
+        }
+        return plots.bars(f"{self.title}, seconds", panels, {group[0] for group in self.groups})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timed(Published):
+    """A benchmark whose jobs are functions, each timed in a process of its own.
+
+    `prepare(case, tool, root, tiny=...)` returns the job of a contestant, and
+    `make(root, tiny=...)` makes the data of all, which have `nbytes`.
+    """
+
+    prepare: Callable[..., Job]
+    make: Callable[..., None] | None = None
+    nbytes: int = 0
+    timeout: float = 120
+
+    def prepare_data(self, runner: Runner) -> None:
+        if self.make is not None:
+            self.make(runner.root, tiny=runner.tiny)
+
+    def outcome(self, runner: Runner, case: str, tool: str) -> Outcome:
+        flags = ["--tiny"] if runner.tiny else []
+        what = (self.name, case, tool, runner.root, *flags)
+        return outcome("published.worker", *what, timeout=self.timeout)
+
+
+def best(outcomes: list[Outcome]) -> float | None:
+    """Return the least time, or None if there is none."""
+    return min((outcome["seconds"] for outcome in outcomes if "seconds" in outcome), default=None)
+
+
+def _cell(tools: dict[str, list[Outcome]], ours: str, tool: str) -> str:
+    """Return a contestant's least time, its ratio to zarrdask's, and its memory."""
+    outcomes = tools.get(tool, [])
+    if not outcomes:
+        return "not measured"
+    time = best(outcomes)
+    if time is None:
+        return f"failed: {outcomes[-1]['failed']}"
+    reference = best(tools.get(ours, []))
+    ratio = f" ({time / reference:.2f})" if reference and tool != ours else ""
+    least = min(outcome["memory"] for outcome in outcomes if "memory" in outcome)
+    return f"{plots.seconds(time)}{ratio}, {least / 2**20:.0f} MiB"
+
+
+def describe(outcome: Outcome) -> str:
+    """Return an outcome for the terminal."""
+    return outcome["failed"] if "failed" in outcome else plots.seconds(outcome["seconds"])
+
+
+def module(tool: str) -> str:
+    """Return the module of a contestant."""
+    return "benchmarks.contestants." + MODULES.get(tool, tool.replace("+", "_"))
+
+
+def missing(tool: str) -> list[str]:
+    """Return the packages that a contestant needs and that are not installed."""
+    return [NEEDS[part] for part in tool.split("+") if part in NEEDS and not release(NEEDS[part])]
+
+
+def release(package: str) -> str | None:
+    """Return the version of an installed package."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
