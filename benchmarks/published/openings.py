@@ -86,11 +86,11 @@ def by_zarr(url: str) -> Callable[[], Any]:
 def by_xarray_zarrdask(url: str) -> Callable[[], Any]:
     import xarray
 
-    return lambda: (
-        xarray.open_dataset(
-            bucket(url), group="era5", engine="zarrdask", chunks={}, create_default_indexes=True
-        ).variables
-    )
+    from zarrdask.xarray.engine import ZarrdaskBackendEntrypoint
+
+    # The class, so that it works where zarrdask is not installed, but imported from this folder.
+    engine, store = ZarrdaskBackendEntrypoint, bucket(url)
+    return lambda: xarray.open_dataset(store, group="era5", engine=engine, chunks={}).variables
 
 
 def by_xarray_zarr(url: str) -> Callable[[], Any]:
