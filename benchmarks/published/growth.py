@@ -71,21 +71,21 @@ class Growth:
 
         return runner.rounds(cases, self.budget, one)
 
-    def text(self, results: Results) -> str:
-        """Return the definition, the plot, and how steep the lines are."""
+    def description(self) -> str:
+        """Return the definition."""
+        return "\n\n".join([self.definition, *self.remarks])
+
+    def table(self, results: Results) -> str:
+        """Return the times, and how steep the lines are."""
         lines = [
-            self.definition,
-            "",
-            f"![{self.title}](images/published/{self.name}.svg)",
-            "",
-            f"| | {' | '.join(results)} | growth |",
+            f"| {self.x_label} | {' | '.join(results)} | growth |",
             "|---|" + "---|" * (len(results) + 1),
         ]
         for job in self.jobs:
             times = (best(tools.get(job, [])) for tools in results.values())
             cells = ("" if time is None else plots.seconds(time) for time in times)
             lines.append(f"| {job} | {' | '.join(cells)} | {self.steepness(results, job)} |")
-        return "\n".join([*lines, *(f"\n{remark}" for remark in self.remarks)])
+        return "\n".join(lines)
 
     def steepness(self, results: Results, job: str) -> str:
         """Return how a job's time grows: its power of the size, or its slope on linear axes."""

@@ -23,6 +23,8 @@ NEEDS = {
     "cubed": "cubed",
     "xarray": "xarray",
     "topozarr": "topozarr",
+    "ngff-zarr": "ngff-zarr",
+    "ome-zarr-py": "ome-zarr",
 }
 #: Of one measurement: seconds and more, or why it failed.
 Outcome = dict[str, Any]
@@ -71,8 +73,11 @@ class Benchmark(Protocol):
     def measure(self, runner: Runner) -> Any:
         """Return its results, which can be stored as JSON."""
 
-    def text(self, results: Any) -> str:
-        """Return its section of the page, below the heading, as Markdown."""
+    def description(self) -> str:
+        """Return what it measures, as Markdown."""
+
+    def table(self, results: Any) -> str:
+        """Return its results, as Markdown."""
 
     def picture(self, results: Any) -> str:
         """Return its plot as SVG."""
@@ -117,16 +122,16 @@ class Published:
         """Measure a contestant once."""
         raise NotImplementedError
 
-    def text(self, results: Results) -> str:
-        """Return the definition, the table, and where zarrdask is not first."""
+    def description(self) -> str:
+        """Return its definition, and what is scaled."""
+        remarks = (f"\n\n{remark}" for remark in self.remarks)
+        source = f"([source]({self.source}))"
+        return f"{self.definition} {source}\n\nScaled: {self.scaled}{''.join(remarks)}"
+
+    def table(self, results: Results) -> str:
+        """Return the table, and where zarrdask is not first."""
         cases = [case for case in self.cases if case in results]
         lines = [
-            f"{self.definition} ([source]({self.source}))",
-            "",
-            f"Scaled: {self.scaled}",
-            "",
-            f"![{self.title}: seconds of each contestant](images/published/{self.name}.svg)",
-            "",
             f"| contestant | {' | '.join(self.cases[case] for case in cases)} |",
             "|---|" + "---|" * len(cases),
         ]
@@ -134,8 +139,7 @@ class Published:
             for tool in group:
                 cells = (_cell(results[case], group[0], tool) for case in cases)
                 lines.append(f"| {tool} | {' | '.join(cells)} |")
-        lines += ["", *self.verdicts(results)]
-        return "\n".join([*lines, *(f"\n{remark}" for remark in self.remarks)])
+        return "\n".join([*lines, "", *self.verdicts(results)])
 
     def verdicts(self, results: Results) -> list[str]:
         """Return where zarrdask is first, and by whom it is beaten."""

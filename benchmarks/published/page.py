@@ -1,8 +1,10 @@
 """The page of results and its plots, from a file of results."""
 
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
+from benchmarks.published.jobs import Benchmark
 from benchmarks.published.registry import BENCHMARKS
 
 INTRODUCTION = """\
@@ -35,30 +37,44 @@ int64 in chunks of 0.8 to 200 MB from S3. The results of `python -m benchmarks.c
 
 
 def write(results: dict[str, Any], page: Path, images: Path) -> None:
-    """Write the page and the plots of all results."""
+    """Write the page, and the plots of all benchmarks that have results."""
     images.mkdir(parents=True, exist_ok=True)
     parts = [INTRODUCTION]
     for benchmark in BENCHMARKS:
+        parts += [f"## {benchmark.title}\n", wrapped(benchmark.description()), ""]
         if benchmark.name not in results:
+            parts.append(f"{command(benchmark)} measures it; there are no results yet.\n")
             continue
         about, measured = (results[benchmark.name][key] for key in ("about", "results"))
         (images / f"{benchmark.name}.svg").write_text(benchmark.picture(measured))
-        parts += [
-            f"## {benchmark.title}\n",
-            benchmark.text(measured),
-            "",
-            details(benchmark, about),
-        ]
+        picture = f"![{benchmark.title}, drawn](images/published/{benchmark.name}.svg)"
+        parts += [picture, "", benchmark.table(measured), "", wrapped(details(benchmark, about))]
+        parts.append("")
     page.write_text("\n".join([*parts, ELSEWHERE]))
 
 
-def details(benchmark: Any, about: dict[str, Any]) -> str:
+def command(benchmark: Benchmark) -> str:
+    """Return how to repeat a benchmark."""
+    return f"`python -m benchmarks.published --only {benchmark.name}`"
+
+
+def details(benchmark: Benchmark, about: dict[str, Any]) -> str:
     """Return how to repeat a benchmark, and what it ran with."""
     versions = ", ".join(f"{name} {number}" for name, number in about["versions"].items())
-    lacking = about.get("missing") or {}
-    command = f"`python -m benchmarks.published --only {benchmark.name}`"
-    text = [f"{command} repeats it. Measured on {about['date']}: {about['machine']}. {versions}."]
+    text = [f"{command(benchmark)} repeats it."]
+    text.append(f"Measured on {about['date']}: {about['machine']}; {versions}.")
     if about.get("trial"):
-        text.append("**These numbers are of a trial with tiny arrays: they say nothing.**")
-    text += [f"Not installed: {name} ({why})." for name, why in lacking.items()]
-    return " ".join(text) + "\n"
+        text.append("**These numbers are of a trial with tiny arrays: they mean nothing.**")
+    text += [f"{tool} could not run: {lacks} is not installed." for tool, lacks in lacking(about)]
+    return " ".join(text)
+
+
+def lacking(about: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return the contestants that could not run, and the packages that they lacked."""
+    return list((about.get("missing") or {}).items())
+
+
+def wrapped(text: str) -> str:
+    """Return paragraphs in lines as long as those of other pages."""
+    options = {"width": 108, "break_long_words": False, "break_on_hyphens": False}
+    return "\n\n".join(fill(paragraph, **options) for paragraph in text.split("\n\n"))

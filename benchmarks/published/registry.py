@@ -1,6 +1,6 @@
 """All parts of the page, in its order."""
 
-from benchmarks.published import exchange, growth, openings, slabs, zarr_benchmarks
+from benchmarks.published import exchange, growth, openings, pyramids, slabs, zarr_benchmarks
 from benchmarks.published.jobs import Benchmark
 
 BENCHMARKS: tuple[Benchmark, ...] = (
@@ -8,6 +8,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     *slabs.JOBS,
     *openings.JOBS,
     *exchange.JOBS,
+    *pyramids.JOBS,
     *growth.JOBS,
 )
 
