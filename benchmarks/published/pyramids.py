@@ -48,8 +48,9 @@ JOBS = (
         " uint8, and written. The largest took ngff-zarr 1000 to 2026 s and 6.4 to 16.2 GB there."
         " `zarrdask` copies the encoded bytes of level 0; `zarrdask, encoded` encodes it as well,"
         " as the others do.",
-        scaled="30 x 3750² elements, a quarter of the length and of the width of the largest. topozarr, ngff-zarr and"
-        " ome-zarr-py are installed by `pip install topozarr xproj ngff-zarr ome-zarr`.",
+        scaled="30 x 3750² elements, a quarter of the length and of the width of the largest."
+        " topozarr, ngff-zarr and ome-zarr-py are installed by"
+        " `pip install topozarr xproj ngff-zarr ome-zarr`.",
         cases={"image": "30 x 3750 x 3750"},
         groups=(("zarrdask, encoded", "zarrdask", "topozarr", "ngff-zarr", "ome-zarr-py"),),
         budget=60,

@@ -42,7 +42,7 @@ ARRAY = (
     " shards of 256³ that hold chunks of 64³ with zstd at level 0."
 )
 SCALED = (
-    "The first axis has 256 elements instead of 1024 (512 MiB instead of 2 GiB), so that all"
+    "the first axis has 256 elements instead of 1024 (512 MiB instead of 2 GiB), so that all"
     " contestants take turns within minutes. The page cache is warm, where the authors clear it: a"
     " virtual disk would be measured instead of the libraries. Each measurement is a process of its"
     " own, as theirs; the least of the rounds counts."
@@ -171,7 +171,6 @@ def by_chunks(case: str, tool: str, root: Path, *, tiny: bool) -> Job:
 
 _COMMON: dict[str, Any] = {
     "source": SOURCE,
-    "scaled": SCALED,
     "cases": CASES,
     "make": make,
     "nbytes": 2 * prod(SHAPE),
@@ -181,6 +180,7 @@ JOBS = (
         name="read_all",
         title="Read all",
         definition=f"{ARRAY} The whole array is read into memory.",
+        scaled=SCALED,
         groups=(ALONE, DASK),
         prepare=read_all,
         **_COMMON,
@@ -190,6 +190,7 @@ JOBS = (
         title="Round trip",
         definition="The arrays of “Read all” are read, decoded, encoded again and written to a new"
         " array that is stored in the same way.",
+        scaled="as in “Read all”.",
         groups=(ALONE[:-1], DASK),
         prepare=round_trip,
         **_COMMON,
@@ -199,6 +200,7 @@ JOBS = (
         title="Chunk by chunk",
         definition="The arrays of “Read all” are read by one call for each chunk, in shards for"
         f" each inner chunk; {CONCURRENT} calls are made concurrently (the authors make 1 to 8).",
+        scaled="as in “Read all”.",
         groups=(ALONE[:-1],),
         prepare=by_chunks,
         **_COMMON,
