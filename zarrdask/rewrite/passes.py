@@ -28,6 +28,7 @@ from zarrdask.indexing.selection import Region, region_shape
 from zarrdask.plan.regions import Cutting
 from zarrdask.plan.strategies import Stage
 from zarrdask.rewrite.move import move_inner, move_units
+from zarrdask.runtime import buffers
 from zarrdask.runtime.workspace import Slot, slots
 from zarrdask.storage.base import Scratch, Store
 from zarrdask.storage.byte_ranges import Buffer, Range
@@ -227,7 +228,7 @@ class PackedRegions:
     def _data(self, key: str, ranges: Sequence[Range]) -> Iterator[Buffer | None]:
         """Yield byte ranges of an object, one at a time in memory."""
         if not self.store.capabilities.has_latency:
-            yield from self.store.get_ranges(key, ranges, Scratch())
+            yield from self.store.get_ranges(key, ranges, buffers.THREAD.scratch)
             return
         # A remote store returns all ranges at once; fetch one at a time to bound memory.
         for byte_range in ranges:
