@@ -1,35 +1,68 @@
-"""A process that writes with ``resume=True``, to be killed; it logs the blocks that it computes."""
+"""A process that writes with ``resume=True``, to be killed; it logs the blocks that it computes.
+
+It computes in threads or, with `on="cluster"`, in two workers, which are killed, too.
+"""
 
 import multiprocessing
 import os
 import random
+import signal
 import time
+from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 
 import dask
 import dask.array as da
 import numpy as np
+import xarray as xr
+from distributed import Client, LocalCluster
 
 import zarrdask
 from zarrdask.errors import NodeNotFoundError
 from zarrdask.storage import unchanged
+from zarrdask.xarray import to_zarr
 
 VALUES = np.arange(1, 401, dtype="i4").reshape(20, 20)
 CHUNKS = (2, 2)
 BLOCKS = 100
-#: The threads of the process, so many blocks may be in flight when it is killed.
+#: The threads that compute, in the process or its workers: so many blocks may be in flight.
 THREADS = 2
-VERBS = ("new", "overwrite", "region", "append", "several")
+#: The tasks of a worker that are repeated if it is killed: one that runs, and some whose receipts
+#: have not arrived.
+IN_FLIGHT = 5
+#: The runs of a trial, of which the last one is not killed.
+RUNS = {"threads": 5, "cluster": 3}
+VERBS = ("new", "overwrite", "region", "append", "several", "dataset", "dataset append")
+#: The settings of a cluster whose workers are killed.
+_CLUSTER = {
+    "distributed.worker.multiprocessing-method": "forkserver",
+    "distributed.scheduler.allowed-failures": 100,
+    "distributed.deploy.lost-worker-timeout": "1 hour",
+    "distributed.comm.timeouts.connect": "3s",
+}
 _PROCESSES = multiprocessing.get_context("forkserver")
 _PROCESSES.set_forkserver_preload(["tests.graph.resumed", "s3fs", "obstore"])
 
 
-def note(block):
-    """Log that a block is computed; it takes a moment."""
-    with open(os.environ["ZARRDASK_TEST_LOG"], "a") as file:
-        file.write("x")
-    time.sleep(0.002)
+def note(block, log, seconds):
+    """Log which process computes a block; it takes a moment."""
+    with open(log, "a") as file:
+        file.write(f"{os.getpid()}\n")
+    time.sleep(seconds)
     return block
+
+
+def computing(log):
+    """Return the processes that have computed blocks, one for each block, in their order."""
+    with suppress(FileNotFoundError):
+        return [int(line) for line in Path(log).read_text().split("\n")[:-1]]
+    return []
+
+
+def dataset(x, start):
+    """Return a dataset of an array, with a coordinate in memory."""
+    return xr.Dataset({"a": (("t", "x"), x)}, {"t": np.arange(start, start + len(x))})
 
 
 def prepare(verb, url, options):
@@ -42,17 +75,32 @@ def prepare(verb, url, options):
         z[...] = -1
     elif verb == "overwrite":
         zarrdask.to_zarr(da.zeros(7), url, "a", storage_options=options)
+    elif verb == "dataset append":
+        old = da.full((20, 20), -1, dtype="i4", chunks=CHUNKS)
+        to_zarr(dataset(old, 0), url, storage_options=options)
 
 
-def write(verb, url, options, log, settings):
+def write(verb, url, options, log, settings, on="threads"):
     """Write: what the process does."""
-    os.environ["ZARRDASK_TEST_LOG"] = str(log)
+    with ExitStack() as stack:
+        if on == "cluster":
+            stack.enter_context(dask.config.set(_CLUSTER))
+            cluster = LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0")
+            stack.enter_context(Client(stack.enter_context(cluster)))
+            log = partial(note, log=log, seconds=0.01)
+        else:
+            stack.enter_context(dask.config.set(scheduler=on, num_workers=THREADS))
+            log = partial(note, log=log, seconds=0.002)
+        _write(verb, url, options, log, settings)
+
+
+def _write(verb, url, options, noting, settings):
     # The lease of a killed append is taken soon.
     unchanged.RENEWAL, unchanged.EXPIRY = 0.5, 3.0
     x = da.from_array(VALUES, chunks=CHUNKS)
-    x = x.map_blocks(note, name="x", dtype="i4", meta=VALUES[:0, :0])
+    x = x.map_blocks(noting, name="x", dtype="i4", meta=VALUES[:0, :0])
     place = {"storage_options": options, "resume": True}
-    with dask.config.set(settings, scheduler="threads", num_workers=THREADS):
+    with dask.config.set(settings):
         match verb:
             case "region":
                 zarrdask.to_zarr(x, url, "a", region=np.s_[4:24], **place)
@@ -60,6 +108,10 @@ def write(verb, url, options, log, settings):
                 zarrdask.append(x, url, "a", **place)
             case "several":
                 zarrdask.to_zarr({"a": x[:10], "b": x[10:]}, url, **place)
+            case "dataset":
+                to_zarr(dataset(x, 0), url, mode="w-", **place)
+            case "dataset append":
+                to_zarr(dataset(x, 20), url, append_dim="t", **place)
             case _:
                 zarrdask.to_zarr(x, url, "a", overwrite=verb == "overwrite", **place)
 
@@ -71,7 +123,7 @@ def check_values(verb, url, options):
     match verb:
         case "region":
             expected = np.concatenate([old[:4], VALUES, old[:6]])
-        case "append":
+        case "append" | "dataset append":
             expected = np.concatenate([old, VALUES])
         case "several":
             expected, found = VALUES, np.concatenate([found, root["b"][...]])
@@ -101,28 +153,62 @@ def is_complete(verb, url, options):
     return not any(key.endswith("plan.json") for key in root.node_path.store.list_prefix(""))
 
 
-def kill_until_done(folder, verb, url, options, settings, seed):
-    """Kill the writer at random moments until one ends, and check how many blocks were computed."""
+def _kill_sometime(process, log, rng):
+    """Kill the process at a random moment after its first block."""
+    while process.is_alive() and not log.exists():
+        time.sleep(0.005)
+    process.join(rng.uniform(0.02, 0.4))
+
+
+def _kill_workers(process, log, rng):
+    """Kill workers that compute, after a random number of blocks, and then the client.
+
+    Return the number of workers that were killed.
+    """
+    number, killed = 0, set()
+    for _ in range(rng.randrange(1, 3)):
+        number += rng.randrange(1, 20)
+        while process.is_alive() and len(computing(log)) < number:
+            time.sleep(0.002)
+        if process.is_alive():
+            killed.add(worker := computing(log)[-1])
+            with suppress(ProcessLookupError):
+                os.kill(worker, signal.SIGKILL)
+    process.join(rng.uniform(0.0, 0.5))
+    return len(killed)
+
+
+def kill_until_done(folder, verb, url, options, settings, seed, on="threads"):
+    """Kill the writer at random moments until one ends, and check how many blocks were computed.
+
+    Return how many were, the number of runs, and that of the workers that were killed.
+    """
     settings = {**settings, "zarrdask.fuse-blocks": (0, 8)[seed // 2 % 2]}
-    rng, computed, runs = random.Random(seed), 0, 0
+    rng, logs, workers = random.Random(seed), [], 0
+    runs = RUNS[on]
     prepare(verb, url, options)
     while True:
-        log = Path(folder) / f"log{runs}"
-        process = _PROCESSES.Process(target=write, args=(verb, url, options, log, settings))
+        logs.append(log := Path(folder) / f"log{len(logs)}")
+        process = _PROCESSES.Process(target=write, args=(verb, url, options, log, settings, on))
         process.start()
-        while process.is_alive() and not log.exists():
-            time.sleep(0.005)
-        process.join(rng.uniform(0.02, 0.4) if runs < 4 else 60)
+        if len(logs) == runs:
+            process.join(200)
+        elif on == "cluster":
+            workers += _kill_workers(process, log, rng)
+        else:
+            _kill_sometime(process, log, rng)
         process.kill()
         process.join()
-        computed, runs = computed + (os.path.getsize(log) if log.exists() else 0), runs + 1
         if process.exitcode == 0:
             check(verb, url, options)
             break
         if is_complete(verb, url, options):
             break
-        assert runs < 5, "the last run was not killed, but failed"
-    # Blocks in flight are computed again, and those of fused tasks that were not finished.
-    per_kill = THREADS * max(settings["zarrdask.fuse-blocks"], 1)
-    assert BLOCKS <= computed <= BLOCKS + (runs - 1) * per_kill
-    return computed, runs
+        assert len(logs) < runs, "the last run was not killed, but failed"
+    computed = sum(len(computing(log)) for log in logs)
+    # Blocks in flight are computed again, and those of fused tasks that were not finished. The
+    # receipts of a worker may not have arrived when it was killed.
+    fused = max(settings["zarrdask.fuse-blocks"], 1)
+    repeated = ((len(logs) - 1) * THREADS + workers * IN_FLIGHT) * fused
+    assert BLOCKS <= computed <= BLOCKS + repeated, (computed, len(logs), workers)
+    return computed, len(logs), workers

@@ -540,7 +540,15 @@ def test_a_killed_write_is_resumed(tmp_path):
 
 
 @pytest.mark.stress
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(14))  # each verb, with and without fused tasks
 def test_a_write_that_is_killed_anywhere_is_resumed(tmp_path, seed):
     verb = resumed.VERBS[seed % len(resumed.VERBS)]
     resumed.kill_until_done(tmp_path, verb, tmp_path / "a.zarr", None, {}, seed)
+
+
+@pytest.mark.stress
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize("seed", [0, 6])
+def test_a_write_whose_workers_are_killed_is_resumed(tmp_path, seed):
+    verb = resumed.VERBS[seed]
+    resumed.kill_until_done(tmp_path, verb, tmp_path / "a.zarr", None, {}, seed, "cluster")

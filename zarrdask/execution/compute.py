@@ -23,14 +23,18 @@ def compute_blocks(
     show: Show = False,  # noqa: FBT002
     *,
     nbytes: int = 0,
+    is_recorded: bool = False,
     **options: Any,
 ) -> None:
     """Compute all blocks of several arrays of receipts in one graph, and display how many are done.
 
     `show` is as in `zarrdask.runtime.progress.progress`; the bar has a word for the work, `label`,
     and the bytes of all blocks, if they are known. The options are those of `dask.compute`.
+
+    `is_recorded` is whether the tasks record what they have done: a cluster does not do it again if
+    it loses the worker that did it.
     """
-    if show is False:
+    if show is False and not (is_recorded and current_client() is not None):
         dask.compute(*arrays, **options)
         return
     # A receipt has an element for each block that its task writes.
@@ -69,9 +73,11 @@ def _on_cluster(
 ) -> None:
     from distributed import as_completed, futures_of
 
-    futures = futures_of(dask.persist(*arrays, **options))
+    futures = {*futures_of(dask.persist(*arrays, **options))}
     try:
-        for future in as_completed(futures):
+        for future in as_completed([*futures]):
+            # A receipt that has arrived is released: nothing computes it again.
+            futures.discard(future)
             future.result()  # raises the error of a task
             bar.advance(counts[future.key])
     except BaseException:

@@ -175,7 +175,8 @@ def compute(jobs: Sequence[WriteJob], *, show: Show = False, **options: Any) -> 
         nbytes = sum(job.nbytes for job in jobs)
         tasks = fuse_writes([job.tasks for job in jobs])
         if tasks:
-            compute_blocks(tasks, "write", show, nbytes=nbytes, **options)
+            is_recorded = any(job.target.recorded is not None for job in jobs)
+            compute_blocks(tasks, "write", show, nbytes=nbytes, is_recorded=is_recorded, **options)
     except BaseException:
         for job in jobs:
             job.tasks.writer.abort()
