@@ -4,7 +4,7 @@ import os
 import sys
 import warnings
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, lru_cache
 from numbers import Integral
 from typing import Any
 
@@ -158,7 +158,13 @@ def get(name: str) -> Any:
     value = _dask_config().get(f"zarrdask.{name}", default)
     if value is default:
         return value
-    key = f"zarrdask.{name}"
+    # Others may be no keys of a dictionary.
+    return _parsed(name, value) if type(value) in (int, str) else _parse(name, value)
+
+
+def _parse(name: str, value: Any) -> Any:
+    """Return the value of a setting that is not the default one."""
+    key, default = f"zarrdask.{name}", DEFAULTS[name]
     if name in _CHOICES:
         return one_of(value, key, _CHOICES[name])
     if isinstance(default, bool):
@@ -176,6 +182,10 @@ def get(name: str) -> Any:
             "the value of this setting has the wrong type", key=key, found=value, expected="text"
         )
     return value
+
+
+#: The same, cached, as some settings are read for each chunk.
+_parsed = lru_cache(typed=True)(_parse)
 
 
 def _flag(value: Any, key: str) -> bool:

@@ -179,6 +179,30 @@ def test_a_change_of_what_was_read_changes_nothing_else(name, tmp_path):
         whole[...] = row[...] = 0
 
 
+@pytest.mark.parametrize("layout", ["chunks", "shards"])
+def test_arrays_of_one_store_have_cached_chunks_of_their_own(layout, tmp_path, decodes):
+    for number, name in enumerate("ab"):
+        z = zarrdask.create_array(tmp_path / "g", name, shape=SHAPE, dtype="i4", **LAYOUTS[layout])
+        z[...] = VALUES + number
+    decodes.clear()
+    arrays = [zarrdask.open_array(tmp_path / "g", name) for name in "ab"]
+    for _ in range(2):
+        for number, z in enumerate(arrays):
+            np.testing.assert_array_equal(z[...], VALUES + number)
+    assert decodes["chunks"] == 2 * arrays[0].nchunks
+
+
+def test_shards_of_several_lengths_are_cached(tmp_path, decodes):
+    place, lengths = tmp_path / "a.zarr", ((8, 16), (10, 10))
+    z = zarrdask.create_array(place, shape=SHAPE, dtype="i4", chunks=(4, 5), shards=lengths)
+    z[...] = VALUES
+    decodes.clear()
+    z = zarrdask.open_array(place)
+    for _ in range(2):
+        np.testing.assert_array_equal(z[...], VALUES)
+    assert decodes["chunks"] == z.nchunks
+
+
 def test_an_array_of_other_codecs_in_the_same_place_is_decoded_anew(tmp_path):
     values = {}
     for endian in ("little", "big"):

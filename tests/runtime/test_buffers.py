@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from zarrdask.runtime import buffers
-from zarrdask.runtime.decoded_chunks import CHUNKS, ChunkPlace, DecodedChunk
+from zarrdask.runtime.decoded_chunks import CHUNKS, DecodedChunk
 
 SHAPE = (2**20,)
 F8 = np.dtype("f8")
@@ -68,7 +68,7 @@ def test_what_is_kept_is_bounded(setting):
 
 def test_the_cache_of_decoded_chunks_counts(setting):
     setting({"zarrdask.keep-memory": 2**24, "zarrdask.cache-size": 2**24})
-    CHUNKS.put(ChunkPlace("array", "key", SHAPE), DecodedChunk(np.zeros(SHAPE, "u1"), "tag"))
+    CHUNKS.put(("array", (0,)), DecodedChunk(np.zeros(SHAPE, "u1"), "tag", "key"))
     try:
         arrays = [buffers.empty(SHAPE, F8) for _ in range(2)]
         del arrays

@@ -4,11 +4,11 @@ Each use checks whether the chunk has changed since it was cached: on a local di
 call, in a remote store by a conditional request, which returns a value only if it has changed.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import repeat, tee
-from operator import floordiv, mod
+from operator import add, mul
 from threading import Lock
 from typing import Any
 
@@ -20,18 +20,18 @@ from zarrdask.codecs.base import ChunkSpec
 from zarrdask.codecs.decode import CachedChunk, ChunkCache
 from zarrdask.codecs.pipeline import Pipeline
 from zarrdask.grids.base import Index, Shape
-from zarrdask.indexing.projection import Points, Projection, Request, numpy_index, project
+from zarrdask.indexing.projection import Points, Request, numpy_index, project
 from zarrdask.runtime.decoded_chunks import CHUNKS, ChunkPlace, DecodedChunk, is_cacheable
 from zarrdask.storage.byte_ranges import Buffer, Tag, Version
 from zarrdask.storage.large_values import get_large_if_changed, large_size
-from zarrdask.storage.system import renewed_after_fork
+from zarrdask.storage.system import after_fork
 from zarrdask.storage.upkeep import request_each
 
-#: (key of a shard, its shape, tag of its version) -> the cache of its inner chunks.
-InnerCaches = Callable[[str, Shape, Tag], ChunkCache]
+#: (key of a shard, its index, tag of its version) -> the cache of its inner chunks.
+InnerCaches = Callable[[str, Index, Tag], ChunkCache]
 
-#: Locks of places, so that of several threads that need a chunk one decodes it. Places share them.
-_DECODING = [renewed_after_fork(Lock()) for _ in range(64)]
+#: The locks of chunks that are being decoded: of several threads that need one, one decodes it.
+_DECODING = dict[ChunkPlace, Lock]()
 
 
 def is_cached(chunks: StoredChunks) -> bool:
@@ -39,35 +39,32 @@ def is_cached(chunks: StoredChunks) -> bool:
     return _is_cached(chunks, chunks.metadata.pipeline.spec)
 
 
-def copy_cached(
-    chunks: StoredChunks, request: Request, projection: Projection, out: np.ndarray
-) -> bool:
+def copy_cached(chunks: StoredChunks, request: Request, out: np.ndarray) -> bool:
     """Copy the requested elements to a block if all chunks are cached; return whether they are.
 
-    `projection` is the projection of the request on chunks or shards. In a
-    store with latency, chunks are requested together instead.
+    In a store with latency, chunks are requested together instead.
     """
     store, metadata = chunks.units, chunks.metadata
-    if store.capabilities.has_latency:
+    if not chunks.cache_size or store.capabilities.has_latency:
         return False
     if metadata.shard is None:
+        axes = metadata.grid.axes
         if not is_cached(chunks):
             return False
-        places = _places(chunks, projection.indices)
     else:
+        axes = metadata.read_grid.axes
         is_plain = metadata.grid.is_regular and metadata.pipeline.axes is None
         if not is_plain or not _is_cached_in_shards(chunks) or out.nbytes > chunks.cache_size:
             return False
-        projection = project(request, metadata.read_grid.axes)
-        places = _inner_places(chunks, metadata.shard.grid.counts, projection.indices)
-    cached = CHUNKS.get_all(places)
+    projection = project(request, axes)
+    cached = CHUNKS.get_all(zip(repeat(chunks.decoding), projection.indices))
     if cached is None:
         return False
     tags = dict[str, Tag]()
-    for place, chunk in zip(places, cached, strict=True):
-        if tags.setdefault(place.key, chunk.tag) != chunk.tag:
+    for chunk in cached:
+        if tags.setdefault(chunk.key, chunk.tag) != chunk.tag:
             return False  # These are of two versions of a shard.
-    if not all(store.get_if_changed(*each, 0, 0).is_unchanged for each in tags.items()):
+    if not store.are_unchanged(tags):
         return False
     insides: Iterable[Any] = projection.insides
     if isinstance(request, Points) or not all(isinstance(pick, slice) for pick in request):
@@ -77,36 +74,17 @@ def copy_cached(
     return True
 
 
-def _places(chunks: StoredChunks, indices: Sequence[Index]) -> list[ChunkPlace]:
-    """Return the places of chunks of an array without shards, by their indices."""
-    keys = [chunks.prefix + name for name in chunks.metadata.keys.names(indices)]
-    shapes = map(chunks.metadata.grid.shape_of, indices)
-    return list(map(ChunkPlace, repeat(chunks.decoding), keys, shapes))
-
-
-def _inner_places(
-    chunks: StoredChunks, counts: Shape, indices: Sequence[Index]
-) -> list[ChunkPlace]:
-    """Return the places of chunks in shards with some counts of chunks, by their indices."""
-    shards = [tuple(map(floordiv, index, counts)) for index in indices]
-    inner = [tuple(map(mod, index, counts)) for index in indices]
-    unique = list(dict.fromkeys(shards))
-    names = chunks.metadata.keys.names(unique)
-    keys = {shard: chunks.prefix + name for shard, name in zip(unique, names, strict=True)}
-    shape = repeat(chunks.metadata.chunk_shape)
-    return list(
-        map(ChunkPlace, repeat(chunks.decoding), map(keys.__getitem__, shards), shape, inner)
-    )
-
-
 def inner_caches(chunks: StoredChunks) -> InnerCaches | None:
     """Return the caches of inner chunks; None if chunks in shards of this array are not cached."""
     if not _is_cached_in_shards(chunks):
         return None
 
-    def cache(key: str, shape: Shape, tag: Tag) -> ChunkCache:
-        place = ChunkPlace(chunks.decoding, key, shape)
-        return CachedInnerChunks(place, tag, chunks.cache_size)
+    # Shards of other lengths have other numbers of chunks.
+    shard, is_regular = chunks.metadata.shard, chunks.metadata.grid.is_regular
+    counts = shard.grid.counts if shard is not None and is_regular else None
+
+    def cache(key: str, index: Index, tag: Tag) -> ChunkCache:
+        return CachedInnerChunks(chunks.decoding, key, index, counts, tag, chunks.cache_size)
 
     return cache
 
@@ -143,49 +121,54 @@ class _New(CachedChunk):
     """A chunk that is put into the cache when it is decoded, with the tag of its version."""
 
     place: ChunkPlace
+    key: str
     data: Buffer
     tag: Tag
     #: The largest size of the cache in bytes.
     limit: int
 
     def decoded(self, pipeline: Pipeline) -> np.ndarray:
-        with _DECODING[hash(self.place) % len(_DECODING)]:
-            cached = CHUNKS.get(self.place)
-            if cached is not None and cached.tag == self.tag:
-                return cached.values  # Another thread has decoded it.
-            values = pipeline.decode_apart(self.data)
-            values.flags.writeable = False
-            CHUNKS.put(self.place, DecodedChunk(values, self.tag), self.limit)
-            return values
+        with _DECODING.setdefault(self.place, Lock()):
+            try:
+                cached = CHUNKS.get(self.place)
+                if cached is not None and cached.tag == self.tag:
+                    return cached.values  # Another thread has decoded it.
+                values = pipeline.decode_apart(self.data)
+                values.flags.writeable = False
+                CHUNKS.put(self.place, DecodedChunk(values, self.tag, self.key), self.limit)
+                return values
+            finally:
+                _DECODING.pop(self.place, None)
 
 
 def get_cached(
-    chunks: StoredChunks, keys: Iterable[tuple[str, Shape]]
+    chunks: StoredChunks, keys: Iterable[tuple[str, Index]]
 ) -> Iterator[CachedChunk | Buffer | None]:
-    """Yield the chunk of each key and shape, or its encoded bytes if it can't be cached.
+    """Yield the chunk of each key and index, or its encoded bytes if it can't be cached.
 
     In a remote store, the requests for several chunks are in flight together.
     """
     nbytes = chunks.metadata.pipeline.spec.nbytes
     if nbytes <= large_size(chunks.units):
         return request_each(chunks.units, partial(_get, chunks), keys)
-    places = (ChunkPlace(chunks.decoding, *item) for item in keys)
-    found, ahead = tee((place, CHUNKS.get(place)) for place in places)
-    items = ((place.key, nbytes, cached and cached.tag) for place, cached in ahead)
+    places = ((key, (chunks.decoding, index)) for key, index in keys)
+    found, ahead = tee((key, place, CHUNKS.get(place)) for key, place in places)
+    items = ((key, nbytes, cached and cached.tag) for key, _, cached in ahead)
     versions = get_large_if_changed(chunks.units, items)
     limit = chunks.cache_size
     return (_chunk(*each, version, limit) for each, version in zip(found, versions, strict=True))
 
 
-def _get(chunks: StoredChunks, item: tuple[str, Shape]) -> CachedChunk | Buffer | None:
-    place = ChunkPlace(chunks.decoding, *item)
+def _get(chunks: StoredChunks, item: tuple[str, Index]) -> CachedChunk | Buffer | None:
+    key, index = item
+    place = chunks.decoding, index
     cached = CHUNKS.get(place)
-    version = chunks.units.get_if_changed(place.key, None if cached is None else cached.tag)
-    return _chunk(place, cached, version, chunks.cache_size)
+    version = chunks.units.get_if_changed(key, None if cached is None else cached.tag)
+    return _chunk(key, place, cached, version, chunks.cache_size)
 
 
 def _chunk(
-    place: ChunkPlace, cached: DecodedChunk | None, version: Version, limit: int
+    key: str, place: ChunkPlace, cached: DecodedChunk | None, version: Version, limit: int
 ) -> CachedChunk | Buffer | None:
     """Return a chunk by its present version, and by the one that was in the cache."""
     if version.is_unchanged and cached is not None:
@@ -193,7 +176,7 @@ def _chunk(
     if version.value is None or version.tag is None:
         CHUNKS.put(place, None, limit)
         return version.value
-    return _New(place, version.value, version.tag, limit)
+    return _New(place, key, version.value, version.tag, limit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,23 +185,42 @@ class CachedInnerChunks:
 
     Attributes
     ----------
-    place : ChunkPlace
-        That of the shard.
+    array : str
+        The `decoding` of the array.
+    key : str
+        The key of the shard.
+    index : tuple of int
+        Its index.
+    counts : tuple of int, optional
+        The number of chunks along each axis of all shards, if it is the same.
     tag : object
         The tag of the version of the shard.
     limit : int
         The largest size of the cache in bytes.
     """
 
-    place: ChunkPlace
+    array: str
+    key: str
+    index: Index
+    counts: Shape | None
     tag: Tag
     limit: int
 
     def get(self, index: Index) -> CachedChunk | None:
         """Return a chunk that is in the cache."""
-        cached = CHUNKS.get(self.place._replace(inner=index))
+        cached = CHUNKS.get(self._place(index))
         return None if cached is None or cached.tag != self.tag else _Old(cached.values)
 
     def new(self, index: Index, data: Buffer) -> CachedChunk:
         """Return a chunk that is put into the cache when it is decoded."""
-        return _New(self.place._replace(inner=index), data, self.tag, self.limit)
+        return _New(self._place(index), self.key, data, self.tag, self.limit)
+
+    def _place(self, inner: Index) -> ChunkPlace:
+        if self.counts is None:
+            return self.array, (*self.index, *inner)
+        first = map(mul, self.index, self.counts)
+        return self.array, tuple(map(add, first, inner))
+
+
+# The threads of the parent process, which hold these locks, do not run in a forked one.
+after_fork(_DECODING.clear)

@@ -20,7 +20,7 @@ from zarrdask.codecs.array_to_bytes.sharding import locate, read_shard
 from zarrdask.codecs.decode import Blocks, put_fill, scatter
 from zarrdask.codecs.pipeline import Pipeline
 from zarrdask.errors import ChunkNotFoundError, StoreError, ZarrdaskError
-from zarrdask.grids.base import Shape
+from zarrdask.grids.base import Index, Shape
 from zarrdask.indexing.divide import divide
 from zarrdask.indexing.projection import Points, Projection, Request, project
 from zarrdask.indexing.selection import pick_size
@@ -82,9 +82,9 @@ def read_region(
         If the store fails.
     """
     values = buffers.empty(request_shape(request), chunks.metadata.dtype) if out is None else out
-    projection = project(request, chunks.metadata.grid.axes)
     # Threads would take longer to start than chunks that are cached to copy.
-    if not copy_cached(chunks, request, projection, values):
+    if not copy_cached(chunks, request, values):
+        projection = project(request, chunks.metadata.grid.axes)
         read_units(chunks, projection, out=values, threads=threads, show=show)
     return values
 
@@ -170,11 +170,8 @@ def _fetch(chunks: StoredChunks, parts: Iterable[_Part]) -> Iterator[Any]:
     """
     metadata, store, scratch = chunks.metadata, chunks.units, buffers.THREAD.scratch
     if metadata.shard is None and is_cached(chunks):
-        shape_of = metadata.grid.shape_of
-        places = (
-            (key, shape_of(index))
-            for keys, projection in parts
-            for key, index in zip(keys, projection.indices, strict=True)
+        places = chain.from_iterable(
+            zip(keys, projection.indices, strict=True) for keys, projection in parts
         )
         return get_cached(chunks, [*places] if isinstance(parts, list) else places)
     if metadata.shard is None:
@@ -189,7 +186,7 @@ def _fetch(chunks: StoredChunks, parts: Iterable[_Part]) -> Iterator[Any]:
         return (reading(store, key, scratch) for keys, _ in parts for key in keys)
     cache = inner_caches(chunks)
     requests = (
-        _shard_request(key, metadata.pipeline_at(index), inside, cache)
+        _shard_request(key, index, metadata.pipeline_at(index), inside, cache)
         for keys, projection in parts
         for key, index, inside in zip(keys, projection.indices, projection.insides, strict=True)
     )
@@ -197,9 +194,9 @@ def _fetch(chunks: StoredChunks, parts: Iterable[_Part]) -> Iterator[Any]:
 
 
 def _shard_request(
-    key: str, pipeline: Pipeline, inside: Any, cache: InnerCaches | None
+    key: str, index: Index, pipeline: Pipeline, inside: Any, cache: InnerCaches | None
 ) -> ShardRequest:
-    return ShardRequest(key, pipeline, inside, cache and partial(cache, key, pipeline.spec.shape))
+    return ShardRequest(key, pipeline, inside, cache and partial(cache, key, index))
 
 
 def _decode(
@@ -260,7 +257,7 @@ def _decode_shards(
                 if value is not None:
                     located = located or locate(pipeline, value, inside)
                 if cache and located and isinstance(value, OpenFile) and value.tag is not None:
-                    of_version = cache(key, pipeline.spec.shape, value.tag)
+                    of_version = cache(key, index, value.tag)
                     located = located.without_cached(of_version)
                 if value is not None and located is not None:
                     read_shard(pipeline, value, located, out, outside, required=required)
@@ -276,7 +273,7 @@ def _decode_shards(
                 if not may_repeat:
                     raise error.within(key) from error.__cause__
                 # It may have been damaged in transit, or replaced after its index was read.
-                request = _shard_request(key, pipeline, inside, cache)
+                request = _shard_request(key, index, pipeline, inside, cache)
                 fetched = fetch_shards(store, [request], Scratch())
                 part, again = projection.some(number, number + 1), map(nullcontext, fetched)
                 _decode_shards(chunks, [key], part, again, out=out, may_repeat=False)

@@ -11,33 +11,17 @@ import numpy as np
 from zarrdask.runtime.bounded_cache import BoundedCache
 from zarrdask.storage.byte_ranges import Tag
 
-
-class ChunkPlace(NamedTuple):
-    """Where a chunk is, and what decides how it is decoded.
-
-    Attributes
-    ----------
-    array : str
-        The token of the store, and what the codecs and the data type are.
-    key : str
-        The key of the stored object.
-    shape : tuple of int
-        The shape of the stored object in elements.
-    inner : tuple of int, optional
-        The index of the chunk in its shard; None for a chunk without a shard.
-    """
-
-    array: str
-    key: str
-    shape: tuple[int, ...]
-    inner: tuple[int, ...] | None = None
+#: The token of an array, which says where its chunks are and how they are decoded; and the index of
+#: a chunk in it. A plain tuple, as a row through small chunks looks up very many.
+ChunkPlace = tuple[str, tuple[int, ...]]
 
 
 class DecodedChunk(NamedTuple):
-    """A decoded chunk, which must not be changed, and the tag of its stored object's version."""
+    """A decoded chunk, which must not be changed, with the key and tag of its stored object."""
 
     values: np.ndarray
     tag: Tag
+    key: str
 
 
 #: The decoded chunks that this process caches.

@@ -210,6 +210,10 @@ class Store(ABC):
         """
         raise not_supported(self.url, "read on a condition")
 
+    def are_unchanged(self, tags: Mapping[str, Tag]) -> bool:
+        """Whether the value of each key has its tag, as `get_if_changed` returns them."""
+        return all(self.get_if_changed(*item, 0, 0).is_unchanged for item in tags.items())
+
     def get_partial_values(self, key_ranges: Iterable[KeyRange]) -> Sequence[Buffer | None]:
         """Return parts of values, in the order of the requests (conformance B-80).
 

@@ -5,7 +5,7 @@ that is disabled; nothing is ever erased through a link below the root.
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from errno import ENAMETOOLONG
@@ -164,6 +164,15 @@ class LocalStore(Store):
             is_whole = start == 0 and length is None
             value = read_whole(fd, size) if is_whole else part_of(fd, size, start, length)
             return Version(value, size, found)
+
+    def are_unchanged(self, tags: Mapping[str, Tag]) -> bool:
+        if not self._follows:
+            return super().are_unchanged(tags)
+        start = f"{self.root}/"
+        try:
+            return all(version_in(os.stat(start + key)) == tag for key, tag in tags.items())
+        except (OSError, ValueError):
+            return False
 
     def _size(self, key: str) -> int | None:
         if not self._follows:
