@@ -96,4 +96,35 @@ def test_what_is_killed_goes_on(tmp_path, seed):
         with suppress(NodeExistsError):  # it was killed when it had written everything
             planned(array, tmp_path / "b").execute("threads", progress=False)
     check(zarrdask.open_group(tmp_path / "b"))
+    assert not zarrdask.verify(tmp_path / "b").problems
     assert kills
+
+
+UPDATE = """
+import sys, zarrdask
+print("begins", flush=True)
+zarrdask.update_pyramid(sys.argv[1], max_mem="2.01 MiB", scheduler="threads")
+"""
+
+
+@pytest.mark.stress
+@pytest.mark.parametrize("seed", range(2))
+def test_an_update_that_is_killed_is_stale_until_it_is_done_again(tmp_path, seed):
+    place = tmp_path / "b"
+    group = planned(source(tmp_path), place).execute("threads", progress=False)
+    group["0"][:50, 40:] = 255
+    group["0"].append(VALUES[:20])
+    process = subprocess.Popen(
+        [sys.executable, "-c", UPDATE, str(place)], stdout=subprocess.PIPE, text=True
+    )
+    process.stdout.readline()
+    time.sleep(random.Random(seed).uniform(0, 0.1))
+    process.kill()
+    process.communicate()
+    if process.returncode:
+        assert "stale" in {problem.kind for problem in zarrdask.verify(place).failures}
+    updated = zarrdask.update_pyramid(place, scheduler="threads")
+    levels = reference(updated["0"][...], [(2, 2)] * 4, "mean", "trim")
+    for number, level in enumerate(levels):
+        np.testing.assert_array_equal(updated[str(number)][...], level, str(number))
+    assert not zarrdask.verify(place).problems
