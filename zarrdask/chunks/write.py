@@ -195,12 +195,12 @@ class _Writer:
         Elements that are not written have the fill value.
         """
         try:
-            return self._merged(unit, values, None)
+            return self._encoded(unit, values, None)
         except ZarrdaskError as error:
             raise error.within(unit.key) from error.__cause__
 
-    def _merged(self, unit: _Unit, values: np.ndarray, old: Buffer | None) -> Buffer | None:
-        """Change a unit and encode it; return None if it need not be stored."""
+    def _encoded(self, unit: _Unit, values: np.ndarray, old: Buffer | None) -> Buffer | None:
+        """Return an encoded unit, changed from an old one; None if it need not be stored."""
         pipeline, inside = self.chunks.metadata.pipeline_at(unit.at), unit.inside
         shard = shard_of(pipeline)
         if inside is None:
@@ -281,7 +281,7 @@ class _Writer:
     def _encode_part(self, unit: _Unit, values: np.ndarray, old: Buffer | None) -> Buffer | None:
         """Change a part of a unit and encode it; return None if it need not be stored."""
         try:
-            return self._merged(unit, values, old)
+            return self._encoded(unit, values, old)
         except ZarrdaskError as error:
             if not isinstance(error, CodecError) or not self._reaches_edges(unit):
                 raise error.within(unit.key) from error.__cause__

@@ -21,7 +21,7 @@ def halfway_to_even(sums: np.ndarray, count: np.ndarray | int) -> np.ndarray:
             odd += (count >> 1) - 1
             odd >>= bits
             return odd
-    # No rounding of a quotient of such numbers makes a half of what is none.
+    # The quotient of such numbers as float64 is a half only if the exact one is.
     mean: np.ndarray = np.rint(sums / count)
     return mean
 

@@ -99,7 +99,7 @@ def _middle(low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """Return the means of two cells each."""
     middle: np.ndarray
     if low.dtype.kind == "f":
-        middle = (low.astype(np.float64) + high) / 2 + 0  # no negative zero, as in `mode`
+        middle = (low.astype(np.float64) + high) / 2 + 0  # as in `mode`
     else:  # the mean, rounded half to even, without overflow
         floor = (low & high) + ((low ^ high) >> 1)
         middle = floor + ((low ^ high) & floor & 1)
@@ -126,7 +126,7 @@ def mode(cells: np.ndarray, counts: np.ndarray | int) -> np.ndarray:
             is_longer &= n < counts
         _put(result, rows[n], is_longer)
         np.maximum(longest, run, out=longest)
-    # Which of two zeros with a sign is the lesser one, depends on where they are in memory.
+    # NumPy's minimum of 0.0 and -0.0 depends on where they are in memory: no negative zero is left.
     return result + 0 if result.dtype.kind in "fc" else result
 
 
