@@ -42,10 +42,10 @@ def is_cached(chunks: StoredChunks) -> bool:
 def copy_cached(chunks: StoredChunks, request: Request, out: np.ndarray) -> bool:
     """Copy the requested elements to a block if all chunks are cached; return whether they are.
 
-    In a store with latency, chunks are requested together instead.
+    In a remote store, chunks are requested together instead.
     """
-    store, metadata = chunks.units, chunks.metadata
-    if not chunks.cache_size or store.capabilities.has_latency:
+    metadata = chunks.metadata
+    if not chunks.cache_size or chunks.is_remote:
         return False
     if metadata.shard is None:
         axes = metadata.grid.axes
@@ -64,7 +64,7 @@ def copy_cached(chunks: StoredChunks, request: Request, out: np.ndarray) -> bool
     for chunk in cached:
         if tags.setdefault(chunk.key, chunk.tag) != chunk.tag:
             return False  # These are of two versions of a shard.
-    if not store.are_unchanged(tags):
+    if not chunks.units.are_unchanged(tags):
         return False
     insides: Iterable[Any] = projection.insides
     if isinstance(request, Points) or not all(isinstance(pick, slice) for pick in request):

@@ -39,7 +39,7 @@ def in_parts(
         return [work(projection)]
     if show is None:
         show = eager_show(nbytes)
-    threads, is_remote = thread_count(threads), chunks.units.capabilities.has_latency
+    threads, is_remote = thread_count(threads), chunks.is_remote
     parts = 1
     if show is not False:
         parts = _SHOWN_PARTS

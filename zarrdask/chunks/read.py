@@ -133,11 +133,7 @@ def _divide_shards(
     """Divide the shards of a projection if there are too few of them for all threads."""
     metadata = chunks.metadata
     # The requests for remote shards are in flight together in any case.
-    if (
-        metadata.shard is None
-        or chunks.units.capabilities.has_latency
-        or not metadata.grid.is_regular
-    ):
+    if metadata.shard is None or chunks.is_remote or not metadata.grid.is_regular:
         return projection
     count, shards = (
         min(2 * thread_count(threads), nbytes // MIN_PART_BYTES),
@@ -182,7 +178,7 @@ def _fetch(chunks: StoredChunks, parts: Iterable[_Part]) -> Iterator[Any]:
             else chain.from_iterable(keys for keys, _ in parts)
         )
         return get_values(store, keys, metadata.pipeline.spec.nbytes, scratch)
-    if not store.capabilities.has_latency:
+    if not chunks.is_remote:
         return (reading(store, key, scratch) for keys, _ in parts for key in keys)
     cache = inner_caches(chunks)
     requests = (
@@ -207,7 +203,7 @@ def _decode(
     if metadata.shard is not None:
         _decode_shards(chunks, keys, projection, islice(units, len(keys)), out=out)
         return
-    again = store.get if store.capabilities.has_latency else None
+    again = store.get if chunks.is_remote else None
     if metadata.grid.is_regular:
         _, insides, outsides = projection
         values = _values(chunks, part, units, 0, len(keys))

@@ -78,7 +78,7 @@ class ArrayRegion:
     @property
     def is_remote(self) -> bool:
         """Whether requests to the store are slow."""
-        return self.stored.units.capabilities.has_latency
+        return self.stored.is_remote
 
     @property
     def chunks(self) -> Shape | None:

@@ -101,6 +101,11 @@ class StoredChunks:
         return max(CHUNKS.limit, int(config.get("keep-memory")) // 2)
 
     @property
+    def is_remote(self) -> bool:
+        """Whether requests to the store of the units are slow."""
+        return self.units.capabilities.has_latency
+
+    @property
     def location(self) -> str:
         """The URL of the array, for messages."""
         return f"{self.store.url}/{self.prefix}".rstrip("/")

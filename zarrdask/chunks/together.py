@@ -26,11 +26,6 @@ class ArrayRead(NamedTuple):
     out: np.ndarray | Blocks
 
     @property
-    def is_remote(self) -> bool:
-        """Whether the store is remote."""
-        return self.chunks.units.capabilities.has_latency
-
-    @property
     def chunk_bytes(self) -> int:
         """The decoded size of a unit in bytes."""
         return max(self.chunks.metadata.pipeline.spec.nbytes, 1)
@@ -57,7 +52,7 @@ def read_together(reads: Iterable[ArrayRead]) -> Generator[int]:
     """
     near, far = deque[_Numbered](), list[_Numbered]()
     for number, read in enumerate(reads):
-        (far if read.is_remote else near).append((number, read))
+        (far if read.chunks.is_remote else near).append((number, read))
     if len(far) == 1:
         near.append(far.pop())  # all threads read it, too
     return _read(near, far)

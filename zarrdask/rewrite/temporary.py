@@ -20,6 +20,7 @@ import dask
 from zarrdask.errors import UnsupportedError, ZarrdaskError
 from zarrdask.execution.client import is_computing
 from zarrdask.hierarchy.node_path import NodePath
+from zarrdask.rewrite.destination import KeyPrefix, clear_prefix
 from zarrdask.storage.atomic import is_alive, machine_token
 from zarrdask.storage.base import Store
 from zarrdask.storage.local import LocalStore
@@ -42,7 +43,7 @@ class TemporaryPlace:
     def __init__(self, store: Store, prefix: str) -> None:
         self.store, self.prefix = store, prefix
 
-    def __reduce__(self) -> tuple[Callable[..., "TemporaryPlace"], tuple[Store, str]]:
+    def __reduce__(self) -> tuple[Callable[..., "TemporaryPlace"], KeyPrefix]:
         return TemporaryPlace, (self.store, self.prefix)
 
     @classmethod
@@ -61,11 +62,11 @@ class TemporaryPlace:
         _erase_abandoned(store, folder)
         name = f"{machine_token()}-{os.getpid():x}-{int(time.time()):x}-{token_hex(8)}/"
         place = cls(store, folder + name)
-        weakref.finalize(place, _end, store, place.prefix, os.getpid())
+        weakref.finalize(place, _end, (store, place.prefix), os.getpid())
         return place
 
 
-def _local_folder() -> tuple[Store, str]:
+def _local_folder() -> KeyPrefix:
     """Return the folder of this user among the temporary files, which other users can't change."""
     parent = dask.config.get("temporary-directory", None) or tempfile.gettempdir()
     user = f"-{os.geteuid()}" if hasattr(os, "geteuid") else ""
@@ -74,26 +75,26 @@ def _local_folder() -> tuple[Store, str]:
     return LocalStore(path), ""
 
 
-def _end(store: Store, prefix: str, process: int) -> None:
+def _end(place: KeyPrefix, process: int) -> None:
     """Erase a place. Garbage may be collected in any thread, which must not wait for requests."""
     if process != os.getpid():
         return
     if threading.main_thread().is_alive():
-        threading.Thread(target=_erase_unused, args=(store, prefix), name="zarrdask-erase").start()
+        threading.Thread(target=_erase_unused, args=(place,), name="zarrdask-erase").start()
     else:
-        _erase(store, prefix)
+        _erase(place)
 
 
-def _erase_unused(store: Store, prefix: str) -> None:
+def _erase_unused(place: KeyPrefix) -> None:
     """Erase a place, after the tasks that a cluster may still have of it."""
     while is_computing() and threading.main_thread().is_alive():
         time.sleep(_POLL_INTERVAL)
-    _erase(store, prefix)
+    _erase(place)
 
 
-def _erase(store: Store, prefix: str) -> None:
+def _erase(place: KeyPrefix) -> None:
     with suppress(ZarrdaskError, OSError):  # the next place in this folder erases it
-        store.erase_prefix(prefix)
+        clear_prefix(place)
 
 
 def _erase_abandoned(store: Store, folder: str) -> None:
@@ -101,7 +102,7 @@ def _erase_abandoned(store: Store, folder: str) -> None:
     for name in names:
         parts = _NAME.fullmatch(name)
         if parts is not None and _is_abandoned(parts[1], int(parts[2], 16), int(parts[3], 16)):
-            _erase(store, f"{folder}{name}/")
+            _erase((store, f"{folder}{name}/"))
 
 
 def _is_abandoned(machine: str, process: int, created: int) -> bool:
