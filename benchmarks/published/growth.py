@@ -348,7 +348,7 @@ JOBS = (
     Growth(
         name="workers",
         title="More processes",
-        definition="The array of “Read all” in shards (512 MiB) is summed on clusters of 1 to 8"
+        definition="The array of “Read all” in shards (256 MiB) is summed on clusters of 1 to 8"
         " processes with one thread each, on one machine. The time can fall only until there are as"
         " many processes as cores.",
         x_label="processes",

@@ -133,7 +133,7 @@ JOBS = (
             ("xarray+zarrdask", "xarray+zarr+obstore"),
         ),
         prepare=prepare,
-        budget=60,
+        budget=40,
         remarks=("tensorstore has no groups: it opens arrays whose names it is told.",),
     ),
 )

@@ -83,6 +83,6 @@ JOBS = (
         make=make,
         prepare=prepare,
         nbytes=2**26,
-        budget=80,
+        budget=60,
     ),
 )
