@@ -143,7 +143,7 @@ def seconds(value: float) -> str:
 def _short(value: float) -> str:
     """Return the label of a tick."""
     if value == 0 or 1e-3 < value < 1e4:
-        return f"{value:.3g}"
+        return f"{value:.4g}"
     power = floor(log10(value) + 1e-9)
     digits = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
     factor = value / 10.0**power

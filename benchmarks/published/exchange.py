@@ -18,7 +18,7 @@ NAMES = {
 class Exchange(Published):
     """The job on a cluster of two processes of 1 GiB."""
 
-    timeout: float = 60
+    timeout: float = 90
 
     def prepare_data(self, runner: Runner) -> None:
         (runner.root / "exchange").mkdir(exist_ok=True)
@@ -39,7 +39,7 @@ JOBS = (
         " blocks of (8760, 72, 144), which are summed. It runs on a cluster of two processes with"
         " one thread and 1 GiB each; the memory is that of the larger worker.",
         scaled=f"({TIMES}, 181, 360), 1.2 GiB, to blocks of (876, 18, 36): by 20 along time and"
-        " by 4 along the others, more than the memory of a worker. What takes more than 60 s is"
+        " by 4 along the others, more than the memory of a worker. What takes more than 90 s is"
         " ended.",
         cases={"sum": "sum of time series"},
         groups=(tuple(NAMES),),

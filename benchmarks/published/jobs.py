@@ -153,7 +153,12 @@ class Published:
                 ours = best(results.get(case, {}).get(group[0], []))
                 if ours is None:
                     continue
-                others = {tool: best(results[case].get(tool, [])) for tool in group[1:]}
+                # Other ways to use zarrdask are no competitors.
+                others = {
+                    tool: best(results[case].get(tool, []))
+                    for tool in group[1:]
+                    if "zarrdask" not in tool
+                }
                 faster = {t: s / ours for t, s in others.items() if s is not None and s < ours}
                 if not faster:
                     first.append(f"{group[0]}: {label}")
