@@ -4,6 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import cloudpickle
 import dask
 import dask.array as da
 import dask_array
@@ -139,6 +140,26 @@ def test_a_block_is_read_computed_and_written_by_one_task():
         x = zarrdask.from_zarr(stored(), chunks="stored", array_module=array_module)
         later = zarrdask.to_zarr(x + 1, {}, chunks=10, compute=False)
         assert len(dask.optimize(later)[0].__dask_graph__()) == 12 + 1
+
+
+@for_each(
+    ("operation", "count"),
+    [
+        (lambda x: (x + 1) * 2 - x, 12),
+        (lambda x: (x + 1)[3:25, 2:14], 6),
+        (lambda x: (x + 1).rechunk((40, 10)), 3),
+        (lambda x: x.map_blocks(abs, dtype="i4"), 12),
+        (lambda x: x[:30] + x[:30].T, 18),
+    ],
+)
+def test_a_block_is_read_and_computed_by_one_task(operation, count):
+    x = operation(zarrdask.from_zarr(stored(), chunks="stored", array_module="dask_array"))
+    expected = operation(da.from_array(VALUES, chunks=10)).compute()
+    assert len(x.optimize().__dask_graph__()) == count
+    np.testing.assert_array_equal(x.compute(), expected)
+    copy = cloudpickle.loads(cloudpickle.dumps(x))
+    assert copy.name == x.name
+    np.testing.assert_array_equal(copy.compute(), expected)
 
 
 def test_an_array_is_not_computed_from_what_it_overwrites():

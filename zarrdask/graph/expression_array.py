@@ -44,7 +44,21 @@ def expression_of(module: str, source: ArrayRegion, chunks: Chunks, name: str | 
         ) from error
     meta = np.empty((0,) * source.ndim, source.dtype)
     # Inline, since it is small: the array would be a task of its own.
-    return from_array(source, chunks, meta=meta, inline_array=True, fancy=False, name=name)
+    x = from_array(source, chunks, meta=meta, inline_array=True, fancy=False, name=name)
+    return fused_read(x)
+
+
+def fused_read(x: Any) -> Any:
+    """Return an array of dask-array that reads, whose tasks become one with those that need them.
+
+    It stays as it is if the release of the package has no such expressions.
+    """
+    try:
+        # Imported here, since it uses what is private in the package.
+        from zarrdask.graph.expression_read import read_of
+    except (ImportError, AttributeError):
+        return x
+    return type(x)(read_of(x.expr))
 
 
 class ExpressionArray(da.Array):  # type: ignore[misc]
@@ -80,7 +94,7 @@ class ExpressionArray(da.Array):  # type: ignore[misc]
 def _fused(graph: Tasks, keys: Sequence[Any]) -> dict[Any, Any]:
     """Return a graph in which tasks that need only each other are one.
 
-    The package leaves a read and what is computed from it apart.
+    The package leaves apart what it does not map over blocks, such as the element of an axis.
     """
     tasks = dict(fuse_linear_task_spec(graph, set(keys)))
     uses = Counter(need for task in tasks.values() for need in task.dependencies)
