@@ -37,7 +37,7 @@ METHODS: dict[str, str | None] = {
     "median": "iuf",
 }
 #: The bytes of cells that are reduced at a time, so that intermediate values stay in a cache.
-_SLAB_BYTES = 2**17
+_SLAB_BYTES = 2**18
 
 
 def check_method(method: str, dtype: np.dtype[Any]) -> None:
