@@ -40,7 +40,7 @@ def task_count(x):
 @st.composite
 def cases(draw):
     """A stored array, blocks of it, depths and boundaries that Dask permits, and an index."""
-    z, values = draw(stored_arrays(min_dims=1, min_side=1))
+    z, values = draw(stored_arrays(min_dims=1))
     blocks = draw(st.sampled_from(["auto", "stored", 2, 3]))
     depth, boundary = {}, {}
     for axis, size in enumerate(z.shape):

@@ -70,7 +70,7 @@ def divided(draw, size):
 @settings(max_examples=8)
 @given(st.data(), st.booleans())
 def test_blocks_have_the_elements_of_the_array(data, is_stored):
-    shape = data.draw(st.tuples(*[st.integers(1, 9)] * 2))
+    shape = data.draw(st.tuples(*[st.integers(0, 9)] * 2))
     values = np.arange(np.prod(shape), dtype="i8").reshape(shape)
     before, after = (tuple(data.draw(divided(n)) for n in shape) for _ in range(2))
     x = da.from_array(values, before)
