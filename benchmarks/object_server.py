@@ -1,14 +1,14 @@
-"""A small object store on loopback that answers late: for measurements, and for tests.
+"""A small object store that answers late, on loopback by default: for measurements and tests.
 
-``python -m benchmarks.object_server [SECONDS]`` prints its URL, and serves until its standard
-input ends; the seconds are by how much each answer is late. It speaks as much of S3 as clients need
-for values, parts of them, multipart uploads, listings, deletions and conditions; by plain HTTP the
-same objects are read. Signatures are not checked. ``GET /-/stats`` returns how many requests came,
-and how many were in flight together; ``POST /-/set?delay=0.05`` changes the delay, and begins to
-count anew. With ``rate=200`` it accepts 200 requests per second (a token bucket that holds
-`burst` tokens, by default a tenth of a second's), and refuses others with 503. With ``missing=403``
-it is a bucket that one may not list: it answers so to listings, and to reads of objects that do not
-exist.
+``python -m benchmarks.object_server [SECONDS [HOST]]`` prints its URL, and serves until its
+standard input ends; the seconds are by how much each answer is late. It speaks as much of S3 as
+clients need for values, parts of them, multipart uploads, listings, deletions and conditions; by
+plain HTTP the same objects are read. Signatures are not checked. ``GET /-/stats`` returns how
+many requests came, and how many were in flight together; ``POST /-/set?delay=0.05`` changes the
+delay, and begins to count anew. With ``rate=200`` it accepts 200 requests per second (a token
+bucket that holds `burst` tokens, by default a tenth of a second's), and refuses others with 503.
+With ``missing=403`` it is a bucket that one may not list: it answers so to listings, and to reads
+of objects that do not exist.
 """
 
 import asyncio
@@ -35,9 +35,9 @@ DATE = formatdate(usegmt=True)
 
 
 @contextmanager
-def serving(delay: float = 0) -> Iterator[str]:
+def serving(delay: float = 0, host: str = "127.0.0.1") -> Iterator[str]:
     """Run the server in a process of its own, and yield its URL."""
-    command = [sys.executable, "-m", "benchmarks.object_server", str(delay)]
+    command = [sys.executable, "-m", "benchmarks.object_server", str(delay), host]
     with subprocess.Popen(
         command, cwd=HERE, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as server:
@@ -275,11 +275,12 @@ async def converse(
 
 
 async def serve() -> None:
-    bucket = Bucket(delay=float((sys.argv[1:] or ["0"])[0]))
+    delay, host = (*sys.argv[1:3], *("0", "127.0.0.1")[len(sys.argv) - 1 :])
+    bucket = Bucket(delay=float(delay))
     server = await asyncio.start_server(
-        lambda reader, writer: converse(bucket, reader, writer), "127.0.0.1", 0, limit=2**20
+        lambda reader, writer: converse(bucket, reader, writer), host, 0, limit=2**20
     )
-    print(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", flush=True)
+    print(f"http://{host}:{server.sockets[0].getsockname()[1]}", flush=True)
     await asyncio.to_thread(sys.stdin.read)
     os._exit(0)  # connections that clients keep open are not worth waiting for
 
