@@ -20,7 +20,6 @@ from dask.utils import parse_bytes
 
 from zarrdask.chunks.region import ArrayRegion
 from zarrdask.graph.blocks import block_bytes, region_blocks
-from zarrdask.graph.expression_array import fused_read
 from zarrdask.graph.missing import sources_of
 from zarrdask.graph.read import from_zarr, region_source
 from zarrdask.graph.stored_array import rechunked
@@ -128,7 +127,12 @@ def stored_array(parts: LazyParts, chunks: Any) -> Any:
     if expressions is not None or da.ARRAY_EXPR_ENABLED:  # They name arrays themselves.
         options = _options(decoded, blocks)
         x = (expressions or da).from_array(decoded, fancy=False, **options)
-        return x if expressions is None else fused_read(x)
+        if expressions is None:
+            return x
+        # Imported here: few users have that package.
+        from zarrdask.graph.expression_array import fused_read
+
+        return fused_read(x)
     _register()
     return _read_array(decoded, blocks)
 
