@@ -72,6 +72,16 @@ def test_levels_shrink_with_level_0_and_leave_nothing():
     assert not zarrdask.verify(store).problems
 
 
+def test_levels_of_an_array_that_is_or_becomes_empty_get_its_shape():
+    values, store = numbers((32, 32)), {}
+    group = built(store, values)
+    for shape in (0, 32), (0, 48), (16, 48):
+        group["0"].resize(shape)
+        zarrdask.update_pyramid(store, scheduler="sync")
+        assert not zarrdask.verify(store).problems
+        check(zarrdask.open_group(store), np.zeros(shape, "u1"))
+
+
 def test_an_update_checks_what_is_recorded_and_the_region():
     group = built(MemoryStore(), numbers((16, 16)))
     with pytest.raises(SelectionError, match="region"):

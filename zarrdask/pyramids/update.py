@@ -109,9 +109,10 @@ def update_pyramid(
     units = ChangedUnits.between(record.versions, now, first.metadata.grid)
     given = None if region is None else _bounds(region, first)
     changed = changed_bounds(record.levels[0].shape, first.shape, given, units)
-    if any(a.shape != b.shape for a, b in zip(arrays[1:], record.levels[1:], strict=True)):
+    is_resized = [a.shape != b.shape for a, b in zip(arrays, record.levels, strict=True)]
+    if any(is_resized[1:]):
         changed = whole_bounds(first.shape)  # other software has resized a level
-    if any(start >= stop for start, stop in changed):
+    if not any(is_resized) and any(start >= stop for start, stop in changed):
         return group
     versions = record.versions
     if changed == whole_bounds(first.shape):
