@@ -1,6 +1,7 @@
 """``update_pyramid``: levels follow a region write or an append to level 0."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -146,6 +147,27 @@ def test_verify_reports_levels_that_do_not_fit_the_shape_of_level_0():
     assert problem.kind == "stale"
     zarrdask.update_pyramid(store)
     assert not zarrdask.verify(store).problems
+
+
+@pytest.mark.parametrize("is_file", [True, False])
+def test_verify_reports_chunks_of_level_0_that_can_not_be_read(tmp_path, is_file):
+    built(tmp_path, numbers((16, 16)))
+    chunk = tmp_path / "0/c/1/1"
+    if is_file:
+        shutil.rmtree(chunk.parent)
+        chunk.parent.write_bytes(b"")
+    else:
+        chunk.unlink()
+        chunk.mkdir()
+    [problem] = zarrdask.verify(tmp_path).failures
+    assert problem.kind == "unreadable"
+
+
+def test_a_pyramid_of_one_level_is_never_stale():
+    image = zarrdask.create_array({}, shape=(4, 4), dtype="u1", chunks=2)
+    group = zarrdask.pyramid(image, {}, levels=1).execute(progress=False)
+    group["0"][...] = 1
+    assert zarrdask.verify(group).ok
 
 
 def test_attributes_of_maps_follow_an_append():

@@ -7,6 +7,7 @@ from typing import Any
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.chunks.versions import UnitVersions
 from zarrdask.display.words import counted
+from zarrdask.errors import StoreError
 from zarrdask.hierarchy.path import join_path
 from zarrdask.hierarchy.pyramid_record import PYRAMID_ATTRIBUTE, PYRAMID_KEY
 from zarrdask.verification.check import Problem
@@ -21,9 +22,11 @@ _UPDATE = "zarrdask.update_pyramid computes them again"
 
 def pyramid_problems(scan: Scan) -> Iterator[Problem]:
     """Yield a problem for each pyramid with levels that are missing or stale."""
-    for group, (key, text) in _records(scan).items():
+    records = _records(scan)
+    arrays = dict(scan.arrays()) if records else {}
+    for group, (key, value) in records.items():
         try:
-            record = text if isinstance(text, dict) else json.loads(text)
+            record = value if isinstance(value, dict) else json.loads(value)
             levels = [(join_path(group, path), tuple(shape)) for path, shape, _ in record["levels"]]
             versions = record.get("versions")
             before = UnitVersions.from_json(versions) if versions else None
@@ -31,13 +34,9 @@ def pyramid_problems(scan: Scan) -> Iterator[Problem]:
         except (ValueError, TypeError, KeyError, AttributeError):
             yield Problem("invalid", group, key, "this record of a pyramid is damaged")
             continue
-        arrays = dict(scan.arrays())
         if missing := [path for path, _ in levels[not has_level_0 :] if path not in arrays]:
-            text = (
-                f"missing levels: {', '.join(missing)}; build the pyramid again with overwrite=True"
-            )
-            yield Problem("stale", group, key, text)
-        elif has_level_0 and levels and (reason := _change(arrays, levels, before)):
+            yield Problem("stale", group, key, f"missing levels: {', '.join(missing)}; {_BUILD}")
+        elif has_level_0 and levels[1:] and (reason := _change(arrays, levels, before)):
             stale = ", ".join(path for path, _ in levels[1:])
             yield Problem("stale", group, key, f"stale levels: {stale}; {reason}; {_UPDATE}")
 
@@ -62,7 +61,10 @@ def _change(
         if (now := arrays[path].metadata.shape) != shape:
             return f"{path} had shape {shape}, and has {now}"
     chunks = arrays[levels[0][0]]
-    changed = None if before is None else before.changed(UnitVersions.of(chunks, before))
+    try:
+        changed = None if before is None else before.changed(UnitVersions.of(chunks, before))
+    except StoreError:
+        changed = None  # the check of the chunks reports what can't be read
     if changed is None or not changed.any():
         return ""
     of_all = f"{int(changed.sum())} of {counted(changed.size, 'chunk or shard')}"
