@@ -130,14 +130,15 @@ def measure(tool: str, job: str, root: Path) -> dict[str, float]:
     import dask
 
     _, run = TOOLS[tool]
-    target = root / "written.zarr"
+    source, target = make(root, job), root / "written.zarr"
+    shutil.rmtree(target, ignore_errors=True)  # of a run that has failed
     with dask.config.set(scheduler="threads", num_workers=machine.CORES):
         run(make(root, "tiny"), target)
         shutil.rmtree(target)
         machine.forget_peak()
         held, _ = machine.memory()
         before, start = processor_seconds(), perf_counter()
-        run(make(root, job), target)
+        run(source, target)
         seconds, processor = perf_counter() - start, processor_seconds() - before
         _, peak = machine.memory()
     shutil.rmtree(target)
