@@ -13,7 +13,7 @@ from zarrdask.nodes.array import chunks_of
 
 
 def array(store, shape=(20, 6), **options):
-    z = zarrdask.create_array(store, shape=shape, dtype="u1", chunks=2, **options)
+    z = zarrdask.create_array(store, shape=shape, dtype="u1", chunks=(2,) * len(shape), **options)
     z[...] = 1
     return z
 
@@ -48,6 +48,15 @@ def test_versions_before_an_append_are_those_of_larger_groups(tmp_path, monkeypa
     rows = before.changed(now).any(axis=1).nonzero()[0] * now.lengths[0] * 2
     assert rows.min() == 20 // (2 * now.lengths[0]) * 2 * now.lengths[0]
     assert rows.max() + 2 * now.lengths[0] >= 40
+
+
+def test_an_array_without_axes_has_versions(tmp_path):
+    z = array(tmp_path / "a", shape=())
+    before = versions_of(z)
+    assert not before.changed(versions_of(z))
+    z[...] = 2
+    assert before.changed(versions_of(z)).shape == ()
+    assert before.changed(versions_of(z))
 
 
 def test_versions_say_nothing_of_a_copy(tmp_path):

@@ -129,8 +129,9 @@ def _group_lengths(counts: Shape) -> Shape:
 
 def _padded(digests: np.ndarray, shape: Shape) -> np.ndarray:
     """Return digests of a larger array, in which nothing else is stored."""
-    missing = zip(shape, digests.shape, strict=True)
-    return np.pad(digests, [(0, after - before) for after, before in missing])
+    padded = np.zeros(shape, digests.dtype)
+    padded[tuple(map(slice, digests.shape))] = digests
+    return padded
 
 
 def _place(chunks: StoredChunks) -> str:
