@@ -11,7 +11,7 @@ import dask.array as da
 import numpy as np
 import pytest
 from dask.callbacks import Callback
-from distributed import Client
+from distributed import Client, LocalCluster
 
 from zarrdask.execution.compute import compute_blocks
 
@@ -73,6 +73,18 @@ def test_receipts_that_have_arrived_are_released(cluster_address, tmp_path):
         compute_blocks([x], "write", is_recorded=True)
     # That of the block that was computed last may still be held.
     assert counts[-1] in (1, 2)
+
+
+def test_a_task_computes_blocks_on_the_thread_that_runs_it():
+    def compute():
+        compute_blocks([blocks(3)], "write", is_recorded=True)
+        return "done"
+
+    with (
+        LocalCluster(1, threads_per_worker=1, processes=False, dashboard_address=":0") as cluster,
+        Client(cluster) as client,
+    ):
+        assert client.submit(compute, pure=False).result(timeout=10) == "done"
 
 
 @pytest.mark.parametrize("scheduler", ["sync", "cluster"])

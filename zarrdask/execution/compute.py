@@ -13,6 +13,7 @@ from dask.core import flatten
 
 from zarrdask.execution.client import current_client
 from zarrdask.execution.frisky import frisky_client
+from zarrdask.execution.locks import secede_if_worker
 from zarrdask.execution.private import callback_functions
 from zarrdask.runtime.progress import Progress, Show, progress
 
@@ -73,6 +74,7 @@ def _on_cluster(
 ) -> None:
     from distributed import as_completed, futures_of
 
+    secede_if_worker()
     futures = {*futures_of(dask.persist(*arrays, **options))}
     try:
         for future in as_completed([*futures]):
