@@ -1,5 +1,7 @@
 """What is recorded about pyramids goes with the groups that are copied or rewritten."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -33,6 +35,20 @@ def test_a_copy_is_stale_if_the_source_is_and_can_be_updated(tmp_path, levels, w
     group = zarrdask.update_pyramid(tmp_path / "c", scheduler="sync")
     assert group["1"][0, 0] == 11
     assert zarrdask.verify(tmp_path / "c").ok
+
+
+@pytest.mark.parametrize("dtype", ["u1", "u2"])
+def test_a_record_among_the_attributes_is_not_copied_as_one_of_them(tmp_path, levels, dtype):
+    # As in stores that take no values but those of nodes.
+    key = levels / ".zarrdask/pyramid.json"
+    group = zarrdask.open_group(levels, mode="r+")
+    group.attrs["zarrdask:pyramid"] = json.loads(key.read_bytes())
+    key.unlink()
+    zarrdask.rechunk(levels, tmp_path / "b", dtype=dtype).execute("sync", progress=False)
+    assert "zarrdask:pyramid" not in zarrdask.open_group(tmp_path / "b").attrs
+    assert zarrdask.verify(tmp_path / "b").ok
+    assert (tmp_path / "b/.zarrdask/pyramid.json").exists() == (dtype == "u1")
+    assert zarrdask.compare(levels, tmp_path / "b").ok == (dtype == "u1")
 
 
 def test_a_copy_of_some_levels_or_of_other_values_has_no_record(tmp_path, levels):

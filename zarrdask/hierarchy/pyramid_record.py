@@ -31,6 +31,12 @@ def read_pyramid_record(group: NodePath) -> Any:
     return None if metadata is None else metadata.attributes.get(PYRAMID_ATTRIBUTE)
 
 
+def without_pyramid_record(group: GroupMetadata) -> GroupMetadata:
+    """Return the metadata of a group without the record, which holds for its own levels only."""
+    attributes = {k: v for k, v in group.attributes.items() if k != PYRAMID_ATTRIBUTE}
+    return replace(group, attributes=attributes)
+
+
 def write_pyramid_record(group: NodePath, record: Mapping[str, Any]) -> None:
     """Store the record of a group, which has a document."""
     store = stored_in(group.store)

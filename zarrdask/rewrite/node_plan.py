@@ -16,6 +16,7 @@ from zarrdask.errors import (
 )
 from zarrdask.hierarchy.lookup import locate_node, look_up
 from zarrdask.hierarchy.node_path import NodePath
+from zarrdask.hierarchy.pyramid_record import without_pyramid_record
 from zarrdask.metadata.convert import convert_group
 from zarrdask.metadata.losses import group_losses, losses
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
@@ -144,7 +145,7 @@ def _node(
         array = convert_array(path, before)
         node = NodeCopy(path, before, array, losses(before, array))
     else:
-        group = convert_group(before, zarr_format)
+        group = convert_group(without_pyramid_record(before), zarr_format)
         node = NodeCopy(path, before, group, group_losses(before, group))
     after = node.after
     if path:

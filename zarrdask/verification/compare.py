@@ -14,6 +14,7 @@ from zarrdask.errors import StoreError, ZarrdaskError
 from zarrdask.execution.executor import run_shown
 from zarrdask.grids.base import Index
 from zarrdask.hierarchy.lookup import locate_node
+from zarrdask.hierarchy.pyramid_record import PYRAMID_ATTRIBUTE
 from zarrdask.metadata.json import render_json
 from zarrdask.metadata.model import ArrayMetadata, Metadata
 from zarrdask.nodes.options import suggests_arguments
@@ -174,6 +175,7 @@ def differences(path: str, a: Metadata, b: Metadata) -> Iterator[Difference]:
 def _properties(metadata: Metadata) -> dict[str, str]:
     """Return the properties of a node that are compared, as text."""
     attributes = dict(sorted(metadata.attributes.items()))
+    attributes.pop(PYRAMID_ATTRIBUTE, None)  # other stores keep this record beside the attributes
     try:
         text = render_json(attributes, "attributes", indent=None).decode()
     except ZarrdaskError:
