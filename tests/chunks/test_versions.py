@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -68,6 +69,13 @@ def test_versions_say_nothing_of_a_copy(tmp_path):
     moved = zarrdask.open_array(tmp_path / "c", mode="r+")
     moved[0, 0] = 9
     assert before.changed(versions_of(moved)).sum() == 1
+
+
+def test_what_is_stored_of_an_empty_array_has_changed():
+    z = zarrdask.create_array({}, shape=(20, 6), dtype="u1", chunks=2)
+    listed = replace(versions_of(z), place="a hash")  # as of a store whose listings have no ETags
+    z[8, 3] = 5
+    assert np.argwhere(listed.changed(versions_of(z, listed))).tolist() == [[4, 1]]
 
 
 @pytest.mark.parametrize(
