@@ -73,8 +73,8 @@ DEFAULTS: dict[str, Any] = {
     "range-size": 8 * 2**20,
     # Bytes: the size of the cache of shard indexes (of remote stores that send ETags); 0 for none.
     "index-cache-size": 32 * 2**20,
-    # Bytes: decoded chunks that a process caches for later reads; 0 caches only those that blocks
-    # share which overlap, up to half of keep-memory. The size of the cache counts towards it.
+    # Bytes: decoded chunks that a process caches for later reads; 0 caches only chunks that
+    # overlapping blocks share, up to half of keep-memory. The cache counts towards keep-memory.
     "cache-size": 0,
     # The directory of the cache of remote values, on a local disk; null caches none there. Its size
     # in bytes. Whether only the cache is used, and no request is sent. All three are read where an

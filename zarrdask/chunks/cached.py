@@ -148,23 +148,22 @@ def get_cached(
 
     In a remote store, the requests for several chunks are in flight together.
     """
-    nbytes = chunks.metadata.pipeline.spec.nbytes
+    nbytes, limit = chunks.metadata.pipeline.spec.nbytes, chunks.cache_size
     if nbytes <= large_size(chunks.units):
-        return request_each(chunks.units, partial(_get, chunks), keys)
+        return request_each(chunks.units, partial(_get, chunks, limit), keys)
     places = ((key, (chunks.decoding, index)) for key, index in keys)
     found, ahead = tee((key, place, CHUNKS.get(place)) for key, place in places)
     items = ((key, nbytes, cached and cached.tag) for key, _, cached in ahead)
     versions = get_large_if_changed(chunks.units, items)
-    limit = chunks.cache_size
     return (_chunk(*each, version, limit) for each, version in zip(found, versions, strict=True))
 
 
-def _get(chunks: StoredChunks, item: tuple[str, Index]) -> CachedChunk | Buffer | None:
+def _get(chunks: StoredChunks, limit: int, item: tuple[str, Index]) -> CachedChunk | Buffer | None:
     key, index = item
     place = chunks.decoding, index
     cached = CHUNKS.get(place)
     version = chunks.units.get_if_changed(key, None if cached is None else cached.tag)
-    return _chunk(key, place, cached, version, chunks.cache_size)
+    return _chunk(key, place, cached, version, limit)
 
 
 def _chunk(

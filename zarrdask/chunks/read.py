@@ -135,10 +135,8 @@ def _divide_shards(
     # The requests for remote shards are in flight together in any case.
     if metadata.shard is None or chunks.is_remote or not metadata.grid.is_regular:
         return projection
-    count, shards = (
-        min(2 * thread_count(threads), nbytes // MIN_PART_BYTES),
-        len(projection.indices),
-    )
+    count = min(2 * thread_count(threads), nbytes // MIN_PART_BYTES)
+    shards = len(projection.indices)
     if threads == 1 or not 0 < shards < count:
         return projection
     shapes = metadata.chunk_shape, metadata.read_grid.chunk_shape

@@ -88,10 +88,10 @@ def _divide(reads: list[_Numbered]) -> tuple[deque[_Piece], int]:
     There are so many threads that enough requests are in flight, but not more than there is room
     for chunks that are decoded at the same time.
     """
-    projection = [project(read.request, read.chunks.metadata.grid.axes) for _, read in reads]
-    count, cores = sum(len(each.indices) for each in projection), thread_count(None)
+    projections = [project(read.request, read.chunks.metadata.grid.axes) for _, read in reads]
+    count, cores = sum(len(each.indices) for each in projections), thread_count(None)
     pieces = deque[_Piece]()
-    for (number, read), each in zip(reads, projection, strict=True):
+    for (number, read), each in zip(reads, projections, strict=True):
         size = max(min(-(-count // cores), MAX_REQUEST_BYTES // read.chunk_bytes), 1)
         # One without any chunk is complete when it is begun.
         for at in range(0, max(len(each.indices), 1), size):
