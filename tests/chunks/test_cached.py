@@ -36,6 +36,9 @@ LAYOUTS = {
     "transposed": {"chunks": (8, 5), "filters": [TRANSPOSE]},
     "uncompressed": {"chunks": (8, 5), "compressors": None},
     "big-endian": {"chunks": (8, 5), "codecs": [BIG_ENDIAN]},
+    # These codecs and chunk keys have no form in Zarr v3.
+    "v2": {"chunks": (8, 5), "zarr_format": 2, "filters": [{"id": "delta", "dtype": "<i4"}]},
+    "v3-draft": {"chunks": (8, 5), "zarr_format": "v3-draft"},
 }
 #: A shard in a dict is read in parts, which have no version.
 CASES = [

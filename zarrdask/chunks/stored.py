@@ -126,11 +126,8 @@ class StoredChunks:
     @cached_property
     def decoding(self) -> str:
         """A token of where units are, and of what decides how they are decoded."""
-        metadata = self.metadata
-        codecs = [codec.to_json() for codec in metadata.codecs]
-        keys = type(metadata.keys).__name__, metadata.keys.to_json(), metadata.grid.to_json()
-        place = store_token(self.units), self.prefix, keys
-        content = repr((place, metadata.dtype, metadata.fill, codecs))
+        documents = self.metadata.without_labels().render()
+        content = repr((store_token(self.units), self.prefix, sorted(documents.items())))
         return blake2b(content.encode(), digest_size=16).hexdigest()
 
     def lock_name(self, index: Index) -> str:
