@@ -1,5 +1,8 @@
 """Label images of OME-Zarr."""
 
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -31,6 +34,13 @@ def test_labels_are_listed_and_name_their_image(zarr_format):
     attributes = attributes if zarr_format == 2 else attributes["ome"]
     assert attributes["image-label"] == {"source": {"image": "../../"}, "colors": colors}
     assert group["1"][:, 0].tolist() == [0, 2, 4, 6]  # the mode, of which the least
+
+
+def test_labels_that_are_written_concurrently_are_all_listed():
+    image, names = zarrdask.create_group({}), [f"n{number}" for number in range(6)]
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(partial(written, image), names))
+    assert sorted(labels(image)) == [f"labels/{name}" for name in names]
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,10 @@
 """Pyramids of label images, which are listed by the group ``labels`` that they are in."""
 
+from dataclasses import replace
+
 from zarrdask.conventions.labels import LABELS, with_label
 from zarrdask.hierarchy.node_path import NodePath
-from zarrdask.metadata.model import ZarrFormat
+from zarrdask.metadata.model import GroupMetadata, Metadata, ZarrFormat
 from zarrdask.nodes.open_group import open_group
 
 
@@ -18,5 +20,13 @@ def list_label(node: NodePath, zarr_format: ZarrFormat) -> None:
     above, _, name = node.path.rpartition("/")
     group = open_group(*node.at(above), mode="r+", zarr_format=zarr_format, consolidated=False)
     before = group.attrs.asdict()
-    if (attributes := {**before, **with_label(before, name, zarr_format)}) != before:
-        group.attrs.update(attributes)
+    if {**before, **with_label(before, name, zarr_format)} == before:
+        return
+
+    def listed(stored: Metadata | None) -> GroupMetadata:
+        # Another process may have listed a label image since the group was opened.
+        metadata = stored if isinstance(stored, GroupMetadata) else group.metadata
+        added = with_label(metadata.attributes, name, zarr_format)
+        return replace(metadata, attributes={**metadata.attributes, **added})
+
+    group.node_path.update(zarr_format, listed)
