@@ -155,6 +155,8 @@ def test_numbers_of_python_must_be_in_range(dtype):
         (1.5, "i4", ("same_kind", "safe")),
         (1, "?", ("same_kind", "safe")),
         (np.float64(0.1), "f4", ("safe",)),
+        ([np.int64(1), 2], "i1", ("safe",)),
+        ([np.array(300), np.array(1)], "u1", ("same_kind", "safe")),
         ("text", "T", ()),
         (np.array(["text"], object), "T", ()),
         (np.array(["text"]), "U2", ("safe",)),

@@ -54,12 +54,19 @@ def check_value_cast(value: Any, after: np.dtype[Any], place: HasLocation) -> No
         if config.get("casting") == "numpy":
             return
         before = np.asarray(value).dtype
-        smallest = _SMALLEST.get(before.kind)
+        smallest = _SMALLEST.get(before.kind) if _is_plain(value) else None
         if smallest is not None and (
             _SMALLEST.get(kind_of(after)) == smallest or np.can_cast(smallest, after)
         ):
             return
     check_cast(before, after, place)
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a value or a nested list has numbers of Python only, and none of NumPy."""
+    if isinstance(value, list | tuple):
+        return all(map(_is_plain, value))
+    return not hasattr(value, "dtype")
 
 
 @lru_cache
