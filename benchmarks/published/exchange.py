@@ -38,9 +38,9 @@ JOBS = (
         definition="An array of (96432, 721, 1440) float32, stored as a map for each hour, gets"
         " blocks of (8760, 72, 144), which are summed. It runs on a cluster of two processes with"
         " one thread and 1 GiB each; the memory is that of the larger worker.",
-        scaled=f"({TIMES}, 181, 360), 1.2 GiB, to blocks of (876, 18, 36): by 20 along time and"
-        " by 4 along the others, more than the memory of a worker. What takes more than 90 s is"
-        " ended.",
+        scaled=f"({TIMES}, 181, 360), 1.2 GiB, to blocks of (876, 18, 36): the array by 20 along"
+        " time, its blocks by 10, and both by 4 along the others. It exceeds the memory of a"
+        " worker. What takes more than 90 s is ended.",
         cases={"sum": "sum of time series"},
         groups=(tuple(NAMES),),
         budget=90,
