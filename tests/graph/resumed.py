@@ -9,7 +9,7 @@ import random
 import signal
 import time
 from contextlib import ExitStack, suppress
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 
 import dask
@@ -45,12 +45,22 @@ _PROCESSES = multiprocessing.get_context("forkserver")
 _PROCESSES.set_forkserver_preload(["tests.graph.resumed", "s3fs", "obstore"])
 
 
-def note(block, log, seconds):
+@dataclass
+class Noting:
     """Log which process computes a block; it takes a moment."""
-    with open(log, "a") as file:
-        file.write(f"{os.getpid()}\n")
-    time.sleep(seconds)
-    return block
+
+    log: str
+    seconds: float
+
+    def __call__(self, block):
+        with open(self.log, "a") as file:
+            file.write(f"{os.getpid()}\n")
+        time.sleep(self.seconds)
+        return block
+
+    def __dask_tokenize__(self):
+        # Old releases of Dask add a token to each name, and each run has a log of its own.
+        return "noting"
 
 
 def computing(log):
@@ -87,11 +97,11 @@ def write(verb, url, options, log, settings, on="threads"):
             stack.enter_context(dask.config.set(_CLUSTER))
             cluster = LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0")
             stack.enter_context(Client(stack.enter_context(cluster)))
-            log = partial(note, log=log, seconds=0.01)
+            noting = Noting(log, 0.01)
         else:
             stack.enter_context(dask.config.set(scheduler=on, num_workers=THREADS))
-            log = partial(note, log=log, seconds=0.002)
-        _write(verb, url, options, log, settings)
+            noting = Noting(log, 0.002)
+        _write(verb, url, options, noting, settings)
 
 
 def _write(verb, url, options, noting, settings):
