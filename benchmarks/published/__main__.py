@@ -1,6 +1,6 @@
 """Run the benchmarks that others publish, and write the page of their results.
 
-``python -m benchmarks.published`` runs all of them in about 15 minutes.
+``python -m benchmarks.published`` runs all of them in about 25 minutes.
 """
 
 import argparse

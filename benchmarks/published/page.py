@@ -12,7 +12,7 @@ INTRODUCTION = """\
 
 These are benchmarks that other projects publish, with zarrdask among their contestants, scaled to
 a small machine. Each contestant is used as its authors would use it. All of them are repeated, and
-this page and its plots written, in about 15 minutes by
+this page and its plots written, in about 25 minutes by
 
 ```sh
 python -m pip install -e ".[bench]"
