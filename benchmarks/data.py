@@ -1,7 +1,9 @@
 """The data: one smooth and noisy field, stored in every layout. Made once, then reused."""
 
 import json
+import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -37,29 +39,49 @@ def total(store: Path) -> float:
     return float(json.loads((store / "zarr.json").read_bytes())["attributes"]["sum"])
 
 
+def made(path: Path, make: Callable[[Path], object]) -> Path:
+    """Return a path, at which something is made unless it is there.
+
+    It has another name until it is complete: what an interrupted run leaves is not taken for data.
+    """
+    if not path.exists():
+        part = path.with_name(f"{path.name}.part")
+        shutil.rmtree(part, ignore_errors=True)
+        make(part)
+        part.rename(path)
+    return path
+
+
+def saved(path: Path, elements: Callable[[], np.ndarray]) -> Path:
+    """Return a path, at which elements are saved for `numpy.load` unless they are there."""
+
+    def save(part: Path) -> None:
+        with part.open("wb") as file:  # to the path, NumPy would append ".npy"
+            np.save(file, elements())
+
+    return made(path, save)
+
+
 def make(root: Path, layout: Layout) -> None:
     """Write an array, unless it is there."""
-    store, part = root / layout.name, root / f"{layout.name}.part"
-    if store.exists():
-        return
-    given = values(root, layout.shape)
-    about = {"sum": float(given.sum(dtype=np.float64))}
-    options = {"attributes": about, "overwrite": True, **layout.options()}
-    z = zarrdask.create_array(part, shape=layout.shape, dtype=given.dtype, **options)
-    z[: len(given)] = given
-    # Only now it has its name: what an interrupted run leaves is not taken for data.
-    part.rename(store)
-    size = sum(file.stat().st_size for file in filter(Path.is_file, store.rglob("*")))
-    print(f"{layout.name}: {given.nbytes >> 20} MiB, compressed {given.nbytes / size:.2f}-fold")
+
+    def write(path: Path) -> None:
+        given = values(root, layout.shape)
+        about = {"sum": float(given.sum(dtype=np.float64))}
+        options = {"attributes": about, **layout.options()}
+        z = zarrdask.create_array(path, shape=layout.shape, dtype=given.dtype, **options)
+        z[: len(given)] = given
+        size = sum(file.stat().st_size for file in filter(Path.is_file, path.rglob("*")))
+        print(f"{layout.name}: {given.nbytes >> 20} MiB, compressed {given.nbytes / size:.2f}-fold")
+
+    made(root / layout.name, write)
 
 
 def main(root: Path, planes: int, names: list[str]) -> None:
     """Make what isn't there."""
     root.mkdir(parents=True, exist_ok=True)
-    if not (root / "field.npy").exists():
-        # Tiny arrays have 64 planes, whatever the others have.
-        np.save(root / "field.part.npy", field((max(planes, 64), 1024, 1024)))
-        (root / "field.part.npy").rename(root / "field.npy")
+    # Tiny arrays have 64 planes, whatever the others have.
+    saved(root / "field.npy", lambda: field((max(planes, 64), 1024, 1024)))
     for layout in LAYOUTS:
         if layout.name in names:
             make(root, layout.tiny())

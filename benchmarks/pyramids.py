@@ -22,6 +22,7 @@ import numpy as np
 
 import zarrdask
 from benchmarks import machine
+from benchmarks.data import made
 
 LEVELS = 5
 CHUNK = 512
@@ -39,23 +40,23 @@ JOBS: dict[str, tuple[tuple[int, int, int], tuple[int, int, int] | None]] = {
 def make(root: Path, name: str) -> Path:
     """Return the place of the array of a job, which is made if it is not there."""
     shape, shards = JOBS[name]
-    place = root / f"{name.replace('#', '-')}.zarr"
-    if place.exists():
-        return place
-    group, rng = zarrdask.create_group(place), np.random.default_rng(0)
-    z = group.create_array(
-        "image",
-        shape=shape,
-        dtype="u1",
-        chunks=(1, CHUNK, CHUNK),
-        shards=shards,
-        dimension_names=("z", "y", "x"),
-    )
-    y, x = np.ogrid[: shape[1], : shape[2]]
-    for n in range(shape[0]):
-        smooth = 100 + 60 * np.sin(y / 90 + n) * np.cos(x / 70)
-        z[n] = (smooth + rng.normal(0, 4, shape[1:])).astype("u1")
-    return place
+
+    def write(path: Path) -> None:
+        group, rng = zarrdask.create_group(path), np.random.default_rng(0)
+        z = group.create_array(
+            "image",
+            shape=shape,
+            dtype="u1",
+            chunks=(1, CHUNK, CHUNK),
+            shards=shards,
+            dimension_names=("z", "y", "x"),
+        )
+        y, x = np.ogrid[: shape[1], : shape[2]]
+        for n in range(shape[0]):
+            smooth = 100 + 60 * np.sin(y / 90 + n) * np.cos(x / 70)
+            z[n] = (smooth + rng.normal(0, 4, shape[1:])).astype("u1")
+
+    return made(root / f"{name.replace('#', '-')}.zarr", write)
 
 
 # ---- contestants

@@ -17,6 +17,7 @@ import numpy as np
 
 import zarrdask
 from benchmarks import plots
+from benchmarks.data import made
 from benchmarks.object_server import serving
 from benchmarks.plots import Panel
 from benchmarks.published.jobs import Outcome, Results, Runner, best
@@ -127,26 +128,23 @@ def _chunked(root: Path, count: float) -> Path:
 
 def make_chunks(root: Path, count: float) -> None:
     """Store an array of so many chunks: links to a few files, all of the same values."""
-    path = _chunked(root, count)
-    if path.exists():
-        return
-    part = path.with_suffix(".part")
     rows, columns = _grid(count)
     shape, chunks = (rows * LENGTH, columns * LENGTH), (LENGTH, LENGTH)
-    zarrdask.create_array(
-        part, shape=shape, chunks=chunks, dtype="u1", compressors=[], overwrite=True
-    )
-    original = part
-    for row in range(rows):
-        (part / "c" / str(row)).mkdir(parents=True)
-        for column in range(columns):
-            file = part / "c" / str(row) / str(column)
-            if (row * columns + column) % LINKS == 0:
-                file.write_bytes(bytes([1] * LENGTH**2))
-                original = file
-            else:
-                os.link(original, file)
-    part.rename(path)
+
+    def store(path: Path) -> None:
+        zarrdask.create_array(path, shape=shape, chunks=chunks, dtype="u1", compressors=[])
+        original = path
+        for row in range(rows):
+            (path / "c" / str(row)).mkdir(parents=True)
+            for column in range(columns):
+                file = path / "c" / str(row) / str(column)
+                if (row * columns + column) % LINKS == 0:
+                    file.write_bytes(bytes([1] * LENGTH**2))
+                    original = file
+                else:
+                    os.link(original, file)
+
+    made(_chunked(root, count), store)
 
 
 def _grid(count: float) -> tuple[int, int]:
@@ -199,19 +197,18 @@ def _group(root: Path, count: float) -> Path:
 
 def make_group(root: Path, count: float) -> None:
     """Create a group of so many arrays, with consolidated metadata."""
-    path = _group(root, count)
-    if path.exists():
-        return
-    part = path.with_suffix(".part")
-    group = zarrdask.create_group(part, overwrite=True)
-    group.create_array("v00000", shape=1000, chunks=100, dtype="f4")
-    document = (part / "v00000" / "zarr.json").read_bytes()
-    for number in range(1, round(count)):
-        folder = part / f"v{number:05}"
-        folder.mkdir()
-        (folder / "zarr.json").write_bytes(document)
-    zarrdask.consolidate_metadata(part)
-    part.rename(path)
+
+    def store(path: Path) -> None:
+        group = zarrdask.create_group(path)
+        group.create_array("v00000", shape=1000, chunks=100, dtype="f4")
+        document = (path / "v00000" / "zarr.json").read_bytes()
+        for number in range(1, round(count)):
+            folder = path / f"v{number:05}"
+            folder.mkdir()
+            (folder / "zarr.json").write_bytes(document)
+        zarrdask.consolidate_metadata(path)
+
+    made(_group(root, count), store)
 
 
 def names(count: float, root: Path, **options: Any) -> Job:

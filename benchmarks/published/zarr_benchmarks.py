@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 import zarrdask
+from benchmarks import data
 from benchmarks.published.jobs import Timed, module
 from benchmarks.rows import Layout, Shape
 from benchmarks.timing import Job
@@ -70,9 +71,7 @@ def generated(shape: Shape) -> np.ndarray:
 def values(root: Path, layout: Layout) -> np.ndarray:
     """Return the elements of the array of a layout, which are made once."""
     file = root / f"zarrs-field-{'-'.join(map(str, layout.shape))}.npy"
-    if not file.exists():
-        np.save(file.with_suffix(".part.npy"), generated(layout.shape))
-        file.with_suffix(".part.npy").rename(file)
+    data.saved(file, partial(generated, layout.shape))
     return np.load(file, mmap_mode="r")  # type: ignore[no-any-return]
 
 
@@ -89,12 +88,12 @@ def sized(case: str, *, tiny: bool) -> Layout:
 
 def store(root: Path, layout: Layout) -> None:
     """Store the array of a layout, unless it is there."""
-    if (root / layout.name).exists():
-        return
-    part = root / f"{layout.name}.part"
-    options = {"dtype": layout.dtype, "overwrite": True, **layout.options()}
-    zarrdask.create_array(part, shape=layout.shape, **options)[...] = values(root, layout)
-    part.rename(root / layout.name)
+
+    def write(path: Path) -> None:
+        options = {"dtype": layout.dtype, **layout.options()}
+        zarrdask.create_array(path, shape=layout.shape, **options)[...] = values(root, layout)
+
+    data.made(root / layout.name, write)
 
 
 def make(root: Path, *, tiny: bool) -> None:
