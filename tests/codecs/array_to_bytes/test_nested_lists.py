@@ -167,5 +167,5 @@ def test_other_documents_are_codec_errors(name, document):
 
 def test_a_document_can_not_claim_memory():
     data = json.dumps(["a", "|O", [2**33]]).encode()
-    with at_most(2**20), pytest.raises(CodecError):
+    with at_most(2**22), pytest.raises(CodecError):
         bound("json2", (1,)).decode(data)
