@@ -86,7 +86,21 @@ def test_chunks_in_a_bucket_are_listed_and_not_read(remote, package):
     np.testing.assert_array_equal(stored[...], VALUES)
 
 
-def test_a_chunk_that_changed_later_is_an_error(local):
+@pytest.mark.parametrize("package", ["obstore", "fsspec"])
+def test_an_object_that_changed_in_the_same_second_is_an_error(remote, package):
+    repository, bucket = remote
+    url = f"{bucket.url}/field"
+    session = repository.writable_session("main")
+    with dask.config.set({"zarrdask.remote": package}):
+        place = {"chunks": (13, 20), "compressors": (), "storage_options": bucket.options}
+        zarrdask.to_zarr(VALUES, url, **place)
+        zarrdask.copy(url, session, by="reference", source_options=bucket.options)
+        zarrdask.to_zarr(VALUES + 1, url, overwrite=True, **place)
+    with pytest.raises(StoreError, match="changed"):
+        zarrdask.open_array(session)[...]
+
+
+def test_a_file_that_changed_later_is_an_error(local):
     repository, folder = local
     zarrdask.to_zarr(VALUES, folder / "x", chunks=(13, 20))
     session = repository.writable_session("main")

@@ -105,7 +105,7 @@ class IcechunkStore(ZarrPythonStore):
     ) -> None:
         chunk = sys.modules["icechunk"].VirtualChunkSpec
         chunks = [
-            chunk(list(index), each.url, 0, each.size, None, _last_second(each.modified))
+            chunk(list(index), each.url, 0, each.size, *_version(each))
             for index, each in references
         ]
         refused = self.inner.set_virtual_refs(prefix.rstrip("/"), chunks)
@@ -235,9 +235,17 @@ def adapt_store(value: Any) -> "IcechunkStore | None":
     return IcechunkStore(value) if is_zarr_object(value, "Store") else None
 
 
-def _last_second(modified: float | None) -> datetime | None:
-    """Return the last second in which a value has changed: icechunk compares whole seconds."""
-    return None if modified is None else datetime.fromtimestamp(ceil(modified), UTC)
+def _version(value: StoredObject) -> tuple[str | None, datetime | None]:
+    """Return the ETag of an object, or the last second in which it has changed.
+
+    Readers compare one of these. Only S3 is known to list the ETags that it compares: the listings
+    of a client of Google Cloud Storage have others, and files have none.
+    """
+    if value.tag is not None and value.url.startswith("s3://"):
+        return value.tag, None
+    if value.modified is None:
+        return None, None
+    return None, datetime.fromtimestamp(ceil(value.modified), UTC)
 
 
 def _no_container(url: str, prefixes: Sequence[str]) -> StoreError:
