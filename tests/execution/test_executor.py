@@ -76,6 +76,29 @@ def test_the_first_error_ends_it_and_nothing_goes_on(scheduler):
     assert sorted(ended) == sorted(set(begun) - {5})
 
 
+def test_an_error_is_not_hidden_by_one_of_waiting_for_other_tasks(monkeypatch):
+    class LostClient:
+        def nthreads(self):
+            raise OSError("the connection to the scheduler was lost")
+
+    def task(n):
+        if n:
+            begun.set()
+            others_end.wait(20)
+        else:
+            begun.wait(20)
+            raise ZeroDivisionError("the first error")
+
+    monkeypatch.setattr(executor, "_CHECK_INTERVAL", 0.01)
+    begun, others_end = threading.Event(), threading.Event()
+    with ThreadPoolExecutor(2) as threads:
+        on = executor.Workers(threads, processes=1, threads=2, client=LostClient())
+        with pytest.raises(ZeroDivisionError, match="the first error") as caught:
+            executor.run(task, range(2), on=on)
+        others_end.set()
+    assert "connection to the scheduler was lost" in caught.value.__notes__[0]
+
+
 def test_the_current_scheduler_is_taken():
     with dask.config.set(scheduler="sync"), workers() as found:
         assert found.executor is None

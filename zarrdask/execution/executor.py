@@ -257,13 +257,12 @@ def run(
                 running[on.executor.submit(shown, item)] = number
             for future in wait(running, return_when=FIRST_COMPLETED).done:
                 take(running.pop(future), future.result())
-    except BaseException:
+    except BaseException as error:
         # A cluster reports running tasks as cancelled, and a pool of dying processes fails on
         # cancelled ones: there, the few submitted tasks are awaited, or fail with the pool.
         cancels = isinstance(on.executor, ThreadPoolExecutor)
         awaited = [future for future in running if not (cancels and future.cancel())]
-        _await_ends(on, awaited)
-        for future in awaited:
+        for future in _ended(on, awaited, error):
             # These tasks are done, and the record of what is done must include them.
             if not future.cancelled() and future.exception() is None:
                 with suppress(ZarrdaskError):
@@ -272,13 +271,22 @@ def run(
     return [results[number] for number in range(len(items))]
 
 
-def _await_ends(on: Workers, futures: Sequence["Future[Any]"]) -> None:
-    """Wait until tasks have ended, as long as there are workers that may be running them."""
-    while waiting := wait(futures, timeout=_CHECK_INTERVAL).not_done:
-        if not on.exist:
-            for future in waiting:
-                future.cancel()
-            return
+def _ended(
+    on: Workers, futures: Sequence["Future[R]"], error: BaseException
+) -> list["Future[R]"]:
+    """Wait until tasks have ended, as long as there are workers that may be running them.
+
+    `error` is the reason for it, and the one that is raised: it gets a note if waiting fails.
+    """
+    try:
+        while waiting := wait(futures, timeout=_CHECK_INTERVAL).not_done:
+            if not on.exist:
+                for future in waiting:
+                    future.cancel()
+                break
+    except Exception as failure:  # noqa: BLE001 - such as that of a lost connection to a cluster
+        error.add_note(f"tasks may still be running, as waiting for them failed: {failure!r}")
+    return [future for future in futures if future.done()]
 
 
 def run_shown(
