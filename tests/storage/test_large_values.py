@@ -6,10 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import zarrdask
-from tests.storage.latency import VersionedStore
+from tests.storage.latency import FarStore, VersionedStore
 from zarrdask.runtime.decoded_chunks import CHUNKS
-from zarrdask.storage import large_values
-from zarrdask.storage.large_values import get_large, get_large_if_changed
+from zarrdask.storage import in_flight, large_values
+from zarrdask.storage.base import Scratch
+from zarrdask.storage.large_values import get_large, get_large_if_changed, get_values
 from zarrdask.storage.retry import RetryingStore
 from zarrdask.testing import StoreContract
 
@@ -83,6 +84,21 @@ def test_a_value_is_never_mixed_of_two_versions(size, after, has_tags):
     (version,) = get_large_if_changed(store, [("k", 450, None)])
     assert bytes(version.value) in (old, old[::-1])
     assert version.tag in (None, str(hash(bytes(version.value))))
+
+
+@pytest.mark.parametrize(("stored", "most"), [(50, 2), (10, 10)])
+def test_values_that_are_read_as_a_whole_count_with_their_sizes(monkeypatch, stored, most):
+    monkeypatch.setattr(in_flight, "MAX_BYTES_IN_FLIGHT", 100)
+    monkeypatch.setattr(in_flight, "_BYTES", in_flight._Bytes())
+    monkeypatch.setattr(large_values, "MIN_COUNTED_BYTES", 50)
+    store, keys = FarStore(seconds=0.02), [f"k{number}" for number in range(30)]
+    for key in keys:
+        store.inner.set(key, bytes(stored))
+    values = get_values(store, keys, 50, Scratch())
+    assert len(next(values)) == stored
+    assert store.most <= 2  # nothing is known of the sizes of compressed values
+    assert [len(value) for value in values] == [stored] * 29
+    assert store.most == most
 
 
 def test_values_that_are_smaller_than_expected_are_not_all_in_memory(setting):

@@ -271,9 +271,7 @@ def run(
     return [results[number] for number in range(len(items))]
 
 
-def _ended(
-    on: Workers, futures: Sequence["Future[R]"], error: BaseException
-) -> list["Future[R]"]:
+def _ended(on: Workers, futures: Sequence["Future[R]"], error: BaseException) -> list["Future[R]"]:
     """Wait until tasks have ended, as long as there are workers that may be running them.
 
     `error` is the reason for it, and the one that is raised: it gets a note if waiting fails.

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
+from urllib.parse import quote
 
 from toolz import groupby
 
@@ -59,8 +60,8 @@ class StoredObject(NamedTuple):
     Attributes
     ----------
     key : str
-    url : str
-        The URL, in which characters other than those of a path are percent-encoded.
+    root : str
+        The URL of the store, which ends with "/".
     size : int
         The size in bytes.
     modified : float
@@ -70,10 +71,15 @@ class StoredObject(NamedTuple):
     """
 
     key: str
-    url: str
+    root: str
     size: int
     modified: float | None
     tag: str | None = None
+
+    @property
+    def url(self) -> str:
+        """The URL, in which characters other than those of a path are percent-encoded."""
+        return self.root + quote(self.key)
 
 
 class Version(NamedTuple):

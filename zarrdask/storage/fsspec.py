@@ -361,7 +361,7 @@ class FsspecStore(Store):
             return super()._list_objects(prefix, after, until)
         root = quote(self._real_url, safe=":/") + "/"
         return (
-            StoredObject(key, root + quote(key), info["size"], _modified(info), _etag(info))
+            StoredObject(key, root, info["size"], _modified(info), _etag(info))
             for key, info in self._found(prefix, after, until).items()
         )
 

@@ -1,4 +1,4 @@
-"""Read large values of stores with latency by several requests, which are in flight together.
+"""Read large values of stores with latency: by several requests, and few enough at a time.
 
 One connection to an object store transfers some 100 MB/s, several of them many times that.
 """
@@ -18,6 +18,8 @@ from zarrdask.storage.in_flight import window
 
 #: Values of fewer ranges take longer in two round trips than by one request.
 MIN_RANGES = 4
+#: Bytes: many requests for values of this size reach the limit of bytes in flight.
+MIN_COUNTED_BYTES = 2**20
 
 
 @dataclass
@@ -48,13 +50,29 @@ def large_size(store: Store) -> float:
 def get_values(
     store: Store, keys: Iterable[str], nbytes: int, scratch: Scratch
 ) -> Iterator[Buffer | None]:
-    """Yield the value of each key, of about `nbytes` bytes, until the next one is requested.
+    """Yield the value of each key, of up to about `nbytes` bytes, until the next one is requested.
 
     Large values of a store with ETags are read in ranges that are in flight together.
     """
     if nbytes > large_size(store):
         return get_large(store, ((key, nbytes) for key in keys))
+    if nbytes >= MIN_COUNTED_BYTES and store.capabilities.concurrent:
+        return _counted(store, keys, nbytes)
     return store.get_many(keys, scratch)
+
+
+def _counted(store: Store, keys: Iterable[str], nbytes: int) -> Iterator[Buffer | None]:
+    """Yield the value of each key; requests in flight count with the size of the largest value."""
+    largest = 0
+
+    def fetch(key: str) -> Buffer | None:
+        nonlocal largest
+        value = store.get_range(key, 0)
+        largest = max(largest, len(value or b""))
+        return value
+
+    # Until the first value is there, only its size before it was compressed is known.
+    return window(fetch, keys, size=lambda _: largest or nbytes)
 
 
 def get_large(store: Store, sizes: Iterable[tuple[str, int]]) -> Iterator[Buffer | None]:

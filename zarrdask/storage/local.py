@@ -13,7 +13,6 @@ from functools import cached_property
 from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any, Self
-from urllib.parse import quote
 
 from zarrdask import config
 from zarrdask.errors import StoreError
@@ -433,19 +432,18 @@ class LocalStore(Store):
     def _list_objects(
         self, prefix: str, after: str = "", until: str | None = None
     ) -> Iterator[StoredObject]:
-        root = self._uri
+        root = f"{self._uri}/"
         for key, _ in super()._list_sizes(prefix, after, until):
-            url = f"{root}/{quote(key)}"
             if key.endswith("/"):
                 # A directory that has the name of a chunk can't be read.
-                yield StoredObject(key, url, 0, None)
+                yield StoredObject(key, root, 0, None)
                 continue
             status = listed_status(f"{self.root}/{key}")
             if status is None:
                 with self.opened(key) as (fd, _):
                     status = os.fstat(fd) if fd >= 0 else None
             if status is not None:
-                yield StoredObject(key, url, status.st_size, status.st_mtime, _stamp_of(status))
+                yield StoredObject(key, root, status.st_size, status.st_mtime, _stamp_of(status))
 
     def _stamp(self, key: str) -> str:
         try:

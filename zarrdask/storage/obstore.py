@@ -386,13 +386,7 @@ class ObstoreStore(Store):
         skipped, root = len(self.path("")), quote(self._real_url, safe=":/") + "/"
         members = "path", "size", "last_modified", "e_tag"
         return (
-            StoredObject(
-                path[skipped:],
-                root + quote(path[skipped:]),
-                size,
-                modified.timestamp(),
-                strong_etag(etag),
-            )
+            StoredObject(path[skipped:], root, size, modified.timestamp(), strong_etag(etag))
             for path, size, modified, etag in self._entries(prefix, after, until, members)
         )
 
