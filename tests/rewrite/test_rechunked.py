@@ -51,7 +51,8 @@ def chunk_reads(store):
 
 def temporary(store):
     """Return the temporary objects in a store."""
-    return [key for key in store.list_prefix("") if ".zarrdask-temporary/" in key]
+    keys = (key for key in store.list_prefix("") if ".zarrdask-temporary/" in key)
+    return [key for key in keys if not key.endswith("/owner")]
 
 
 def exchanged(x, chunks=COLUMNS, **options):

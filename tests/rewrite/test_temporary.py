@@ -7,18 +7,21 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 
 import dask
+import dask.array as da
 import pytest
 
 import zarrdask
-from zarrdask.errors import UnsupportedError
+from zarrdask.errors import StoreError, UnsupportedError
 from zarrdask.hierarchy.lookup import locate_node
 from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.rewrite.temporary import LIFETIME, TemporaryPlace
 from zarrdask.storage.atomic import machine_token
 from zarrdask.storage.base import Store
 from zarrdask.storage.capabilities import Capabilities
+from zarrdask.storage.memory import MemoryStore
 
 
 class ReadOnlyStore(Store):
@@ -51,6 +54,16 @@ def root(tmp_path):
 
 def names(root):
     """Return the names of the places, after all that are being erased are."""
+    folders = folder_names(root)
+    return [
+        name
+        for folder in folders
+        for name in root.store.list_dir(f".zarrdask-temporary/{folder}/")[1]
+    ]
+
+
+def folder_names(root):
+    """Return the names of the folders of processes, after all places that are being erased are."""
     gc.collect()
     for thread in threading.enumerate():
         if thread.name == "zarrdask-erase":
@@ -72,7 +85,7 @@ def test_a_place_exists_as_long_as_it_is_used(root):
     del copy
     assert len(names(root)) == 2
     del place
-    assert other.prefix.split("/")[1:2] == names(root)
+    assert [other.name] == names(root)
     del other
     assert names(root) == []
 
@@ -96,7 +109,7 @@ def test_a_process_erases_its_own_at_exit_and_those_of_dead_processes(root):
     run = subprocess.run(command, capture_output=True, text=True, check=True)
     [own] = run.stdout.split()
     assert own != left
-    assert names(root) == []
+    assert folder_names(root) == []
 
 
 def test_those_of_other_machines_are_erased_when_they_are_old(root):
@@ -105,8 +118,55 @@ def test_those_of_other_machines_are_erased_when_they_are_old(root):
     alive = f"{machine_token()}-{os.getpid():x}-{now - 2 * LIFETIME:x}-ab"
     for name in (old, young, alive, "else"):
         root.store.set(f".zarrdask-temporary/{name}/a", b"1")
-    TemporaryPlace.create(root)
-    assert names(root) == sorted((young, alive, "else"))
+    place = TemporaryPlace.create(root)
+    assert {*folder_names(root)} == {young, alive, "else", place.folder.split("/")[1]}
+
+
+def test_each_day_has_its_own_folder_so_that_it_does_not_look_abandoned(root, monkeypatch):
+    first, now = used(root), time.time()
+    assert used(root).folder == first.folder
+    monkeypatch.setattr(time, "time", lambda: now + 24 * 3600)
+    assert used(root).folder != first.folder
+
+
+COPY = """
+import pickle, sys
+import dask.array as da
+import zarrdask
+y = zarrdask.rechunked(da.ones((8, 6), chunks=(1, 6)), (8, 2), temp=sys.argv[1], max_mem=500)
+with open(sys.argv[2], "wb") as file:
+    pickle.dump(y.sum(), file)
+"""
+
+
+def test_a_copy_can_be_computed_while_the_process_of_the_original_runs(root):
+    y = zarrdask.rechunked(da.ones((8, 6), chunks=(1, 6)), (8, 2), temp=root.store, max_mem=500)
+    copy = pickle.loads(pickle.dumps(y.sum()))
+    del y
+    assert names(root) == []
+    assert copy.compute(scheduler="sync") == 48
+    assert len(names(root)) == 1
+
+
+def test_a_copy_that_is_computed_after_that_process_has_ended_is_an_error_and_leaves_nothing(
+    root, tmp_path
+):
+    subprocess.run([sys.executable, "-c", COPY, root.store.url, tmp_path / "y"], check=True)
+    copy = pickle.loads((tmp_path / "y").read_bytes())
+    with pytest.raises(StoreError, match="that called it has ended"):
+        copy.compute(scheduler="sync")
+    assert folder_names(root) == []
+
+
+def test_stores_in_memory_are_not_kept_alive():
+    store = MemoryStore()
+    reference, place = weakref.ref(store), TemporaryPlace.create(NodePath(store, ""))
+    place.store.set(place.prefix + "a", b"1")
+    del place
+    assert folder_names(NodePath(store, "")) == []
+    del store
+    gc.collect()
+    assert reference() is None
 
 
 def test_a_store_that_can_not_be_written_is_refused():

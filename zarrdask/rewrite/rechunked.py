@@ -50,7 +50,10 @@ from zarrdask.storage.system import after_fork
 
 #: The number of pieces of a block that are read at a time from a remote store.
 _PIECES_IN_FLIGHT = 8
-_ADVICE = "compute again, with a place that all workers see as temp="
+_ADVICE = (
+    "compute again while the process that called zarrdask.rechunked uses the array, with a place "
+    "that all workers see as temp="
+)
 
 
 def rechunked(
@@ -103,9 +106,11 @@ def rechunked(
     Notes
     -----
     Temporary objects take as many bytes as the array in memory. Each computation writes them. They
-    are erased when neither the result nor anything derived from it is in use in this process, and
-    when it exits; those of a killed process when `rechunked` is called again with the same `temp`,
-    at once on the same machine, or else after a week.
+    belong to this process, and are erased when neither the result nor anything derived from it is
+    in use here, and when it exits; those of a killed process when `rechunked` is called again with
+    the same `temp`, at once on the same machine, or else after a week. A pickled copy can be
+    computed in another process as long as this one uses the result. Once this process has ended,
+    that is an error, and leaves no objects.
 
     See Also
     --------
@@ -328,7 +333,9 @@ class _Passes:
     def _write(self, number: int, index: Shape, source: RegionReader) -> int:
         stage = self.stages[number]
         context = TaskContext(self.dtype, stage.costs.slab, Slot(stage.threads))
-        return self.objects[number].write(stage.regions.at(index), source, context)
+        written = self.objects[number].write(stage.regions.at(index), source, context)
+        self.place.check_owned()
+        return written
 
     def read(self, index: Shape) -> np.ndarray:
         """Return a block."""

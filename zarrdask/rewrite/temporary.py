@@ -1,10 +1,13 @@
 """Places for temporary objects that exist as long as this process needs them.
 
-A place is a prefix of its own in a folder of a store. It is erased when it is no longer used, at
-the latest when the process exits. What a killed process leaves is erased when the next place is
-made in the same folder: the name of a place contains the machine, the process and the time.
+A place is a prefix of its own in a folder of this process. Its objects are erased when it is no
+longer used; the folder exists until the process exits, so that tasks may store them again. Tasks
+that run longer than that, such as those of a pickled copy, store nothing. What a killed process
+leaves is erased when the next place is made: the name of its folder contains the machine, the
+process and the time.
 """
 
+import atexit
 import os
 import re
 import tempfile
@@ -17,7 +20,7 @@ from secrets import token_hex
 
 import dask
 
-from zarrdask.errors import UnsupportedError, ZarrdaskError
+from zarrdask.errors import StoreError, UnsupportedError, ZarrdaskError
 from zarrdask.execution.client import is_computing
 from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.rewrite.destination import KeyPrefix, clear_prefix
@@ -25,10 +28,16 @@ from zarrdask.storage.atomic import is_alive, machine_token
 from zarrdask.storage.base import Store
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.lock_files import check_private
+from zarrdask.storage.places import store_token
 
-#: The seconds after which a place of another machine is erased: its owner is likely to be dead.
-LIFETIME = 7 * 24 * 3600
+_DAY = 24 * 3600
+#: The seconds after which the folder of another machine is erased: its owner is likely to be dead.
+LIFETIME = 7 * _DAY
 _FOLDER = ".zarrdask-temporary/"
+#: The object in the folder of a process.
+_OWNER = "owner"
+#: The folders of this process, by the store, the folder they are in, the process and the day.
+_FOLDERS: dict[tuple[str, str, int, int], str] = {}
 _NAME = re.compile(r"([0-9a-f]{16})-([0-9a-f]+)-([0-9a-f]+)-[0-9a-f]+")
 #: The seconds between two checks whether a cluster still computes.
 _POLL_INTERVAL = 1.0
@@ -37,33 +46,72 @@ _POLL_INTERVAL = 1.0
 class TemporaryPlace:
     """A store and a prefix of keys in it, which are erased when this object is garbage.
 
-    Its pickled copies erase nothing.
+    Its pickled copies erase nothing, and can be used as long as the process of the original runs.
     """
 
-    def __init__(self, store: Store, prefix: str) -> None:
-        self.store, self.prefix = store, prefix
+    def __init__(self, store: Store, folder: str, name: str) -> None:
+        #: The folder of the process, which has an object as long as that runs.
+        self.store, self.folder, self.name = store, folder, name
 
-    def __reduce__(self) -> tuple[Callable[..., "TemporaryPlace"], KeyPrefix]:
-        return TemporaryPlace, (self.store, self.prefix)
+    def __reduce__(self) -> tuple[Callable[..., "TemporaryPlace"], tuple[Store, str, str]]:
+        return TemporaryPlace, (self.store, self.folder, self.name)
+
+    @property
+    def prefix(self) -> str:
+        """The prefix of the keys."""
+        return f"{self.folder}{self.name}/"
 
     @classmethod
     def create(cls, root: NodePath | None) -> "TemporaryPlace":
         """Return a new place below a path, by default in the local directory of temporary files.
 
-        Places that killed processes left there are erased.
+        The folders that killed processes left there are erased.
         """
-        store, folder = _local_folder() if root is None else (root.store, root.prefix + _FOLDER)
+        store, parent = _local_folder() if root is None else (root.store, root.prefix + _FOLDER)
         can = store.capabilities
         if not (can.writable and can.readable and can.listable):
             raise UnsupportedError(
                 "temporary objects need a store that can be read, written and listed",
                 key=store.url,
             )
-        _erase_abandoned(store, folder)
-        name = f"{machine_token()}-{os.getpid():x}-{int(time.time()):x}-{token_hex(8)}/"
-        place = cls(store, folder + name)
-        weakref.finalize(place, _end, (store, place.prefix), os.getpid())
+        _erase_abandoned(store, parent)
+        folder = _own_folder(store, parent)
+        store.set(folder + _OWNER, b"")
+        place = cls(store, folder, token_hex(8))
+        # What is in memory needs no folder for what comes later, which would keep the store alive.
+        used = place.prefix if can.shared else folder
+        weakref.finalize(place, _end, (store, used), os.getpid())
         return place
+
+    def check_owned(self) -> None:
+        """Check that the process of the original runs; else erase what was stored after its end."""
+        if self.store.get(self.folder + _OWNER) is None:
+            _erase((self.store, self.folder))
+            raise StoreError(
+                "temporary objects can't be stored for an array of zarrdask.rechunked: the process "
+                "that called it has ended, or has another directory of temporary files than the "
+                "workers; call it in this process, with a place that all workers see as temp=",
+                key=self.folder,
+            )
+
+
+def _own_folder(store: Store, parent: str) -> str:
+    """Return a folder of this process, which exists until that exits."""
+    process, now = os.getpid(), int(time.time())
+    name = f"{parent}{machine_token()}-{process:x}-{now:x}-{token_hex(8)}/"
+    if not store.capabilities.shared:
+        return name
+    # Other machines must not take a folder that is in use for an old one: each day has its own.
+    key = store_token(store), parent, process, now // _DAY
+    folder = _FOLDERS.setdefault(key, name)
+    if folder is name:
+        atexit.register(_end_folder, (store, folder), process)
+    return folder
+
+
+def _end_folder(folder: KeyPrefix, process: int) -> None:
+    if process == os.getpid():
+        _erase(folder)
 
 
 def _local_folder() -> KeyPrefix:
@@ -93,7 +141,10 @@ def _erase_unused(place: KeyPrefix) -> None:
 
 
 def _erase(place: KeyPrefix) -> None:
+    store, prefix = place
     with suppress(ZarrdaskError, OSError):  # the next place in this folder erases it
+        # First of all, so that tasks that still run erase what they store.
+        store.erase(prefix + _OWNER)
         clear_prefix(place)
 
 
