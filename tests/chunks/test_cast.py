@@ -8,7 +8,7 @@ import pytest
 import zarrdask
 from tests.covering import for_each
 from zarrdask.chunks.cast import as_stored
-from zarrdask.errors import CodecError, MetadataError, SelectionError
+from zarrdask.errors import CodecError, MetadataError, SelectionError, UnsupportedError
 from zarrdask.metadata.losses import cast_loss
 from zarrdask.nodes.array import chunks_of
 
@@ -123,6 +123,33 @@ def test_all_verbs_refuse_the_same_casts_before_they_change_anything(verb):
         assert store == before
     with dask.config.set({"zarrdask.casting": "safe"}):
         VERBS[verb](np.arange(4, dtype="i1"), z)
+
+
+@for_each("verb", [*VERBS.keys() - {"rechunk", "rechunk append", "copy"}])
+def test_all_verbs_refuse_masked_values_before_they_change_anything(verb):
+    z = zarrdask.create_array(store := {}, shape=4, dtype="i1", chunks=2)
+    z[...] = 7
+    before, masked = dict(store), np.ma.masked_equal(np.arange(4, dtype="i1"), 2)
+    with pytest.raises(UnsupportedError, match=r"numpy\.ma\.filled"):
+        VERBS[verb](masked, z)
+    assert store == before
+    if verb != "rechunk Dask":
+        VERBS[verb](masked[:2].repeat(2), z)  # nothing is masked
+
+
+@for_each("fused", [0, 8])
+def test_a_block_that_is_masked_is_an_error(fused):
+    def block():
+        return np.ma.masked_equal(np.arange(4), 2)
+
+    x = da.concatenate([da.from_delayed(dask.delayed(block)(), (4,), "i8")] * 2)
+    z = zarrdask.create_array({}, shape=8, dtype="i8", chunks=4)
+    with (
+        dask.config.set({"zarrdask.fuse-blocks": fused}),
+        pytest.raises(UnsupportedError, match=r"numpy\.ma\.filled"),
+    ):
+        zarrdask.to_zarr(x, z)
+    assert not z.nchunks_stored()
 
 
 def test_by_default_values_are_cast_as_numpy_does():

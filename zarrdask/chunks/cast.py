@@ -1,4 +1,4 @@
-"""Cast values to the data type of an array: which casts are permitted, and which values fit."""
+"""Values as an array stores them: which casts are permitted, and which values fit."""
 
 from functools import lru_cache
 from typing import Any, Protocol
@@ -8,7 +8,7 @@ import numpy as np
 from zarrdask import config
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.dtypes.ml import kind_of, limits
-from zarrdask.errors import CodecError
+from zarrdask.errors import CodecError, UnsupportedError
 from zarrdask.metadata.losses import dtype_label
 
 
@@ -60,6 +60,24 @@ def check_value_cast(value: Any, after: np.dtype[Any], place: HasLocation) -> No
         ):
             return
     check_cast(before, after, place)
+
+
+def check_mask(values: Any, place: HasLocation | str) -> None:
+    """Check that no element is masked; a Dask array must not have blocks with masks at all.
+
+    A stored array has no mask: what is below it would be stored as if it were valid.
+    """
+    meta = getattr(values, "_meta", None)
+    if isinstance(meta, np.ma.MaskedArray) or (
+        isinstance(values, np.ma.MaskedArray) and any(np.ma.getmaskarray(values).tobytes())
+    ):
+        raise UnsupportedError(
+            "masked elements can't be stored; replace them by a value first, such as the fill "
+            "value of the array: numpy.ma.filled(x, 0), or dask.array.ma.filled(x, 0) of a Dask "
+            "array",
+            key=place if isinstance(place, str) else place.location,
+            found=type(values if meta is None else meta).__name__,
+        )
 
 
 def _is_plain(value: Any) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from zarrdask.chunks.cast import check_mask
 from zarrdask.chunks.region import ArrayRegion
 from zarrdask.chunks.write import Beyond
 from zarrdask.execution.forks import changing_region
@@ -68,6 +69,7 @@ class BlockWriter:
 
         If the block is not joined with others, and the store is a fork: the changes.
         """
+        check_mask(values, self.region.stored)
         values = np.asarray(values).astype(self.region.dtype, copy=False)
         joined = vars(_JOINED).get(self.name)
         if joined is not None:

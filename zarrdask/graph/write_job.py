@@ -8,9 +8,11 @@ from typing import Any, NamedTuple
 
 import dask
 import dask.array as da
+import numpy as np
 from dask.core import flatten
 from dask.delayed import Delayed
 
+from zarrdask.chunks.cast import check_mask
 from zarrdask.chunks.region import ArrayRegion
 from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.execution.compute import compute_blocks
@@ -52,9 +54,12 @@ class WriteJob(NamedTuple):
         return read_blocks(self.tasks, self.target.written, self.commit)
 
 
-def as_dask_array(x: Any) -> da.Array:
-    """Return an array-like as a Dask array with known chunk sizes."""
+def as_dask_array(x: Any, *, may_be_masked: bool = False) -> da.Array:
+    """Return an array-like as a Dask array with known chunk sizes, by default without masks."""
     check_plain(x)
+    if not may_be_masked:
+        check_mask(x, "x")
+        x = np.asarray(x) if isinstance(x, np.ma.MaskedArray) else x
     if is_expression(x):
         # Imported here: few arrays are of that package.
         from zarrdask.graph.expression_array import ExpressionArray

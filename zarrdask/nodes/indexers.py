@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from zarrdask.chunks.cast import check_value_cast
+from zarrdask.chunks.cast import check_mask, check_value_cast
 from zarrdask.dtypes.fill_values import as_array
 from zarrdask.errors import SelectionError
 from zarrdask.grids.base import Shape
@@ -229,6 +229,7 @@ def result_shape(shape: Shape, index: Any) -> Shape:
 def broadcast(value: Any, shape: Shape, array: Indexed) -> np.ndarray:
     """Return a value in a shape and an array's data type, converted as by NumPy's assignment."""
     dtype = array.dtype
+    check_mask(value, array.node_path)
     try:
         if dtype.hasobject:
             values = _objects(value, shape)

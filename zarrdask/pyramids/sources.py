@@ -6,9 +6,8 @@ from math import prod
 from typing import Any
 
 import dask.array as da
-import numpy as np
 
-from zarrdask.errors import NodeExistsError, NodeTypeError, UnsupportedError
+from zarrdask.errors import NodeExistsError, NodeTypeError
 from zarrdask.graph.dependencies import Inputs
 from zarrdask.graph.placement import chunk_options
 from zarrdask.graph.stored_array import data_type_of
@@ -146,13 +145,6 @@ def find_source(
 
 
 def _of_blocks(x: da.Array, changes: Mapping[str, Any]) -> PyramidSource:
-    if isinstance(x._meta, np.ma.MaskedArray):
-        raise UnsupportedError(
-            "a masked array can't be stored; replace what is masked by a value and leave it out, "
-            'such as pyramid(dask.array.ma.filled(x, 0), ..., fill_value=0, skipna="fill")',
-            key="source",
-            found=x.name,
-        )
     lengths = chunk_options(x.chunks, "regular", changes)
     options = {"dtype": data_type_of(x), **changes, **lengths}
     return PyramidSource(plan_array(ArrayOptions(shape=x.shape, **options)), blocks=x)

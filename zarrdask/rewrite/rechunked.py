@@ -125,7 +125,7 @@ def rechunked(
     >>> y.chunks, float(y.sum().compute())
     (((8,), (2, 2, 2)), 48.0)
     """
-    x = as_dask_array(x)
+    x = as_dask_array(x, may_be_masked=True)
     memory = config.parse_size(max_mem, "max_mem")
     names = x.source.metadata.dimension_names if (is_stored := _is_stored(x)) else None
     blocks = normal_blocks(chunks, x.shape, x.dtype, names, x.chunks)
