@@ -504,6 +504,31 @@ def test_two_regions_are_resumed_independently():
     np.testing.assert_array_equal(z[...], np.concatenate([VALUES, VALUES]))
 
 
+def test_blocks_of_a_region_that_another_writer_has_changed_meanwhile_are_written_again(tmp_path):
+    computed, values = Computed(), VALUES.copy()
+    values[4:8, 2:4] = 0  # the fill value: nothing is stored
+    z = zarrdask.create_array(tmp_path, shape=(16, 10), chunks=(2, 2), dtype="i4")
+
+    def write():
+        computed.clear()
+        zarrdask.to_zarr(array(computed, values), z, region=np.s_[4:], resume=True)
+
+    with dask.config.set({"zarrdask.fuse-blocks": 0}):
+        for _ in range(2):
+            computed.stop_at = 14
+            with pytest.raises(Stop):
+                write()
+        computed.stop_at = None
+        z[10:11, 9:] = -1
+        changed = tmp_path / "c/5/4"
+        later = changed.stat().st_mtime + 1
+        os.utime(changed, (later, later))
+        z.erase(np.s_[12:16, 6:8])
+        write()
+    assert len(computed) == BLOCKS - 28 + 3
+    np.testing.assert_array_equal(z[4:], values)
+
+
 @pytest.mark.parametrize("change", [lambda z: z.resize((3, 10)), lambda z: z.erase(np.s_[3:])])
 def test_what_was_erased_meanwhile_is_written_again(change):
     store, computed, case = MemoryStore({}), Computed(), Region()

@@ -77,12 +77,12 @@ class BlockWriter:
             with self._write.block():
                 count: int = write(values, block)
                 if self.log is not None:
-                    written.append(bounds(block))
+                    written.append((bounds(block), count))
             return count
         with self._write.block(), changing_region(self.region) as (region, changes):
             count = self._writer(region)(values, block)
             if self.log is not None:
-                self.log.add([bounds(block)])
+                self.log.add([(bounds(block), count)])
         return changes[0] if changes else count
 
     def _writer(
@@ -110,7 +110,7 @@ class BlockWriter:
         context of these is left, which must come first. Then they are recorded. If the store is a
         fork, the list that is yielded holds its changes afterwards.
         """
-        written, joined = list[Bounds](), vars(_JOINED)
+        written, joined = list[tuple[Bounds, int]](), vars(_JOINED)
         with (
             self._write.block() if self.region.is_remote else nullcontext(),
             changing_region(self.region) as (region, changes),

@@ -6,6 +6,7 @@ from hashlib import sha256
 
 import dask.array as da
 
+from zarrdask.chunks.region import ArrayRegion
 from zarrdask.errors import UnsupportedError
 from zarrdask.graph.target import Resume, WriteTarget, write_id
 from zarrdask.hierarchy.array_record import ArrayRecord
@@ -60,7 +61,8 @@ def _record(to: WriteTarget, plan: str) -> ArrayRecord:
     # Elements are kept in a part of an array that exists: each region has its own record.
     is_region = to.beyond == "keep"
     region = sha256(repr(_bounds(to)).encode()).hexdigest()[:16] if is_region else ""
-    return ArrayRecord(node, to.chunks, plan, start_again="resume='restart'", region=region)
+    written = ArrayRegion(to.chunks, to.region)
+    return ArrayRecord(node, written, plan, start_again="resume='restart'", region=region)
 
 
 def _bounds(to: WriteTarget) -> list[tuple[int, int]]:

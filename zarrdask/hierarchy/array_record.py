@@ -1,11 +1,13 @@
 """The record of a write to an array: what is written, and which blocks tasks have stored."""
 
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from functools import partial
 
-from zarrdask.chunks.inventory import stored_units
-from zarrdask.chunks.stored import StoredChunks
+from zarrdask.chunks.inventory import stored_units, unit_objects
+from zarrdask.chunks.region import ArrayRegion
 from zarrdask.errors import UnsupportedError
-from zarrdask.hierarchy.block_log import BlockLog, RecordedBlocks
+from zarrdask.hierarchy.block_log import BlockLog, BlockRecord, Bounds, RecordedBlocks
 from zarrdask.hierarchy.journal import Journal, beside
 from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.storage.upkeep import tidy
@@ -21,14 +23,15 @@ class ArrayRecord:
     ----------
     node : NodePath
         The location of the array.
-    chunks : StoredChunks
-        The chunks of the array as it is after the write.
+    written : ArrayRegion
+        What is written, of the array as it is after the write.
     plan : str
         An identifier of what is written, which differs from those of other writes.
     start_again : str
         The argument by which a user discards a record, for messages.
     region : str
-        The name of the region that is written, if it is one of an array that exists.
+        The name of the region that is written, if it is one of an array that exists. Other writers
+        may change it between two runs.
 
     Attributes
     ----------
@@ -41,7 +44,7 @@ class ArrayRecord:
     def __init__(
         self,
         node: NodePath,
-        chunks: StoredChunks,
+        written: ArrayRegion,
         plan: str,
         *,
         start_again: str,
@@ -54,9 +57,9 @@ class ArrayRecord:
                 "listed, or does not outlive the process; omit resume=True",
                 key=node.location,
             )
-        self._node, self._chunks = node, chunks
+        self._node, self._written = node, written
         self._is_of_region = bool(region)
-        self.journal = Journal(node, plan, {"": chunks.metadata}, start_again, region)
+        self.journal = Journal(node, plan, {"": written.metadata}, start_again, region)
         self.blocks = RecordedBlocks(BlockLog(store, f"{self.journal.folder}{_BLOCKS}{plan}/"))
 
     def has_all_values(self) -> bool:
@@ -68,7 +71,7 @@ class ArrayRecord:
 
         With `restart`, no run is resumed, and the record is discarded.
         """
-        stored = self._node.stored_metadata(self._chunks.metadata.zarr_format)
+        stored = self._node.stored_metadata(self._written.metadata.zarr_format)
         return self.journal.resume(restart=restart, stored=stored)
 
     def lock(self) -> AbstractContextManager[object]:
@@ -83,11 +86,39 @@ class ArrayRecord:
         tidy(self._node.store, self._node.prefix, recursive=True)
 
     def read_blocks(self, *, resumed: bool) -> None:
-        """Read which blocks earlier runs have stored; if none is resumed, forget these blocks."""
-        has_chunks = resumed and next(stored_units(self._chunks), None) is not None
+        """Read which blocks earlier runs have stored; if none is resumed, forget these blocks.
+
+        Blocks of a region that another writer has changed since count as not stored.
+        """
+        has_chunks = resumed and next(stored_units(self._written.stored), None) is not None
         if not has_chunks:
             # The chunks of recorded blocks may have been removed, with or without the record of the
             # write.
             self.blocks.log.clear()
         if has_chunks:
-            self.blocks.stored = self.blocks.log.merge()
+            is_valid = self._unchanged() if self._is_of_region else None
+            self.blocks.stored = self.blocks.log.merge(is_valid)
+
+    def _unchanged(self) -> Callable[[Bounds, BlockRecord], bool] | None:
+        """Return whether a block is as it was recorded, by one listing; None if that has no times.
+
+        A unit that was stored after the record of its block was stored by another writer.
+        """
+        times = dict[str, float]()
+        try:
+            for _, each in unit_objects(self._written.stored):
+                if each.modified is None:
+                    return None
+                times[each.key] = each.modified
+        except UnsupportedError:
+            return None
+        return partial(_is_unchanged, self._written, times)
+
+
+def _is_unchanged(
+    written: ArrayRegion, times: Mapping[str, float], block: Bounds, record: BlockRecord
+) -> bool:
+    keys = written.keys(tuple(slice(start, stop, 1) for start, stop in block))
+    modified = [times[key] for key in keys if key in times]
+    latest = max(modified, default=0.0)
+    return len(modified) == record.units and (record.time is None or latest <= record.time)

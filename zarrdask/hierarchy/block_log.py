@@ -1,12 +1,15 @@
 """The blocks that tasks have stored: each task records its own, in a value beside the node."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 from uuid import uuid4
 
+from zarrdask.errors import UnsupportedError
 from zarrdask.indexing.selection import Region
 from zarrdask.storage.base import Scratch, Store
+from zarrdask.storage.upkeep import listed_objects
 
 #: The first and the last index, plus one, of a block along each axis.
 Bounds = tuple[tuple[int, int], ...]
@@ -15,6 +18,15 @@ Bounds = tuple[tuple[int, int], ...]
 def bounds(block: Region) -> Bounds:
     """Return the bounds of a block."""
     return tuple((int(pick.start), int(pick.stop)) for pick in block)
+
+
+class BlockRecord(NamedTuple):
+    """What is recorded of a block."""
+
+    #: The number of its units that were stored; the others hold only the fill value.
+    units: int
+    #: When it was recorded, by the clock of the store, in seconds; None if that is not known.
+    time: float | None = None
 
 
 @dataclass(frozen=True)
@@ -27,24 +39,41 @@ class BlockLog:
     store: Store
     prefix: str
 
-    def add(self, blocks: Iterable[Bounds]) -> None:
-        """Record blocks that are stored."""
-        value = json.dumps(list(blocks), separators=(",", ":"))
-        self.store.set(f"{self.prefix}{uuid4().hex}", value.encode())
+    def add(self, blocks: Iterable[tuple[Bounds, int]]) -> None:
+        """Record blocks that are stored, each with the number of its units that were stored."""
+        self._add((block, BlockRecord(units)) for block, units in blocks)
 
-    def merge(self) -> set[Bounds]:
-        """Return all blocks that are recorded, and replace the values of the tasks by one value."""
-        keys, blocks = list(self.store.list_prefix(self.prefix)), set[Bounds]()
-        for value in self.store.get_many(keys, Scratch()):
-            blocks.update(_parsed(value))
+    def merge(self, is_valid: Callable[[Bounds, BlockRecord], bool] | None = None) -> set[Bounds]:
+        """Return all blocks that are recorded, and replace the values of the tasks by one value.
+
+        If `is_valid` is given, records for which it is false are left out.
+        """
+        times, blocks = self._times(), dict[Bounds, BlockRecord]()
+        # A block that was stored twice is as it was stored last.
+        keys = sorted(times, key=lambda key: times[key] or 0)
+        for key, value in zip(keys, self.store.get_many(keys, Scratch()), strict=True):
+            blocks.update(_parsed(value, times[key]))
+        if is_valid is not None:
+            blocks = {block: each for block, each in blocks.items() if is_valid(block, each)}
         if len(keys) > 1:
-            self.add(sorted(blocks))
+            self._add(sorted(blocks.items()))
             self.store.erase_values(keys)
-        return blocks
+        return set(blocks)
 
     def clear(self) -> None:
         """Erase all records."""
         self.store.erase_prefix(self.prefix)
+
+    def _add(self, blocks: Iterable[tuple[Bounds, BlockRecord]]) -> None:
+        value = json.dumps(list(blocks), separators=(",", ":"))
+        self.store.set(f"{self.prefix}{uuid4().hex}", value.encode())
+
+    def _times(self) -> Mapping[str, float | None]:
+        """Return the keys of the values, and when each was stored, if listings say it."""
+        try:
+            return {each.key: each.modified for each in listed_objects(self.store, self.prefix)}
+        except UnsupportedError:
+            return dict.fromkeys(self.store.list_prefix(self.prefix))
 
 
 @dataclass
@@ -62,10 +91,17 @@ class RecordedBlocks:
         return self.is_complete or (bool(self.stored) and bounds(block) in self.stored)
 
 
-def _parsed(value: object) -> set[Bounds]:
-    """Return the blocks of a value; none if it is damaged, so that they are written again."""
+def _parsed(value: object, time: float | None) -> dict[Bounds, BlockRecord]:
+    """Return the blocks of a value that was stored at a time.
+
+    There are none if it is damaged, so that they are written again.
+    """
     try:
-        blocks = json.loads(bytes(value))  # type: ignore[call-overload]
-        return {tuple((int(start), int(stop)) for start, stop in block) for block in blocks}
+        return {
+            tuple((int(start), int(stop)) for start, stop in block): BlockRecord(
+                int(units), time if recorded is None else float(recorded)
+            )
+            for block, (units, recorded) in json.loads(bytes(value))  # type: ignore[call-overload]
+        }
     except (ValueError, TypeError):
-        return set()
+        return {}

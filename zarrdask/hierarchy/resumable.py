@@ -5,6 +5,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from zarrdask.chunks.inventory import erase_leftovers
+from zarrdask.chunks.region import ArrayRegion
 from zarrdask.hierarchy.array_record import ArrayRecord
 from zarrdask.hierarchy.journal import Journal
 from zarrdask.hierarchy.new_array import LateArray, create_after_chunks
@@ -62,8 +63,8 @@ class ResumableArray(Change):
     ) -> None:
         self._node, self._view, self._metadata = node, view, metadata
         self._overwrite, self._restart = overwrite, restart
-        chunks = view.chunks(metadata)
-        self._record = ArrayRecord(node, chunks, plan, start_again="overwrite=True")
+        written = ArrayRegion(view.chunks(metadata))
+        self._record = ArrayRecord(node, written, plan, start_again="overwrite=True")
         self.blocks = self._record.blocks
         self._held = ExitStack()
         self._has_begun = self._may_begin = False
