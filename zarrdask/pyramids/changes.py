@@ -1,14 +1,14 @@
 """Levels that are added to a group that exists, as a change of a transaction."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from zarrdask.hierarchy.journal import Journal
 from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.hierarchy.transaction import transaction
-from zarrdask.metadata.model import ArrayMetadata
+from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata
 from zarrdask.nodes.open_group import open_group
 from zarrdask.rewrite.changes import Rewrite
 from zarrdask.storage.upkeep import tidy
@@ -40,7 +40,7 @@ class AddedLevels(Rewrite):
     def commit(self) -> None:
         """Write the last documents, then the attributes, and erase the record."""
         self.write_documents()
-        write_attributes(self.node, self.attributes)
+        change_attributes(self.node, lambda _: self.attributes)
         self.journal.erase()
 
 
@@ -50,11 +50,22 @@ def is_adding(node: NodePath) -> bool:
     return next(store.list_prefix(f"{folder}regions/{_RECORD}/"), None) is not None
 
 
-def write_attributes(node: NodePath, attributes: Mapping[str, Any]) -> None:
-    """Add attributes to those of a group."""
+def change_attributes(
+    node: NodePath, change: Callable[[Mapping[str, Any]], Mapping[str, Any]]
+) -> None:
+    """Merge what `change` returns, given the attributes of a group, into these attributes.
+
+    It is given those that are stored now: other processes may change them concurrently.
+    """
     group = open_group(*node, mode="r+", consolidated=False)
-    if any(group.attrs.get(name) != value for name, value in attributes.items()):
-        group.attrs.update(merged(group.attrs.asdict(), attributes))
+
+    def updated(stored: Metadata | None) -> GroupMetadata:
+        metadata = stored if isinstance(stored, GroupMetadata) else group.metadata
+        attributes = merged(metadata.attributes, change(metadata.attributes))
+        return replace(metadata, attributes={**metadata.attributes, **attributes})
+
+    if updated(group.metadata).attributes != group.metadata.attributes:
+        group.node_path.update(group.zarr_format, updated)
 
 
 def merged(before: Mapping[str, Any], attributes: Mapping[str, Any]) -> dict[str, Any]:

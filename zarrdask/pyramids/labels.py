@@ -1,11 +1,32 @@
 """Pyramids of label images, which are listed by the group ``labels`` that they are in."""
 
-from dataclasses import replace
+from contextlib import suppress
+from itertools import islice
 
 from zarrdask.conventions.labels import LABELS, with_label
+from zarrdask.errors import StoreError
 from zarrdask.hierarchy.node_path import NodePath
-from zarrdask.metadata.model import GroupMetadata, Metadata, ZarrFormat
-from zarrdask.nodes.open_group import open_group
+from zarrdask.metadata.model import ZarrFormat
+from zarrdask.pyramids.changes import change_attributes
+from zarrdask.rewrite.node_plan import place_of_node
+from zarrdask.storage.places import stores_above
+
+
+def from_image(node: NodePath) -> NodePath:
+    """Return a label image as a node below its image, if its URL ends in ``labels`` and a name.
+
+    Other nodes, and labels that are not below a node, are returned as they are.
+    """
+    above, _, name = node.location.rpartition("/")
+    levels = 2 - len(node.path.split("/")) if node.path else 2
+    if levels < 1 or not above.endswith(f"/{LABELS}"):
+        return node
+    with suppress(StoreError):  # access to the store does not imply access to those around it
+        *_, store = node.store, *islice(stores_above(node.store, levels), levels)
+        label = NodePath(store, "").join(f"{LABELS}/{name}")
+        is_same = place_of_node(label) == place_of_node(node)
+        return label if is_same and label.at("").exists() else node
+    return node
 
 
 def is_label(node: NodePath) -> bool:
@@ -18,15 +39,4 @@ def list_label(node: NodePath, zarr_format: ZarrFormat) -> None:
     if not is_label(node):
         return
     above, _, name = node.path.rpartition("/")
-    group = open_group(*node.at(above), mode="r+", zarr_format=zarr_format, consolidated=False)
-    before = group.attrs.asdict()
-    if {**before, **with_label(before, name, zarr_format)} == before:
-        return
-
-    def listed(stored: Metadata | None) -> GroupMetadata:
-        # Another process may have listed a label image since the group was opened.
-        metadata = stored if isinstance(stored, GroupMetadata) else group.metadata
-        added = with_label(metadata.attributes, name, zarr_format)
-        return replace(metadata, attributes={**metadata.attributes, **added})
-
-    group.node_path.update(zarr_format, listed)
+    change_attributes(node.at(above), lambda attributes: with_label(attributes, name, zarr_format))

@@ -10,6 +10,7 @@ from zarrdask.metadata.convert import Changes
 from zarrdask.nodes.options import checks_booleans
 from zarrdask.pyramids.conventions import find_convention
 from zarrdask.pyramids.kernels import Method
+from zarrdask.pyramids.labels import from_image
 from zarrdask.pyramids.levels import Borders
 from zarrdask.pyramids.plan import PyramidPlan
 from zarrdask.pyramids.planning import PyramidOptions, plan_pyramid
@@ -147,4 +148,5 @@ def pyramid(
             overwrite=overwrite,
             on=on,
         )
-        return plan_pyramid(read, locate_target(target, component, of_target), options)
+        node = locate_target(target, component, of_target)
+        return plan_pyramid(read, from_image(node) if convention == "ome" else node, options)
