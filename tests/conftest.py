@@ -67,8 +67,25 @@ def pytest_configure():
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_ignore_collect(collection_path, config):
+    """With ``-m stress``, import only the files that mention it: importing all takes seconds."""
+    is_test = collection_path.name.startswith("test_") and collection_path.suffix == ".py"
+    if is_test and config.option.markexpr == "stress" and not _mentions_stress(collection_path):
+        return True
+    return None
+
+
+@cache
+def _mentions_stress(path):
+    return "stress" in path.read_text().lower()
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
     """Keep the first, the last and some between of the sets of parameters of each test."""
+    for item in items:
+        if item.get_closest_marker("stress") and not _mentions_stress(item.path):
+            raise pytest.UsageError(f"{item.path} has stress tests; it must mention the mark")
     count = config.getoption("--of-each")
     if count is None:
         return

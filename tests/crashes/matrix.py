@@ -20,7 +20,7 @@ FOREIGN = {"notes.txt": b"mine", "2024/01": b"mine", "c/0": b"mine", "b/0.0": b"
 Act = Callable[[Any], Any]
 
 #: A death leaves most of what the other mishaps leave, which the stress suite has.
-IN_TWO_SUITES = [
+CORE_AND_STRESS = [
     pytest.param([Mishap.DEATH], id="core"),
     pytest.param([*Mishap][1:], id="stress", marks=pytest.mark.stress),
 ]

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import zarrdask
-from tests.crashes.matrix import IN_TWO_SUITES, Verb, check
+from tests.crashes.matrix import CORE_AND_STRESS, Verb, check
 from tests.crashes.stores import RemoteStore, ScriptedStore
 from zarrdask.errors import NodeNotFoundError
 
@@ -115,6 +115,6 @@ def verbs(zarr_format):
 
 @pytest.mark.parametrize(("zarr_format", "kind"), [(2, RemoteStore), (3, ScriptedStore)])
 @pytest.mark.parametrize("verb", verbs(3))
-@pytest.mark.parametrize("mishaps", IN_TWO_SUITES)
+@pytest.mark.parametrize("mishaps", CORE_AND_STRESS)
 def test_an_interrupted_verb_leaves_the_old_state_or_the_new_one(mishaps, verb, zarr_format, kind):
     check(verbs(zarr_format)[verb], kind, mishaps)

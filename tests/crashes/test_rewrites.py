@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import zarrdask
-from tests.crashes.matrix import IN_TWO_SUITES, Verb, check
+from tests.crashes.matrix import CORE_AND_STRESS, Verb, check
 from tests.crashes.stores import RemoteStore, ScriptedStore
 from zarrdask.errors import NodeNotFoundError
 from zarrdask.hierarchy import journal
@@ -75,7 +75,7 @@ def verbs(zarr_format):
     ("zarr_format", "kind", "interval"), [(2, RemoteStore, 0), (3, ScriptedStore, 1000)]
 )
 @pytest.mark.parametrize("verb", verbs(3))
-@pytest.mark.parametrize("mishaps", IN_TWO_SUITES)
+@pytest.mark.parametrize("mishaps", CORE_AND_STRESS)
 def test_an_interrupted_rewrite_ends_as_if_nothing_had_happened(
     mishaps, verb, zarr_format, kind, interval, monkeypatch
 ):

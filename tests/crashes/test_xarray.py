@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from tests.crashes.matrix import IN_TWO_SUITES, Verb, check
+from tests.crashes.matrix import CORE_AND_STRESS, Verb, check
 from tests.crashes.stores import RemoteStore, ScriptedStore
 from zarrdask.xarray import open_zarr, to_zarr
 
@@ -94,7 +94,7 @@ def verbs(zarr_format):
 
 @pytest.mark.parametrize(("zarr_format", "kind"), [(2, RemoteStore), (3, ScriptedStore)])
 @pytest.mark.parametrize("mode", verbs(3))
-@pytest.mark.parametrize("mishaps", IN_TWO_SUITES)
+@pytest.mark.parametrize("mishaps", CORE_AND_STRESS)
 def test_an_interrupted_write_leaves_the_old_dataset_or_the_new_one(
     mishaps, mode, zarr_format, kind
 ):
