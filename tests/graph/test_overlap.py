@@ -106,6 +106,8 @@ def test_the_parts_of_an_array_that_is_sliced_beforehand():
         ({"depth": {"z": 1}}, SelectionError, "axis"),
         ({"depth": {0: (1, 2)}, "boundary": "reflect"}, UnsupportedError, "may differ"),
         ({"depth": 1, "boundary": "wrap"}, MetadataError, "no boundary"),
+        ({"depth": 1, "boundary": 1.5}, MetadataError, "the value would be 1"),
+        ({"depth": 1, "boundary": float("nan")}, MetadataError, "the value would be"),
         ({"boundary": "reflect"}, MetadataError, "pass their depth"),
     ],
 )

@@ -60,7 +60,11 @@ class AxisOverlap:
             return Margins()
         if isinstance(self.boundary, str) and self.boundary in _KINDS:
             return Margins(self.before, self.after, cast(MarginKind, self.boundary))
-        return Margins(self.before, self.after, "constant", np.full((), self.boundary, dtype))
+        with np.errstate(invalid="ignore"):
+            value = np.full((), self.boundary, dtype)
+        if dtype.kind in "biu" and value != self.boundary:
+            raise ValueError(f"the value would be {value}")
+        return Margins(self.before, self.after, "constant", value)
 
     def joined(self, lengths: Sequence[int]) -> tuple[int, ...]:
         """Return blocks that are at least as long as the depth, joined as Dask joins them."""
@@ -118,7 +122,8 @@ def _pair(depth: Any) -> tuple[int, int]:
             "this is not the depth of an axis",
             key="depth",
             found=depth,
-            expected="an integer that is not negative, or a pair of them: before and after",
+            expected="an integer that is not negative, or a pair of them: before and after; "
+            "a tuple or a dict has one for each axis",
         )
     return int(pair[0]), int(pair[1])
 
@@ -139,7 +144,8 @@ def _check(axis: AxisOverlap, dtype: np.dtype[Any]) -> None:
             f"this is no boundary of an array of {dtype}: {error}",
             key="boundary",
             found=axis.boundary,
-            expected="'reflect', 'nearest', 'periodic', 'none', or a value of the data type",
+            expected="'reflect', 'nearest', 'periodic', 'none', or a value of the data type; "
+            "a tuple or a dict has one for each axis",
         ) from error
 
 
