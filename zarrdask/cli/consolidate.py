@@ -3,7 +3,7 @@
 import click
 
 from zarrdask.cli import options
-from zarrdask.cli.nodes import Place, suggestions, walk
+from zarrdask.cli.nodes import Place, suggestions
 from zarrdask.cli.output import print_json
 from zarrdask.display.words import counted
 from zarrdask.nodes.array import Array
@@ -33,7 +33,7 @@ def command(place: Place, *, as_json: bool, dry_run: bool) -> None:
     else:
         with suggestions(place):
             group = consolidate_metadata(*place)
-    paths = [path for path, _ in walk(group.node_path)]
+    paths = [path for path, _ in group.node_path.walk()]
     if as_json:
         print_json({"group": group.node_path.location, "nodes": paths})
     else:

@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from zarrdask.cli import options
-from zarrdask.cli.nodes import Place, summary, walk
+from zarrdask.cli.nodes import Place, summary
 from zarrdask.cli.output import echo, print_json, print_table
 from zarrdask.errors import printable
 from zarrdask.nodes.array import Array
@@ -22,7 +22,7 @@ def command(place: Place, *, as_json: bool, long: bool) -> None:
     if isinstance(node, Array):
         members = [summary(node.node_path.location, node.metadata)]
     else:
-        members = [summary(name, member) for name, member in walk(node.node_path, 1)]
+        members = [summary(name, member) for name, member in node.node_path.walk(depth=1)]
     if as_json:
         print_json(members)
     elif long:

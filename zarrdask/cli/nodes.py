@@ -80,13 +80,6 @@ def _nearest(place: Place) -> str | None:
     return match and posixpath.join(parent, match)
 
 
-def walk(
-    group: NodePath, depth: int | None = None
-) -> Iterator[tuple[str, Metadata | ZarrdaskError]]:
-    """Return the nodes below a group by their paths from there; for invalid nodes, the error."""
-    return group.walk(descend=lambda below: depth is None or below.count("/") + 1 < depth)
-
-
 def summary(path: str, node: Metadata | ZarrdaskError) -> dict[str, Any]:
     """Return a short description of a node as JSON values."""
     if isinstance(node, ZarrdaskError):

@@ -3,7 +3,7 @@
 import click
 
 from zarrdask.cli import options
-from zarrdask.cli.nodes import Place, summary, walk
+from zarrdask.cli.nodes import Place, summary
 from zarrdask.cli.output import print_json, print_tree
 from zarrdask.display.tree import Tree
 from zarrdask.nodes.array import Array
@@ -19,7 +19,7 @@ def command(place: Place, *, as_json: bool, depth: int | None) -> None:
     """Show the hierarchy below a group: for each array the shape, the data type and the chunks."""
     node = place.open()
     if as_json:
-        members = [] if isinstance(node, Array) else walk(node.node_path, depth)
+        members = [] if isinstance(node, Array) else node.node_path.walk(depth=depth)
         root = summary("", node.metadata)
         print_json({"nodes": [root, *(summary(path, member) for path, member in members)]})
         return

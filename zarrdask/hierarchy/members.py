@@ -84,6 +84,7 @@ def walk_nodes(
     search: Search = ANY,
     strict: bool | None = None,
     descend: Callable[[str], bool] | None = None,
+    depth: int | None = None,
 ) -> Iterator[tuple[str, Metadata | ZarrdaskError]]:
     """Yield the path and the metadata of every node below a group, each group before its members.
 
@@ -93,7 +94,7 @@ def walk_nodes(
 
     `strict` says whether metadata that breaks a rule is an error; by default the setting does.
     `descend` is called with the relative path of each group, after that group was yielded: if it
-    returns False, nothing below the group is visited.
+    returns False, nothing below the group is visited. `depth` is the number of levels; None is all.
     """
 
     def members(group: str, expected: Search) -> list[tuple[str, Metadata | ZarrdaskError]]:
@@ -101,11 +102,14 @@ def walk_nodes(
             nodes = list(child_nodes(root.join(group), expected))
         return [(join_path(group, name), node) for name, node in reversed(nodes)]
 
-    pending = members("", search)
+    pending = members("", search) if depth is None or depth > 0 else []
     while pending:
         below, node = pending.pop()
         yield below, node
-        if isinstance(node, GroupMetadata) and (descend is None or descend(below)):
+        is_left_out = depth is not None and below.count("/") + 1 >= depth
+        if not isinstance(node, GroupMetadata) or is_left_out:
+            continue
+        if descend is None or descend(below):
             pending += members(below, search if search.only else Search(node.zarr_format))
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Generator, ItemsView, Iterable, Iterator, Mapping, ValuesView
 from dataclasses import replace
 from inspect import GEN_CREATED, getgeneratorstate
-from math import inf
 from typing import Any, TypeVar
 from weakref import ReferenceType, ref
 
@@ -223,23 +222,12 @@ class Group(Node, Mapping[str, "Array | Group"]):
             A line for each node: an array with its shape, data type, chunks and shards; a node
             that can't be opened with the error.
         """
-        return Tree.of_outline(self._outline(inf if depth is None else depth))
-
-    def _outline(self, depth: float) -> Iterator[tuple[int, str]]:
-        """Yield the level and the label of this group and of each node below it."""
-        pending: list[tuple[int, str, Array | Group | None]] = [(0, self.path or "/", self)]
-        while pending:
-            level, label, group = pending.pop()
-            yield level, label
-            if not isinstance(group, Group) or level >= depth:
-                continue
-            for name, metadata in reversed(group._children()):
-                member = None
-                if isinstance(metadata, GroupMetadata):
-                    member, label = group._opened(group.node_path.join(name), metadata), name
-                else:
-                    label = member_label(name, metadata)
-                pending.append((level + 1, label, member))
+        nodes = self.node_path.walk(search=self.search, strict=self.strict, depth=depth)
+        rows = [(0, self.path or "/")]
+        for path, metadata in nodes:
+            *above, name = path.split("/")
+            rows.append((len(above) + 1, member_label(name, metadata)))
+        return Tree.of_outline(rows)
 
     def __delitem__(self, name: str) -> None:
         check_writable(self)

@@ -110,8 +110,10 @@ def group_info(
     )
 
 
-def member_label(name: str, metadata: ArrayMetadata | ZarrdaskError) -> str:
-    """Return an array as one line: its name, and its properties; or the error."""
+def member_label(name: str, metadata: Metadata | ZarrdaskError) -> str:
+    """Return a node as one line: its name, and the properties of an array; or the error."""
+    if isinstance(metadata, GroupMetadata):
+        return name
     space = "  " if isinstance(metadata, ZarrdaskError) else " "
     return f"{name}{space}{_description(metadata)}"
 
