@@ -40,6 +40,7 @@ from tests.memory import at_most
 from zarrdask import ZarrdaskError
 from zarrdask.chunks.read import read_region
 from zarrdask.errors import ChecksumError, CodecError, StoreError
+from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.nodes.array import chunks_of
 from zarrdask.runtime.turns import in_turns
 from zarrdask.storage import upkeep
@@ -234,7 +235,7 @@ class Failing(MemoryStore):
 @pytest.mark.parametrize("codecs", [[LITTLE], [sharding((1,))]])
 def test_a_failing_store_is_a_store_error_that_names_the_key(codecs):
     array = zarrdask.open_array(stored(v3((2,), codecs=codecs)))
-    broken = zarrdask.Array(Failing(array.store.values), "", array.metadata)
+    broken = zarrdask.Array(NodePath(Failing(array.store.values), ""), array.metadata)
     with pytest.raises(StoreError, match="the line was cut") as caught:
         broken[...]
     assert caught.value.key.count("c/0") == 1

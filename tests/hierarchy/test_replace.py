@@ -130,7 +130,7 @@ def test_consolidated_metadata_do_not_tell_of_the_old_one(tmp_path):
     root = zarrdask.create_group(tmp_path)
     root.create_array("a", shape=8, dtype="i4", chunks=2)
     z = zarrdask.consolidate_metadata(root)["a"]
-    begun(zarrdask.Array(uncached(z.store), "a", z.metadata)).commit()
+    begun(zarrdask.Array(NodePath(uncached(z.store), "a"), z.metadata)).commit()
     assert zarrdask.open_group(tmp_path)["a"].shape == (4,)
 
 

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from zarrdask import Array, create_array
+from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.storage.byte_ranges import cut
 from zarrdask.storage.memory import MemoryStore
 
@@ -54,4 +55,4 @@ def keys(z):
 
 def counting(z):
     store = Counting(z.store.values)
-    return Array(store, "", z.metadata, "r+"), store
+    return Array(NodePath(store, ""), z.metadata, "r+"), store

@@ -12,6 +12,7 @@ from tests.storage.faults import Faults, FaultyStore
 from zarrdask.chunks.inventory import stored_units
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.errors import CodecError, StoreError
+from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.metadata.convert import convert
 from zarrdask.nodes.array import chunks_of
 from zarrdask.rewrite.move import (
@@ -49,7 +50,7 @@ def beside(source, store, **changes):
 
 
 def read(chunks):
-    return zarrdask.Array(chunks.store, "", chunks.metadata)[...]
+    return zarrdask.Array(NodePath.of(chunks), chunks.metadata)[...]
 
 
 def move(source, target):

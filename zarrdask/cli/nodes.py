@@ -11,7 +11,6 @@ import zarrdask
 from zarrdask.cli.output import one_line
 from zarrdask.display.words import nearest
 from zarrdask.errors import NodeNotFoundError, ZarrdaskError
-from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.metadata.model import ArrayMetadata, Metadata
 from zarrdask.nodes.array import Array
 from zarrdask.nodes.group import Group

@@ -22,6 +22,7 @@ from zarrdask.graph.write_job import (
 )
 from zarrdask.hierarchy.append import AppendedArray, appended, guarded
 from zarrdask.hierarchy.lookup import locate_node
+from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.hierarchy.resize import check_shape, resized
 from zarrdask.indexing.selection import axis_number
 from zarrdask.nodes.array import Array, chunks_of, set_chunks
@@ -160,7 +161,7 @@ def _target(
     # Without a lease, a writer on another machine may append while the first block is computed.
     written = guarded(grown, node, old, lease, float("-inf") if lease is None else None)
     change = AppendedArray(node, written, old, lease)
-    longer = Array(*node, grown.metadata, "r+")
+    longer = Array(node, grown.metadata, "r+")
     return WriteTarget(longer, region, written, change, is_new=False)
 
 
@@ -196,7 +197,7 @@ class DeferredAppend:
     def __call__(self) -> None:
         """Run the task: append the array."""
         chunks = self.chunks
-        array = Array(chunks.store, self.path, chunks.metadata, "r+")
+        array = Array(NodePath(chunks.store, self.path), chunks.metadata, "r+")
         shape = chunks.metadata.shape
         with shape_lock(array.node_path, self.locked_at) as lease, scheduler_in_task() as options:
             current = array.node_path.refreshed(chunks)

@@ -178,7 +178,7 @@ def _new_array(
     # Of arrays that are resumed, some may be complete: `RecordedArray` checks that.
     view = known.check_creation(metadata, overwrite=how.replaces or bool(how.resume))
     existed = how.replaces and view.has_document()
-    array = Array(*view.fresh, metadata, "r+")
+    array = Array(view.fresh, metadata, "r+")
     # Whatever the blocks read, through this package or not: the old array stays until the end.
     if existed and _can_stage(array) and not how.resume:
         return WriteTarget.replacing(array)
@@ -202,7 +202,7 @@ def _resumable_array(
     x: da.Array, node: NodePath, metadata: ArrayMetadata, how: WriteOptions, inputs: Inputs
 ) -> WriteTarget:
     _, view = check_begun(node, metadata, overwrite=how.replaces)
-    array = Array(*view, metadata, "r+")
+    array = Array(view, metadata, "r+")
     if how.replaces and inputs.are_below(chunks_of(array).place):
         raise _read_error(node)
     overwrite, restart = how.replaces, how.resume == "restart"

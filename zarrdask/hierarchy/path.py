@@ -20,6 +20,11 @@ class StorePath(NamedTuple):
     store: Store
     path: str
 
+    @classmethod
+    def of(cls, chunks: StoredChunks) -> Self:
+        """Return the place of the array that stored chunks are of; `chunks` is the inverse."""
+        return cls(chunks.store, chunks.prefix.rstrip("/"))
+
     @property
     def location(self) -> str:
         """The URL of the store and the path, for messages."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
-from math import prod
 from typing import Any, Literal
 
 import numpy as np
@@ -13,7 +12,6 @@ from zarrdask.chunks.missing import Missing, chosen_missing
 from zarrdask.chunks.read import read_region
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.chunks.write import write_region
-from zarrdask.codecs.base import Codec
 from zarrdask.display.words import brief_lengths
 from zarrdask.errors import SelectionError, UnsupportedError, one_of, printable
 from zarrdask.grids.base import Shape
@@ -23,25 +21,21 @@ from zarrdask.indexing.projection import Request
 from zarrdask.indexing.selection import basic, find_region, is_basic
 from zarrdask.metadata.model import ArrayMetadata, Metadata
 from zarrdask.nodes import indexers
-from zarrdask.nodes.base import Change, Node, check_writable
-from zarrdask.nodes.info import Info, array_info, codec_options
+from zarrdask.nodes.base import Change, check_writable
 from zarrdask.nodes.many import read_regions
+from zarrdask.nodes.properties import ArrayProperties
 from zarrdask.other_names import ARRAY
-from zarrdask.storage.base import Store
-from zarrdask.storage.places import opened_by
 
 
-class Array(Node):
+class Array(ArrayProperties):
     """A stored array.
 
     It is returned by `open_array`, `create_array`, `open`, and by the methods of a group.
 
     Parameters
     ----------
-    store : Store
-        The store that the array is in.
-    path : str
-        The path of the array in the store, in normal form; "" is the root.
+    node_path : NodePath
+        The store that the array is in, and its path there.
     metadata : ArrayMetadata
         The parsed documents of the array.
     mode : {"r", "r+"}
@@ -57,22 +51,20 @@ class Array(Node):
 
     def __init__(
         self,
-        store: Store,
-        path: str,
+        node_path: NodePath,
         metadata: ArrayMetadata,
         mode: str = "r",
         missing: Missing | None = None,
     ) -> None:
-        self.store = store
-        self.path = path
+        self.node_path = node_path
         self.mode = mode
-        self._stored = NodePath(store, path).chunks(metadata, chosen_missing(missing))
+        self._stored = node_path.chunks(metadata, chosen_missing(missing))
         #: The number of threads that decode or encode; None for as many as configured.
         self._threads: int | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         # With all metadata, unlike the chunks.
-        return Array, (self.store, self.path, self.metadata, self.mode, self._stored.missing)
+        return Array, (self.node_path, self.metadata, self.mode, self._stored.missing)
 
     # ---- properties
 
@@ -85,80 +77,6 @@ class Array(Node):
     def missing(self) -> Missing:
         """How chunks that are not stored are read: as the fill value ("fill"), or by an "error"."""
         return "error" if self._stored.is_strict else "fill"
-
-    @property
-    def shape(self) -> Shape:
-        """The lengths of the axes, in elements."""
-        return self._stored.metadata.shape
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """The data type of the elements."""
-        return self._stored.metadata.dtype
-
-    @property
-    def ndim(self) -> int:
-        """The number of axes."""
-        return len(self.metadata.shape)
-
-    @property
-    def size(self) -> int:
-        """The number of elements."""
-        return prod(self.metadata.shape)
-
-    @property
-    def nbytes(self) -> int:
-        """The size of all elements, decoded, in bytes."""
-        return self.size * self.dtype.itemsize
-
-    @property
-    def chunks(self) -> Shape | tuple[Shape, ...]:
-        """The shape of the chunks, in elements; of a sharded array, of the chunks in the shards.
-
-        If the chunks differ in length along an axis, the lengths of all chunks along each axis, as
-        in Dask.
-        """
-        return self.metadata.read_grid.chunks
-
-    @property
-    def shards(self) -> Shape | tuple[Shape, ...] | None:
-        """The shape of the shards, given as in `chunks`, or None if the array is not sharded."""
-        return None if self.metadata.shard is None else self.metadata.grid.chunks
-
-    @property
-    def fill_value(self) -> Any:
-        """The value of elements in chunks that are not stored; None means undefined, read as 0."""
-        return self.metadata.fill_value
-
-    @property
-    def dimension_names(self) -> tuple[str | None, ...] | None:
-        """The names of the axes, or None if no axis has a name."""
-        return self.metadata.dimension_names
-
-    @property
-    def nchunks(self) -> int:
-        """The number of chunks, stored or not; of a sharded array, of the chunks in all shards."""
-        return self.metadata.read_grid.size
-
-    @property
-    def compressors(self) -> tuple[Codec, ...]:
-        """The codecs on the bytes of a chunk; in v2 at most one."""
-        return codec_options(self.metadata)[2]
-
-    @property
-    def filters(self) -> tuple[Codec, ...]:
-        """The codecs on the elements of a chunk; in v2 all codecs before the compressor."""
-        return codec_options(self.metadata)[1]
-
-    @property
-    def order(self) -> Literal["C", "F"]:
-        """The order of the elements in a stored chunk."""
-        return codec_options(self.metadata)[0]
-
-    @property
-    def info(self) -> Info:
-        """The properties of the array as a table, which prints."""
-        return array_info(self.node_path.location, self.metadata, opened_by(self.store))
 
     def nchunks_stored(self) -> int:
         """Count the chunks that are stored, by listing the store.

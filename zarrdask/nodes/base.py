@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from zarrdask.errors import NodeTypeError, ReadOnlyError, no_attribute
 from zarrdask.hierarchy.node_path import NodePath
-from zarrdask.metadata.model import ZarrFormat
+from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
 from zarrdask.storage.base import Store
 
 #: The operators that arrays of NumPy have and stored arrays do not, with their methods.
@@ -40,16 +40,13 @@ class Node:
 
     Attributes
     ----------
-    store : Store
-        The store that the node is in.
-    path : str
-        The path of the node in the store, in normal form; "" is the root.
+    node_path : NodePath
+        The store and the path as one value, with what can be done to the node there.
     mode : {"r", "r+"}
         Whether the node may be changed ("r+") or only read ("r").
     """
 
-    store: Store
-    path: str
+    node_path: NodePath
     mode: str
     metadata: Any
     #: What the node is, in messages.
@@ -63,6 +60,16 @@ class Node:
 
         def __getattr__(self, name: str) -> Any:
             raise no_attribute(self, name, self._other_names.get(name, self._instead))
+
+    @property
+    def store(self) -> Store:
+        """The store that the node is in."""
+        return self.node_path.store
+
+    @property
+    def path(self) -> str:
+        """The path of the node in the store, in normal form; "" is the root."""
+        return self.node_path.path
 
     @property
     def name(self) -> str:
@@ -83,11 +90,6 @@ class Node:
     def attrs(self) -> "Attributes":
         """The user's attributes, a mapping. Each change is stored immediately."""
         return Attributes(self)
-
-    @property
-    def node_path(self) -> NodePath:
-        """The store and the path as one value, with what can be done to the node there."""
-        return NodePath(self.store, self.path)
 
     def _save_attributes(self, change: Change) -> None:
         """Change the stored attributes: another writer may have changed some."""
@@ -176,3 +178,11 @@ def is_array_error(hint: str, place: str) -> NodeTypeError:
 def is_group_error(hint: str, place: str) -> NodeTypeError:
     """Return the error for a group where an array is needed."""
     return NodeTypeError(hint, key=place, found="group", expected="array")
+
+
+def as_group(node: NodePath, metadata: Metadata) -> GroupMetadata:
+    """Return the metadata of a node that must be a group."""
+    if isinstance(metadata, ArrayMetadata):
+        hint = "an array can't be opened as a group; open it with zarrdask.open_array"
+        raise is_array_error(hint, node.location)
+    return metadata

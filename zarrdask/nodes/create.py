@@ -136,4 +136,4 @@ def create_array(
         )
     )
     node = locate_node(url, component, storage_options).create(metadata, overwrite=overwrite)
-    return Array(*node, metadata, "r+")
+    return Array(node, metadata, "r+")

@@ -16,12 +16,18 @@ from zarrdask.metadata.detect import Search
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata
 from zarrdask.metadata.options import ArrayOptions
 from zarrdask.nodes.array import Array
-from zarrdask.nodes.base import Change, Node, check_writable, is_array_error, is_group_error
+from zarrdask.nodes.base import (
+    Change,
+    Node,
+    as_group,
+    check_writable,
+    is_array_error,
+    is_group_error,
+)
 from zarrdask.nodes.create import create_array
 from zarrdask.nodes.info import Info, group_info, member_label
 from zarrdask.nodes.sections import html_of, rows_of
 from zarrdask.other_names import GROUP
-from zarrdask.storage.base import Store
 from zarrdask.storage.places import opened_by
 
 T = TypeVar("T")
@@ -55,10 +61,8 @@ class Group(Node, Mapping[str, "Array | Group"]):
 
     Parameters
     ----------
-    store : Store
-        The store that the group is in.
-    path : str
-        The path of the group in the store, in normal form; "" is the root.
+    node_path : NodePath
+        The store that the group is in, and its path there.
     metadata : GroupMetadata
         The parsed document of the group.
     mode : {"r", "r+"}
@@ -79,16 +83,14 @@ class Group(Node, Mapping[str, "Array | Group"]):
 
     def __init__(
         self,
-        store: Store,
-        path: str,
+        node_path: NodePath,
         metadata: GroupMetadata,
         mode: str = "r",
         *,
         strict: bool | None = None,
         search: Search | None = None,
     ) -> None:
-        self.store = store
-        self.path = path
+        self.node_path = node_path
         self.metadata = metadata
         self.mode = mode
         self.strict = strict
@@ -110,7 +112,9 @@ class Group(Node, Mapping[str, "Array | Group"]):
 
     # ---- members
 
-    def _opened(self, node: NodePath, metadata: Metadata) -> "Array | Group":
+    def _opened(self, node: NodePath, metadata: Metadata | ZarrdaskError) -> "Array | Group":
+        if isinstance(metadata, ZarrdaskError):
+            raise metadata
         return opened(node, metadata, self.mode, strict=self.strict, search=self.search)
 
     def __getitem__(self, name: str) -> "Array | Group":
@@ -149,12 +153,8 @@ class Group(Node, Mapping[str, "Array | Group"]):
             return list(self.node_path.children(self.search))
 
     def _members(self) -> list[tuple[str, "Array | Group"]]:
-        members = []
-        for name, metadata in self._children():
-            if isinstance(metadata, ZarrdaskError):
-                raise metadata
-            members.append((name, self._opened(self.node_path.join(name), metadata)))
-        return members
+        children = self._children()
+        return [(name, self._opened(self.node_path.join(name), each)) for name, each in children]
 
     def _listed(self, items: Iterable[T]) -> Iterator[T]:
         """Return an iterator over the members whose number is known before its first step.
@@ -198,8 +198,6 @@ class Group(Node, Mapping[str, "Array | Group"]):
         Each group comes before its members.
         """
         for path, metadata in self.node_path.walk(search=self.search, strict=self.strict):
-            if isinstance(metadata, ZarrdaskError):
-                raise metadata
             yield path, self._opened(self.node_path.join(path), metadata)
 
     @property
@@ -377,7 +375,7 @@ class Group(Node, Mapping[str, "Array | Group"]):
         return printable(f"<zarrdask.Group {self.node_path.location}>")
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Group) and (self.store, self.path) == (other.store, other.path)
+        return isinstance(other, Group) and self.node_path == other.node_path
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -392,19 +390,11 @@ def opened(
 ) -> Array | Group:
     """Return the array or group that metadata describes."""
     if isinstance(metadata, ArrayMetadata):
-        return Array(*node, metadata, mode)
-    return Group(*node, metadata, mode, strict=strict, search=search)
-
-
-def as_group(node: NodePath, metadata: Metadata) -> GroupMetadata:
-    """Return the metadata of a node that must be a group."""
-    if isinstance(metadata, ArrayMetadata):
-        hint = "an array can't be opened as a group; open it with zarrdask.open_array"
-        raise is_array_error(hint, node.location)
-    return metadata
+        return Array(node, metadata, mode)
+    return Group(node, metadata, mode, strict=strict, search=search)
 
 
 def new_group(place: Lookup, metadata: GroupMetadata, *, overwrite: bool) -> Group:
     """Write a new group, and return it, opened for writing."""
     node = place.node.create(metadata, overwrite=overwrite)
-    return Group(*node, metadata, "r+", strict=place.strict)
+    return Group(node, metadata, "r+", strict=place.strict)

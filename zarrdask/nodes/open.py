@@ -87,7 +87,7 @@ def open_array(
         if place.search.accepts(url.zarr_format) and not strict:
             if mode in ("r", url.mode) and missing == url.missing:
                 return url
-            return Array(url.store, url.path, url.metadata, mode, missing)
+            return Array(url.node_path, url.metadata, mode, missing)
     node, metadata = place.find(consolidated, default="inherited")
     if not isinstance(metadata, ArrayMetadata):
         raise is_group_error(
@@ -95,7 +95,7 @@ def open_array(
             "array in it",
             node.location,
         )
-    return Array(*node, metadata, mode, missing)
+    return Array(node, metadata, mode, missing)
 
 
 def check_mode(mode: str, modes: tuple[str, ...]) -> None:

@@ -8,8 +8,8 @@ from zarrdask.hierarchy.lookup import locate_node, look_up
 from zarrdask.metadata.create import new_attributes
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, ZarrFormat
 from zarrdask.nodes.array import Array
-from zarrdask.nodes.base import is_array_error
-from zarrdask.nodes.group import Group, as_group, new_group, opened
+from zarrdask.nodes.base import as_group, is_array_error
+from zarrdask.nodes.group import Group, new_group, opened
 from zarrdask.nodes.open import MODES, check_mode
 from zarrdask.nodes.options import suggests_arguments
 
@@ -132,7 +132,7 @@ def open_group(
             raise
         return new_group(place, new, overwrite=False)
     group, mode = as_group(node, metadata), "r" if mode == "r" else "r+"
-    return Group(*node, group, mode, strict=place.strict, search=place.search)
+    return Group(node, group, mode, strict=place.strict, search=place.search)
 
 
 @suggests_arguments
@@ -237,4 +237,4 @@ def consolidate_metadata(
         )
     node.consolidate(metadata.zarr_format)
     node, metadata = node.find(consolidated="required")
-    return Group(*node, metadata, "r+")  # type: ignore[arg-type]
+    return Group(node, metadata, "r+")  # type: ignore[arg-type]

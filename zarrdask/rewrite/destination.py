@@ -64,4 +64,4 @@ class Destination:
         else:
             lease = None if self.guard is None else self.guard.lease
             metadata = AppendedArray(node, self.chunks, self.old_shape, lease).grow()
-        return Array(*node, metadata, "r+")
+        return Array(node, metadata, "r+")

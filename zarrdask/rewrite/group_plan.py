@@ -190,7 +190,7 @@ def plan_group(group: Group, place: NodePath, options: RechunkOptions) -> GroupP
         if not isinstance(node.after, ArrayMetadata):
             groups[node.path] = node.after
             continue
-        array = Array(*group.node_path.join(node.path), node.before)  # type: ignore[arg-type]
+        array = Array(group.node_path.join(node.path), node.before)  # type: ignore[arg-type]
         target = Destination.new(place.join(node.path), view.join(node.path), node.after)
         plans[node.path] = plan_target(array, whole_region(array.shape), target, options)
     consolidated = has_consolidated and root.format.consolidated_key is not None

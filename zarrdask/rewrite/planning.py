@@ -127,7 +127,7 @@ def plan_blocks(
             compressors=None,
         )
     )
-    array = Array(temp_store, f"{prefix}blocks", blocks, "r+", missing="fill")
+    array = Array(NodePath(temp_store, f"{prefix}blocks"), blocks, "r+", missing="fill")
     plan = plan_target(array, whole_region(x.shape), target, options)
     size = config.get("block-size")
     writes = plan_writes(x.chunks, x.dtype, target.metadata, plan.region, block_size=size)

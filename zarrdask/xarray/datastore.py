@@ -134,7 +134,7 @@ class Hierarchy:
                     if isinstance(member, ZarrdaskError):
                         raise member
                     if isinstance(member, ArrayMetadata):
-                        arrays[name] = Array(*node.join(name), member, missing=self.missing)
+                        arrays[name] = Array(node.join(name), member, missing=self.missing)
                     else:
                         groups[join_path(path, name)] = member
         except ZarrdaskError as error:

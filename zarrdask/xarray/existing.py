@@ -87,7 +87,7 @@ class StoredDataset:
             array = arrays[name]
             axis = self.dims(name).index(dim)
             shape = (*array.shape[:axis], min(n, length), *array.shape[axis + 1 :])
-            arrays[name] = Array(*array.node_path, array.metadata.resized(shape), "r+")
+            arrays[name] = Array(array.node_path, array.metadata.resized(shape), "r+")
         return StoredDataset(replace(self.group, arrays=arrays))
 
     def roll_back_surplus(

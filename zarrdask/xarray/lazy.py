@@ -17,6 +17,7 @@ from zarrdask.chunks.read import request_shape
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.codecs.decode import put_fill
 from zarrdask.grids.axis import Axis
+from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.indexing.projection import Points, Request
 from zarrdask.indexing.selection import Pick, pick_size
 from zarrdask.metadata.model import ArrayMetadata
@@ -115,7 +116,7 @@ class LazyArray(BackendArray):
 
 
 def _from_chunks(chunks: StoredChunks, version: str, is_stored: np.ndarray | None) -> LazyArray:
-    array = Array(chunks.store, chunks.prefix.rstrip("/"), chunks.metadata, missing=chunks.missing)
+    array = Array(NodePath.of(chunks), chunks.metadata, missing=chunks.missing)
     skip_missing = is_stored is not None
     return LazyArray(array, skip_missing=skip_missing, version=version, is_stored=is_stored)
 
@@ -171,7 +172,7 @@ class _Reader(Array):
     """An array that is read by a number of threads, except for what is known to be missing."""
 
     def __init__(self, array: Array, threads: int | None, is_stored: np.ndarray | None) -> None:
-        super().__init__(array.store, array.path, array.metadata, missing=array.missing)
+        super().__init__(array.node_path, array.metadata, missing=array.missing)
         self._threads = threads
         self._is_stored = is_stored
 

@@ -271,7 +271,7 @@ class _Planner:
         return VariableWrite(_values(encoded), array, region, write_empty=empty)
 
     def _array(self, name: str, metadata: ArrayMetadata) -> Array:
-        return Array(*self.node.join(name), metadata, "r+")
+        return Array(self.node.join(name), metadata, "r+")
 
 
 def _check_complete(

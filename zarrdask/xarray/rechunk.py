@@ -177,7 +177,7 @@ def _find_stored(variable: Variable) -> _Stored | None:
 
 def _array_of(region: ArrayRegion) -> Array:
     chunks = region.stored
-    return Array(chunks.store, chunks.prefix.rstrip("/"), chunks.metadata)
+    return Array(NodePath.of(chunks), chunks.metadata)
 
 
 def _is_encoded_alike(source: _Stored, target: ArrayMetadata) -> bool:

@@ -25,7 +25,7 @@ def check_version(chunks: StoredChunks, version: str) -> None:
     """
     if not version or opened_version(chunks) == version:
         return
-    opened, node = chunks.metadata, NodePath(chunks.store, chunks.prefix.rstrip("/"))
+    opened, node = chunks.metadata, NodePath.of(chunks)
     stored = node.stored_metadata(opened.zarr_format)
     if not _is_same(stored, opened):
         raise StoreError(

@@ -12,6 +12,7 @@ import zarrdask
 from tests.graph.fuse.stored import SHAPE, VALUES, stored
 from tests.graph.fuse.test_writes import failing
 from tests.storage.latency import FarStore
+from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.nodes.array import Array
 from zarrdask.storage.memory import MemoryStore
 
@@ -52,7 +53,7 @@ def test_blocks_of_a_fused_task_are_requested_together_from_a_far_store(
     inner = MemoryStore()
     z = zarrdask.create_array(inner, shape=SHAPE, dtype="f8", chunks=2, shards=shards)
     z[...] = VALUES
-    array = Array(Store(inner, seconds=0), "", z.metadata)
+    array = Array(NodePath(Store(inner, seconds=0), ""), z.metadata)
     with dask.config.set(scheduler="sync", num_workers=1):
         dask.compute(compute(zarrdask.from_zarr(array, chunks=2, skip_missing=skip_missing)))
     assert together.is_set()
