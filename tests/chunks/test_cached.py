@@ -299,11 +299,11 @@ def _no_stale_value(tmp_path, layout, trials):
 @pytest.mark.parametrize("layout", ["chunks", "shards"])
 def test_what_another_process_wrote_is_read(tmp_path, monkeypatch, layout):
     monkeypatch.setattr(open_file, "CLOCK_NS", 10**7)
-    _no_stale_value(tmp_path, layout, 200)
+    _no_stale_value(tmp_path, layout, 100)
 
 
 @pytest.mark.stress
 @pytest.mark.parametrize("layout", ["chunks", "shards"])
 def test_what_another_process_wrote_is_read_each_time(tmp_path, monkeypatch, layout):
     monkeypatch.setattr(open_file, "CLOCK_NS", 10**7)
-    _no_stale_value(tmp_path, layout, 2000)
+    _no_stale_value(tmp_path, layout, 500)

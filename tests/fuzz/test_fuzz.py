@@ -69,9 +69,9 @@ def test_the_undamaged_can_be_read():
 
 
 def test_most_cases_are_noticed_and_some_do_no_harm():
-    _, ends, _ = child(10**6, 300)
+    _, ends, _ = child(10**6, 100)
     total = sum(ends.values())
     errors = sum(count for end, count in ends.items() if end.endswith("Error"))
-    assert total == 300
-    assert 100 < errors < 290
-    assert sum(count for end, count in ends.items() if end.endswith(": ok")) > 10
+    assert total == 100
+    assert 30 < errors < 97
+    assert sum(count for end, count in ends.items() if end.endswith(": ok")) > 3

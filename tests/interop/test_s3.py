@@ -13,6 +13,7 @@ import pytest
 import zarr
 
 import zarrdask
+from tests.covering import covering
 from tests.interop.s3 import KEYS, LAYOUTS, VALUES, Bucket, Request, Service, serving
 from tests.test_examples import check_example
 from zarrdask.storage.resolve import resolve
@@ -24,7 +25,11 @@ def service() -> Iterator[Service]:
         yield service
 
 
-@pytest.fixture(params=["auto", "fsspec"])
+#: The values of `bucket`: which package opens its URLs.
+PACKAGES = ["auto", "fsspec"]
+
+
+@pytest.fixture(params=PACKAGES)
 def bucket(service: Service, request: pytest.FixtureRequest, setting: Any) -> Bucket:
     """A bucket whose URLs are opened by obstore, which is installed, or by fsspec."""
     setting({"zarrdask.remote": request.param})
@@ -64,7 +69,7 @@ def test_a_range_behind_the_end_of_a_value_is_empty(bucket):
     assert store.get_range("missing", 4, 2) is None
 
 
-@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+@covering(strength=1, bucket=PACKAGES, layout=LAYOUTS, indirect=["bucket"])
 class TestArrays:
     def test_eager_writes(self, bucket, layout):
         write(bucket, "a/x y", **layout)
@@ -323,7 +328,11 @@ def test_a_node_is_created_where_there_is_none_by_a_condition(bucket, monkeypatc
     check(bucket, "a")
 
 
-@pytest.mark.parametrize(("layout", "memory"), [("v3", 900), ("v3-shards", "1 MiB")])
+@pytest.mark.parametrize(
+    ("bucket", "layout", "memory"),
+    [("fsspec", "v3", 900), ("auto", "v3-shards", "1 MiB")],
+    indirect=["bucket"],
+)
 def test_arrays_are_rechunked(bucket, layout, memory):
     write(bucket, "a", **LAYOUTS[layout])
     source, target = f"{bucket.url}/a", f"{bucket.url}/b"

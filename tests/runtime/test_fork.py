@@ -107,4 +107,4 @@ def test_readers_of_a_directory_finish(folder):
 @pytest.mark.parametrize("name", ["chunks", "shards"])
 def test_readers_of_a_server_finish(server, name):
     url, expected = server
-    run(f"{url}/{name}", expected, 3)
+    run(f"{url}/{name}", expected, 2)
