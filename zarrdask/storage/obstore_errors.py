@@ -20,7 +20,18 @@ _LOST = {"Connect", "Request", "Timeout", "Interrupted"}
 #: Answers without the headers that obstore needs, in the dump.
 _NOT_UNDERSTOOD = re.compile(r"\b(MissingContentLength|NoContentRange|ParseContentRange)\b")
 #: Statuses of answers that are the same to each attempt.
-_FINAL = {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_IMPLEMENTED}
+_FINAL = {
+    HTTPStatus.UNAUTHORIZED,
+    HTTPStatus.FORBIDDEN,
+    HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE,
+    HTTPStatus.NOT_IMPLEMENTED,
+}
+#: What obstore itself finds out about a range, in the dump, as the status of an answer: that it is
+#: behind the end of a value in memory or in a directory, or that a server sent the whole value.
+_OF_RANGES = {
+    "StartTooLarge": HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE,
+    "NotPartial": HTTPStatus.NOT_IMPLEMENTED,
+}
 #: The servers of clouds that give credentials to machines there, and that are asked last of all.
 _METADATA_SERVERS = re.compile(r"//(169\.254\.\d+\.\d+|metadata\.google\.internal)\b")
 
@@ -96,6 +107,9 @@ def cause(error: Exception, *, repeated: bool) -> Exception:
     text, _, dump = str(error).partition(_DUMP)
     shown = f"{type(error).__name__}: {without_secrets(text.strip())}"
     kind, status = _KIND.search(dump), _STATUS.search(text)
+    for sign, of_range in _OF_RANGES.items():
+        if sign in dump:
+            return RequestError(shown, of_range)
     if repeated and "RetryError" in dump:
         is_final = status is not None and int(status[1]) in _FINAL
         return RequestError(shown, int(status[1]) if status and is_final else None)

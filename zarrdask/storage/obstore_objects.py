@@ -12,8 +12,6 @@ from zarrdask.errors import StoreError
 ERASE_MANY = {"S3Store", "AzureStore"}
 #: Stores that replace a value on the condition that it is still the same.
 COMPARE_AND_SWAP = {"S3Store", "GCSStore", "AzureStore", "MemoryStore"}
-#: Stores whose requests obstore repeats if their answers are lost.
-REPEATED = {"S3Store", "GCSStore", "AzureStore"}
 
 
 def kind_of(store: Any) -> str:

@@ -36,12 +36,12 @@ def no_bucket(name: str | None, url: str) -> StoreError:
     return StoreError(f"there is no bucket {name!r}; create it first, or correct the URL", key=url)
 
 
-def not_listable(url: str, error: Exception) -> UnsupportedError:
+def not_listable(url: str, reason: str) -> UnsupportedError:
     """Return the error for a store whose keys can't be listed."""
     return UnsupportedError(
         "this store can't be listed, so its nodes can't be discovered; open nodes by path",
         key=url,
-        found=str(error) or type(error).__name__,
+        found=reason,
     )
 
 
