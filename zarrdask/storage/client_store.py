@@ -77,10 +77,7 @@ class Answer:
 
 
 class ClientStore(Store):
-    """A store whose values a client of another package requests.
-
-    A subclass implements the methods that raise NotImplementedError here, and `_real_url`.
-    """
+    """A store whose values a client of another package requests."""
 
     capabilities = Capabilities(
         concurrent=True, create_exclusive=True, compare_and_swap=True, etags=True, versions=True
@@ -100,36 +97,37 @@ class ClientStore(Store):
     def _real_url(self) -> str:
         """The URL, with passwords."""
 
+    @abstractmethod
     def path(self, key: str) -> str:
         """Return the path of a key, by which the client knows it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _fetch(
         self, path: str, start: int, length: int | None, tag: Tag | None, unless: Tag | None
     ) -> Answer:
         """Request a value, or part of it, which has the ETag `tag` and not `unless`, if given."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _request_size(self, path: str) -> int | None:
         """Request the size of a value; None if the server does not say."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _put(self, path: str, value: Buffer) -> None:
         """Store a value."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _put_if(self, path: str, value: Buffer, condition: Tag | None) -> None:
         """Store a value if the present one has a tag, or if there is none for None."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _delete(self, path: str) -> None:
         """Remove a value."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _list_names(self, directory: str) -> Names:
         """Return the names of values and of directories in a directory."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _list_entries(
         self, directory: str, after: str, until: str | None, members: tuple[str, ...]
     ) -> Iterable[tuple[Any, ...]]:
@@ -137,27 +135,27 @@ class ClientStore(Store):
 
         The members are the first of "path", "size", "last_modified" (a time) and "e_tag".
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def _meaning(self, error: Exception) -> Meaning | None:
-        raise NotImplementedError
+        """Return what an error of the client says of a request."""
 
+    @abstractmethod
     def _failed(self, key: str, error: Exception) -> StoreError:
         """Return the error of the store for an error of the client."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _cause(self, error: Exception) -> BaseException:
         """Return what stands for an error as the cause of another one, without secrets."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _shows_no_listing(self, error: Exception) -> bool:
         """Whether an error of a listing says that the server has none."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def _bucket(self) -> str | None:
         """The name of the bucket, for messages."""
-        raise NotImplementedError
 
     # ---- reading
 
