@@ -1,5 +1,7 @@
 """Datasets that are replaced, and appends: what there is when they fail."""
 
+from dataclasses import replace
+
 import dask
 import numpy as np
 import pytest
@@ -9,9 +11,11 @@ from dask.delayed import Delayed
 import zarrdask
 from tests.counting import CountingStore as ReadCounter
 from tests.covering import for_each
+from tests.storage.latency import FarStore
 from tests.xarray.writes import days, together
 from tests.xarray.written import loaded
 from zarrdask.errors import CodecError
+from zarrdask.storage.base import Store
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.xarray import ZarrdaskBackendEntrypoint, open_zarr, to_zarr
 
@@ -108,6 +112,57 @@ def test_what_an_interrupted_write_left_is_replaced_and_other_nodes_are_not():
     assert store == before
     to_zarr(days(4), store, mode="w")
     xr.testing.assert_identical(loaded(store), days(4))
+
+
+@pytest.mark.parametrize(("zarr_format", "rounds"), [(2, 6), (3, 4)])
+def test_a_new_dataset_takes_few_round_trips(zarr_format, rounds):
+    store = FarStore(seconds=0.05)  # longer than threads of a busy machine take to begin
+    ds = xr.Dataset({f"v{n}": ("x", np.full(4, n)) for n in range(9)}, attrs={"title": "t"})
+    to_zarr(ds, store, zarr_format=zarr_format)
+    assert store.rounds <= rounds
+    xr.testing.assert_identical(loaded(store.inner), ds)
+    assert_all_are_consolidated(store.inner)
+
+
+def assert_all_are_consolidated(store):
+    found = [
+        {path for path, _ in zarrdask.open_group(store, consolidated=consolidated).walk()}
+        for consolidated in (True, False)
+    ]
+    assert found[0] == found[1]
+
+
+class Unconditional(MemoryStore):
+    """A store on one of several machines, without conditional writes.
+
+    It calls `before_group` once. Locks do not exclude writers with different URLs.
+    """
+
+    capabilities = replace(MemoryStore.capabilities, create_exclusive=False, compare_and_swap=False)
+    before_group = None
+
+    @property
+    def url(self):
+        return f"{super().url}#{id(self)}"
+
+    def create(self, key, value):
+        return Store.create(self, key, value)
+
+    def set(self, key, value):
+        if key in (".zgroup", "zarr.json") and self.before_group is not None:
+            act, self.before_group = self.before_group, None
+            act()
+        super().set(key, value)
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_two_writers_that_create_a_group_at_once_lose_no_consolidated_variable(zarr_format):
+    values, options = {}, {"zarr_format": zarr_format}
+    store, other = Unconditional(values), Unconditional(values)
+    store.before_group = lambda: to_zarr(xr.Dataset({"b": ("x", [1, 2])}), other, **options)
+    to_zarr(xr.Dataset({"a": ("x", [3, 4])}), store, **options)
+    assert_all_are_consolidated(store)
+    xr.testing.assert_identical(loaded(store), xr.Dataset({"a": ("x", [3, 4]), "b": ("x", [1, 2])}))
 
 
 def test_a_tree_whose_write_fails_does_not_exist():

@@ -224,6 +224,28 @@ def put_members(group: StorePath, members: Mapping[str, Documents], *, again: bo
     request_on_each(group.store, lambda item: _put_member(*item, again=again), nodes)
 
 
+def put_first_members(group: StorePath, members: Mapping[str, Documents]) -> None:
+    """Write the documents of nodes below a group that does not exist yet: all in one round trip.
+
+    The order of those of a node does not matter, as nobody reads it. This may have been done
+    before.
+    """
+    items = [
+        (path, group.join(path).prefix + name, name, value)
+        for path, documents in members.items()
+        for name, value in _in_order(documents)
+    ]
+    store = group.store
+    created = request_on_each(store, lambda item: store.create(item[1], item[3]), items)
+    refused = [item for item, is_created in zip(items, created, strict=True) if not is_created]
+    for path, _, name, _ in refused:
+        if name in detect.node_names() and not _is_stored(group.join(path), members[path]):
+            raise exists_error(group.join(path))
+    for _, key, name, value in refused:
+        if name not in detect.node_names():
+            store.set(key, value)  # what is there was left by an erased node
+
+
 def check_members(
     group: AnyPath, members: Mapping[str, Metadata], replace: Replace = "never"
 ) -> list[tuple[AnyPath, Metadata]]:

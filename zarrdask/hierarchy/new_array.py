@@ -7,12 +7,12 @@ from itertools import chain
 from zarrdask.chunks.inventory import erase_leftovers
 from zarrdask.compliance import strictness
 from zarrdask.errors import NodeExistsError
-from zarrdask.hierarchy.create import put_members
+from zarrdask.hierarchy.create import put_first_members
 from zarrdask.hierarchy.journal import BESIDE
 from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.hierarchy.path import key_prefix
 from zarrdask.hierarchy.transaction import Change
-from zarrdask.metadata.consolidated import is_in_group_document, render_with_members
+from zarrdask.metadata.consolidated import render_with_members
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata
 from zarrdask.runtime.threads import request_on_each
 
@@ -121,26 +121,34 @@ def create_group_after_chunks(
     """Write the documents of new nodes below which all is stored, and then those of their group.
 
     `members` has the nodes by their paths from the group; `node` and `view` are those of
-    `create_after_chunks`. The result is whether the group has got its consolidated metadata with
-    its document: if that is asked for, the format has it there, and there are no other nodes.
+    `create_after_chunks`. The result is whether the group has got its consolidated metadata, too:
+    if that is asked for, and neither others nor another writer have created nodes below it.
     """
-    documents = None
-    consolidate &= is_in_group_document(metadata.zarr_format) and view.store.capabilities.listable
+    own, consolidated, capabilities = None, dict[str, bytes](), view.store.capabilities
+    consolidate &= capabilities.listable
     with node.store.batch():
         # Another writer may have created the group since the chunks were written. That is read
         # while the members are written: until the group exists, they are not part of anything.
         seen = node.prefetched(metadata, listed=consolidate)
-        put_members(view, {path: each.render() for path, each in members.items()}, again=True)
+        put_first_members(view, {path: each.render() for path, each in members.items()})
         if consolidate and not _has_others(view.via(seen.store), members):
-            documents = render_with_members(metadata, members)
+            own, consolidated = render_with_members(metadata, members)
         with strictness(strict=False, quiet=True):
             try:
-                seen.create(metadata, overwrite=False, documents=documents)
+                seen.create(metadata, overwrite=False, documents=own)
             except NodeExistsError:
                 if not _is_stored(view, metadata):
                     raise
                 return False  # Another writer of the same group may have created other members.
-    return documents is not None
+        if own is None:
+            return False
+        if consolidated:
+            # Not before the group: a writer that has not created it would replace the document.
+            create, prefix = view.store.create, view.prefix
+            items = consolidated.items()
+            return capabilities.create_exclusive and all(create(prefix + k, v) for k, v in items)
+        # Otherwise, of several writers that created the group the last one finds all nodes.
+        return capabilities.create_exclusive or not _has_others(view, members)
 
 
 def _is_stored(node: NodePath, metadata: Metadata) -> bool:

@@ -235,17 +235,18 @@ def _inline(metadata: Json) -> Json:
     return {MEMBER: {"kind": "inline", "must_understand": False, "metadata": metadata}}
 
 
-def is_in_group_document(zarr_format: ZarrFormat) -> bool:
-    """Whether consolidated metadata is part of the document that makes a group."""
-    form = find_format(zarr_format)
-    return form.consolidated_key in form.node_documents
+def render_with_members(
+    group: GroupMetadata, members: Mapping[str, Metadata]
+) -> tuple[Documents, dict[str, bytes]]:
+    """Return the documents of a group, and those of its consolidated metadata alone.
 
-
-def render_with_members(group: GroupMetadata, members: Mapping[str, Metadata]) -> Documents:
-    """Return the documents of a group with those of all nodes below it, given by their paths."""
+    `members` has all nodes below the group by their paths.
+    """
     nodes = {"": group} | dict(sorted(members.items(), key=_level_and_path))
     entries = {path: parse_documents(path, node.render()) for path, node in nodes.items()}
-    return group.render() | render(group.zarr_format, entries)
+    own, consolidated = group.render(), render(group.zarr_format, entries)
+    alone = {name: document for name, document in consolidated.items() if name not in own}
+    return {name: consolidated.get(name, document) for name, document in own.items()}, alone
 
 
 def _level_and_path(member: tuple[str, Metadata]) -> tuple[int, list[str]]:
