@@ -25,7 +25,7 @@ from zarrdask.runtime.decoded_chunks import CHUNKS, ChunkPlace, DecodedChunk, is
 from zarrdask.storage.byte_ranges import Buffer, Tag, Version
 from zarrdask.storage.large_values import get_large_if_changed, large_size
 from zarrdask.storage.system import after_fork
-from zarrdask.storage.upkeep import request_each
+from zarrdask.storage.upkeep import are_unchanged, request_each
 
 #: (key of a shard, its index, tag of its version) -> the cache of its inner chunks.
 InnerCaches = Callable[[str, Index, Tag], ChunkCache]
@@ -64,7 +64,7 @@ def copy_cached(chunks: StoredChunks, request: Request, out: np.ndarray) -> bool
     for chunk in cached:
         if tags.setdefault(chunk.key, chunk.tag) != chunk.tag:
             return False  # These are of two versions of a shard.
-    if not chunks.units.are_unchanged(tags):
+    if not are_unchanged(chunks.units, tags):
         return False
     insides: Iterable[Any] = projection.insides
     if isinstance(request, Points) or not all(isinstance(pick, slice) for pick in request):

@@ -210,10 +210,6 @@ class Store(ABC):
         """
         raise not_supported(self.url, "read on a condition")
 
-    def are_unchanged(self, tags: Mapping[str, Tag]) -> bool:
-        """Whether the value of each key has its tag, as `get_if_changed` returns them."""
-        return all(self.get_if_changed(*item, 0, 0).is_unchanged for item in tags.items())
-
     def get_partial_values(self, key_ranges: Iterable[KeyRange]) -> Sequence[Buffer | None]:
         """Return parts of values, in the order of the requests (conformance B-80).
 
@@ -441,6 +437,9 @@ class Store(ABC):
             return part.size
         value = self.get(key)
         return None if value is None else len(value)
+
+    def _are_unchanged(self, tags: Mapping[str, Tag]) -> bool:
+        return all(self.get_if_changed(*item, 0, 0).is_unchanged for item in tags.items())
 
     def _reading(self, key: str, scratch: Scratch) -> AbstractContextManager[Value]:
         return nullcontext(StoredValue(self, key, scratch))

@@ -164,9 +164,9 @@ class LocalStore(Store):
             value = read_whole(fd, size) if is_whole else part_of(fd, size, start, length)
             return Version(value, size, found)
 
-    def are_unchanged(self, tags: Mapping[str, Tag]) -> bool:
+    def _are_unchanged(self, tags: Mapping[str, Tag]) -> bool:
         if not self._follows:
-            return super().are_unchanged(tags)
+            return super()._are_unchanged(tags)
         start = f"{self.root}/"
         try:
             return all(version_in(os.stat(start + key)) == tag for key, tag in tags.items())

@@ -1,12 +1,12 @@
 """What this package asks of a store besides its values, such as removing temporary files."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
 from typing import TypeVar
 
 from zarrdask.storage.base import Scratch, Store, StoreReferences
-from zarrdask.storage.byte_ranges import StoredObject, Value
+from zarrdask.storage.byte_ranges import StoredObject, Tag, Value
 
 T = TypeVar("T")
 Item = TypeVar("Item")
@@ -19,6 +19,11 @@ def reading(store: Store, key: str, scratch: Scratch) -> AbstractContextManager[
     of the same value, also if another writer replaces it meanwhile.
     """
     return store._reading(key, scratch)
+
+
+def are_unchanged(store: Store, tags: Mapping[str, Tag]) -> bool:
+    """Whether the value of each key has its tag, as `Store.get_if_changed` returns them."""
+    return store._are_unchanged(tags)
 
 
 def uncached(store: Store) -> Store:
