@@ -284,7 +284,7 @@ class ClientStore(Store):
         return is_stored
 
     def _is_put(self, key: str, value: Buffer, condition: Tag | None) -> bool | None:
-        """Store a value on a condition, and return whether that was met; None if it is unknown."""
+        """Store a value on a condition; return whether it was met, or None if it is unsupported."""
         path = self.path(key)
         try:
             self._put_if(path, value, condition)
