@@ -39,6 +39,11 @@ def test_a_block_is_written_at_its_place_in_the_region(tmp_path, empty, value, s
     assert z.nchunks_stored() == stored
 
 
+def test_a_writer_uses_several_threads_only_where_it_was_made():
+    writer = writer_of(made(), threads=4)
+    assert (writer.threads, pickle.loads(pickle.dumps(writer)).threads) == (4, 1)
+
+
 def test_several_blocks_are_written_with_common_requests():
     z = made(MemoryStore())
     writer = writer_of(z)

@@ -1,5 +1,7 @@
 """Writes begin, run and finish together, at once or when they are computed."""
 
+import threading
+
 import dask
 import dask.array as da
 import numpy as np
@@ -10,6 +12,7 @@ from distributed import Client
 
 import zarrdask
 from zarrdask.errors import UnsupportedError
+from zarrdask.storage.memory import MemoryStore
 
 VALUES = np.arange(1, 61 * 45 + 1, dtype="f4").reshape(61, 45)
 
@@ -21,6 +24,39 @@ def test_not_computing_writes_metadata_only():
     assert sorted(store) == ["zarr.json"]
     assert task.compute() is None
     assert zarrdask.open_array(store)[...].tolist() == [[1] * 4] * 4
+
+
+def test_an_array_in_memory_is_copied_only_if_it_is_written_later():
+    are_views = []
+
+    class Store(MemoryStore):
+        def set(self, key, value):
+            if key.startswith("c/"):
+                are_views.append(np.may_share_memory(np.frombuffer(value, "u1"), values))
+            super().set(key, value)
+
+    values, store = VALUES.copy(), Store()
+    zarrdask.to_zarr(values, store, compressors=())
+    assert are_views == [True]
+    task = zarrdask.to_zarr(values, store, compute=False, overwrite=True)
+    values[:] = 0
+    task.compute()
+    np.testing.assert_array_equal(zarrdask.open_array(store)[...], VALUES)
+
+
+def test_a_single_block_is_written_by_all_threads_of_the_scheduler():
+    both = threading.Barrier(2, timeout=10)
+
+    class TwoAtATime(MemoryStore):
+        def set(self, key, value):
+            if key.startswith("c/"):
+                both.wait()
+            super().set(key, value)
+
+    store = TwoAtATime()
+    with dask.config.set(scheduler="threads", num_workers=2):
+        zarrdask.to_zarr(VALUES, store, chunks=(31, 45))
+    np.testing.assert_array_equal(zarrdask.open_array(store)[...], VALUES)
 
 
 def test_unknown_chunk_sizes_are_an_error():

@@ -146,6 +146,7 @@ class ArrayRegion:
         *,
         empty: bool,
         beyond: Beyond = "keep",
+        threads: int | None = 1,
         locks: ChunkLocks | None = None,
         requests: Requests | None = None,
     ) -> int:
@@ -156,6 +157,7 @@ class ArrayRegion:
             values,
             empty=empty,
             beyond=beyond,
+            threads=threads,
             locks=locks,
             requests=requests,
         )

@@ -64,6 +64,12 @@ def thread_count() -> int:
     return int(dask.config.get("num_workers", None) or CPU_COUNT)
 
 
+def local_threads() -> int:
+    """Return the number of threads of this process that run tasks; 1 if others may run them."""
+    scheduler = getattr(get_scheduler(), "__module__", None) or "dask.threaded"
+    return thread_count() if scheduler == "dask.threaded" else 1
+
+
 @contextmanager
 def scheduler_in_task() -> Iterator[dict[str, Any]]:
     """Yield the options with which a task may itself call `dask.compute`.

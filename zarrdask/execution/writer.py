@@ -43,9 +43,12 @@ class BlockWriter:
         value; see `write_region`.
     log : BlockLog, optional
         Where the blocks that are stored are recorded, if they are.
+    threads : int, default 1
+        The number of threads that encode a block, in the process that made the writer: more than
+        one if there are fewer blocks than threads. Other processes use one.
     """
 
-    __slots__ = ("_locked_at", "_write", "beyond", "empty", "log", "name", "region")
+    __slots__ = ("_locked_at", "_write", "beyond", "empty", "log", "name", "region", "threads")
 
     def __init__(
         self,
@@ -55,9 +58,11 @@ class BlockWriter:
         name: str,
         beyond: Beyond,
         log: BlockLog | None = None,
+        threads: int = 1,
     ) -> None:
         self._locked_at: str | None = None
         self.log = log
+        self.threads = threads
         self._write = write_named(name)
         self.region = region
         self.empty = empty
@@ -98,6 +103,7 @@ class BlockWriter:
             region.write,
             empty=self.empty,
             beyond=self.beyond,
+            threads=self.threads,
             locks=locks,
             requests=requests,
         )

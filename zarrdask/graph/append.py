@@ -103,7 +103,7 @@ def append(
     array([0, 0, 0, 1, 1, 1, 1], dtype=int32)
     """
     check_resume(resume)
-    value, x = x, as_dask_array(x)
+    value, x = x, as_dask_array(x, is_view=compute and not resume)
     node = locate_node(url, component, storage_options)
     (check_changeable if compute else check_visible)(node.store)
     if isinstance(url, Array) and not component:

@@ -56,6 +56,7 @@ class WriteOptions(NamedTuple):
     grid: GridLike = "regular"
     commit: Literal["first", "last"] = "first"
     resume: Resume = False
+    compute: bool = True
     #: Whether the array is one of several that are written together.
     is_member: bool = False
 
@@ -64,6 +65,11 @@ class WriteOptions(NamedTuple):
         check_mode(self.mode, ("a", "r+", "w", "w-"))
         check_resume(self.resume)
         check_commit(self.commit)
+
+    @property
+    def is_immediate(self) -> bool:
+        """Whether the values are written by this call, and by no later one."""
+        return self.compute and not self.resume
 
     @property
     def replaces(self) -> bool:

@@ -15,6 +15,7 @@ from dask.layers import ArraySliceDep
 from zarrdask import config
 from zarrdask.chunks.region import ArrayRegion
 from zarrdask.chunks.write import Beyond
+from zarrdask.execution.client import local_threads
 from zarrdask.execution.expressions import EXPRESSIONS
 from zarrdask.execution.forks import TaskStores, changes_of
 from zarrdask.execution.locks import check_parts_are_locked
@@ -65,7 +66,8 @@ def write_blocks(
     # A unique name, not one by content: a write that is requested again has to be done again.
     name = f"{to.stored.task_name('write')}-{uuid4().hex}"
     empty = config.get("write-empty-chunks") if empty is None else empty
-    writer = BlockWriter(to, empty=empty, name=name, beyond=beyond, log=log)
+    threads = max(1, local_threads() // max(plan.tasks, 1))
+    writer = BlockWriter(to, empty=empty, name=name, beyond=beyond, log=log, threads=threads)
     receipts = _map_blocks(
         write_block,
         x,

@@ -149,7 +149,7 @@ def to_zarr(
     check_options(create_kwargs, to_zarr, ArrayOptions)
     pairs = _pairs(x)
     parent = _Parent(url, component, storage_options)
-    how = WriteOptions(region, mode, overwrite, grid, commit, resume, pairs is not None)
+    how = WriteOptions(region, mode, overwrite, grid, commit, resume, compute, pairs is not None)
     if return_stored and (pairs is not None or (resume and not compute)):
         raise UnsupportedError(
             "return_stored=True takes a single array, which is not written later with resume=True; "
@@ -209,7 +209,7 @@ def _plan(
             found=None,
             expected="a URL, a path or a store; or targets and arrays, in pairs, as x",
         )
-    array = as_dask_array(x)
+    array = as_dask_array(x, is_view=how.is_immediate)
     target = find_target(array, *parent, how, options, Inputs([array]))
     return [(cast_numbers(array, x, target.array), target)]
 
@@ -236,7 +236,7 @@ def _members(
     pairs: list[tuple[Any, Any]], group: _Parent, how: WriteOptions, options: dict[str, Any]
 ) -> list[tuple[da.Array, WriteTarget]]:
     """Return several arrays and their targets, in the format of their group."""
-    arrays = [as_dask_array(x) for _, x in pairs]
+    arrays = [as_dask_array(x, is_view=how.is_immediate) for _, x in pairs]
     options, inputs = _with_group_format(group, options), Inputs(arrays)
     targets = [
         _member(target, x, group, how, options, inputs)

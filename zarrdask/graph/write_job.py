@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from math import prod
 from typing import Any, NamedTuple
+from uuid import uuid4
 
 import dask
 import dask.array as da
@@ -16,8 +17,9 @@ from zarrdask.chunks.cast import check_mask
 from zarrdask.chunks.region import ArrayRegion
 from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.execution.compute import compute_blocks
-from zarrdask.execution.expressions import is_expression
+from zarrdask.execution.expressions import EXPRESSIONS, is_expression
 from zarrdask.execution.forks import TaskStores
+from zarrdask.execution.private import DataNode
 from zarrdask.graph.block_writes import BlockWrites
 from zarrdask.graph.conflicts import check_disjoint
 from zarrdask.graph.fuse.writes import fuse_writes
@@ -54,12 +56,19 @@ class WriteJob(NamedTuple):
         return read_blocks(self.tasks, self.target.written, self.commit)
 
 
-def as_dask_array(x: Any, *, may_be_masked: bool = False) -> da.Array:
-    """Return an array-like as a Dask array with known chunk sizes, by default without masks."""
+def as_dask_array(x: Any, *, may_be_masked: bool = False, is_view: bool = False) -> da.Array:
+    """Return an array-like as a Dask array with known chunk sizes, by default without masks.
+
+    Dask copies the elements of an array of NumPy, and hashes them for a name. If `is_view`, it does
+    not: the array must not be changed until it is written, and the name is another one each time.
+    """
     check_plain(x)
     if not may_be_masked:
         check_mask(x, "x")
         x = np.asarray(x) if isinstance(x, np.ma.MaskedArray) else x
+    if is_view and type(x) is np.ndarray and not EXPRESSIONS:
+        key = (f"values-{uuid4().hex}", *(0 for _ in x.shape))
+        return da.Array({key: DataNode(key, x)}, key[0], [(n,) for n in x.shape], dtype=x.dtype)
     if is_expression(x):
         # Imported here: few arrays are of that package.
         from zarrdask.graph.expression_array import ExpressionArray
