@@ -411,7 +411,8 @@ class TestHttp:
         server.taken()
         with pytest.raises(zarrdask.errors.StoreError, match="503"):
             z[...]
-        assert server.taken()[-1].path in ("c/0/0", "c/1/0")  # the others are not asked for
+        # Most are not asked for: when one fails for good, another one may be asked for already.
+        assert len({request.path for request in server.taken()}) <= 4
         setting({"zarrdask.retry-time": 0})
         with pytest.raises(zarrdask.errors.StoreError, match="503"):
             z[0]
