@@ -32,8 +32,9 @@ DEFAULTS: dict[str, Any] = {
     # Whether a chunk or shard is stored even if it has no value but the fill value.
     "write-empty-chunks": False,
     # Which data types are cast to that of an array: those that NumPy casts ("numpy"), or only those
-    # that its rules "same_kind" or "safe" permit.
-    "casting": "numpy",
+    # that its rules "same_kind" or "safe" permit; null means "numpy", except that rewrites check
+    # each value.
+    "casting": None,
     # The directory of the files by which processes lock chunks; null means one in the directory
     # for temporary files.
     "lock-directory": None,

@@ -152,6 +152,30 @@ def test_a_block_that_is_masked_is_an_error(fused):
     assert not z.nchunks_stored()
 
 
+REWRITES = {
+    "rechunk": lambda z, to: zarrdask.rechunk(z, to, chunks=2, dtype="i1").execute(progress=False),
+    "direct": lambda z, to: zarrdask.rechunk(
+        zarrdask.from_zarr(z) + 0, to, chunks=2, dtype="i1"
+    ).execute(progress=False),
+    "crossing": lambda z, to: zarrdask.rechunk(
+        zarrdask.from_zarr(z, chunks="stored") + 0, to, chunks=(2, 8), dtype="i1", max_mem=600
+    ).execute(progress=False),
+    "copy": lambda z, to: zarrdask.copy(z, to, dtype="i1"),
+}
+
+
+@for_each("rewrite", REWRITES)
+def test_rewrites_refuse_values_out_of_range_unless_the_setting_is_set(rewrite):
+    z = zarrdask.create_array({}, shape=(8, 8), dtype="i8", chunks=(8, 1))
+    z[...] = np.arange(296, 360).reshape(8, 8)
+    with pytest.raises(CodecError, match="out of the range of int8"):
+        REWRITES[rewrite](z, {})
+    for casting in ("numpy", "same_kind"):
+        with dask.config.set({"zarrdask.casting": casting}):
+            REWRITES[rewrite](z, target := {})
+        np.testing.assert_array_equal(zarrdask.open_array(target)[...], z[...].astype("i1"))
+
+
 def test_by_default_values_are_cast_as_numpy_does():
     z = zarrdask.create_array({}, shape=2, dtype="i1", chunks=2)
     z[...] = np.array([300, 1])

@@ -33,7 +33,7 @@ def check_cast(before: np.dtype[Any], after: np.dtype[Any], place: HasLocation |
     if before == after or (before.kind in "OTU" and after.kind in "OT"):
         return
     casting = config.get("casting")
-    if casting != "numpy" and not np.can_cast(before, after, casting):
+    if casting not in (None, "numpy") and not np.can_cast(before, after, casting):
         raise CodecError(
             "the setting zarrdask.casting does not permit writing values of this data type to the "
             f"array; convert them first, by astype({dtype_label(after)!r}), or set it to 'numpy'",
@@ -41,6 +41,11 @@ def check_cast(before: np.dtype[Any], after: np.dtype[Any], place: HasLocation |
             found=dtype_label(before),
             expected=f"a data type that NumPy casts to {dtype_label(after)} by {casting!r}",
         )
+
+
+def is_unchecked() -> bool:
+    """Whether rewrites cast values that are out of range, as writes do: if the setting is set."""
+    return config.get("casting") is not None
 
 
 def check_value_cast(value: Any, after: np.dtype[Any], place: HasLocation) -> None:
@@ -51,7 +56,7 @@ def check_value_cast(value: Any, after: np.dtype[Any], place: HasLocation) -> No
     """
     before = getattr(value, "dtype", None)
     if before is None:
-        if config.get("casting") == "numpy":
+        if config.get("casting") in (None, "numpy"):
             return
         before = np.asarray(value).dtype
         smallest = _SMALLEST.get(before.kind) if _is_plain(value) else None
@@ -99,8 +104,10 @@ def _range_to_check(before: np.dtype[Any], after: np.dtype[Any]) -> tuple[int, i
     return low, high
 
 
-def as_stored(values: np.ndarray, chunks: StoredChunks) -> np.ndarray:
+def as_stored(values: np.ndarray, chunks: StoredChunks, *, unchecked: bool = False) -> np.ndarray:
     """Return values cast to the data type of an array; the same object if they have it already.
+
+    If they are unchecked, all are cast as NumPy does.
 
     Raises
     ------
@@ -110,6 +117,8 @@ def as_stored(values: np.ndarray, chunks: StoredChunks) -> np.ndarray:
     dtype = chunks.metadata.dtype
     if values.dtype == dtype:
         return values
+    if unchecked:
+        return values.astype(dtype)
     try:
         limit = _range_to_check(values.dtype, dtype)
         if limit is not None and values.size:

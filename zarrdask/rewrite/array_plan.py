@@ -13,6 +13,7 @@ import dask
 import dask.array as da
 
 from zarrdask import config
+from zarrdask.chunks.cast import as_stored, is_unchecked
 from zarrdask.chunks.region import ArrayRegion
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.execution.counter import Counter, Reporter, Tasks, reports
@@ -214,8 +215,10 @@ class RechunkPlan(PlanReport):
         if self.blocks is None or journal.done(stage):
             return
         place = target if self._is_direct else chunks_of(self.source)
-        region = ArrayRegion(place, whole_region(self.blocks.shape))
-        tasks = write_blocks(self.blocks, region, "fill")
+        blocks, dtype = self.blocks, place.metadata.dtype
+        if blocks.dtype != dtype and not is_unchecked():
+            blocks = blocks.map_blocks(as_stored, place, dtype=dtype)
+        tasks = write_blocks(blocks, ArrayRegion(place, whole_region(blocks.shape)), "fill")
         try:
             dask.compute(*fuse_writes([tasks]), scheduler=on.get)
         except BaseException:
@@ -231,7 +234,8 @@ class RechunkPlan(PlanReport):
         source = ArrayTiles(ArrayRegion(stored, self.region))
         place = moved(whole_region(region_shape(self.region)), self.target.start)
         written = ArrayRegion(chunks, place)
-        target = ArrayTiles(written, empty=config.get("write-empty-chunks"), beyond="fill")
+        empty = config.get("write-empty-chunks")
+        target = ArrayTiles(written, empty, beyond="fill", unchecked=is_unchecked())
         return build_passes(self.scheme, source, target, self.temp)
 
 

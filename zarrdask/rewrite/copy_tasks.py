@@ -12,6 +12,7 @@ from math import prod
 from typing import NamedTuple
 
 from zarrdask import config
+from zarrdask.chunks.cast import is_unchecked
 from zarrdask.chunks.inventory import chunks_with_data, stored_units
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.display.words import counted
@@ -84,6 +85,7 @@ class Part(NamedTuple):
     indices: Sequence[Index]
     nbytes: int
     empty: bool
+    unchecked: bool
 
     @property
     def slow_store(self) -> Store:
@@ -181,7 +183,7 @@ def copy_part(part: Part) -> TransferResult:
         return move_inner(source, target, part.indices)
     grid = recode_grid(source.metadata, target.metadata)
     blocks = [grid.region(index) for index in part.indices]
-    return recode(source, target, blocks, empty=part.empty)
+    return recode(source, target, blocks, empty=part.empty, unchecked=part.unchecked)
 
 
 # --------------------------------------------------------------------------------------------
@@ -230,7 +232,8 @@ def _parts(number: int, job: ArrayJob) -> Iterator[Part]:
     nbytes = max(prod(shape) * max(before.dtype.itemsize, after.dtype.itemsize), 1)
     count = max(min(_TASK_BYTES // nbytes, TASK_UNITS), 1)
     while batch := list(islice(indices, count)):
-        yield Part(number, transfer, source, target, batch, len(batch) * nbytes, empty)
+        size = len(batch) * nbytes
+        yield Part(number, transfer, source, target, batch, size, empty, is_unchecked())
 
 
 def _stored_indices(chunks: StoredChunks) -> Iterator[Index]:

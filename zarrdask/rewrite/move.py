@@ -271,16 +271,24 @@ def _shard_chunks(
 
 
 def recode(
-    source: StoredChunks, target: StoredChunks, blocks: Sequence[Region], *, empty: bool
+    source: StoredChunks,
+    target: StoredChunks,
+    blocks: Sequence[Region],
+    *,
+    empty: bool,
+    unchecked: bool = False,
 ) -> TransferResult:
-    """Read regions of whole units of a new array from another array, and write them."""
+    """Read regions of whole units of a new array from another array, and write them.
+
+    `empty` is as in `write_region`, and `unchecked` as in `as_stored`.
+    """
     source = with_storable_fill(source, target.metadata)
     itemsize = source.metadata.dtype.itemsize
     units = read = written = 0
     for block in blocks:
         values = read_region(source, block, threads=1)
         read += values.size * itemsize
-        values = as_stored(values, target)
+        values = as_stored(values, target, unchecked=unchecked)
         units += write_region(target, block, values, empty=empty, beyond="fill", threads=1)
         written += values.nbytes
     return TransferResult(units, read, written)

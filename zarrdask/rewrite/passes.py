@@ -129,12 +129,13 @@ class RegionReader(Protocol):
 class ArrayTiles:
     """A region of a stored array, read by the first pass or written by the last, tile by tile.
 
-    `empty` and `beyond` are as in `write_region`.
+    `empty` and `beyond` are as in `write_region`, and `unchecked` as in `as_stored`.
     """
 
     region: ArrayRegion
     empty: bool = False
     beyond: Beyond = "keep"
+    unchecked: bool = False
 
     def read(self, region: Region, buffer: RegionBuffer, context: TaskContext) -> None:
         """Read a region into a buffer."""
@@ -170,7 +171,7 @@ class ArrayTiles:
         """Write a region from a buffer to chunks or shards; return how many are stored."""
 
         def write_unit(unit: Region) -> int:
-            values = as_stored(buffer.view(unit), self.region.stored)
+            values = as_stored(buffer.view(unit), self.region.stored, unchecked=self.unchecked)
             stored = self.region.write(values, unit, empty=self.empty, beyond=self.beyond)
             context.add(unit)
             return stored
