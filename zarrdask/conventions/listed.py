@@ -52,10 +52,18 @@ def list_conventions(
     attributes: Mapping[str, Any], *conventions: ListedConvention
 ) -> dict[str, list[Any]]:
     """Return the attribute that lists conventions after the others of a node, each once."""
-    uuids = {convention.uuid for convention in conventions}
+    return merge_conventions(attributes, {_LISTED: [each.as_item() for each in conventions]})
+
+
+def merge_conventions(
+    before: Mapping[str, Any], attributes: Mapping[str, Any]
+) -> dict[str, list[Any]]:
+    """Return the attribute that lists the conventions of two mappings, if the second has any."""
+    items = attributes.get(_LISTED, [])
+    uuids = [item["uuid"] for item in items]
     others = [
         item
-        for item in instance_of(attributes.get(_LISTED, []), _LISTED, list)
+        for item in instance_of(before.get(_LISTED, []), _LISTED, list)
         if not (isinstance(item, Mapping) and item.get("uuid") in uuids)
     ]
-    return {_LISTED: [*others, *(convention.as_item() for convention in conventions)]}
+    return {_LISTED: [*others, *items]} if items else {}

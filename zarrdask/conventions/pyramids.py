@@ -49,8 +49,12 @@ def multiscales(group: Group) -> tuple[Multiscale, ...]:
     >>> multiscales(root)[0].levels[1]
     Level(path='half', scale=(2.0,), translation=(0.5,), spatial=None)
     """
-    attributes: Mapping[str, Any] = group.attrs.asdict()
-    key = f"{group.node_path.location}: {_MULTISCALES}"
+    return parse_multiscales(group.attrs.asdict(), group.node_path.location)
+
+
+def parse_multiscales(attributes: Mapping[str, Any], location: str) -> tuple[Multiscale, ...]:
+    """Return the pyramids that the attributes of a group at a location describe."""
+    key = f"{location}: {_MULTISCALES}"
     ome = attributes.get(_OME)
     if isinstance(ome, dict) and _MULTISCALES in ome:
         attributes = ome

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+from zarrdask.conventions.listed import merge_conventions
 from zarrdask.hierarchy.journal import Journal
 from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.hierarchy.transaction import transaction
@@ -61,21 +62,22 @@ def change_attributes(
 
     def updated(stored: Metadata | None) -> GroupMetadata:
         metadata = stored if isinstance(stored, GroupMetadata) else group.metadata
-        attributes = merged(metadata.attributes, change(metadata.attributes))
+        attributes = _merged(metadata.attributes, change(metadata.attributes))
         return replace(metadata, attributes={**metadata.attributes, **attributes})
 
     if updated(group.metadata).attributes != group.metadata.attributes:
         group.node_path.update(group.zarr_format, updated)
 
 
-def merged(before: Mapping[str, Any], attributes: Mapping[str, Any]) -> dict[str, Any]:
+def _merged(before: Mapping[str, Any], attributes: Mapping[str, Any]) -> dict[str, Any]:
     """Return attributes merged into existing ones, whose members with other names stay."""
-    return {
+    members = {
         name: {**before[name], **value}
         if isinstance(value, Mapping) and isinstance(before.get(name), Mapping)
         else value
         for name, value in attributes.items()
     }
+    return members | merge_conventions(before, attributes)
 
 
 @contextmanager

@@ -54,7 +54,7 @@ class PyramidPlan(PlanReport):
     node : NodePath
         The group of the pyramid.
     group : GroupMetadata
-        The metadata of the group, with the attributes of the convention.
+        The format of the group, and the attributes of the convention.
     levels : tuple of Level
         All levels, with level 0.
     targets : mapping of int to Destination

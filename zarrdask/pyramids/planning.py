@@ -1,11 +1,12 @@
 """Plans of pyramids: the arrays of all levels, and the passes that compute them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
 from typing import Any, Literal
 
+from zarrdask.conventions.pyramids import parse_multiscales
 from zarrdask.errors import MetadataError, NodeExistsError
 from zarrdask.execution.executor import Workers
 from zarrdask.grids.base import Shape
@@ -16,7 +17,7 @@ from zarrdask.metadata.model import ArrayMetadata, GroupMetadata
 from zarrdask.plan.strategies import FAR, NEAR, Costs, Grids, Scheme, Stage
 from zarrdask.pyramids.blocks import Blocks, Bounds, Sizes
 from zarrdask.pyramids.changed import whole_bounds
-from zarrdask.pyramids.changes import is_adding, merged
+from zarrdask.pyramids.changes import is_adding
 from zarrdask.pyramids.conventions import Convention
 from zarrdask.pyramids.kernels import Reduction, check_method
 from zarrdask.pyramids.labels import is_label
@@ -89,7 +90,7 @@ def plan_pyramid(source: PyramidSource, node: NodePath, options: PyramidOptions)
         method=method,
         **details,
     )
-    group, view = _group(node, first, attributes, options, inside)
+    group, view = _group(node, first, attributes, options, levels, inside)
     targets = {
         number: Destination.new(
             node.join(levels[number].path), view.join(levels[number].path), metadata
@@ -135,6 +136,19 @@ def _check_apart(source: str, paths: Sequence[str]) -> None:
             )
 
 
+def _check_described(before: Mapping[str, Any], levels: Sequence[Level], location: str) -> None:
+    """Check that the attributes of a group describe no other arrays as a pyramid."""
+    paths = {level.path for level in levels}
+    for pyramid in parse_multiscales(before, location):
+        if others := [level.path for level in pyramid.levels if level.path not in paths]:
+            raise NodeExistsError(
+                "the group describes another pyramid already; write to another group, or replace "
+                "the description by overwrite=True",
+                key=location,
+                found=f"levels {', '.join(others)}",
+            )
+
+
 def _arrays(first: ArrayMetadata, levels: tuple[Level, ...]) -> dict[int, ArrayMetadata]:
     """Return the metadata of the array of each level."""
     coarse = first
@@ -150,9 +164,10 @@ def _group(
     first: ArrayMetadata,
     attributes: Mapping[str, Any],
     options: PyramidOptions,
+    levels: tuple[Level, ...],
     inside: str | None,
 ) -> tuple[GroupMetadata, NodePath]:
-    """Return the metadata of the group, and the group as its hierarchy sees it."""
+    """Return the group with the attributes of the convention, and as its hierarchy sees it."""
     if inside is None:
         group = GroupMetadata(first.zarr_format, dict(attributes))
         return group, check_begun(node, group, overwrite=options.overwrite)[1]
@@ -164,8 +179,9 @@ def _group(
             found=f"format {before.zarr_format}",
             expected=f"format {first.zarr_format}",
         )
-    every = {**before.attributes, **merged(before.attributes, attributes)}
-    return replace(before, attributes=every), view.fresh
+    if attributes and not options.overwrite:
+        _check_described(before.attributes, levels, node.location)
+    return GroupMetadata(first.zarr_format, dict(attributes)), view.fresh
 
 
 @dataclass(frozen=True)
