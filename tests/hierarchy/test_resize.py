@@ -11,10 +11,8 @@ from tests import selections
 from tests.covering import for_each
 from tests.documents import same
 from tests.nodes.stores import filled, keys
-from zarrdask import open_array
-from zarrdask.errors import (
-    MetadataError,
-)
+from zarrdask import create_array, open_array
+from zarrdask.errors import MetadataError, ReadOnlyError, SelectionError, UnsupportedError
 
 
 def resized(values, shape, fill):
@@ -37,6 +35,22 @@ def test_any_resizes_keep_what_is_inside_and_fill_the_rest(case, data):
     ends = grid.start(grid.counts) if z.shards else grid.counts
     chunks = z.chunks if z.shards else (1,) * z.ndim
     assert z.nchunks_stored() <= math.prod(n // c for n, c in zip(ends, chunks, strict=True))
+
+
+@pytest.mark.parametrize("kind", ["v3", "v2", "irregular"])
+def test_leading_chunks_are_not_dropped_where_others_would_be_copied(kind):
+    options = {"v3": {}, "v2": {"zarr_format": 2}, "irregular": {"chunks": ((2, 6),)}}[kind]
+    z = create_array(store := {}, shape=8, dtype="i4", **{"chunks": 2, **options})
+    z[...] = 1
+    before = dict(store)
+    with pytest.raises(UnsupportedError, match="lengths" if kind == "irregular" else "session"):
+        z.drop_before(0, 2)
+    for n in (1, 10, -2, 2.0):
+        with pytest.raises(UnsupportedError if kind == "irregular" else SelectionError):
+            z.drop_before(0, n)
+    with pytest.raises(ReadOnlyError):
+        open_array(store).drop_before(0, 2)
+    assert store == before
 
 
 def test_chunks_outside_are_erased():

@@ -12,7 +12,7 @@ import xarray as xr
 import zarrdask
 from tests.test_examples import check_example
 from tests.xarray.writes import days
-from zarrdask.errors import ReadOnlyError, StoreError
+from zarrdask.errors import ReadOnlyError, SelectionError, StoreError
 from zarrdask.xarray import open_zarr, to_zarr
 
 
@@ -282,6 +282,33 @@ def test_an_append(session, repository, chunks):
     with pytest.raises(ValueError, match="no number"):
         array.append(["no number"])
     assert zarrdask.open_array(session.store, "n").shape == (29,)
+
+
+@pytest.mark.parametrize(
+    ("layout", "n"), [({"chunks": (3, 4)}, 6), ({"chunks": (3, 2), "shards": (6, 4)}, 12)]
+)
+def test_leading_chunks_are_dropped(repository, layout, n):
+    session = repository.writable_session("main")
+    names = ("time", "x")
+    z = zarrdask.create_array(
+        session.store, "rolling", shape=(20, 9), dtype="i4", dimension_names=names, **layout
+    )
+    z[...] = values = _grid(20, 9)
+    z.erase(np.s_[15:18, :4])
+    values[15:18, :4] = 0
+    session.commit("20 days")
+    session = repository.writable_session("main")
+    z = zarrdask.open_array(session.store, "rolling", mode="r+")
+    assert z.drop_before("time", 0) == (20, 9)
+    with pytest.raises(SelectionError, match=r"n: only whole .* a multiple of \d+ up to"):
+        z.drop_before("time", n + 1)
+    assert z.drop_before("time", n) == z.shape == (20 - n, 9)
+    zarrdask.append(da.full((3, 9), 7, dtype="i4"), session.store, "rolling")
+    session.commit("the first days are dropped")
+    stored = zarrdask.open_array(repository.readonly_session("main").store, "rolling")
+    np.testing.assert_array_equal(stored[...], np.vstack([values[n:], np.full((3, 9), 7)]))
+    with pytest.raises(ReadOnlyError):
+        stored.drop_before("time", n)
 
 
 def test_an_append_that_fails_changes_nothing(session):

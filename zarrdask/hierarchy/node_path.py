@@ -29,6 +29,7 @@ from zarrdask.hierarchy.path import StorePath, exists_error
 from zarrdask.hierarchy.removal import remove_keys
 from zarrdask.hierarchy.resize import (
     discard_append,
+    drop_leading,
     exclusive_shape,
     grow,
     lock_node,
@@ -80,6 +81,7 @@ class NodePath(StorePath):
     # Changes of an array
     append = append_values
     discard_append = discard_append
+    drop_leading = drop_leading
     erase_elements = erase_elements
     exclusive_shape = exclusive_shape
     grow = grow

@@ -17,13 +17,16 @@ from zarrdask.compliance import strictness
 from zarrdask.errors import (
     MetadataError,
     NodeNotFoundError,
+    SelectionError,
     StoreError,
+    UnsupportedError,
 )
 from zarrdask.grids.base import Shape
 from zarrdask.hierarchy.change import write_node
 from zarrdask.hierarchy.find import read_node
 from zarrdask.hierarchy.journal import Journal, erase_beside, erase_records, is_begun, lease_key
 from zarrdask.hierarchy.path import StorePath
+from zarrdask.indexing.selection import is_integer
 from zarrdask.metadata import detect
 from zarrdask.metadata.detect import Search
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
@@ -31,7 +34,7 @@ from zarrdask.metadata.options import parse_shape
 from zarrdask.runtime.locks import ChunkLocks, Lock, location_of
 from zarrdask.storage.base import Store
 from zarrdask.storage.unchanged import Lease, change_if_unchanged, lease
-from zarrdask.storage.upkeep import drop_cache
+from zarrdask.storage.upkeep import drop_cache, move_chunks
 
 #: What a lock of a node is for: to change the shape of an array, to rewrite a node, or to change
 #: its documents and consolidated metadata.
@@ -214,9 +217,40 @@ def resize_array(node: StorePath, chunks: StoredChunks, shape: Any, *, erase: bo
             # Before the documents: if this is cut short, the old shape says what to erase.
             erase_records(node.current)
             trim(old, shape)
+        return _store_shape(node, old, shape)
 
-        def update(stored: Metadata | None) -> ArrayMetadata:
-            return existing_array(stored, node.location).resized(shape)
 
-        metadata = update_node(node, old.metadata.zarr_format, update)
-    return replace(old, metadata=metadata)
+def drop_leading(node: StorePath, chunks: StoredChunks, axis: int, n: int) -> StoredChunks:
+    """Drop the first `n` elements along an axis, where the store can give chunks other indices."""
+    with exclusive_shape(node):
+        old = refreshed(node, chunks)
+        grid = old.metadata.grid
+        if not grid.is_regular:
+            raise UnsupportedError(
+                "only chunks of one length can be dropped, as the others get lower indices",
+                key=node.location,
+                found="chunks of different lengths",
+                expected="a regular chunk grid",
+            )
+        length, size = grid.chunk_shape[axis], grid.shape[axis]
+        if not is_integer(n) or n % length or not 0 <= n <= size:
+            raise SelectionError(
+                "only whole leading chunks (or shards, if the array has them) can be dropped",
+                key="n",
+                found=n,
+                expected=f"a multiple of {length} up to {size}",
+            )
+        shape = tuple(m - n if i == axis else m for i, m in enumerate(grid.shape))
+        resized(old, shape)  # before anything is changed
+        offset = [-(n // length) if i == axis else 0 for i in range(len(shape))]
+        move_chunks(node.store, node.prefix, offset)
+        return _store_shape(node, old, shape)
+
+
+def _store_shape(node: StorePath, old: StoredChunks, shape: Shape) -> StoredChunks:
+    """Store another shape of an array; return the array with it."""
+
+    def update(stored: Metadata | None) -> ArrayMetadata:
+        return existing_array(stored, node.location).resized(shape)
+
+    return replace(old, metadata=update_node(node, old.metadata.zarr_format, update))

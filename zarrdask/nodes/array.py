@@ -18,7 +18,7 @@ from zarrdask.grids.base import Shape
 from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.hierarchy.resize import existing_array
 from zarrdask.indexing.projection import Request
-from zarrdask.indexing.selection import basic, find_region, is_basic
+from zarrdask.indexing.selection import axis_number, basic, find_region, is_basic
 from zarrdask.metadata.model import ArrayMetadata, Metadata
 from zarrdask.nodes import indexers
 from zarrdask.nodes.base import Change, check_writable
@@ -289,6 +289,42 @@ class Array(ArrayProperties):
         check_writable(self)
         erase = outside == "erase"
         self._stored = self.node_path.resize(self._stored, shape, erase=erase)
+
+    def drop_before(self, axis: int | str, n: int) -> Shape:
+        """Drop the leading chunks along an axis; the others get lower indices.
+
+        No chunk is rewritten. Only sessions of icechunk can do that.
+
+        Parameters
+        ----------
+        axis : int or str
+            The axis, by number or by the name of the dimension.
+        n : int
+            The number of elements: a multiple of the length of the chunks (or shards).
+
+        Returns
+        -------
+        tuple of int
+            The new shape of the array.
+
+        Raises
+        ------
+        ReadOnlyError
+            If the array was opened for reading only.
+        SelectionError
+            If there is no such axis, or `n` is not that of whole leading chunks.
+        UnsupportedError
+            If the chunks would have to be copied to new keys: in all other stores, and where chunks
+            have different lengths.
+
+        See Also
+        --------
+        erase : Sets a region to the fill value, and keeps the shape.
+        """
+        check_writable(self)
+        number = axis_number(axis, self.ndim, self.dimension_names)
+        self._stored = self.node_path.drop_leading(self._stored, number, n)
+        return self.shape
 
     def append(self, values: Any, axis: int | str = 0) -> Shape:
         """Append values at the end of an axis.

@@ -29,7 +29,7 @@ from zarrdask.storage.capabilities import Capabilities, bypassed, without
 from zarrdask.storage.former_names import INSTEAD, adopt_former_names
 from zarrdask.storage.in_flight import Requests, window
 from zarrdask.storage.keys import Names, check_key, check_prefix, right_below
-from zarrdask.storage.refusals import no_objects, no_references, not_supported
+from zarrdask.storage.refusals import no_moved_chunks, no_objects, no_references, not_supported
 from zarrdask.storage.system import path_of_url
 
 T = TypeVar("T")
@@ -429,6 +429,9 @@ class Store(ABC):
 
     def _references_to(self, urls: Iterable[str]) -> "StoreReferences":
         raise no_references(self.url)
+
+    def _move_chunks(self, prefix: str, offset: Sequence[int]) -> None:
+        raise no_moved_chunks(self.url)
 
     def _size(self, key: str) -> int | None:
         """Return the size of a value: by default it is read, unless it comes with a part of it."""

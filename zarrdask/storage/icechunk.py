@@ -116,6 +116,12 @@ class IcechunkStore(ZarrPythonStore):
                 tuple(self.inner.session.config.virtual_chunk_containers or ()),
             )
 
+    def _move_chunks(self, prefix: str, offset: Sequence[int]) -> None:
+        session = self.inner.session
+        if session.read_only:
+            raise ReadOnlyError("this session is read-only; open a writable one", key=self.url)
+        session.shift_array(f"/{prefix.rstrip('/')}", offset)
+
     def set(self, key: str, value: Buffer) -> None:
         try:
             super().set(key, value)

@@ -31,6 +31,16 @@ def no_references(url: str) -> UnsupportedError:
     )
 
 
+def no_moved_chunks(url: str) -> UnsupportedError:
+    """Return the error for a store where a chunk can't get another index without being copied."""
+    return UnsupportedError(
+        "leading chunks can be dropped in a writable session of icechunk only: in other stores all "
+        "chunks after them would have to be copied to new keys; erase the region instead, or copy "
+        "the part to keep into a new array",
+        key=url,
+    )
+
+
 def no_bucket(name: str | None, url: str) -> StoreError:
     """Return the error for a bucket that does not exist; its name is None if it is not known."""
     return StoreError(f"there is no bucket {name!r}; create it first, or correct the URL", key=url)

@@ -150,6 +150,17 @@ def references_to(store: Store, urls: Iterable[str]) -> StoreReferences:
     return store._references_to(urls)
 
 
+def move_chunks(store: Store, prefix: str, offset: Sequence[int]) -> None:
+    """Add an offset to the index of each chunk below a prefix; drop those that leave the array.
+
+    Raises
+    ------
+    UnsupportedError
+        If the store would have to copy them.
+    """
+    store._move_chunks(prefix, offset)
+
+
 def value_sizes(store: Store, keys: Iterable[str]) -> Iterator[int | None]:
     """Yield the size of each value in bytes, or None if it is missing, in the order of the keys.
 

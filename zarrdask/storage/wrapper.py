@@ -117,7 +117,7 @@ for _name in ("_uri", "_token", "_access", "_opened_by", "_unshared_advice", "_i
 for _name in (
     *("_above", "_stamp", "batch", "get", "get_many", "get_range", "get_ranges", "get_part"),
     *("get_if_changed", "set", "get_tagged", "swap"),
-    *("_fork", "_references_to", "_tidy", "_check_writable", "_check_erasable", "erase"),
-    *("erase_values", "erase_prefix", "list_dir", "list_prefix"),
+    *("_fork", "_references_to", "_move_chunks", "_tidy", "_check_writable", "_check_erasable"),
+    *("erase", "erase_values", "erase_prefix", "list_dir", "list_prefix"),
 ):
     setattr(WrappedStore, _name, _pass_on(_name))
