@@ -14,7 +14,7 @@ def test_copy_a_hierarchy_into_another_format(capsys, source, tmp_path):
     target = tmp_path / "out"
     done = call(capsys, "copy", source, target, "--zarr-format", "3")
     assert (done.code, done.err) == (0, "")
-    assert "x: moved" in done.out
+    assert "x: copied unchanged" in done.out
     group = zarrdask.open_group(target)
     assert (group.zarr_format, dict(group.attrs)) == (3, {"k": 1})
     assert call(capsys, "diff", source, target).code == 0
@@ -44,6 +44,6 @@ def test_a_dry_run_of_a_copy_writes_nothing(capsys, source, tmp_path):
     done = call(capsys, "copy", source, tmp_path / "out", "--dry-run", "--json")
     assert (done.code, done.err) == (0, "")
     report = json.loads(done.out)
-    assert [array["method"] for array in report["arrays"]] == ["moved"]
+    assert [array["method"] for array in report["arrays"]] == ["copied unchanged"]
     assert not (tmp_path / "out").exists()
     assert call(capsys, "copy", source, source / "below", "--dry-run").code == 1

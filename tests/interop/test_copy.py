@@ -37,7 +37,7 @@ class TestFromV2:
         options = {"chunks": CHUNKS, "order": order, "compressor": compressor}
         zarr2.write(values, tmp_path / "a", **options)
         report = zarrdask.copy(tmp_path / "a", tmp_path / "b", zarr_format=3)
-        assert report.arrays[0].method == "moved"
+        assert report.arrays[0].method == "copied unchanged"
         same(native(np.asarray(zarr.open_array(tmp_path / "b", mode="r")[...])), native(values))
 
     def test_zarr_python_3_reads_it_in_place(self, tmp_path, zarr2, dtype, order, compressor):
@@ -69,7 +69,7 @@ class TestFromV3:
         values = sample(dtype)
         self.make(tmp_path / "a", values, codec, shards)
         report = zarrdask.copy(tmp_path / "a", tmp_path / "b", zarr_format=2)
-        assert report.arrays[0].method == ("moved within shards" if shards else "moved")
+        assert report.arrays[0].method == ("repacked" if shards else "copied unchanged")
         same(zarr2.read(tmp_path / "b"), values)
 
     def test_zarr_python_2_reads_it_as_the_draft(self, tmp_path, zarr2, dtype, shards, codec):
@@ -84,8 +84,8 @@ class TestFromV3:
         for at, other in enumerate(((4, 24), False)):
             place = tmp_path / f"b{at}"
             report = zarrdask.copy(tmp_path / "a", place, shards=other)
-            moved = "moved" if not shards and not other else "moved within shards"
-            assert report.arrays[0].method == moved
+            method = "copied unchanged" if not shards and not other else "repacked"
+            assert report.arrays[0].method == method
             same(np.asarray(zarr.open_array(place, mode="r")[...]), values)
             same(read_by_tensorstore(place), values)
 

@@ -41,7 +41,7 @@ class TestArrays:
         assert (found.zarr_format, dict(found.attrs)) == (target, {"a": 1})
         np.testing.assert_array_equal(found[...], VALUES)
         [copied] = report.arrays
-        assert (copied.method, copied.units) == ("moved", 20)
+        assert (copied.method, copied.units) == ("copied unchanged", 20)
         assert copied.bytes_read == copied.bytes_written > 0
 
     def test_it_is_the_same_format_if_nobody_says(self, tmp_path):
@@ -60,9 +60,9 @@ class TestArrays:
     def test_shards_that_come_and_go_are_not_decoded(self, tmp_path):
         z = make(tmp_path / "a", shards=(4, 6))
         report = zarrdask.copy(z, tmp_path / "b", shards=False)
-        assert (report.arrays[0].method, report.arrays[0].units) == ("moved within shards", 20)
+        assert (report.arrays[0].method, report.arrays[0].units) == ("repacked", 20)
         report = zarrdask.copy(tmp_path / "b", tmp_path / "c", shards=(10, 3))
-        assert (report.arrays[0].method, report.arrays[0].units) == ("moved within shards", 4)
+        assert (report.arrays[0].method, report.arrays[0].units) == ("repacked", 4)
         found = zarrdask.open_array(tmp_path / "c")
         assert (found.chunks, found.shards) == ((2, 3), (10, 3))
         np.testing.assert_array_equal(found[...], VALUES)
@@ -148,7 +148,7 @@ class TestReport:
         report = zarrdask.copy(tmp_path / "a", tmp_path / "b", zarr_format=2)
         lines = str(report).splitlines()
         assert lines[0] == f"{tmp_path / 'a'} -> {tmp_path / 'b'}: 1 array, 0 groups"
-        assert lines[1].startswith("/: moved within shards, 20 chunks or shards, ")
+        assert lines[1].startswith("/: repacked, 20 chunks or shards, ")
         assert lines[2] == "  note: shards of 4 x 6 became chunks of 2 x 3"
 
     def test_progress_is_told(self, tmp_path, capsys):

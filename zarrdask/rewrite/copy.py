@@ -134,7 +134,7 @@ def copy(
     >>> store = {}
     >>> report = zarrdask.copy(z, store, zarr_format=3)
     >>> report.arrays[0].method, zarrdask.open_array(store).zarr_format
-    ('moved', 3)
+    ('copied unchanged', 3)
     """
     check_options(changes, copy, Changes)
     one_of(by, "by", ("value", "reference"))

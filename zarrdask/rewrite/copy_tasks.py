@@ -45,8 +45,8 @@ from zarrdask.storage.places import slowest
 #: The most decoded bytes, and the most units, of one task.
 _TASK_BYTES, TASK_UNITS = 2**26, 256
 _METHODS: dict[Transfer, CopyMethod] = {
-    "units": "moved",
-    "inner": "moved within shards",
+    "units": "copied unchanged",
+    "inner": "repacked",
     None: "recoded",
 }
 

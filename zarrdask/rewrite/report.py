@@ -9,7 +9,7 @@ from zarrdask.display.words import byte_size, counted
 from zarrdask.rewrite.node_plan import NodeCopy, Skipped
 
 #: How the values of an array are copied.
-CopyMethod = Literal["moved", "moved within shards", "recoded", "metadata only", "referenced"]
+CopyMethod = Literal["copied unchanged", "repacked", "recoded", "metadata only", "referenced"]
 
 
 @dataclass(frozen=True)
@@ -20,8 +20,8 @@ class CopiedArray(Displayed):
     ----------
     path : str
         The path from the root of the copy.
-    method : {"moved", "moved within shards", "recoded", "metadata only", "referenced"}
-        "moved": whole encoded chunks or shards are copied. "moved within shards": encoded inner
+    method : {"copied unchanged", "repacked", "recoded", "metadata only", "referenced"}
+        "copied unchanged": whole encoded chunks or shards are copied. "repacked": encoded inner
         chunks of shards are copied. "recoded": values are decoded and encoded. "metadata only":
         no chunk is touched. "referenced": the target refers to the chunks or shards of the source.
     units : int, optional
