@@ -206,6 +206,16 @@ def test_a_pyramid_of_one_level_has_nothing_to_update():
         {"levels": [["0", 3, 4]]},
         {"levels": [["0", [8, 8], [1, 1]], ["1", [4, 4], [0, 2]]]},
         {"levels": [["0", [8, 8], [1, 1]], ["1", [4], [2]]]},
+        {"levels": [["0", [8, 8], [1, 1]], ["1", [4.0, 4.0], [2, 2]]]},
+        {"levels": [[0, [8, 8], [1, 1]], ["1", [4, 4], [2, 2]]]},
+        {"levels": [["0", [8, 8], [2, 2]], ["1", [4, 4], [3, 3]]]},
+        {"levels": {"0": 1}},
+        {"missing": [1]},
+        {"missing": {"values": ["x"], "has_nan": True, "result": None}},
+        {"has_level_0": "no"},
+        {"convention": ["ome"]},
+        {"details": 7},
+        {"versions": [1]},
     ],
 )
 def test_a_damaged_record_is_an_error(members):

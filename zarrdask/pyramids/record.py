@@ -3,19 +3,23 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, get_args
 
 import numpy as np
 
 from zarrdask.chunks.versions import UnitVersions
 from zarrdask.conventions.reference import Crs
-from zarrdask.errors import MetadataError, one_of
+from zarrdask.errors import MetadataError, instance_of, one_of
+from zarrdask.grids.base import parse_lengths
 from zarrdask.hierarchy.node_path import NodePath
+from zarrdask.hierarchy.path import normalise_path
 from zarrdask.hierarchy.pyramid_record import (
     PYRAMID_KEY,
     read_pyramid_record,
     write_pyramid_record,
 )
+from zarrdask.pyramids.conventions import CONVENTIONS
 from zarrdask.pyramids.kernels import METHODS, Missing
 from zarrdask.pyramids.levels import Borders, Level
 
@@ -88,30 +92,42 @@ class PyramidRecord:
         """Return the record that JSON values represent."""
         if record["version"] != _VERSION:
             raise ValueError(f"version {record['version']}")
-        missing = record["missing"]
-        levels = tuple(Level(p, tuple(s), tuple(f)) for p, s, f in record["levels"])
-        one_of(record["method"], "method", METHODS)
-        one_of(record["borders"], "borders", get_args(Borders))
-        numbers = [(*level.shape, *level.factors) for level in levels]
-        if len({*map(len, numbers)}) != 1 or any(len(a.shape) != len(a.factors) for a in levels):
-            raise ValueError("levels of different dimensions")
-        if any(factor < 1 for level in levels for factor in level.factors):
-            raise ValueError("factors below 1")
+        missing, details, versions = record["missing"], record["details"], record.get("versions")
         return cls(
-            record["method"],
-            record["borders"],
-            missing
-            and Missing(
-                tuple(map(_parsed, missing["values"])),
-                missing["has_nan"],
-                _parsed(missing["result"]),
-            ),
-            levels,
-            record["has_level_0"],
-            record["convention"],
-            record["details"],
-            UnitVersions.from_json(record["versions"]) if record.get("versions") else None,
+            one_of(record["method"], "method", METHODS),
+            one_of(record["borders"], "borders", get_args(Borders)),
+            None if missing is None else _missing(instance_of(missing, "missing", dict)),
+            _levels(instance_of(record["levels"], "levels", list)),
+            instance_of(record["has_level_0"], "has_level_0", bool),
+            one_of(record["convention"], "convention", CONVENTIONS),
+            None if details is None else instance_of(details, "details", dict),
+            None if versions is None else UnitVersions.from_json(versions),
         )
+
+
+def _levels(items: list[Any]) -> tuple[Level, ...]:
+    """Return the levels of a record: factors are multiples of those of the level before."""
+    levels = [
+        Level(
+            normalise_path(instance_of(path, "levels", str)),
+            parse_lengths(shape, "levels", 0),
+            parse_lengths(factors, "levels", 1),
+        )
+        for path, shape, factors in items
+    ]
+    if len({len(lengths) for each in levels for lengths in (each.shape, each.factors)}) != 1:
+        raise ValueError("levels of different dimensions")
+    for one, other in pairwise(levels):
+        if any(b % a for a, b in zip(one.factors, other.factors, strict=True)):
+            raise ValueError(f"factors {other.factors} after {one.factors}")
+    return tuple(levels)
+
+
+def _missing(document: dict[str, Any]) -> Missing:
+    """Return the missing values of a record."""
+    values = tuple(map(_parsed, instance_of(document["values"], "missing.values", list)))
+    has_nan = instance_of(document["has_nan"], "missing.has_nan", bool)
+    return Missing(values, has_nan, _parsed(document["result"]))
 
 
 def _plain(value: Any) -> Any:
@@ -134,4 +150,6 @@ def _parsed(value: Any) -> Any:
     """Return the number that `_rendered` represents."""
     if isinstance(value, list):
         return complex(*value)
+    if value is not None and not isinstance(value, int | float):
+        raise TypeError(f"{value!r} is no number")
     return np.nan if value is None else value
