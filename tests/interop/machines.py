@@ -1,10 +1,11 @@
-"""Two simulated machines, whose workers write and which vanish: a program.
+"""Simulated machines with workers and clients, which write and vanish: a program.
 
 Each machine has a network address, a host name and a directory of temporary files of its own. The
-process that computes is on a third one. A test runs the program by `command`, in namespaces that
-end with its processes.
+scheduler is on a machine that stays. A test runs the program by `command`, in namespaces that end
+with its processes.
 """
 
+import json
 import os
 import random
 import socket
@@ -14,16 +15,19 @@ import threading
 import time
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from itertools import count
 from pathlib import Path
 
 import dask
 import dask.array as da
 import numpy as np
+from dask.base import tokenize
 from distributed import Client, LocalCluster
 from distributed.scheduler import NoWorkerError
 
 import zarrdask
 from benchmarks.object_server import serving
+from zarrdask.storage import unchanged
 
 ROOT = Path(__file__).parents[2]
 HUB = "10.77.0.1"
@@ -41,14 +45,17 @@ SETTINGS = {
 }
 _BEGIN = """
 read _
-hostname {name}
+hostname "$0"
 ip link set lo up
-ip address add {address}/24 dev eth0
+ip address add "$1/24" dev eth0
 ip link set eth0 up
-exec {python} -m distributed.cli.dask_worker {scheduler} --host {address} --nthreads 1 --no-nanny \
-    --no-dashboard --preload zarrdask.graph.write --preload s3fs \
-    --name {name} --local-directory {folder}
+shift
+exec "$@"
 """
+_WORKER = (
+    "distributed.cli.dask_worker --nthreads 1 --no-nanny --no-dashboard "
+    "--preload zarrdask.graph.write --preload s3fs"
+)
 
 
 def command(*arguments):
@@ -67,51 +74,60 @@ class Machines:
 
     def __init__(self, scheduler, folder):
         self._scheduler, self._folder = scheduler, folder
-        self._running, self._count = {}, 0
+        self._running, self._numbers = {}, count(1)
 
     def start(self):
         """Start a machine with one worker."""
-        self._count += 1
-        name, address = f"machine{self._count}", f"10.77.0.{self._count + 1}"
+        number = next(self._numbers)
+        own = ["--name", f"machine{number}", "--host", f"10.77.0.{number + 1}"]
+        folder = ["--local-directory", self._folder / f"machine{number}"]
+        self._start(number, *_WORKER.split(), self._scheduler, *own, *folder)
+
+    def start_client(self, place, log, rows, **options):
+        """Start a machine with a process that calls `write_rows`; return its name."""
+        part = [self._scheduler, place, str(log), rows]
+        program = [__spec__.name, "rows", json.dumps(part), json.dumps(options)]
+        return self._start(next(self._numbers), *program)
+
+    def _start(self, number, *program):
+        name = f"machine{number}"
         (folder := self._folder / name).mkdir()
-        script = _BEGIN.format(
-            name=name,
-            address=address,
-            folder=folder,
-            scheduler=self._scheduler,
-            python=sys.executable,
-        )
+        script = ["sh", "-c", _BEGIN, name, f"10.77.0.{number + 1}", sys.executable, "-m"]
         process = subprocess.Popen(
-            ["unshare", "--net", "--uts", "--mount", "sh", "-c", script],
+            ["unshare", "--net", "--uts", "--mount", *script, *map(str, program)],
             stdin=subprocess.PIPE,
             env={**os.environ, "TMPDIR": str(folder)},
             cwd=ROOT,
         )
         while os.readlink(f"/proc/{process.pid}/ns/net") == os.readlink("/proc/self/ns/net"):
             time.sleep(0.01)
-        link = f"link{self._count}"
         pid = str(process.pid)
-        run("ip", "link", "add", link, "type", "veth", "peer", "name", "eth0", "netns", pid)
-        run("ip", "link", "set", link, "master", "bridge", "up")
+        run("ip", "link", "add", name, "type", "veth", "peer", "name", "eth0", "netns", pid)
+        run("ip", "link", "set", name, "master", "bridge", "up")
         process.stdin.write(b"\n")
         process.stdin.close()
-        self._running[link] = process
+        self._running[name] = process
+        return name
 
-    def vanish(self):
-        """Let the oldest machine vanish: nothing that it has sent last arrives, and no reset."""
-        link = next(iter(self._running))
-        run("ip", "link", "set", link, "down")
-        self._end(link)
+    def vanish(self, name=None):
+        """Let a machine, or the oldest, vanish: nothing that it has sent last arrives, no reset."""
+        name = name or next(iter(self._running))
+        run("ip", "link", "set", name, "down")
+        self._end(name)
 
-    def _end(self, link):
-        process = self._running.pop(link)
+    def wait(self, name):
+        """Wait until the process of a machine has ended, which must not have failed."""
+        assert self._running[name].wait(200) == 0, name
+
+    def _end(self, name):
+        process = self._running.pop(name)
         process.kill()
         process.wait()
 
     def close(self):
         """End all machines."""
-        for link in [*self._running]:
-            self._end(link)
+        for name in [*self._running]:
+            self._end(name)
 
 
 @contextmanager
@@ -132,13 +148,33 @@ def computing(block, log):
     return block
 
 
-def count(log):
+def logged(values, chunks, log):
+    """Return values as a Dask array whose blocks are logged."""
+    x, log = da.from_array(values, chunks=chunks), partial(computing, log=log)
+    name = f"x{tokenize(values, chunks)}"
+    return x.map_blocks(log, name=name, dtype=x.dtype, meta=values[:0, :0])
+
+
+def computed(log):
     """Return how many blocks were computed."""
     return len(log.read_text().splitlines()) if log.exists() else 0
 
 
+def write_rows(scheduler, place, log, rows, *, resume):
+    """Write rows of an array in blocks that share chunks with others; without rows, append all."""
+    # The lease of an append on a machine that has vanished is taken soon.
+    unchanged.RENEWAL, unchanged.EXPIRY = 0.5, 3.0
+    part = slice(*rows or (None,))
+    x = logged(VALUES[part], (7, 11), log)
+    with Client(scheduler):
+        if rows:
+            zarrdask.to_zarr(x, **place, component="a", region=(part, slice(None)), resume=resume)
+        else:
+            zarrdask.append(x, **place, component="a", resume=resume)
+
+
 class Trial:
-    """A write by two machines, of which one or both vanish."""
+    """A write by two machines; some of them, or that of the client, vanish."""
 
     def __init__(self, client, machines, folder, url, options, seed):
         self.client, self.machines = client, machines
@@ -148,21 +184,27 @@ class Trial:
 
     def blocks(self, chunks):
         """Return the values as a Dask array whose blocks are logged."""
-        x = da.from_array(VALUES, chunks=chunks)
-        log = partial(computing, log=self.log)
-        return x.map_blocks(log, name=f"x{chunks}", dtype=x.dtype, meta=VALUES[:0, :0])
+        return logged(VALUES, chunks, self.log)
+
+    def start(self):
+        """Start two machines with workers."""
+        self.machines.start()
+        self.machines.start()
+        self.client.wait_for_workers(2, timeout=100)
+
+    def wait(self, blocks, ended):
+        """Wait until so many blocks are computed, or until the write has ended."""
+        while computed(self.log) < blocks and not ended():
+            time.sleep(0.01)
 
     @contextmanager
     def vanishing(self, number, replaced):
         """Let machines vanish while blocks are computed, and start as many others."""
-        self.machines.start()
-        self.machines.start()
-        self.client.wait_for_workers(2, timeout=100)
+        self.start()
         after, ended = self.rng.randrange(1, 25), threading.Event()
 
         def vanish():
-            while count(self.log) < after and not ended.wait(0.01):
-                pass
+            self.wait(after, ended.is_set)
             for _ in range(number):
                 self.machines.vanish()
                 if replaced:
@@ -176,12 +218,6 @@ class Trial:
             ended.set()
             thread.join()
 
-    def write(self):
-        """Write blocks that share chunks with others."""
-        with self.vanishing(1, replaced=True):
-            zarrdask.to_zarr(self.blocks((7, 11)), **self.place, component="a", chunks=CHUNKS)
-        self.check(VALUES, **self.place)
-
     def resume(self):
         """Lose both machines, and go on with two others."""
         x = self.blocks(ALIGNED)
@@ -194,8 +230,44 @@ class Trial:
                     raise
         blocks = int(np.prod(x.numblocks))
         # One task of each machine that vanishes, and receipts that have not arrived.
-        assert blocks <= count(self.log) <= blocks + 3 * 5, count(self.log)
+        assert blocks <= computed(self.log) <= blocks + 3 * 5, computed(self.log)
         self.check(VALUES, **self.place)
+
+    def two_clients(self):
+        """Write regions that share chunks from clients on two machines, and lose a worker."""
+        expected = self.create()
+        with self.vanishing(1, replaced=True):
+            parts = [(1, 19), (19, 38)]
+            start = partial(self.machines.start_client, self.place, self.log, resume=False)
+            for name in [start(rows) for rows in parts]:
+                self.machines.wait(name)
+        expected[1:38] = VALUES[1:38]
+        self.check(expected, **self.place)
+
+    def lost_client(self):
+        """Lose the machine of the client, and make the same call on another one."""
+        expected = self.create()
+        self.start()
+        rows = self.rng.choice([None, (3, 37)])
+        name = self.machines.start_client(self.place, self.log, rows, resume=True)
+        self.wait(self.rng.randrange(1, 18), lambda: False)
+        self.machines.vanish(name)
+        write_rows(self.client.scheduler.address, self.place, self.log, rows, resume=True)
+        if rows:
+            expected[3:37] = VALUES[3:37]
+        else:
+            expected = np.concatenate([expected, VALUES])
+        self.check(expected, **self.place)
+        store = zarrdask.open_group(**self.place).node_path.store
+        left = [key for key in store.list_prefix("a/") if "rewrite" in key and "lease" not in key]
+        assert not left
+
+    def create(self):
+        """Create an array; return its values."""
+        options = {"shape": VALUES.shape, "dtype": VALUES.dtype, "chunks": CHUNKS}
+        z = zarrdask.create_array(**self.place, component="a", **options)
+        z[...] = -VALUES
+        return -VALUES
 
     def icechunk(self):
         """Write to a session of icechunk."""
@@ -218,7 +290,7 @@ class Trial:
 
 
 def main(kind, place, seed, folder):
-    """Run one trial."""
+    """Run one trial, or the client of one."""
     folder = Path(folder)
     with ExitStack() as stack:
         stack.enter_context(network())
@@ -233,8 +305,12 @@ def main(kind, place, seed, folder):
         stack.callback(machines.close)
         trial = Trial(client, machines, folder, url, options, int(seed))
         getattr(trial, kind)()
-    print("computed", count(trial.log), *sorted({*trial.log.read_text().split()}))  # noqa: T201
+    print("computed", computed(trial.log), *sorted({*trial.log.read_text().split()}))  # noqa: T201
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    if sys.argv[1] == "rows":
+        dask.config.set(SETTINGS)
+        write_rows(*json.loads(sys.argv[2]), **json.loads(sys.argv[3]))
+    else:
+        main(*sys.argv[1:])

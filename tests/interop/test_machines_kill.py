@@ -1,4 +1,4 @@
-"""Workers on two machines, which vanish while they write."""
+"""Workers and clients on several machines, which vanish while they write."""
 
 import subprocess
 from pathlib import Path
@@ -12,7 +12,13 @@ pytestmark = [pytest.mark.stress, pytest.mark.timeout(400)]
 
 @pytest.mark.parametrize(
     ("kind", "place"),
-    [("write", "s3"), ("resume", "shared"), ("resume", "s3"), ("icechunk", "shared")],
+    [
+        ("two_clients", "s3"),
+        ("lost_client", "shared"),
+        ("resume", "shared"),
+        ("resume", "s3"),
+        ("icechunk", "shared"),
+    ],
 )
 def test_machines_vanish(tmp_path: Path, kind: str, place: str) -> None:
     # Where namespaces are not permitted, this fails; CI says then that it leaves these tests out.
