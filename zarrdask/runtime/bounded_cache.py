@@ -71,13 +71,17 @@ class BoundedCache(Generic[K, V]):
         `limit` is the largest size in bytes, by default that of the setting.
         """
         limit = self.limit if limit is None else limit
+        if self._size(value) > limit:
+            value = None
+        size = self._size(value)
         with self._lock:
             self.nbytes -= self._size(self._values.pop(key, None))
-            if value is not None and self._size(value) <= limit:
-                self._values[key] = value
-                self.nbytes += self._size(value)
-            while self.nbytes > limit:
+            # Space is made first: `nbytes`, which is read without the lock, stays within the limit.
+            while self._values and self.nbytes + size > limit:
                 self.nbytes -= self._size(self._values.popitem(last=False)[1])
+            if value is not None:
+                self._values[key] = value
+                self.nbytes += size
 
     def _size(self, value: V | None) -> int:
         return 0 if value is None else self._value_size(value) + _ENTRY_BYTES
