@@ -24,8 +24,8 @@ from zarrdask.errors import (
     UnsupportedError,
 )
 from zarrdask.nodes.array import chunks_of
-from zarrdask.storage.base import Scratch
 from zarrdask.storage.memory import MemoryStore
+from zarrdask.storage.scratch import Scratch
 
 FORMATS = [2, 3]
 

@@ -6,11 +6,12 @@ from weakref import WeakValueDictionary
 import dask
 import pytest
 
-from zarrdask.storage.base import Scratch, Store
+from zarrdask.storage.base import Store
 from zarrdask.storage.byte_ranges import cut
 from zarrdask.storage.capabilities import Capabilities
 from zarrdask.storage.in_flight import Requests
 from zarrdask.storage.retry import RetryingStore
+from zarrdask.storage.scratch import Scratch
 from zarrdask.testing import StoreContract
 
 LIVE = WeakValueDictionary()

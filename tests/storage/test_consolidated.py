@@ -21,10 +21,10 @@ from zarrdask.errors import (
     UnsupportedError,
 )
 from zarrdask.metadata.json import dump_json
-from zarrdask.storage.base import Scratch
 from zarrdask.storage.consolidated import ConsolidatedMetadata, ConsolidatedStore
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.storage.partial_access import set_partial_values
+from zarrdask.storage.scratch import Scratch
 from zarrdask.storage.upkeep import uncached
 from zarrdask.testing import StoreContract
 

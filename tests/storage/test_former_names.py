@@ -3,8 +3,8 @@
 import pytest
 
 from zarrdask.storage import MemoryStore, Store, set_partial_values, value_sizes
-from zarrdask.storage.base import Scratch
 from zarrdask.storage.places import key_stamp, store_token, store_uri
+from zarrdask.storage.scratch import Scratch
 from zarrdask.storage.upkeep import reading
 
 

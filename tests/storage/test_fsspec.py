@@ -11,8 +11,8 @@ from fsspec.implementations.memory import MemoryFileSystem
 
 from tests.covering import for_each
 from zarrdask.errors import StoreError
-from zarrdask.storage.base import Scratch
 from zarrdask.storage.fsspec import FsspecStore
+from zarrdask.storage.scratch import Scratch
 from zarrdask.testing import VALUES, ReadOnlyStoreContract, StoreContract
 
 

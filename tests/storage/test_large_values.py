@@ -9,9 +9,9 @@ import zarrdask
 from tests.storage.latency import FarStore, VersionedStore
 from zarrdask.runtime.decoded_chunks import CHUNKS
 from zarrdask.storage import in_flight, large_values
-from zarrdask.storage.base import Scratch
 from zarrdask.storage.large_values import get_large, get_large_if_changed, get_values
 from zarrdask.storage.retry import RetryingStore
+from zarrdask.storage.scratch import Scratch
 from zarrdask.testing import StoreContract
 
 

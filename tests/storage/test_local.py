@@ -11,10 +11,10 @@ import pytest
 
 import zarrdask
 from zarrdask.errors import StoreError
-from zarrdask.storage.base import Scratch
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.places import key_stamp
 from zarrdask.storage.resolve import resolve
+from zarrdask.storage.scratch import Scratch
 from zarrdask.storage.upkeep import for_chunks, reading, value_sizes
 from zarrdask.testing import StoreContract
 

@@ -20,7 +20,6 @@ import zarrdask
 from tests.covering import for_each
 from zarrdask.errors import MetadataError, ReadOnlyError, StoreError, UnsupportedError
 from zarrdask.storage import obstore as ours
-from zarrdask.storage.base import Scratch
 from zarrdask.storage.failures import is_transient
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.obstore import ObstoreStore
@@ -29,6 +28,7 @@ from zarrdask.storage.obstore_urls import open_url
 from zarrdask.storage.places import store_token
 from zarrdask.storage.resolve import resolve
 from zarrdask.storage.retry import retrying
+from zarrdask.storage.scratch import Scratch
 from zarrdask.testing import VALUES, ReadOnlyStoreContract, StoreContract
 
 

@@ -10,10 +10,10 @@ from fsspec.implementations.dirfs import DirFileSystem
 from tests.covering import for_each
 from zarrdask.errors import StoreError
 from zarrdask.storage import references as module
-from zarrdask.storage.base import Scratch
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.storage.references import ReferenceStore, open_references
 from zarrdask.storage.resolve import resolve
+from zarrdask.storage.scratch import Scratch
 
 
 def test_local_files_are_read_only_if_the_user_allows_it(tmp_path, setting):

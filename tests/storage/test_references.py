@@ -12,8 +12,8 @@ from tests.covering import for_each
 from tests.storage.latency import LatencyStore
 from zarrdask.errors import MetadataError, StoreError, UnsupportedError
 from zarrdask.storage import references as module
-from zarrdask.storage.base import Scratch
 from zarrdask.storage.references import ReferenceStore, open_references
+from zarrdask.storage.scratch import Scratch
 from zarrdask.testing import VALUES, ReadOnlyStoreContract
 
 

@@ -16,12 +16,13 @@ from tests.storage.faults import Faults, FaultyStore
 from tests.storage.server_errors import HttpError, behind
 from zarrdask.errors import StoreError
 from zarrdask.storage import rates, retry
-from zarrdask.storage.base import Scratch, Store, StoredValue
+from zarrdask.storage.base import Store, StoredValue
 from zarrdask.storage.capabilities import Capabilities
 from zarrdask.storage.failures import is_transient
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.storage.rates import place_of
 from zarrdask.storage.retry import RetryingStore
+from zarrdask.storage.scratch import Scratch
 from zarrdask.storage.upkeep import reading
 
 

@@ -4,10 +4,10 @@ import pytest
 
 from tests.covering import for_each
 from zarrdask.errors import UnsupportedError
-from zarrdask.storage.base import Scratch
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.storage.places import store_token, store_uri
+from zarrdask.storage.scratch import Scratch
 from zarrdask.storage.upkeep import reading
 from zarrdask.storage.v3_draft import IMPLICIT, DraftStore
 from zarrdask.testing import StoreContract

@@ -27,10 +27,10 @@ from zarrdask.indexing.selection import pick_size
 from zarrdask.runtime import buffers
 from zarrdask.runtime.progress import Show
 from zarrdask.runtime.threads import thread_count
-from zarrdask.storage.base import Scratch
 from zarrdask.storage.byte_ranges import Value
 from zarrdask.storage.large_values import get_values
 from zarrdask.storage.open_file import OpenFile
+from zarrdask.storage.scratch import Scratch
 from zarrdask.storage.upkeep import reading
 
 #: Shards are divided among threads into parts of at least this size, decoded.

@@ -25,11 +25,12 @@ from zarrdask.codecs.pipeline import Pipeline
 from zarrdask.errors import ZarrdaskError
 from zarrdask.indexing.projection import AnyRequest
 from zarrdask.runtime.shard_indexes import INDEXES, CachedIndex, IndexPlace
-from zarrdask.storage.base import Scratch, Store, StoredValue
+from zarrdask.storage.base import Store, StoredValue
 from zarrdask.storage.byte_ranges import Buffer, Range, RangeRequest, Tag, Value, cut, join_ranges
 from zarrdask.storage.in_flight import MAX_BYTES_IN_FLIGHT, window
 from zarrdask.storage.large_values import get_large, large_size
 from zarrdask.storage.places import store_token
+from zarrdask.storage.scratch import Scratch
 
 #: Ranges that are requested by one call of a store that sends its requests itself.
 MAX_ROUND_RANGES = 4096

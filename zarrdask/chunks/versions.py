@@ -14,7 +14,7 @@ from zarrdask.chunks.inventory import stored_units, unit_objects
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.errors import UnsupportedError
 from zarrdask.grids.base import Index, Shape
-from zarrdask.storage.base import Scratch
+from zarrdask.storage.scratch import Scratch
 
 #: The number of groups of units that have a digest each: up to so many units have one of their own.
 _MAX_GROUPS = 2**14

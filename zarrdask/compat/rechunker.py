@@ -29,7 +29,7 @@ _OPTIONS = {
     **{name: name for name in ("chunk_key_encoding", "overwrite", "zarr_format")},
     "compressor": "compressors",
 }
-#: In rechunker, `max_mem` limits one block. A process also has buffers to read and to write it.
+#: In rechunker, `max_mem` limits one block. A process also has buffers for reading and writing it.
 _BUFFERS = 4
 
 
@@ -101,7 +101,7 @@ def rechunk(
     Parameters
     ----------
     source : Array or Group of zarr-python or zarrdask, dask.array.Array, or xarray.Dataset
-        What is written.
+        The array, group or dataset to write.
     target_chunks : tuple or dict
         The new chunks: lengths by axis or by dimension; of a group or a dataset by array, or of a
         dataset by dimension. None keeps the chunks.
@@ -115,7 +115,7 @@ def rechunk(
     temp_store : str, os.PathLike, MutableMapping, Store or Group, optional
         The place of temporary objects; by default beside the target. They are removed at the end.
     temp_options : dict, optional
-        Is checked, and has no effect: temporary objects are no arrays.
+        Checked, but without effect: temporary objects are not arrays.
     executor : {"dask", "python"}, default "dask"
         Dask's current scheduler, or this thread.
     array_name : str, optional
@@ -179,7 +179,7 @@ def rechunk(
 
 
 def _kind(source: Any) -> str:
-    """Return what a source is: "array", "dask", "Group" or "Dataset"."""
+    """Return the kind of a source: "array", "dask", "Group" or "Dataset"."""
     if isinstance(source, da.Array):
         return "dask"
     if type(source).__module__.startswith("xarray.") and hasattr(source, "data_vars"):
@@ -246,7 +246,7 @@ def _chunks(kind: str, source: Any, chunks: Any) -> Any:
 
 
 def _check_free(target: NodePath, names: Collection[Any], *, replaces: bool) -> None:
-    """Check that no other nodes than those of some names are replaced, and these if `replaces`."""
+    """Check that only nodes of some names are replaced, and only if `replaces` is true."""
     try:
         node = open_node(target.store, target.path or None)
     except FileNotFoundError:

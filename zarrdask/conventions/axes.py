@@ -14,9 +14,9 @@ _TYPES = {
     **dict.fromkeys(("t", "time"), "time"),
     **dict.fromkeys(("c", "channel"), "channel"),
 }
-#: The place of a type in the order of axes; that of channels is also that of all other types.
+#: The position of a type in the order of axes; all other types have that of channels.
 _ORDER = {"time": 0, "channel": 1, "space": 2}
-#: What arrays without names of dimensions are taken for, by the number of their axes.
+#: The axes of arrays without dimension names, by the number of axes.
 _USUAL_NAMES = {2: "yx", 3: "zyx", 5: "tczyx"}
 _PREFIXES = (
     *("yocto", "zepto", "atto", "femto", "pico", "nano", "micro", "milli", "centi", "deci", ""),

@@ -94,7 +94,7 @@ def _thumbnails(array: Array) -> Iterator[str]:
 
 
 def _array_of(node: Array | Group) -> Array | None:
-    """Return a level, or of a group that is a level the array with the most axes."""
+    """Return the array of a level; if the level is a group, its array with the most axes."""
     if isinstance(node, Array):
         return node
     arrays = [array for _, array in node.arrays() if array.ndim > 1]

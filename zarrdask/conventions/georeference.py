@@ -86,7 +86,7 @@ def write_crs(
         attributes = proj_attributes(system)
         place = spatial_attributes(array, transform, x, y)
         listed = list_conventions(array.attrs, *([PROJ, SPATIAL] if place else [PROJ]))
-        # What an earlier call has written would describe another system, or another place.
+        # Attributes that an earlier call has written would describe another system or location.
         replaced = ("proj:", "spatial:") if place else ("proj:",)
         kept = {k: v for k, v in array.attrs.items() if not k.startswith(replaced)}
         array.attrs.put(kept | attributes | place | listed)

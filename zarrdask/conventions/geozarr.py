@@ -23,7 +23,7 @@ class GeoZarr:
     borders: Literal["trim", "pad", "partial"] = "partial"
 
     def adapted(self, metadata: ArrayMetadata, axes: Any = None) -> ArrayMetadata:
-        """Return the metadata of an array, of which nothing else is required."""
+        """Return the metadata as it is: the conventions require nothing of it."""
         return metadata
 
     @suggests_arguments

@@ -13,7 +13,7 @@ from zarrdask.hierarchy.path import normalise_path
 
 
 def parse_layout(document: Mapping[str, Any], key: str) -> Multiscale:
-    """Return the pyramid with all levels in terms of those that are not derived from others."""
+    """Return the pyramid; derived levels get transformations that are not relative."""
     items = {}
     for at, item in enumerate(instance_of(document.get("layout"), f"{key}.layout", list)):
         item_key = f"{key}.layout[{at}]"
@@ -34,7 +34,7 @@ def _path(value: Any, key: str) -> str:
 def _transformation(
     path: str, items: Mapping[str, tuple[Any, str]], passed: tuple[str, ...], key: str
 ) -> Transformation:
-    """Return the transformation of a level, and of those that it is derived from."""
+    """Return the transformation of a level from a level that is not derived from others."""
     if path in passed or path not in items:
         raise MetadataError(
             "a level must be derived from another level of the layout, not from itself",

@@ -64,7 +64,8 @@ def fused_read(x: Any) -> Any:
 class ExpressionArray(da.Array):  # type: ignore[misc]
     """The optimised graph of an array of dask-array.
 
-    A rechunk is one of the expression, so that blocks that are aligned with chunks are read so.
+    `rechunk` rechunks the expression, so that blocks that are aligned with chunks are read
+    directly.
     """
 
     expression: Any
@@ -94,7 +95,8 @@ class ExpressionArray(da.Array):  # type: ignore[misc]
 def _fused(graph: Tasks, keys: Sequence[Any]) -> dict[Any, Any]:
     """Return a graph in which tasks that need only each other are one.
 
-    The package leaves apart what it does not map over blocks, such as the element of an axis.
+    The package does not fuse operations that it does not map over blocks, such as taking one
+    element of an axis.
     """
     tasks = dict(fuse_linear_task_spec(graph, set(keys)))
     uses = Counter(need for task in tasks.values() for need in task.dependencies)

@@ -124,7 +124,7 @@ def map_overlap(
 
 
 def _left(axes: Sequence[AxisOverlap], dropped: Any, added: Any) -> list[AxisOverlap]:
-    """Return the overlap along each axis of what a function that drops and adds axes returned."""
+    """Return the overlap along each axis of the result of a function that drops and adds axes."""
     numbers = {number % len(axes) for number in _numbers(dropped)}
     left = [axis for number, axis in enumerate(axes) if number not in numbers]
     for number in sorted(_numbers(added)):

@@ -200,7 +200,7 @@ def overlapped(
 def _layers(
     name: str, source: PaddedRegion, parts: "_OverlappingSlices"
 ) -> tuple[dict[str, Any], dict[str, set[str]]]:
-    """Return the symbolic layer that reads blocks, what it needs, and the dependencies."""
+    """Return the symbolic layer that reads blocks, one for a large source, and dependencies."""
     where, layers, needs = f"{name}-source", dict[str, Any](), set[str]()
     argument: Any = source
     if not source.stored.is_small:

@@ -8,7 +8,8 @@ from uuid import uuid4
 
 from zarrdask.errors import UnsupportedError
 from zarrdask.indexing.selection import Region
-from zarrdask.storage.base import Scratch, Store
+from zarrdask.storage.base import Store
+from zarrdask.storage.scratch import Scratch
 from zarrdask.storage.upkeep import listed_objects
 
 #: The first and the last index, plus one, of a block along each axis.

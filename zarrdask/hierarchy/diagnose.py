@@ -9,8 +9,9 @@ from zarrdask.errors import MetadataError, NodeExistsError, StoreError, Zarrdask
 from zarrdask.hierarchy.path import StorePath
 from zarrdask.metadata.draft.entry import KEY, is_entry
 from zarrdask.metadata.json import parse_json
-from zarrdask.storage.base import Scratch, Store
+from zarrdask.storage.base import Store
 from zarrdask.storage.places import directory_of, is_listed_fast, key_stamp, stores_above
+from zarrdask.storage.scratch import Scratch
 
 #: How many directories up nodes are searched for where each costs a request.
 _MAX_LEVELS = 4

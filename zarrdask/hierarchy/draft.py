@@ -14,8 +14,9 @@ from zarrdask.hierarchy.removal import remove_keys
 from zarrdask.metadata.draft.entry import KEY, is_entry, parse_entry, render_entry
 from zarrdask.metadata.formats import find_format, formats
 from zarrdask.metadata.model import ArrayMetadata, Metadata
-from zarrdask.storage.base import Scratch, Store
+from zarrdask.storage.base import Store
 from zarrdask.storage.layout import ARRAY, GROUP, PROTOCOL
+from zarrdask.storage.scratch import Scratch
 from zarrdask.storage.v3_draft import IMPLICIT, DraftStore
 
 

@@ -24,10 +24,11 @@ from zarrdask.metadata.json import Documents
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata
 from zarrdask.metadata.v2 import V2
 from zarrdask.metadata.v3 import EntryPointError
-from zarrdask.storage.base import Scratch, Store
+from zarrdask.storage.base import Store
 from zarrdask.storage.consolidated import ConsolidatedMetadata, ConsolidatedStore, is_covered
 from zarrdask.storage.failures import is_forbidden
 from zarrdask.storage.places import key_stamp
+from zarrdask.storage.scratch import Scratch
 from zarrdask.storage.upkeep import request_each
 from zarrdask.storage.v3_draft import stored_in
 

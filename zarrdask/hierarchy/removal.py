@@ -11,7 +11,7 @@ from zarrdask.errors import LinkError, ZarrdaskError
 from zarrdask.hierarchy.path import StorePath
 from zarrdask.metadata import consolidated, detect
 from zarrdask.metadata.model import GroupMetadata
-from zarrdask.storage.base import Scratch
+from zarrdask.storage.scratch import Scratch
 from zarrdask.storage.upkeep import request_each
 
 

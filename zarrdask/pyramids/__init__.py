@@ -2,11 +2,12 @@
 
 - `levels` has the shapes of the levels, `steps` the factors between them, and `conventions` the
   attributes that describe them;
-- `kernels` reduces windows of cells, by the integers of `exact`, without the values of `missing`;
+- `kernels` reduces windows of cells; `exact` has the arithmetic of integers, and `missing` the
+  values that are left out;
 - `blocks` divides the levels into the blocks of tasks, which `passes` compute depth first;
-- `planning` makes a `plan` from a source of `sources`; it runs on the engine of `rechunk`, and
-  `changes` has what differs for levels that are added to a group;
-- `record` is what `update` needs to know about levels that are stored.
+- `planning` makes a `plan` from a source (`sources`); the engine of `rechunk` executes it, and
+  `changes` adds levels to an existing group;
+- `record` stores how the levels were computed, so that `update` can compute parts of them again.
 """
 
 # Dask before any of its modules: see `zarrdask.packages`.

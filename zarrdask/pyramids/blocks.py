@@ -1,10 +1,9 @@
 """The blocks of the levels of a pyramid, each within one of the next level; and the passes. Pure.
 
-A task computes the blocks of several levels, depth first: when all blocks that a block of a level
-is reduced from are computed, it is complete, its chunks or shards are stored, and it is reduced to
-a part of a block of the next level. So a task holds one block of each level, however large the
-region is that it computes. What is left over, the reduced blocks of the coarsest level of a task,
-is packed for the tasks of the next pass.
+A task computes the blocks of several levels, depth first: as soon as all parts of a block are
+computed, its chunks or shards are stored, and it is reduced to a part of a block of the next level.
+So a task holds one block of each level, however large the region is that it computes. The reduced
+blocks of the coarsest level of a task are packed for the tasks of the next pass.
 """
 
 from collections.abc import Sequence
@@ -21,7 +20,7 @@ from zarrdask.pyramids.levels import Level
 
 #: The bytes that a block of the finest level should have, so that Python's work is small.
 _BLOCK_BYTES = 2**22
-#: The tasks for each one that runs at a time, so that all end at about the same time.
+#: The number of tasks for each thread, so that all threads end at about the same time.
 _TASKS_PER_SLOT = 3
 
 
@@ -63,7 +62,7 @@ class BlockGrid:
         return tuple(numbers[int(i)] for numbers, i in zip(self._numbers, within, strict=True))
 
     def cutting(self, level: int) -> Cutting:
-        """Return the blocks as regions of a level, without those of which nothing is left there."""
+        """Return the blocks as regions of a level, without those that are empty there."""
         axes = zip(self._numbers, self._lengths(level), self._ends(level), strict=True)
         return Cutting(
             tuple(
@@ -73,7 +72,7 @@ class BlockGrid:
         )
 
     def region(self, index: Index, level: int) -> Region:
-        """Return a block as a region of a level; empty, if nothing is left of it there."""
+        """Return a block as a region of a level, which may be empty."""
         axes = zip(index, self._lengths(level), self._ends(level), strict=True)
         return tuple(
             slice(min(max(i * step, start), stop), min(max((i + 1) * step, start), stop), 1)
@@ -97,7 +96,7 @@ class BlockGrid:
         ]
 
     def _lengths(self, level: int) -> Shape:
-        """Return the lengths of blocks in cells of a level; of one that is whole, at least all."""
+        """Return the lengths of blocks in cells of a level, rounded up."""
         factors = self.levels[level].factors
         return tuple(-(-step // factor) for step, factor in zip(self.steps, factors, strict=True))
 
@@ -117,7 +116,7 @@ def level_bounds(bounds: Bounds, first: Level, level: Level) -> list[tuple[int, 
 
 @dataclass(frozen=True)
 class Sizes:
-    """What the blocks of a pyramid depend on, and the memory and the workers for the tasks.
+    """The levels and chunks that blocks are made for, and the memory and workers for the tasks.
 
     Attributes
     ----------

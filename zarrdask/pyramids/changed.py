@@ -80,11 +80,11 @@ def changed_bounds(
 ) -> Bounds:
     """Return the region of level 0 that has changed.
 
-    `before` is its shape when the levels were computed, `region` what a user passes, and `units`
-    what the versions of its chunks or shards say, if they do.
+    `before` is its shape when the levels were computed, `region` the region that a user passes, and
+    `units` the chunks or shards that have changed, if their versions are known.
     """
     if len(before) != len(shape) or any(a > b for a, b in zip(before, shape, strict=True)):
-        return whole_bounds(shape)  # what was the end of an axis may be the border of a window
+        return whole_bounds(shape)  # windows at the old end may be whole now
     parts = [] if region is None else [region]
     if region is None and units is not None and units.groups.any():
         parts.append(units.bounds)

@@ -14,7 +14,7 @@ from zarrdask.nodes.open_group import open_group
 from zarrdask.rewrite.changes import Rewrite
 from zarrdask.storage.upkeep import tidy
 
-#: The name of the record, so that it is not that of a rewrite of the whole group.
+#: The name of the record, which differs from that of a rewrite of the whole group.
 _RECORD = "levels"
 
 
@@ -28,7 +28,7 @@ class AddedLevels(Rewrite):
     overwrite: bool
 
     def begin(self) -> None:
-        """Remove what is in the places of the levels, and store the record."""
+        """Erase the nodes that the levels replace, and store the record."""
         tidy(self.view.store, self.view.prefix, recursive=True)
         if not self.resumed:
             self.view.clear_members(self.members, "always" if self.overwrite else "never")
@@ -54,9 +54,9 @@ def is_adding(node: NodePath) -> bool:
 def change_attributes(
     node: NodePath, change: Callable[[Mapping[str, Any]], Mapping[str, Any]]
 ) -> None:
-    """Merge what `change` returns, given the attributes of a group, into these attributes.
+    """Merge the attributes that `change` returns into those of a group.
 
-    It is given those that are stored now: other processes may change them concurrently.
+    `change` takes the attributes as they are stored now: other processes may have changed them.
     """
     group = open_group(*node, mode="r+", consolidated=False)
 

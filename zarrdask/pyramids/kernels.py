@@ -89,7 +89,7 @@ class Reduction:
                 self._reduce_whole(cells, windows, target)
 
     def _parts(self, shape: Shape) -> Iterator[tuple[Region, Shape, Region]]:
-        """Yield the parts whose windows are alike: the cells, the window and the place of each."""
+        """Yield the parts with windows of one size: their cells, this size and their results."""
         axes = []
         for length, factor in zip(shape, self.factors, strict=True):
             count, rest = divmod(length, factor)
@@ -154,7 +154,7 @@ class _Cells:
 
 @dataclass(frozen=True)
 class _MaskedCells(_Cells):
-    """Cells of which some are missing; `counts` are those of each window that are not."""
+    """Cells, some of which are missing; `counts` are the numbers of the others in each window."""
 
     is_missing: np.ndarray
     counts: np.ndarray
@@ -259,7 +259,7 @@ def _median(cells: _Cells) -> np.ndarray:
 
 
 # --------------------------------------------------------------------------------------------
-# Methods, if values are missing; windows without values have any result
+# Methods, if values are missing; the results of windows without values are arbitrary
 
 
 def _masked_mean(cells: _MaskedCells) -> np.ndarray:

@@ -28,9 +28,9 @@ from zarrdask.rewrite.passes import (
     WholeBuffer,
 )
 from zarrdask.runtime.workspace import slots
-from zarrdask.storage.base import Scratch
 from zarrdask.storage.forks import Changes, changing
 from zarrdask.storage.memory import MemoryStore
+from zarrdask.storage.scratch import Scratch
 
 
 def _move(
@@ -60,7 +60,7 @@ def _move(
 
 @dataclass(frozen=True, eq=False)
 class CastTiles:
-    """A stored array, whose values are read as those of another one: with its data type."""
+    """A stored array whose values are read with the data type of `target`."""
 
     source: ArrayTiles
     target: StoredChunks
@@ -75,7 +75,7 @@ class CastTiles:
 
 @dataclass(frozen=True, eq=False)
 class HeldBlock:
-    """A block of a Dask array that is computed, as the source of a task."""
+    """A computed block of a Dask array, as the source of a task."""
 
     region: Region
     values: np.ndarray
@@ -91,7 +91,7 @@ class PyramidPass:
     """One pass over a pyramid. Called with the number of a block, it computes that block."""
 
     stage: Stage
-    #: What is read; None for the blocks of a Dask array, which tasks are given.
+    #: The array that is read; None if tasks are given the blocks of a Dask array.
     source: RegionReader | None
     #: The blocks of each level of the pass by the number of the level.
     grids: Mapping[int, BlockGrid]
@@ -102,10 +102,10 @@ class PyramidPass:
     #: Where the reduced blocks of the coarsest level go; None if the pass is the last one.
     packed: PackedRegions | None
     dtype: np.dtype[Any]
-    #: Whether chunks are stored that hold the fill value alone.
+    #: Whether chunks that hold only the fill value are stored.
     empty: bool
-    #: The regions that are written, by their levels, if it is not all of the levels: then the other
-    #: cells of chunks and shards stay.
+    #: The regions that are written, by their levels, if levels are written in part: the other cells
+    #: of their chunks and shards keep their values.
     changed: Mapping[int, Region] | None = None
     #: The source, if its chunks or shards become those of level 0 without being encoded again.
     moved: StoredChunks | None = None
@@ -152,7 +152,7 @@ class PyramidPass:
             free.put(slot)
 
     def of_block(self, number: int, values: np.ndarray) -> Changes | None:
-        """Compute a block of which the finest level is given: a task of a Dask graph."""
+        """Compute a block, given its finest level: a task of a Dask graph."""
         held = HeldBlock(self.regions.region(number), np.asarray(values))
         return replace(self, source=held)(number)
 

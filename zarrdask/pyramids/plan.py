@@ -72,7 +72,7 @@ class PyramidPlan(PlanReport):
     record : PyramidRecord
         What is stored about the pyramid, so that it can be updated.
     changed : mapping of int to tuple of slice, optional
-        The regions of the levels that are written, if it is not all of them.
+        The regions of the levels that are written, if they are not written as a whole.
     """
 
     source: PyramidSource
@@ -209,7 +209,7 @@ class PyramidPlan(PlanReport):
         with workers(scheduler) as on:
             check_reached(on, *self.source.stores, self.temp[0], changed=self.node.store)
             self.source.check_unchanged()
-            # Before it is read, so that what other writers change meanwhile is noticed later.
+            # Before it is read, so that concurrent changes by other writers are noticed later.
             versions = self._versions() if self.is_inside else None
             with self._begun(versions, restart=restart) as rewrite:
                 paths = {self.levels[level].path: each for level, each in self.targets.items()}
@@ -240,7 +240,7 @@ class PyramidPlan(PlanReport):
         if self.is_inside:
             attributes = self.group.attributes
             options = {"overwrite": self.overwrite, "restart": restart}
-            # What was computed of another level 0 is no part of this pyramid.
+            # Levels that were computed from other values of level 0 are not resumed.
             plan = repr((self.fingerprint, versions and versions.to_json()))
             name = sha256(plan.encode()).hexdigest()
             return adding_levels(self.node, arrays, attributes, name, **options)

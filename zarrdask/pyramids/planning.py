@@ -208,7 +208,7 @@ def plan_passes(
     resources: Resources,
     **others: Any,
 ) -> PyramidPlan:
-    """Return the plan with the passes that compute the levels, and `others` of its attributes."""
+    """Return the plan with the passes that compute the levels, and with other attributes."""
     arrays = {n: target.metadata for n, target in targets.items()}
     first = source.metadata
     none = (1,) * len(first.shape)

@@ -53,12 +53,12 @@ def pyramid(
         The array to read: level 0. The values of a DataArray are stored as they are, without the
         encoding that it may have.
     target : str, os.PathLike, MutableMapping, Store or Group
-        The place of the new group. If the source is an array in this group, it is level 0 as it is,
-        and the other levels are added to the group.
+        The place of the new group. If the source is an array in this group, it is level 0 and is
+        not copied; the other levels are added to the group.
     component : str, optional
         The path of the group below `target`.
     levels : int, optional
-        The number of levels, with level 0. By default, as many as it takes until the smallest one
+        The number of levels, including level 0. By default, levels are added until the smallest one
         fits into one chunk along the axes that are reduced.
     factors : int, sequence or mapping, default 2
         The cells of a window along each axis, which become one cell of the next level. An int is
@@ -81,22 +81,24 @@ def pyramid(
     chunks, shards : int, str, sequence or mapping, optional
         As in `zarrdask.rechunk`, for all levels. The default is that of the source.
     level_0 : {"copy", "omit"}, default "copy"
-        Whether level 0 is stored in the new group, too. Its bytes stay the same where chunks and
-        codecs do.
+        Whether level 0 is stored in the new group, too. If chunks and codecs stay the same, its
+        stored bytes are copied unchanged.
     convention : {"ome", "geozarr", None}
         How the attributes of the group describe the levels.
     max_mem : int or str, default "256 MiB"
         The bytes by which each process may grow.
     overwrite : bool, default False
-        Whether a node at the target is removed when the plan is executed. Otherwise it is an error.
+        Whether a node at the target is removed when the plan is executed. If False, raise
+        `NodeExistsError` when one exists.
     scheduler : str or Client, optional
-        What the plan will be executed on, as in `PyramidPlan.execute`.
+        The scheduler that will execute the plan, as in `PyramidPlan.execute`.
     storage_options : dict, optional
-        Options of fsspec for `source` and `target`. A local path takes none, and is exempt.
+        Options of fsspec for `source` and `target`; they do not apply to a local path.
     source_options, target_options : dict, optional
         Options of fsspec for one of the two, instead of `storage_options`.
     **details
-        Other properties of the new arrays, as in `zarrdask.rechunk`; and what the convention takes.
+        Other properties of the new arrays, as in `zarrdask.rechunk`, and arguments of the
+        convention.
 
     Returns
     -------

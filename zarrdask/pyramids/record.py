@@ -40,7 +40,7 @@ class PyramidRecord:
     convention: str | None
     #: The arguments of the convention; None if JSON can't represent them.
     details: Mapping[str, Any] | None
-    #: Those of the chunks or shards of level 0 from which the levels were computed.
+    #: The versions of the chunks or shards of level 0 from which the levels were computed.
     versions: UnitVersions | None = None
 
     def write(self, node: NodePath) -> None:
@@ -81,7 +81,8 @@ class PyramidRecord:
             ) from error
         if parsed is None:
             raise MetadataError(
-                "nothing is recorded here about how levels were computed; zarrdask.pyramid does it",
+                "there is no record of how these levels were computed; build the pyramid again by "
+                "zarrdask.pyramid, which stores one",
                 key=f"{node.location}/{PYRAMID_KEY}",
                 found=None,
             )

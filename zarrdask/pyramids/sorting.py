@@ -91,7 +91,7 @@ def median(cells: np.ndarray) -> np.ndarray:
 
 
 def median_of_first(cells: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Return the medians of the `counts` least cells along the first axis; at least one each."""
+    """Return the medians of the `counts` least cells along the first axis; no count is 0."""
     rows = ascending(cells, range(len(cells)))
     low, high = rows[0].copy(), rows[0].copy()
     for n, row in enumerate(rows[: len(rows) // 2 + 1]):
@@ -114,7 +114,7 @@ def _middle(low: np.ndarray, high: np.ndarray) -> np.ndarray:
 def mode(cells: np.ndarray, counts: np.ndarray | int) -> np.ndarray:
     """Return the most frequent of the `counts` least cells along the first axis.
 
-    It is the least one if several are.
+    If several cells are equally frequent, it is the least of them.
     """
     rows = ascending(cells, range(len(cells)))
     result = rows[0].copy()

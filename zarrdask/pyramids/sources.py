@@ -54,13 +54,13 @@ class PyramidSource:
 
     @property
     def itemsize(self) -> int:
-        """The bytes that a task holds for a cell, with those as it is read if it is cast."""
+        """The bytes that a task holds for a cell; if it is cast, in both data types."""
         read = self.array.dtype.itemsize if self.array is not None and self.is_cast else 0
         return self.metadata.dtype.itemsize + read
 
     @property
     def chunk_bytes(self) -> int:
-        """The bytes of the largest chunk that is read; those of Dask are counted by Dask."""
+        """The bytes of the largest chunk that is read; 0 for blocks, which Dask counts itself."""
         if self.array is None:
             return 0
         return prod(min(axis.longest, axis.size) for axis in self.axes) * self.array.dtype.itemsize
@@ -72,7 +72,7 @@ class PyramidSource:
 
     @property
     def fingerprint(self) -> list[Any]:
-        """What identifies the source among all others."""
+        """Values that differ between any two sources."""
         if self.array is None:
             return [] if self.blocks is None else [self.blocks.name]
         return [chunks_of(self.array).place, documents_of(self.array.metadata)]
@@ -133,7 +133,7 @@ def find_source(
     )
     if not isinstance(array, Array):
         raise NodeTypeError(
-            "a pyramid is made of an array",
+            "a pyramid is made from an array",
             key="source",
             found=type(source).__name__ if array is None else array,
             expected="an array, or one variable of a dataset or group",

@@ -45,24 +45,24 @@ def update_pyramid(
     """Compute the levels of a pyramid again where level 0 has changed.
 
     Only chunks and shards that the change reaches are written, and the levels equal those of a new
-    pyramid. If level 0 has another shape than before, the levels get theirs, when their chunks are
-    stored. If the update is interrupted, the same call does it again.
+    pyramid. If the shape of level 0 has changed, the other levels are resized after their chunks
+    are stored. After an interrupted update, repeat the call.
 
     Parameters
     ----------
     url : str, os.PathLike, MutableMapping, Store or Group
-        The place of the pyramid, which `zarrdask.pyramid` has written.
+        The location of the pyramid, which `zarrdask.pyramid` has written.
     component : str, optional
         The path of the group below `url`.
     region : tuple of slice, or dict of str to slice, optional
         The region of level 0 that has changed, by axis or by dimension name. The default is the
         smallest one with all chunks or shards that have another version (ETag, or time) than when
-        the levels were computed. If other software has copied the pyramid, it is what was appended,
-        or all.
+        the levels were computed. If these versions are unknown, as other software has copied the
+        pyramid, it is the part that was appended, or all of level 0.
     max_mem : int or str, default "256 MiB"
         The bytes by which each process may grow.
     scheduler : str or Client, optional
-        What the tasks run on, as in `PyramidPlan.execute`.
+        The scheduler that runs the tasks, as in `PyramidPlan.execute`.
     progress : bool, file or callable, default False
         Whether and how to show a progress bar.
     storage_options : dict, optional
@@ -76,7 +76,7 @@ def update_pyramid(
     Raises
     ------
     MetadataError
-        If nothing is recorded of the pyramid, level 0 is not in the group, or `max_mem` is too
+        If the group has no record of the pyramid, level 0 is not in the group, or `max_mem` is too
         small.
     SelectionError
         If the region does not fit level 0.
@@ -104,7 +104,7 @@ def update_pyramid(
     arrays = [_member(group, level.path) for level in record.levels]
     first = arrays[0]
     levels = _levels(record, first)
-    # Before level 0 is read, so that what other writers change meanwhile is noticed later.
+    # Before level 0 is read, so that concurrent changes by other writers are noticed later.
     now = UnitVersions.of(chunks_of(first), record.versions)
     units = ChangedUnits.between(record.versions, now, first.metadata.grid)
     given = None if region is None else _bounds(region, first)
@@ -216,7 +216,7 @@ def _attributes(record: PyramidRecord, first: Array) -> dict[str, Any]:
 
 
 def _resize(array: Array, level: Level) -> None:
-    """Give the array of a level its shape, when its chunks are stored."""
+    """Resize the array of a level, after its chunks are stored."""
     node, shape = array.node_path, array.shape
     if shape == level.shape:
         return

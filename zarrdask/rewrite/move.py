@@ -28,9 +28,10 @@ from zarrdask.grids.regular import RegularGrid
 from zarrdask.indexing.selection import Region
 from zarrdask.metadata.convert import convert_fill
 from zarrdask.metadata.model import ArrayMetadata
-from zarrdask.storage.base import Scratch, StoredValue
+from zarrdask.storage.base import StoredValue
 from zarrdask.storage.byte_ranges import Value
 from zarrdask.storage.copy import copy_values, local_value, store_values
+from zarrdask.storage.scratch import Scratch
 from zarrdask.storage.system import pwrite
 
 #: How encoded bytes get from one array to another: "units" are whole stored values; "inner" are the

@@ -30,9 +30,10 @@ from zarrdask.plan.strategies import Stage
 from zarrdask.rewrite.move import move_inner, move_units
 from zarrdask.runtime import buffers
 from zarrdask.runtime.workspace import Slot, slots
-from zarrdask.storage.base import Scratch, Store
+from zarrdask.storage.base import Store
 from zarrdask.storage.byte_ranges import Buffer, Range
 from zarrdask.storage.forks import Changes
+from zarrdask.storage.scratch import Scratch
 
 #: Called with the number of bytes that were read or written.
 CountBytes = Callable[[int], None]

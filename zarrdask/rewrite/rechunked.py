@@ -308,7 +308,7 @@ class _Blocks:
 
 @dataclass(frozen=True, eq=False)
 class _Passes:
-    """What all tasks of a result have in common. It exists as long as its graph does."""
+    """The source, plan and temporary objects of a result, which exist as long as its graph."""
 
     place: TemporaryPlace
     dtype: np.dtype[Any]
@@ -320,7 +320,7 @@ class _Passes:
     blocks: Cutting
 
     def pack(self, stage: int, index: Shape, source: RegionReader) -> int:
-        """Pack a region of a pass, while no more tasks of this process do than it allows."""
+        """Pack a region of a pass; the pass limits how many tasks of this process do that."""
         with _turns(self.stages[stage].costs.at_once):
             return self._write(stage, index, source)
 
@@ -349,7 +349,7 @@ class _Passes:
 
 @cache
 def _turns(count: int) -> threading.Semaphore:
-    """Return what limits the number of tasks of this process that pack at a time."""
+    """Return the semaphore for the tasks of this process that pack at a time."""
     return threading.Semaphore(count)
 
 

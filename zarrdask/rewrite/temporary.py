@@ -2,8 +2,8 @@
 
 A place is a prefix of its own in a folder of this process. Its objects are erased when it is no
 longer used; the folder exists until the process exits, so that tasks may store them again. Tasks
-that run longer than that, such as those of a pickled copy, store nothing. What a killed process
-leaves is erased when the next place is made: the name of its folder contains the machine, the
+that run longer than that, such as those of a pickled copy, store nothing. Objects of a killed
+process are erased when the next place is made: the name of their folder contains the machine, the
 process and the time.
 """
 
@@ -78,13 +78,13 @@ class TemporaryPlace:
         folder = _own_folder(store, parent)
         store.set(folder + _OWNER, b"")
         place = cls(store, folder, token_hex(8))
-        # What is in memory needs no folder for what comes later, which would keep the store alive.
+        # A store in memory needs no folder for later places, which would keep the store alive.
         used = place.prefix if can.shared else folder
         weakref.finalize(place, _end, (store, used), os.getpid())
         return place
 
     def check_owned(self) -> None:
-        """Check that the process of the original runs; else erase what was stored after its end."""
+        """Check that the process of the original runs; if not, erase the objects stored since."""
         if self.store.get(self.folder + _OWNER) is None:
             _erase((self.store, self.folder))
             raise StoreError(
@@ -134,7 +134,7 @@ def _end(place: KeyPrefix, process: int) -> None:
 
 
 def _erase_unused(place: KeyPrefix) -> None:
-    """Erase a place, after the tasks that a cluster may still have of it."""
+    """Erase a place, after the tasks of a cluster that may still use it."""
     while is_computing() and threading.main_thread().is_alive():
         time.sleep(_POLL_INTERVAL)
     _erase(place)

@@ -8,8 +8,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from urllib.parse import unquote
 
-import numpy as np
-
 from zarrdask import config
 from zarrdask.errors import no_attribute, printable
 from zarrdask.storage.byte_ranges import (
@@ -30,6 +28,7 @@ from zarrdask.storage.former_names import INSTEAD, adopt_former_names
 from zarrdask.storage.in_flight import Requests, window
 from zarrdask.storage.keys import Names, check_key, check_prefix, right_below
 from zarrdask.storage.refusals import no_moved_chunks, no_objects, no_references, not_supported
+from zarrdask.storage.scratch import Scratch
 from zarrdask.storage.system import path_of_url
 
 T = TypeVar("T")
@@ -37,40 +36,6 @@ Item = TypeVar("Item")
 
 #: Stores references to the chunks of the array with a prefix, each with the index of the chunk.
 StoreReferences = Callable[[str, Sequence[tuple[tuple[int, ...], StoredObject]]], None]
-
-#: The size in bytes above which memory is not kept: a huge value is read only once.
-_MAX_KEPT_BYTES = 2**25
-#: Bytes. The system copies from a page of a file to memory at 16 bytes after the beginning of a
-#: page, where allocators put large arrays, at a third of the speed: loads wait for stores to
-#: addresses that are the same modulo 4 KiB.
-_ALIGNMENT = 2**12
-
-
-class Scratch:
-    """A reusable buffer for encoded bytes, so that reads need no allocation.
-
-    A value that a store reads into it is valid until the next one is read.
-    """
-
-    __slots__ = ("view",)
-
-    def __init__(self) -> None:
-        self.view = _aligned(2**16)
-
-    def reserve(self, size: int) -> memoryview:
-        """Return the buffer, of at least `size` bytes; growing it loses its content."""
-        if size > _MAX_KEPT_BYTES:
-            return _aligned(size)
-        if len(self.view) < size:
-            self.view = _aligned(size + size // 4)
-        return self.view
-
-
-def _aligned(size: int) -> memoryview:
-    """Return memory, which is not cleared, that begins at a multiple of the alignment."""
-    memory = np.empty(size + _ALIGNMENT, np.uint8)
-    start = -memory.__array_interface__["data"][0] % _ALIGNMENT
-    return memory[start : start + size].data
 
 
 class Store(ABC):

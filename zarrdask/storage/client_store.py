@@ -1,9 +1,9 @@
 """Stores behind the clients of other packages, which send single requests.
 
-What the operations of a store are made of is the same for all of them: which requests there are,
-what an answer or an error means, and what is done if a server lacks a kind of request. A subclass
-sends the requests, and says what the errors of its package mean. Windows of requests are those of
-`Store`, and requests are repeated by `zarrdask.storage.retry`.
+`ClientStore` decides which requests an operation sends, what it returns for an answer or an error,
+and what to do if a server lacks a kind of request. A subclass sends the requests, and says what the
+errors of its package mean. `Store` keeps several requests in flight, and `zarrdask.storage.retry`
+repeats failed ones.
 """
 
 from abc import abstractmethod
@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 class Described(NamedTuple):
-    """What an answer says of the whole value.
+    """The properties of the whole value, from an answer.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Answer:
     is_whole : bool
         Whether it is all of the value, also if part of it was requested.
     describe : callable
-        Returns what the answer says of the whole value, which most reads do not need.
+        Returns the properties of the whole value, which most reads do not need.
     """
 
     __slots__ = ("describe", "is_whole", "value")
@@ -83,7 +83,7 @@ class ClientStore(Store):
         concurrent=True, create_exclusive=True, compare_and_swap=True, etags=True, versions=True
     )
 
-    #: What the client raises.
+    #: The classes of the client's errors.
     _errors: ClassVar[tuple[type[Exception], ...]] = (Exception,)
     #: Whether a range can be counted from the end of a value.
     _has_suffixes = True
@@ -138,7 +138,7 @@ class ClientStore(Store):
 
     @abstractmethod
     def _meaning(self, error: Exception) -> Meaning | None:
-        """Return what an error of the client says of a request."""
+        """Return the meaning of an error of the client; None for other errors."""
 
     @abstractmethod
     def _failed(self, key: str, error: Exception) -> StoreError:
@@ -146,7 +146,7 @@ class ClientStore(Store):
 
     @abstractmethod
     def _cause(self, error: Exception) -> BaseException:
-        """Return what stands for an error as the cause of another one, without secrets."""
+        """Return an error without secrets that replaces one of the client as the cause."""
 
     @abstractmethod
     def _shows_no_listing(self, error: Exception) -> bool:
@@ -219,7 +219,7 @@ class ClientStore(Store):
             return self._answer_from_end(key, start, length, tag=tag, unless=unless)
         path = self.path(key)
         try:
-            # No range is empty.
+            # A range of no bytes can't be requested.
             return self._fetch(path, start, 1 if length == 0 else length, tag, unless)
         except self._errors as error:
             meaning = self._meaning(error)
@@ -239,7 +239,7 @@ class ClientStore(Store):
     def _answer_from_end(
         self, key: str, start: int, length: int | None, **conditions: Any
     ) -> Answer | Meaning:
-        """Request the end of a value of a server that counts no ranges from the end."""
+        """Request the end of a value from a server that can't count ranges from the end."""
         size = self._size(key)
         if not size:
             return Meaning.MISSING if size is None else Meaning.BEHIND
@@ -277,7 +277,7 @@ class ClientStore(Store):
 
     def swap(self, key: str, value: Buffer, tag: Tag | None) -> bool:
         self._check_writable()
-        # Not `create`, which may look the key up first: a value that another stored would be lost.
+        # Not `create`, which may look the key up first: it could replace another writer's value.
         is_stored = self._is_put(key, value, tag)
         if is_stored is None:
             raise not_supported(self.url, "changed on a condition")

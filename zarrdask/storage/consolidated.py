@@ -4,10 +4,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from zarrdask.storage.base import Scratch, Store
+from zarrdask.storage.base import Store
 from zarrdask.storage.byte_ranges import Buffer, Range
 from zarrdask.storage.capabilities import Capabilities
 from zarrdask.storage.keys import Names, check_prefix
+from zarrdask.storage.scratch import Scratch
 from zarrdask.storage.wrapper import WrappedStore
 
 

@@ -4,9 +4,10 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
-from zarrdask.storage.base import Scratch, Store
+from zarrdask.storage.base import Store
 from zarrdask.storage.byte_ranges import Buffer
 from zarrdask.storage.local import LocalStore
+from zarrdask.storage.scratch import Scratch
 from zarrdask.storage.system import NO_COPY, pread, pwrite
 from zarrdask.storage.v3_draft import DraftStore
 

@@ -71,14 +71,14 @@ _REFUSAL_CODES = {"RequestLimitExceeded", "SlowDown", "Throttling", "ThrottlingE
 
 
 class Meaning(Enum):
-    """What an error says of a request, if it is about the value or the kind of request."""
+    """The meaning of an error that is about the value, or about the kind of request."""
 
     #: There is no such value, or no such bucket.
     MISSING = auto()
     NO_BUCKET = auto()
     #: The condition of a write, or of a read (If-Match), does not hold.
     NOT_MET = auto()
-    #: The value has the ETag that is not wanted (If-None-Match).
+    #: The value still has the ETag of the condition (If-None-Match).
     UNCHANGED = auto()
     #: The range begins behind the end of the value, which may be empty.
     BEHIND = auto()
@@ -103,7 +103,7 @@ _MEANINGS: dict[Meaning, set[int | str | None]] = {
 
 
 def meaning_of(error: BaseException) -> Meaning | None:
-    """Return what an error, or a cause of it, says of a request; None if nothing of these."""
+    """Return the meaning of an error, or of a cause of it; None for other errors."""
     signs: set[int | str | None] = set()
     for each in _causes(error):
         signs |= {http_status(each), _error_code(each), *_class_names(each)}

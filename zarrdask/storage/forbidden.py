@@ -9,9 +9,10 @@ from typing import TypeVar
 
 from zarrdask import config
 from zarrdask.errors import StoreError
-from zarrdask.storage.base import Scratch, Store
+from zarrdask.storage.base import Store
 from zarrdask.storage.byte_ranges import Buffer, Part, Tag, Version
 from zarrdask.storage.failures import is_forbidden
+from zarrdask.storage.scratch import Scratch
 from zarrdask.storage.wrapper import WrappedStore
 
 T = TypeVar("T")

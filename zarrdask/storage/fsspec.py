@@ -41,7 +41,7 @@ class FsspecStore(ClientStore):
     """Values in a file system of fsspec.
 
     Each request waits in a thread of `zarrdask.storage.in_flight`, if the file system runs requests
-    in an event loop of its own. Others, such as SFTP, are asked for one value after another.
+    in an event loop of its own. Other file systems, such as SFTP, receive one request at a time.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ class FsspecStore(ClientStore):
             raise NotImplementedError
         if start == 0 and length is None:
             return Answer(self._read(path), is_whole=True)
-        # What is counted from the end is requested up to there, as the size is not known here.
+        # A range from the end extends up to the end, as the size is not known here.
         end = None if length is None or start < 0 else start + length
         value = self._read(path, start=start, end=end)
         # A longer value is all of it (RFC 9110).

@@ -12,7 +12,7 @@ from zarrdask.storage.fsspec_options import protocols
 
 
 class NotModifiedError(Exception):
-    """The answer of an HTTP server if a value has the ETag that is not wanted."""
+    """The answer 304 of an HTTP server: the value still has the ETag of ``If-None-Match``."""
 
     status = HTTPStatus.NOT_MODIFIED
 
@@ -97,6 +97,6 @@ def replace(fs: Any, path: str, value: bytes, tag: Tag | None) -> None:
     if "IfMatch" not in operation.input_shape.members:
         raise NotImplementedError
     bucket, name, _ = fs.split_path(path)
-    # Not `pipe_file`, which may look the key up first: a value that another stored would be lost.
+    # Not `pipe_file`, which may look the key up first: it could replace another writer's value.
     condition = {"IfNoneMatch": "*"} if tag is None else {"IfMatch": tag}
     fs.call_s3("put_object", Bucket=bucket, Key=name, Body=value, **condition)

@@ -1,4 +1,4 @@
-"""The stores of what users have made with fsspec: mappings, paths and file systems."""
+"""Stores for objects of fsspec that users pass: mappings, paths and file systems."""
 
 import os
 from importlib import import_module

@@ -12,9 +12,10 @@ from operator import itemgetter
 import numpy as np
 
 from zarrdask import config
-from zarrdask.storage.base import Scratch, Store
+from zarrdask.storage.base import Store
 from zarrdask.storage.byte_ranges import Buffer, Part, Tag, Version
 from zarrdask.storage.in_flight import window
+from zarrdask.storage.scratch import Scratch
 
 #: Values of fewer ranges take longer in two round trips than by one request.
 MIN_RANGES = 4

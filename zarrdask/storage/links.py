@@ -13,9 +13,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from errno import ENOTDIR
-from itertools import accumulate
+from itertools import accumulate, islice
 
 from zarrdask.errors import LinkError
+from zarrdask.storage.atomic import is_temporary
 from zarrdask.storage.system import flags, open_file
 
 #: Whether a name can be looked up in an open directory, instead of by its path.
@@ -161,6 +162,31 @@ def open_unlinked(root: str, key: str, flags: int) -> int:
     *above, name = names_in(key)
     with opened_directory(root, above) as directory:
         return directory.open(name, flags)
+
+
+def is_linked(root: str, key: str) -> bool:
+    """Whether a file or directory below a root is, or is behind, a symbolic link."""
+    steps = accumulate(names_in(key), lambda above, name: f"{above}/{name}", initial=root)
+    return any(map(os.path.islink, islice(steps, 1, None)))
+
+
+def entries_in(root: str, prefix: str) -> tuple[list[str], list[str], list[str]]:
+    """Return the names of files, directories and links to a directory above, sorted.
+
+    Temporary files are left out.
+    """
+    files, directories, loops = [], [], []
+    with os.scandir(f"{root}/{prefix}") as entries:
+        for entry in entries:
+            if is_temporary(entry.name):
+                continue
+            if not entry.is_dir():
+                files.append(entry.name)
+            elif entry.is_symlink() and is_loop(root, prefix + entry.name):
+                loops.append(entry.name)
+            else:
+                directories.append(entry.name)
+    return sorted(files), sorted(directories), sorted(loops)
 
 
 def is_loop(root: str, link: str) -> bool:

@@ -10,18 +10,24 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from errno import ENAMETOOLONG
 from functools import cached_property
-from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any, Self
 
 from zarrdask import config
 from zarrdask.errors import StoreError
-from zarrdask.storage.atomic import is_temporary, link, put_file, tidy
-from zarrdask.storage.base import Scratch, Store
+from zarrdask.storage.atomic import link, put_file, tidy
+from zarrdask.storage.base import Store
 from zarrdask.storage.byte_ranges import Buffer, Range, StoredObject, Tag, Version
 from zarrdask.storage.capabilities import Capabilities
 from zarrdask.storage.keys import Names, check_prefix
-from zarrdask.storage.links import is_loop, names_in, open_unlinked, opened_directory, remove_below
+from zarrdask.storage.links import (
+    entries_in,
+    is_linked,
+    names_in,
+    open_unlinked,
+    opened_directory,
+    remove_below,
+)
 from zarrdask.storage.open_file import (
     READ,
     OpenFile,
@@ -34,9 +40,11 @@ from zarrdask.storage.open_file import (
     settled_version,
     size_in,
     size_of,
+    stamp_in,
     version_in,
     write_whole,
 )
+from zarrdask.storage.scratch import Scratch
 from zarrdask.storage.system import NO_LINKS, fill, open_file, preadv, replace
 
 # A name with a NUL, or a lone surrogate, is a ValueError: no file can have it.
@@ -127,16 +135,10 @@ class LocalStore(Store):
 
     def _open_document(self, path: str, flags: int) -> int:
         fd = open_file(path, flags)
-        if not self._is_linked(path) or self._follows:
+        if not is_linked(self.root, path[len(self.root) + 1 :]) or self._follows:
             return fd
         os.close(fd)
         return self._open_unlinked(path, flags)
-
-    def _is_linked(self, path: str) -> bool:
-        """Whether a path below the root is, or is behind, a symbolic link."""
-        names = path[len(self.root) + 1 :].split("/")
-        steps = accumulate(names, lambda above, name: f"{above}/{name}", initial=self.root)
-        return any(map(os.path.islink, islice(steps, 1, None)))
 
     def _open_unlinked(self, path: str, flags: int) -> int:
         return open_unlinked(self.root, path[len(self.root) + 1 :], flags)
@@ -377,28 +379,17 @@ class LocalStore(Store):
 
     def _check_directory(self, prefix: str) -> None:
         """Check that a directory is not behind a symbolic link, if links are not followed."""
-        if self._is_linked(self.path(prefix).rstrip("/")) and not self._follows:
+        if is_linked(self.root, prefix) and not self._follows:
             self._check_erasable([f"{prefix}x"])
 
     def _entries(self, prefix: str) -> tuple[list[str], list[str], list[str]]:
         """Return what `list_entries` does, of a directory that was checked."""
-        keys, prefixes, loops = [], [], []
         try:
-            with os.scandir(self.path(prefix)) as entries:
-                for entry in entries:
-                    if is_temporary(entry.name):
-                        continue
-                    if not entry.is_dir():
-                        keys.append(entry.name)
-                    elif entry.is_symlink() and is_loop(self.root, prefix + entry.name):
-                        loops.append(entry.name)
-                    else:
-                        prefixes.append(entry.name)
+            return entries_in(self.root, prefix)
         except _ABSENT:
             return [], [], []
         except OSError as error:
             fail(self.path(prefix), error)
-        return sorted(keys), sorted(prefixes), sorted(loops)
 
     def _walk(self, prefix: str) -> Iterator[str]:
         """Yield every key that begins with the prefix.
@@ -443,16 +434,11 @@ class LocalStore(Store):
                 with self.opened(key) as (fd, _):
                     status = os.fstat(fd) if fd >= 0 else None
             if status is not None:
-                yield StoredObject(key, root, status.st_size, status.st_mtime, _stamp_of(status))
+                yield StoredObject(key, root, status.st_size, status.st_mtime, stamp_in(status))
 
     def _stamp(self, key: str) -> str:
         try:
             status = os.stat(self.path(key))
         except (OSError, ValueError):
             return ""
-        return _stamp_of(status)
-
-
-def _stamp_of(status: os.stat_result) -> str:
-    # Each write makes a new inode, which differs even if the clock did not advance.
-    return f"{status.st_mtime_ns:x}-{status.st_ino:x}"
+        return stamp_in(status)

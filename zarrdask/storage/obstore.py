@@ -40,8 +40,8 @@ class ObstoreStore(ClientStore):
     """Values in an object store that obstore knows.
 
     Requests wait in the threads of `zarrdask.storage.in_flight`, outside of Python's lock and
-    without an event loop. Objects of users repeat requests as their ``retry_config`` says; what
-    they have repeated is not repeated here once more.
+    without an event loop. An object that a user passes repeats failed requests as its
+    ``retry_config`` says; these are not repeated here once more.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class ObstoreStore(ClientStore):
         An ``S3Store``, ``GCSStore``, ``AzureStore``, ``HTTPStore``, ``LocalStore`` or
         ``MemoryStore``.
     prefix : str
-        What all keys are below, in addition to a prefix of the object itself.
+        A prefix of all keys, in addition to that of the object itself.
     """
 
     # Parts of a value are not read by obstore's `get_ranges`: it keeps up to ten requests in flight
@@ -73,7 +73,7 @@ class ObstoreStore(ClientStore):
         if not self.capabilities.shared:
             LIVE[self._name] = self
 
-    # ---- what it is
+    # ---- identity
 
     @property
     def _real_url(self) -> str:
@@ -194,7 +194,7 @@ class ObstoreStore(ClientStore):
 
     def _meaning(self, error: Exception) -> Meaning | None:
         if isinstance(error, FileNotFoundError):
-            # Of sparse arrays that is the answer to most requests: no dump is searched.
+            # Most requests for sparse arrays get this answer, so its text is not searched.
             return Meaning.NO_BUCKET if "NoSuchBucket" in str(error) else Meaning.MISSING
         # Of a key below a key, obstore's LocalStore raises an error of no particular class.
         if self._kind == "LocalStore" and "kind: NotADirectory" in str(error):
@@ -230,7 +230,7 @@ class ObstoreStore(ClientStore):
 
 
 def _range(start: int, length: int | None) -> Any:
-    """Return a range for obstore; one from the end of a value is all of its end."""
+    """Return a range for obstore; one from the end of a value extends up to the end."""
     if start < 0:
         return {"suffix": -start}
     return {"offset": start} if length is None else (start, start + length)

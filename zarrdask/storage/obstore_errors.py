@@ -1,4 +1,4 @@
-"""What errors of obstore mean: all that it says of a failed request is in their texts."""
+"""The meaning of obstore's errors, which have details of a failed request only in their text."""
 
 import re
 from http import HTTPStatus
@@ -32,7 +32,7 @@ _OF_RANGES = {
     "StartTooLarge": HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE,
     "NotPartial": HTTPStatus.NOT_IMPLEMENTED,
 }
-#: The servers of clouds that give credentials to machines there, and that are asked last of all.
+#: The servers in clouds that give credentials to machines, which obstore tries last.
 _METADATA_SERVERS = re.compile(r"//(169\.254\.\d+\.\d+|metadata\.google\.internal)\b")
 
 
@@ -57,7 +57,7 @@ class EncodedError(ValueError):
 
 
 class NoCounterpartError(StoreError):
-    """Obstore has no counterpart for what the user asks; fsspec may have it."""
+    """Obstore has no counterpart for an option of the user; fsspec may have one."""
 
 
 def no_counterpart(what: str, url: str, **parts: Any) -> NoCounterpartError:

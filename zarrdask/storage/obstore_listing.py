@@ -27,7 +27,7 @@ def list_entries(
 ) -> list[tuple[Any, ...]]:
     """Return the entries of the paths below a directory, behind `after` and up to `until`.
 
-    `members` are those that are returned of each entry, beginning with the path.
+    `members` are the names of the members of an entry to return; the path is the first.
     """
     entries, member_values = list[tuple[Any, ...]](), itemgetter(*members)
     for page in obstore.list(store, directory, offset=after, chunk_size=PAGE):

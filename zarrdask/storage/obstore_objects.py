@@ -1,4 +1,4 @@
-"""Objects of obstore: of which class they are, what they can do, and where they are."""
+"""Objects of obstore: their class, capabilities and location."""
 
 import os
 import pickle

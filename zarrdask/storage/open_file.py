@@ -9,8 +9,8 @@ from errno import EISDIR, ENOTDIR, ENXIO, ESPIPE
 from typing import NoReturn
 
 from zarrdask.errors import StoreError
-from zarrdask.storage.base import Scratch
 from zarrdask.storage.byte_ranges import Buffer, Range, Tag, coalesce
+from zarrdask.storage.scratch import Scratch
 from zarrdask.storage.system import fill, flags
 
 # A FIFO in the place of a value must not block, nor must a terminal take control of the process.
@@ -105,6 +105,12 @@ def version_in(status: os.stat_result) -> tuple[int, ...]:
     It may be the same after several changes within one step of the clock of the file system.
     """
     return status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_size
+
+
+def stamp_in(status: os.stat_result) -> str:
+    """Return a text that every write of a file changes."""
+    # Each write makes a new inode, which differs even if the clock did not advance.
+    return f"{status.st_mtime_ns:x}-{status.st_ino:x}"
 
 
 def settled_version(fd: int) -> tuple[int, ...] | None:

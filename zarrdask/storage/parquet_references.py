@@ -15,9 +15,10 @@ from typing import Any, ClassVar, NamedTuple
 
 from zarrdask.errors import MetadataError, StoreError
 from zarrdask.packages import load_module
-from zarrdask.storage.base import Scratch, Store
+from zarrdask.storage.base import Store
 from zarrdask.storage.byte_ranges import Buffer
 from zarrdask.storage.keys import Names, right_below
+from zarrdask.storage.scratch import Scratch
 
 #: The document that makes a directory one of references.
 DOCUMENT = ".zmetadata"

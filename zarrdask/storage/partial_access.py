@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from zarrdask.storage.base import Scratch, Store
+from zarrdask.storage.base import Store
 from zarrdask.storage.byte_ranges import Buffer, KeyRange, KeyValue, Range, parts_by_key
 from zarrdask.storage.keys import check_key
 from zarrdask.storage.refusals import not_supported
+from zarrdask.storage.scratch import Scratch
 
 
 def set_partial_values(store: Store, key_start_values: Iterable[KeyValue]) -> None:

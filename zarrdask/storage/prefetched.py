@@ -5,10 +5,11 @@ from concurrent.futures import Future
 from threading import Thread
 from typing import TypeVar
 
-from zarrdask.storage.base import Scratch, Store
+from zarrdask.storage.base import Store
 from zarrdask.storage.byte_ranges import Buffer, Tag
 from zarrdask.storage.consolidated import ConsolidatedStore
 from zarrdask.storage.keys import Names
+from zarrdask.storage.scratch import Scratch
 from zarrdask.storage.wrapper import WrappedStore
 
 T = TypeVar("T")

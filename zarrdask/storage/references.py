@@ -15,7 +15,7 @@ from toolz import partition_all
 
 from zarrdask import config
 from zarrdask.errors import MetadataError, StoreError, UnsupportedError, without_secrets
-from zarrdask.storage.base import Scratch, Store
+from zarrdask.storage.base import Store
 from zarrdask.storage.byte_ranges import Buffer, KeyRange, cut
 from zarrdask.storage.capabilities import Capabilities
 from zarrdask.storage.keys import Names, check_key, check_prefix, right_below
@@ -25,6 +25,7 @@ from zarrdask.storage.partial_access import StoreWithPartialAccess
 from zarrdask.storage.reference_targets import Place, Target, TargetRules, prefix_of_options
 from zarrdask.storage.remote import open_remote
 from zarrdask.storage.retry import retrying
+from zarrdask.storage.scratch import Scratch
 from zarrdask.storage.system import path_of_url
 
 #: Values that are requested together.

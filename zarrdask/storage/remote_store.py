@@ -7,12 +7,13 @@ from importlib import import_module
 from typing import Any
 
 from zarrdask.errors import StoreError, UnsupportedError
-from zarrdask.storage.base import Scratch, Store
+from zarrdask.storage.base import Store
 from zarrdask.storage.byte_ranges import Buffer, Range, StoredObject
 from zarrdask.storage.capabilities import Capabilities
 from zarrdask.storage.keys import Names
 from zarrdask.storage.obstore_errors import AnswerError
 from zarrdask.storage.obstore_objects import is_forked, not_usable
+from zarrdask.storage.scratch import Scratch
 from zarrdask.storage.wrapper import WrappedStore
 
 _LOG = logging.getLogger(__name__)

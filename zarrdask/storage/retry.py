@@ -11,12 +11,13 @@ from typing import Any, NamedTuple, TypeVar
 
 from zarrdask import config
 from zarrdask.errors import StoreError, ZarrdaskError, censored, printable, without_secrets
-from zarrdask.storage.base import Scratch, Store
+from zarrdask.storage.base import Store
 from zarrdask.storage.byte_ranges import Buffer, KeyRange, Range, StoredObject, Tag, Value
 from zarrdask.storage.failures import is_refusal, is_transient, is_unconnected, retry_after
 from zarrdask.storage.in_flight import MAX_BYTES_IN_FLIGHT, pause
 from zarrdask.storage.memory import MappingStore
 from zarrdask.storage.rates import Kind, place_of, request_rate
+from zarrdask.storage.scratch import Scratch
 from zarrdask.storage.v3_draft import DraftStore
 from zarrdask.storage.wrapper import WrappedStore
 

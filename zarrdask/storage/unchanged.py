@@ -12,8 +12,9 @@ from typing import Any, TypeVar
 from uuid import uuid4
 
 from zarrdask.errors import StoreError, UnsupportedError
-from zarrdask.storage.base import Scratch, Store
+from zarrdask.storage.base import Store
 from zarrdask.storage.byte_ranges import Buffer, Tag
+from zarrdask.storage.scratch import Scratch
 from zarrdask.storage.system import clock
 from zarrdask.storage.wrapper import WrappedStore
 

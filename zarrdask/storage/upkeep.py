@@ -5,8 +5,9 @@ from contextlib import AbstractContextManager
 from functools import partial
 from typing import TypeVar
 
-from zarrdask.storage.base import Scratch, Store, StoreReferences
+from zarrdask.storage.base import Store, StoreReferences
 from zarrdask.storage.byte_ranges import StoredObject, Tag, Value
+from zarrdask.storage.scratch import Scratch
 
 T = TypeVar("T")
 Item = TypeVar("Item")

@@ -10,10 +10,11 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from zarrdask.errors import UnsupportedError
-from zarrdask.storage.base import Scratch, Store
+from zarrdask.storage.base import Store
 from zarrdask.storage.byte_ranges import Buffer, Range, Tag, Value, Version
 from zarrdask.storage.keys import Names, check_key, check_prefix
 from zarrdask.storage.layout import ARRAY, DIRECTORIES, DRAFT, GROUP, SCALAR, DraftLayout, Layout
+from zarrdask.storage.scratch import Scratch
 from zarrdask.storage.wrapper import WrappedStore
 
 #: The document of an implicit group, which exists because a node is below it (B-66).

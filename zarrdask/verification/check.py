@@ -19,9 +19,10 @@ from zarrdask.display.report import Displayed
 from zarrdask.dtypes.fill_values import only_fill
 from zarrdask.errors import CodecError, StoreError, TruncatedError, ZarrdaskError
 from zarrdask.grids.base import Index
-from zarrdask.storage.base import Scratch, Store
+from zarrdask.storage.base import Store
 from zarrdask.storage.byte_ranges import Value
 from zarrdask.storage.failures import is_transient
+from zarrdask.storage.scratch import Scratch
 from zarrdask.storage.upkeep import reading
 from zarrdask.storage.v3_draft import layout_of
 

@@ -10,8 +10,8 @@ from zarrdask.chunks.region import ArrayRegion
 from zarrdask.errors import ZarrdaskError
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.nodes.array import Array, chunks_of
-from zarrdask.storage.base import Scratch
 from zarrdask.storage.memory import MemoryStore
+from zarrdask.storage.scratch import Scratch
 from zarrdask.xarray import conventions
 from zarrdask.xarray.datastore import StoredGroup
 

@@ -8,8 +8,8 @@ import pytest
 import zarrdask
 from tests.storage.zips import zipped
 from zarrdask.errors import ReadOnlyError, StoreError
-from zarrdask.storage.base import Scratch
 from zarrdask.storage.resolve import resolve
+from zarrdask.storage.scratch import Scratch
 from zarrdask.storage.zip import remote as zip_remote
 from zarrdask.storage.zip.remote import RemoteZipStore
 from zarrdask.testing import VALUES, ReadOnlyStoreContract

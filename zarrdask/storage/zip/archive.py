@@ -20,8 +20,8 @@ from toolz import partition_all
 from zarrdask import config
 from zarrdask.errors import StoreError
 from zarrdask.packages import load_module
-from zarrdask.storage.base import Scratch
 from zarrdask.storage.byte_ranges import Buffer, Range, Value, cut
+from zarrdask.storage.scratch import Scratch
 from zarrdask.storage.zip.source import ArchiveFile
 
 try:

@@ -1,8 +1,8 @@
-"""What all stores have in common: the buffer that values are read into."""
+"""The buffer that values are read into."""
 
 import numpy as np
 
-from zarrdask.storage.base import Scratch
+from zarrdask.storage.scratch import Scratch
 
 
 def test_scratch_grows_and_stays():
