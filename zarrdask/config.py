@@ -106,8 +106,8 @@ _CHOICES = {
     "forbidden": ("error", "missing"),
     "casting": ("numpy", "same_kind", "safe"),
 }
-#: The minimum values of settings that can't be 0.
-_MINIMUM = {"requests": 1}
+#: The minimum values of settings that are numbers of something, not sizes in bytes.
+_COUNTS = {"fuse-blocks": 0, "requests": 1, "retries": 0, "threads": 1}
 
 
 @cache
@@ -171,13 +171,15 @@ def _parse(name: str, value: Any) -> Any:
     if isinstance(default, bool):
         return _flag(value, key)
     if name in ("retry-delay", "retry-time"):
-        return _seconds(value, key)
-    if name == "progress-size" and value is None:
+        return _positive(value, key, "time", "number of seconds")
+    if name == "requests-per-second":
+        return _positive(value, key, "rate", "number of requests per second")
+    if name in ("progress-size", "threads") and value is None:
         return None
+    if name in _COUNTS:
+        return _count(value, key, _COUNTS[name])
     if isinstance(default, int):
-        return _count(value, key, minimum=_MINIMUM.get(name, 0))
-    if name == "threads":
-        return None if value is None else _count(value, key, minimum=1)
+        return parse_size(value, key)
     if not isinstance(value, str | os.PathLike | None):
         raise MetadataError(
             "the value of this setting has the wrong type", key=key, found=value, expected="text"
@@ -197,24 +199,32 @@ def _flag(value: Any, key: str) -> bool:
     )
 
 
-def _count(value: Any, key: str, *, minimum: int = 0) -> int:
-    number = parse_size(value, key)
-    if number < minimum:
+def _count(value: Any, key: str, minimum: int) -> int:
+    try:
+        count = int(value)
+    except (ValueError, TypeError, OverflowError):
+        count = -1
+    is_count = isinstance(value, str | int) or count == value
+    if isinstance(value, bool) or not is_count or not minimum <= count < MAX_SIZE:
         raise MetadataError(
-            "this setting is too small", key=key, found=value, expected=f"at least {minimum}"
+            "this setting is not a suitable number",
+            key=key,
+            found=value,
+            expected=f"a whole number, at least {minimum}",
         )
-    return number
+    return count
 
 
-def _seconds(value: Any, key: str) -> float:
+def _positive(value: Any, key: str, kind: str, unit: str) -> float:
     # This condition is false for NaN.
-    if isinstance(value, int | float) and 0 <= value < float("inf"):
-        return value
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if is_number and 0 <= value < float("inf"):
+        return float(value)
     raise MetadataError(
-        "this setting is not a time",
+        f"this setting is not a {kind}",
         key=key,
         found=value,
-        expected="a finite number of seconds that is not negative",
+        expected=f"a finite {unit} that is not negative",
     )
 
 

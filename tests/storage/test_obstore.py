@@ -20,7 +20,7 @@ import zarrdask
 from tests.covering import for_each
 from zarrdask.errors import MetadataError, ReadOnlyError, StoreError, UnsupportedError
 from zarrdask.storage import obstore as ours
-from zarrdask.storage.failures import is_transient
+from zarrdask.storage.failures import is_forbidden, is_transient
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.obstore import ObstoreStore
 from zarrdask.storage.obstore_errors import NotConnectedError, cause, message
@@ -254,6 +254,8 @@ def test_missing_credentials_are_named():
     assert "no credentials were found" in message(error)
     assert "anon" in message(error)
     assert isinstance(cause(error, repeated=False), NotConnectedError)
+    # That the machine has no role does not say that one may not read a value.
+    assert not is_forbidden(cause(BaseError(f"{text}, status code: 403"), repeated=False))
 
 
 def test_requests_do_not_make_the_url_of_the_store(store, monkeypatch):

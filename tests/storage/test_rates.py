@@ -152,10 +152,11 @@ def test_a_pause_of_the_program_does_not_lower_the_limit(rate, clock):
     assert rate.limit >= limit
 
 
-def test_the_setting_is_a_limit_for_any_store(rate, clock, setting):
-    setting({"zarrdask.requests-per-second": 10})
+@pytest.mark.parametrize("most", [10, 0.5])
+def test_the_setting_is_a_limit_for_any_store(rate, clock, setting, most):
+    setting({"zarrdask.requests-per-second": most})
     send(rate, clock, lambda: True, 101, latency=0)
-    assert clock.now == pytest.approx(10, rel=0.1)
+    assert clock.now == pytest.approx(100 / most, rel=0.1)
 
 
 @pytest.mark.parametrize(

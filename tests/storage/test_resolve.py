@@ -52,6 +52,13 @@ def test_a_url_is_an_fsspec_store():
     assert fsspec.filesystem("memory").cat_file("/somewhere/deep/k") == b"1"
 
 
+@pytest.mark.parametrize("url", ["s3://bucket/a", "memory://a", "a"])
+@pytest.mark.parametrize("options", ["anon", [("anon", True)]])
+def test_options_without_names_are_an_error(url, options):
+    with pytest.raises(MetadataError, match="storage_options"):
+        resolve(url, options)
+
+
 @pytest.mark.parametrize("protocol", ["", "file", "memory"])
 def test_a_path_of_universal_pathlib(tmp_path, protocol):
     kind = type("UPath", (), {"__module__": "upath.core"})

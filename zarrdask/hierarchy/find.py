@@ -38,11 +38,6 @@ from zarrdask.storage.v3_draft import stored_in
 #: that has any. "required": the same; it is an error if there are none.
 UseConsolidated = Literal["never", "inherited", "own", "nearest", "required"]
 
-_FORBIDDEN_HINT = (
-    "if the server answers so to requests for documents that do not exist, set "
-    'zarrdask.forbidden to "missing"'
-)
-
 
 def find_node(
     node: AnyPath, *, consolidated: UseConsolidated = "never", search: Search = ANY
@@ -121,7 +116,6 @@ def read_documents(
             for name in detect.other_documents(own) if detect.is_node(own) else own:
                 error = refusals.get(prefix + name)
                 if error is not None:
-                    error.add_note(_FORBIDDEN_HINT)
                     raise error
     return [*documents]
 

@@ -16,9 +16,15 @@ from zarrdask.errors import ReadOnlyError, StoreError, without_secrets
 from zarrdask.storage.base import Store
 from zarrdask.storage.byte_ranges import Buffer, Part, StoredObject, Tag, Version, cut, strong_etag
 from zarrdask.storage.capabilities import Capabilities, without
-from zarrdask.storage.failures import Meaning
+from zarrdask.storage.failures import Meaning, is_forbidden
 from zarrdask.storage.keys import Names, check_prefix
-from zarrdask.storage.refusals import no_bucket, not_listable, not_supported, not_writable
+from zarrdask.storage.refusals import (
+    FORBIDDEN_HINT,
+    no_bucket,
+    not_listable,
+    not_supported,
+    not_writable,
+)
 
 T = TypeVar("T")
 
@@ -233,7 +239,12 @@ class ClientStore(Store):
             }
             if meaning is not None and expected.get(meaning):
                 return meaning
-            self._check_missing(key, error)
+            try:
+                self._check_missing(key, error)
+            except StoreError as failure:
+                if is_forbidden(failure):
+                    failure.add_note(FORBIDDEN_HINT)
+                raise
             return Meaning.MISSING
 
     def _answer_from_end(

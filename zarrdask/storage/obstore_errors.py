@@ -107,16 +107,19 @@ def cause(error: Exception, *, repeated: bool) -> Exception:
     text, _, dump = str(error).partition(_DUMP)
     shown = f"{type(error).__name__}: {without_secrets(text.strip())}"
     kind, status = _KIND.search(dump), _STATUS.search(text)
+    is_of_store = not _METADATA_SERVERS.search(text)
     for sign, of_range in _OF_RANGES.items():
         if sign in dump:
             return RequestError(shown, of_range)
+    is_final = status is not None and int(status[1]) in _FINAL
+    if is_final and not is_of_store:
+        return RequestError(shown)  # it says nothing of the value
     if repeated and "RetryError" in dump:
-        is_final = status is not None and int(status[1]) in _FINAL
         return RequestError(shown, int(status[1]) if status and is_final else None)
     if _NOT_UNDERSTOOD.search(dump) or isinstance(error, EncodedError):
         return AnswerError(shown)
     if kind is None or kind[1] not in _LOST:
         code = _CODE.search(text)
         return RequestError(shown, int(status[1]) if status else None, code[1] if code else None)
-    is_connected = kind[1] != "Connect" and not _METADATA_SERVERS.search(text)
+    is_connected = kind[1] != "Connect" and is_of_store
     return (LostAnswerError if is_connected else NotConnectedError)(shown)

@@ -98,7 +98,7 @@ class RequestRate:
                     raise CancelledError
         return now
 
-    def _take_slot(self, most: int) -> float:
+    def _take_slot(self, most: float) -> float:
         """Return when the next request of this process may be sent."""
         slot = now = time.monotonic()
         if self._is_limited:

@@ -6,6 +6,11 @@ from zarrdask.errors import ReadOnlyError, StoreError, UnsupportedError
 
 #: The end of the message if a server can't be connected to, the same for every package.
 UNCONNECTED = ": no connection could be made; check the address"
+#: What to do if a server refuses to send a value.
+FORBIDDEN_HINT = (
+    "if the server answers so for what is not stored, open this with the setting "
+    'zarrdask.forbidden = "missing"'
+)
 
 
 def not_supported(url: str, action: str) -> UnsupportedError:

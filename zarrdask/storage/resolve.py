@@ -3,11 +3,11 @@
 import os
 import re
 import sys
-from collections.abc import MutableMapping
+from collections.abc import Mapping, MutableMapping
 from typing import Any
 from urllib.parse import unquote
 
-from zarrdask.errors import StoreError
+from zarrdask.errors import MetadataError, StoreError
 from zarrdask.storage.base import Store
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import MappingStore, MemoryStore
@@ -38,6 +38,8 @@ def resolve(url: Any, storage_options: dict[str, Any] | None = None) -> Store:
     ------
     StoreError
         If the argument is of another type, or the URL can't be opened.
+    MetadataError
+        If `storage_options` is no mapping.
     """
     if not isinstance(url, str):
         store = _adapted(url)
@@ -49,6 +51,13 @@ def resolve(url: Any, storage_options: dict[str, Any] | None = None) -> Store:
         raise StoreError("the path is empty", expected='a URL or a path, such as "."')
     if text.startswith(_LOCAL):
         text = path_of_url(unquote(text.partition("://")[2]))
+    if not isinstance(storage_options, Mapping | None):
+        raise MetadataError(
+            "options of a store have names",
+            key="storage_options",
+            found=storage_options,
+            expected='a dict, such as {"anon": True}',
+        )
     if "://" in text or "::" in text:
         return _at_url(text, storage_options)
     if storage_options:
