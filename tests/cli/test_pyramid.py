@@ -64,7 +64,9 @@ def test_a_dry_run_of_a_pyramid_does_nothing(capsys, image, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--crs", "EPSG:4326"], "unexpected keyword argument 'crs'"),
+        (["--crs", "EPSG:4326"], "takes 'crs' with convention='geozarr'"),
+        (["--factors", "2,a"], "not a number of cells"),
+        (["--factors", "auto"], "not a number of cells"),
         (["--scale", "y=a"], "no float"),
         (["--scale", "0.5"], "key=value"),
         (["--transform", "a"], "six numbers"),

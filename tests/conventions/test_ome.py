@@ -113,8 +113,3 @@ def test_display_settings_are_beside_the_pyramid(zarr_format):
 def test_details_that_do_not_fit_the_axes_are_an_error(details, match):
     with pytest.raises(MetadataError, match=match):
         attributes(**details)
-
-
-def test_an_unknown_detail_is_an_error_that_names_the_one_that_was_meant():
-    with pytest.raises(TypeError, match="'unit'; did you mean 'units'"):
-        attributes(unit={"y": "meter"})

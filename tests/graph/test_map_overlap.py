@@ -8,7 +8,7 @@ import zarrdask
 from tests.covering import for_each
 from tests.graph.cases import same
 from tests.graph.counting import stored
-from zarrdask.errors import MetadataError
+from zarrdask.errors import MetadataError, NodeTypeError
 
 
 @for_each(
@@ -55,3 +55,9 @@ def test_a_function_that_trims_its_results_itself():
 def test_a_block_that_is_shorter_than_the_depth_may_be_an_error():
     with pytest.raises(MetadataError, match="shorter"):
         zarrdask.map_overlap(abs, stored(), depth=11, blocks="stored", allow_rechunk=False)
+
+
+def test_a_dask_array_is_mapped_by_dask():
+    x = zarrdask.from_zarr(stored())
+    with pytest.raises(NodeTypeError, match=r"dask\.array\.map_overlap"):
+        zarrdask.map_overlap(abs, x, depth=1)

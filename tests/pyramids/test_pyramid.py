@@ -83,6 +83,46 @@ def test_bad_options_are_errors_before_anything_is_written(options, error, name)
     assert not store
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"unit": {"y": "meter"}}, "pyramid.*'unit'; did you mean 'units'"),
+        ({"compressor": "zstd"}, "pyramid.*did you mean 'compressors'"),
+        ({"crs": "EPSG:4326"}, "'crs' with convention='geozarr', and has convention='ome'"),
+        ({"scale": 2, "convention": None}, "'scale' with convention='ome', and has .*None"),
+    ],
+)
+def test_arguments_are_those_of_arrays_and_of_the_convention(options, message):
+    with pytest.raises(TypeError, match=message):
+        zarrdask.pyramid(numbers((16, 16)), {}, **options)
+
+
+def test_factors_and_levels_may_be_integers_of_numpy():
+    values = numbers((3, 24, 24))
+    options = {"factors": np.array([1, 2, 3]), "levels": np.int64(3), "borders": "partial"}
+    plan = zarrdask.pyramid(stored(values, chunks=8), {}, **options)
+    check(plan.execute(progress=False), values, [(1, 2, 3)] * 2, borders="partial")
+    plan = zarrdask.pyramid(stored(values, chunks=8), {}, factors={"y": np.int64(2)}, levels=2)
+    assert plan.levels[1].factors == (1, 2, 1)
+
+
+@pytest.mark.parametrize("labelled", [False, True])
+def test_chunks_of_an_array_in_memory_are_chosen(labelled):
+    values = numbers((2000, 2000), "u2")
+    source = (
+        pytest.importorskip("xarray").DataArray(values, dims=["y", "x"]) if labelled else values
+    )
+    plan = zarrdask.pyramid(source, {})
+    assert len(plan.levels) > 1
+    assert max(plan.targets[0].metadata.grid.chunk_shape) < 2000
+    group = plan.execute(progress=False)
+    np.testing.assert_array_equal(group["0"][...], values)
+    assert zarrdask.pyramid(source, {}, chunks=100).targets[0].metadata.grid.chunk_shape == (
+        100,
+        100,
+    )
+
+
 def test_an_array_without_axes_has_no_levels():
     with pytest.raises(MetadataError, match="axes"):
         zarrdask.pyramid(stored(np.array(1)), {}, levels=2, convention=None)

@@ -14,7 +14,7 @@ import zarrdask
 from tests.counting import CountingStore
 from tests.covering import for_each
 from tests.memory import at_most_in_a_call
-from zarrdask.errors import MetadataError, StoreError, UnsupportedError
+from zarrdask.errors import MetadataError, NodeTypeError, StoreError, UnsupportedError
 from zarrdask.graph.stored_array import StoredArray
 from zarrdask.storage.memory import MemoryStore
 
@@ -160,6 +160,8 @@ def test_names_of_dimensions_and_wrong_chunks():
     assert exchanged(x, {"y": -1, "x": 5})[0].chunks == ((24,), (5,) * 6)
     with pytest.raises(MetadataError, match="chunks"):
         exchanged(x, (24, 5, 1))
+    with pytest.raises(NodeTypeError, match="from_zarr"):
+        zarrdask.rechunked("a.zarr", 5)
     with pytest.raises(UnsupportedError, match="NumPy"):
         exchanged(da.ma.masked_equal(da.from_array(VALUES, ROWS), 3))
 

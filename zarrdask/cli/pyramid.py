@@ -1,6 +1,7 @@
 """``zarrdask pyramid``: an array at several resolutions."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -26,6 +27,14 @@ def _by_name(kind: Callable[[str], Any]) -> Callable[[str], dict[str, Any]]:
     return parse
 
 
+def _factors(text: str) -> Any:
+    with suppress(click.BadParameter):
+        factors = options.lengths(text)
+        if not isinstance(factors, str):
+            return factors
+    raise click.BadParameter(f"{text!r} is not a number of cells, like 2 or 1,2,2 or y=2,x=2")
+
+
 def _numbers(text: str) -> tuple[float, ...]:
     try:
         return tuple(map(float, text.strip("()[] ").split(",")))
@@ -45,7 +54,7 @@ def _numbers(text: str) -> tuple[float, ...]:
 @click.option("--levels", type=int, help="The number of levels, with the finest one.")
 @click.option(
     "--factors",
-    type=options.lengths,
+    type=_factors,
     metavar="N,N,...",
     help="Cells that become one cell of the next level: one number for the last two axes, one for "
     "each axis, or by dimension: y=2,x=2.  [default: 2]",

@@ -10,7 +10,6 @@ from zarrdask.conventions.listed import MULTISCALES, PROJ, SPATIAL, list_convent
 from zarrdask.conventions.reference import as_crs, proj_attributes
 from zarrdask.conventions.spatial import affine_numbers, bounding_box, coarsened, spatial_names
 from zarrdask.metadata.model import ArrayMetadata, ZarrFormat
-from zarrdask.nodes.options import suggests_arguments
 
 #: The names of methods in the text of the convention, where they differ from ours.
 _METHODS = {"mean": "average", "median": "med"}
@@ -26,7 +25,6 @@ class GeoZarr:
         """Return the metadata as it is: the conventions require nothing of it."""
         return metadata
 
-    @suggests_arguments
     def attributes(
         self,
         levels: Sequence[PyramidLevel],

@@ -24,7 +24,6 @@ from zarrdask.errors import MetadataError, instance_of
 from zarrdask.grids.keys import ChunkKeys
 from zarrdask.hierarchy.path import normalise_path
 from zarrdask.metadata.model import ArrayMetadata, ZarrFormat
-from zarrdask.nodes.options import suggests_arguments
 
 #: The member with the scale and translation, of a level or of a whole pyramid.
 _TRANSFORMATIONS = "coordinateTransformations"
@@ -136,7 +135,6 @@ class OmeZarr:
         keys = ChunkKeys("v2", "/") if metadata.zarr_format == 2 else metadata.keys
         return replace(metadata, dimension_names=names, keys=keys)
 
-    @suggests_arguments
     def attributes(
         self,
         levels: Sequence[PyramidLevel],

@@ -7,6 +7,7 @@ import dask.array as da
 import numpy as np
 
 from zarrdask.chunks.missing import Missing
+from zarrdask.errors import NodeTypeError
 from zarrdask.graph.overlap import (
     AxisOverlap,
     axis_overlaps,
@@ -78,6 +79,8 @@ def map_overlap(
     ------
     MetadataError
         If these are no depths or boundaries of the array, or the depth is larger than the array.
+    NodeTypeError
+        If `url` is a Dask array.
     UnsupportedError
         If the depths before and after a block differ where there is a boundary.
     ZarrdaskError
@@ -96,6 +99,14 @@ def map_overlap(
     >>> y.compute()
     array([ 1,  3,  6, 12, 24, 16], dtype=int32)
     """
+    if isinstance(url, da.Array):
+        raise NodeTypeError(
+            "blocks with overlaps are read from a stored array; use dask.array.map_overlap for a "
+            "Dask array",
+            key="url",
+            found=url,
+            expected="a stored array, or its URL",
+        )
     x = from_zarr(
         url,
         component,

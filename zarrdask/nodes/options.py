@@ -108,18 +108,22 @@ def suggests_arguments(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def check_options(
-    options: Iterable[str], function: Callable[..., Any], kind: type | None = None
+    options: Iterable[str],
+    function: Callable[..., Any],
+    kind: type | None = None,
+    others: Iterable[str] = (),
 ) -> None:
     """Check that a function takes arguments of some names, or that a dataclass has such fields.
 
-    The error is the one that Python would raise; it names the argument that was probably meant.
+    `others` are more names that it takes. The error is the one that Python would raise; it names
+    the argument that was probably meant.
     """
-    field_names = set() if kind is None else {field.name for field in fields(kind)}
-    unknown = [name for name in options if name not in field_names]
+    known = {*others, *(() if kind is None else (field.name for field in fields(kind)))}
+    unknown = [name for name in options if name not in known]
     if not unknown:
         return
     parameters = signature(function).parameters.values()
-    names = sorted({*(p.name for p in parameters if p.kind is not p.VAR_KEYWORD), *field_names})
+    names = sorted({*(p.name for p in parameters if p.kind is not p.VAR_KEYWORD), *known})
     synonym = _SYNONYMS.get(unknown[0])
     suggestions = [synonym] if synonym in names else get_close_matches(unknown[0], names, 1)
     hint = f"did you mean {suggestions[0]!r}?" if suggestions else f"it has {', '.join(names)}"

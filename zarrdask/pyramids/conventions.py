@@ -1,6 +1,7 @@
 """The conventions by which the attributes of a group describe the levels of a pyramid."""
 
 from collections.abc import Callable, Mapping, Sequence
+from inspect import signature
 from typing import Any, Protocol
 
 from zarrdask.conventions.geozarr import GeoZarr
@@ -57,3 +58,10 @@ def find_convention(name: str | None) -> Convention:
     """Return a convention by its name."""
     one_of(name, "convention", tuple(CONVENTIONS))
     return CONVENTIONS[name]
+
+
+def arguments_of(name: str | None) -> frozenset[str]:
+    """Return the names of the arguments of `zarrdask.pyramid` that are those of a convention."""
+    parameters = signature(CONVENTIONS[name].attributes).parameters.values()
+    names = frozenset(each.name for each in parameters if each.kind is each.KEYWORD_ONLY)
+    return names - {"zarr_format", "method"}

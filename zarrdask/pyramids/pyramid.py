@@ -1,5 +1,6 @@
 """``pyramid``: the levels of an array at lower resolutions, computed in one pass."""
 
+from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any, Literal
 
@@ -7,8 +8,8 @@ from zarrdask import config
 from zarrdask.errors import one_of
 from zarrdask.execution.executor import workers
 from zarrdask.metadata.convert import Changes
-from zarrdask.nodes.options import checks_booleans
-from zarrdask.pyramids.conventions import find_convention
+from zarrdask.nodes.options import check_options, checks_booleans
+from zarrdask.pyramids.conventions import CONVENTIONS, arguments_of, find_convention
 from zarrdask.pyramids.kernels import Method
 from zarrdask.pyramids.labels import from_image
 from zarrdask.pyramids.levels import Borders
@@ -49,7 +50,7 @@ def pyramid(
 
     Parameters
     ----------
-    source : URL, Store, Array, dask.array.Array or xarray.DataArray
+    source : URL, Store, Array, dask.array.Array, numpy.ndarray or xarray.DataArray
         The array to read: level 0. The values of a DataArray are stored as they are, without the
         encoding that it may have.
     target : str, os.PathLike, MutableMapping, Store or Group
@@ -132,6 +133,7 @@ def pyramid(
     one_of(level_0, "level_0", ("copy", "omit"))
     one_of(borders, "borders", (None, "trim", "pad", "partial"))
     memory = config.parse_size(max_mem, "max_mem")
+    _check_details(details, convention)
     names = {field.name for field in fields(Changes)}
     changes = {name: details.pop(name) for name in names & details.keys()}
     read = find_source(source, of_source, {"chunks": chunks, "shards": shards, **changes})
@@ -152,3 +154,16 @@ def pyramid(
         )
         node = locate_target(target, component, of_target)
         return plan_pyramid(read, from_image(node) if convention == "ome" else node, options)
+
+
+def _check_details(names: Iterable[str], convention: str | None) -> None:
+    """Check that the convention, or the arrays, take arguments of these names."""
+    own = arguments_of(convention)
+    for name in names:
+        others = [each for each in CONVENTIONS if name in arguments_of(each)]
+        if others and name not in own:
+            raise TypeError(
+                f"pyramid() takes {name!r} with convention={others[0]!r}, and has "
+                f"convention={convention!r}"
+            )
+    check_options(names, pyramid, Changes, own)

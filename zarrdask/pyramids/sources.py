@@ -6,6 +6,7 @@ from math import prod
 from typing import Any
 
 import dask.array as da
+import numpy as np
 
 from zarrdask.errors import NodeExistsError, NodeTypeError
 from zarrdask.graph.dependencies import Inputs
@@ -121,11 +122,11 @@ def find_source(
 ) -> PyramidSource:
     """Return the source that a user passes; `changes` are properties of the new arrays."""
     changes = {name: value for name, value in changes.items() if value is not None}
-    if isinstance(source, da.Array):
-        return _of_blocks(as_dask_array(source), changes)
+    if isinstance(source, da.Array | np.ndarray):
+        return _of_blocks(source, changes)
     if is_labelled(source) and hasattr(source, "dims") and hasattr(source, "name"):
         labels = {"dimension_names": source.dims, "attributes": _attributes(source)}
-        return _of_blocks(as_dask_array(source.data), {**labels, **changes})
+        return _of_blocks(source.data, {**labels, **changes})
     array = (
         None
         if is_labelled(source)
@@ -144,7 +145,10 @@ def find_source(
     return PyramidSource(convert(before, **changes), array)
 
 
-def _of_blocks(x: da.Array, changes: Mapping[str, Any]) -> PyramidSource:
+def _of_blocks(values: Any, changes: Mapping[str, Any]) -> PyramidSource:
+    if isinstance(values, np.ndarray):  # which has no blocks that the chunks could be
+        changes = {"chunks": "auto", **changes}
+    x = as_dask_array(values)
     lengths = chunk_options(x.chunks, "regular", changes)
     options = {"dtype": data_type_of(x), **changes, **lengths}
     return PyramidSource(plan_array(ArrayOptions(shape=x.shape, **options)), blocks=x)

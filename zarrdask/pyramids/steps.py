@@ -3,7 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
+from numbers import Integral
 from typing import Any
+
+import numpy as np
 
 from zarrdask.errors import MetadataError
 from zarrdask.grids.base import Shape
@@ -30,10 +33,12 @@ class Steps:
             raise MetadataError(
                 "a pyramid is made of an array with axes", key="source", found="an array without"
             )
-        if levels is not None and (type(levels) is not int or levels < 1):
+        if levels is not None and not (_is_integer(levels) and levels >= 1):
             raise MetadataError(
                 "a number of levels is an int of at least 1", key="levels", found=levels
             )
+        if isinstance(factors, np.ndarray):
+            factors = factors.tolist()
         if not _is_of_each_level(factors):
             return cls((_step(factors, shape, names),), levels)
         steps = tuple(_step(each, shape, names) for each in factors)
@@ -86,7 +91,7 @@ def _step(factors: Any, shape: Shape, names: Sequence[str | None] | None) -> Sha
     """Return the factor along each axis, from what a user passes."""
     ndim = len(shape)
     step: list[Any] = [1] * ndim
-    if isinstance(factors, int):
+    if _is_integer(factors):
         step[-2:] = [factors] * min(ndim, 2)
     elif isinstance(factors, Mapping):
         for axis, factor in factors.items():
@@ -101,8 +106,13 @@ def _step(factors: Any, shape: Shape, names: Sequence[str | None] | None) -> Sha
             expected=f"an int, {ndim} ints, or a mapping from axes to ints",
         )
     for factor in step:
-        if isinstance(factor, bool) or not isinstance(factor, int) or factor < 1:
+        if not (_is_integer(factor) and factor >= 1):
             raise MetadataError(
                 "a factor is an int", key="factors", found=factor, expected="at least 1"
             )
-    return tuple(step)
+    return tuple(map(int, step))
+
+
+def _is_integer(value: Any) -> bool:
+    """Whether a value is an integer of Python or NumPy."""
+    return isinstance(value, Integral) and not isinstance(value, bool)

@@ -19,7 +19,7 @@ from dask.highlevelgraph import HighLevelGraph
 
 from zarrdask import config
 from zarrdask.chunks.region import ArrayRegion
-from zarrdask.errors import UnsupportedError
+from zarrdask.errors import NodeTypeError, UnsupportedError
 from zarrdask.execution.executor import check_reached, workers
 from zarrdask.execution.expressions import EXPRESSIONS
 from zarrdask.execution.private import Task, TaskRef
@@ -98,6 +98,8 @@ def rechunked(
     MetadataError
         If the chunks do not fit the array, or if `max_mem` is too small: the error names the
         smallest value that works.
+    NodeTypeError
+        If `x` is no array.
     StoreError
         If `temp` is in memory and the workers of the current client are other processes.
     UnsupportedError
@@ -125,6 +127,13 @@ def rechunked(
     >>> y.chunks, float(y.sum().compute())
     (((8,), (2, 2, 2)), 48.0)
     """
+    if not hasattr(x, "shape"):
+        raise NodeTypeError(
+            "other blocks are those of an array; zarrdask.from_zarr(url) returns a stored one",
+            key="x",
+            found=x,
+            expected="a Dask array",
+        )
     x = as_dask_array(x, may_be_masked=True)
     memory = config.parse_size(max_mem, "max_mem")
     names = x.source.metadata.dimension_names if (is_stored := _is_stored(x)) else None
