@@ -31,6 +31,8 @@ class TestSqliteStore(StoreContract):
 
 
 GOOD = """
+import time
+
 import pytest
 
 from zarrdask.storage.capabilities import Capabilities
@@ -56,6 +58,12 @@ FAULTS = {
     "GetGivesViews": "def get(self, key): v = super().get(key); return v and memoryview(v)",
     "SetKeepsTheBuffer": "def set(self, key, value): self.values[key] = value",
     "SetIsLost": "def set(self, key, value): self.values.setdefault(key, bytes(value))",
+    "SetReplacesAll": (
+        "def set(self, key, value):\n"
+        "        values = {**self.values, key: bytes(value)}\n"
+        "        time.sleep(0.001)\n"
+        "        self.values = values"
+    ),
     "KeysHaveNoCase": "def set(self, key, value): super().set(key.lower(), value)",
     "EraseComplains": "def erase(self, key): del self.values[key]",
     "EraseDoesNothing": "def erase(self, key): pass",

@@ -56,5 +56,7 @@ def test_a_copy_of_some_levels_or_of_other_values_has_no_record(tmp_path, levels
     zarrdask.copy(levels, tmp_path / "c", dtype="u2")
     for name in "bc":
         assert zarrdask.verify(tmp_path / name).ok
-        with pytest.raises(MetadataError, match="there is no record of how these levels were computed"):
+        with pytest.raises(
+            MetadataError, match="there is no record of how these levels were computed"
+        ):
             zarrdask.update_pyramid(tmp_path / name)

@@ -26,7 +26,7 @@ class ShardIndex:
     Examples
     --------
     >>> index = ShardIndex.contiguous((2, 2), {(0, 0): 10, (1, 0): 4})
-    >>> index.range_of((1, 0)), index.range_of((1, 1)), index.stored_count
+    >>> index.range_of((1, 0)), index.range_of((1, 1)), int(index.stored.sum())
     ((10, 4), None, 2)
     """
 
@@ -65,11 +65,6 @@ class ShardIndex:
     def stored_bytes(self) -> np.ndarray:
         """The encoded size of each chunk in bytes, -1 for chunks that are not stored."""
         return np.where(self.stored, self.entries[..., 1].astype(np.int64), -1)
-
-    @property
-    def stored_count(self) -> int:
-        """The number of chunks that are stored."""
-        return int(self.stored.sum())
 
     def range_of(self, index: Index) -> Range | None:
         """Return the range of a chunk, or None if it is not stored."""

@@ -32,8 +32,8 @@ class Capabilities:
     has_latency : bool
         Requests are slow: read many keys concurrently, and merge nearby ranges. Default: True.
     concurrent : bool
-        Several threads may send requests at once, so a call that concerns many values has up to
-        ``zarrdask.requests`` of them in flight. Default: False.
+        A call that concerns many values has up to ``zarrdask.requests`` requests in flight, which
+        several threads send. Default: False.
     retries : bool
         The store itself repeats requests after transient errors. Default: False.
     create_exclusive : bool

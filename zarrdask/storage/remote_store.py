@@ -1,14 +1,14 @@
 """URLs that obstore opens, and that fsspec takes over where obstore can't go on."""
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from importlib import import_module
 from typing import Any
 
 from zarrdask.errors import StoreError, UnsupportedError
 from zarrdask.storage.base import Store
-from zarrdask.storage.byte_ranges import Buffer, Range, StoredObject
+from zarrdask.storage.byte_ranges import Buffer, StoredObject
 from zarrdask.storage.capabilities import Capabilities
 from zarrdask.storage.keys import Names
 from zarrdask.storage.obstore_errors import AnswerError
@@ -95,10 +95,7 @@ class RemoteStore(WrappedStore):
     def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
         return self._each(lambda key: self.get_range(key, 0), keys)
 
-    def get_ranges(
-        self, key: str, ranges: Sequence[Range], scratch: Scratch
-    ) -> Iterator[Buffer | None]:
-        return Store.get_ranges(self, key, ranges, scratch)
+    get_ranges = Store.get_ranges
 
     def list_dir(self, prefix: str) -> Names:
         names: Names = self._listed(lambda store: store.list_dir(prefix))

@@ -4,7 +4,7 @@ import os
 import random
 import socket
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from threading import Event, Thread
@@ -14,7 +14,6 @@ from uuid import uuid4
 from zarrdask.errors import StoreError, UnsupportedError
 from zarrdask.storage.base import Store
 from zarrdask.storage.byte_ranges import Buffer, Tag
-from zarrdask.storage.scratch import Scratch
 from zarrdask.storage.system import clock
 from zarrdask.storage.wrapper import WrappedStore
 
@@ -47,8 +46,7 @@ class UnchangedStore(WrappedStore):
         value, self._tags[key] = self.inner.get_tagged(key)
         return None if value is None else bytes(value)
 
-    def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
-        return Store.get_many(self, keys, scratch)
+    get_many = Store.get_many
 
     def set(self, key: str, value: Buffer) -> None:
         if key not in self._tags:

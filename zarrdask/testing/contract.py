@@ -78,6 +78,20 @@ class StoreContract:
         for number in range(10, 30):
             same(store.get(f"a/{number}"), str(number).encode())
 
+    def test_values_that_threads_store_at_the_same_time_all_stay(self, store: Store) -> None:
+        barrier = threading.Barrier(4)
+
+        def store_some(thread: int) -> None:
+            barrier.wait(60)
+            for number in range(10):
+                store.set(f"a/{thread}.{number}", b"%d" % number)
+
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(store_some, range(4)))
+        for thread in range(4):
+            for number in range(10):
+                same(store.get(f"a/{thread}.{number}"), b"%d" % number)
+
     def test_a_value_is_replaced_and_may_be_empty(self, store: Store) -> None:
         for value in (b"a longer value", b"short", b""):
             store.set("k", value)
