@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.covering import for_each
-from zarrdask import extension
+from zarrdask import extension, register
 from zarrdask.errors import UnsupportedError
 from zarrdask.extension import Registry
 
@@ -138,3 +138,22 @@ def test_a_built_in_name_that_is_loaded_is_listed_as_it_was_and_does_not_replace
 
     monkeypatch.setattr(extension, "import_module", meanwhile)
     assert (types.find("x"), types.find("x")) == ("of a user", "of a user")
+
+
+@for_each(
+    ("register_one", "registry"),
+    [
+        (register.data_type, "DATA_TYPES"),
+        (register.chunk_grid, "GRIDS"),
+        (register.chunk_key_encoding, "KEY_ENCODINGS"),
+        (register.storage_transformer, "TRANSFORMERS"),
+        (register.extension, "EXTENSIONS"),
+        (register.store, "STORES"),
+        (register.store_type, "ADAPTERS"),
+    ],
+)
+def test_each_function_registers_in_its_registry(register_one, registry):
+    value = object()
+    register_one("example.one", value)
+    registered = getattr(register, registry)
+    assert registered.get("example.one") is value

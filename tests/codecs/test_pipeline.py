@@ -231,3 +231,8 @@ def test_bytes_of_either_order_are_decoded_to_the_same():
             == chunk.astype("<i2" if order == "little" else ">i2").tobytes()
         )
         same(pipe.decode(pipe.encode(chunk)), chunk)
+
+
+def test_a_chunk_of_more_axes_than_numpy_has_is_an_error():
+    with pytest.raises(UnsupportedError, match=r"chunk_shape.*65"):
+        pipeline([LITTLE], shape=(1,) * 65)

@@ -1,5 +1,7 @@
 """The names, types and order of axes that OME-Zarr requires."""
 
+from types import MappingProxyType
+
 import pytest
 
 from tests.covering import for_each
@@ -37,3 +39,10 @@ def test_types_follow_from_names(axes, dimension_names, ndim, types):
 def test_axes_in_another_order_are_an_error(axes, ndim):
     with pytest.raises(MetadataError, match=r"axes: .*OME-Zarr requires a name"):
         OmeAxes.of(axes, None, ndim)
+
+
+def test_an_axis_is_a_name_or_any_mapping():
+    described = OmeAxes.of([MappingProxyType({"name": "y"}), "x"], None, 2)
+    assert [axis["type"] for axis in described.to_json()] == ["space", "space"]
+    with pytest.raises(MetadataError, match=r"axes\[1\]"):
+        OmeAxes.of(["y", 5], None, 2)

@@ -1,5 +1,6 @@
 """Maps of stored chunks: what is stored is drawn, also where there are many."""
 
+import re
 from xml.etree import ElementTree
 
 import numpy as np
@@ -45,3 +46,14 @@ def test_the_axes_with_the_most_chunks_are_drawn():
     stored = np.zeros((5, 1, 1), bool)
     stored[:2] = True
     assert cells(stored) == {"0.9": 2}
+
+
+def test_the_frame_is_around_all_cells():
+    root = ElementTree.fromstring(mosaic_svg(np.ones((2, 3), bool), ("a", "b")))
+    frame, cells = (path.get("d") for path in root.iter(f"{SVG}path"))
+    left, top, right, bottom = map(float, re.findall(r"[\d.]+", frame)[:4])
+    corners = [tuple(map(float, xy)) for xy in re.findall(r"M([\d.]+) ([\d.]+)", cells)]
+    size = (right - left) / 3
+    assert bottom - top == pytest.approx(2 * size)
+    expected = [(left + column * size, top + row * size) for row in range(2) for column in range(3)]
+    assert corners == [pytest.approx(corner) for corner in expected]

@@ -154,6 +154,11 @@ class TestElements:
         assert encoded_transfer(before, after) is None
         assert losses(before, after) == ("the byte order of the fields is the same for all now",)
 
+    def test_fields_of_both_byte_orders_keep_them_in_the_draft(self):
+        dtype = [("a", "<i2"), ("b", ">f4")]
+        assert convert(new(2, dtype=dtype), zarr_format="v3-draft").dtype == dtype
+        assert convert(new(2, dtype=">f4"), zarr_format="v3-draft").dtype == "=f4"
+
     @pytest.mark.parametrize("dtype", ["i4", object])
     def test_a_fill_value_can_be_left_open_in_old_formats(self, dtype):
         before = new(2, dtype=dtype, fill_value=NO_FILL_VALUE)

@@ -157,3 +157,11 @@ def test_a_shard_that_the_chunks_do_not_divide_is_an_error_at_once(lengths):
 
 def test_group_metadata_are_equal_by_value():
     assert GroupMetadata(3, {"a": 1}) == GroupMetadata(3, {"a": 1}) != GroupMetadata(2, {"a": 1})
+
+
+def test_chunks_do_not_depend_on_attributes_and_names():
+    before = metadata()
+    after = replace(before, attributes={"unit": "K"}, dimension_names=("y", "x"))
+    assert after != before
+    assert after.without_labels() == before.without_labels()
+    assert after.attributes == {"unit": "K"}

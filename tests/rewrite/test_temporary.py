@@ -184,3 +184,11 @@ def test_by_default_it_is_a_directory_of_this_user(tmp_path, monkeypatch):
         directory.chmod(0o777)
         with pytest.raises(PermissionError, match="other users may write"):
             TemporaryPlace.create(None)
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="a system without numbers of users")
+def test_each_user_has_a_folder_for_temporary_places(tmp_path):
+    with dask.config.set({"temporary-directory": str(tmp_path)}):
+        place = TemporaryPlace.create(None)
+    assert os.listdir(tmp_path) == [f"zarrdask-temporary-{os.geteuid()}"]
+    del place

@@ -1,9 +1,13 @@
 """Processes see that a chunk or shard was changed meanwhile."""
 
+import gc
+import os
+
 import pytest
 
 from tests.runtime.holders import PATIENCE, holder, is_held
 from zarrdask.runtime.locks import ChunkLocks
+from zarrdask.runtime.version_stamps import FileStamps
 from zarrdask.storage.local import LocalStore
 
 pytestmark = pytest.mark.usefixtures("directory")
@@ -60,3 +64,14 @@ def test_traces_that_were_tidied_up_begin_again(directory):
     with others.hold("unit"):
         pass
     assert mine.is_outdated(version)
+
+
+def test_the_file_is_closed_with_the_stamps(tmp_path):
+    fd = os.open(tmp_path / "stamps", os.O_RDWR | os.O_CREAT)
+    stamps = FileStamps(fd)
+    stamps.renew(1)
+    assert len(stamps.read(1)) > 0
+    del stamps
+    gc.collect()
+    with pytest.raises(OSError, match="file descriptor"):
+        os.fstat(fd)

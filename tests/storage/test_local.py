@@ -15,7 +15,7 @@ from zarrdask.storage.local import LocalStore
 from zarrdask.storage.places import key_stamp
 from zarrdask.storage.resolve import resolve
 from zarrdask.storage.scratch import Scratch
-from zarrdask.storage.upkeep import for_chunks, reading, value_sizes
+from zarrdask.storage.upkeep import for_chunks, listed_sizes, reading, value_sizes
 from zarrdask.testing import StoreContract
 
 
@@ -201,6 +201,13 @@ def test_the_size_of_a_value_is_known_without_opening_it(tmp_path, monkeypatch):
         patched.setattr(os, "open", None)
         for store in (LocalStore(str(tmp_path)), for_chunks(LocalStore(str(tmp_path)))):
             assert [*value_sizes(store, ["k", "absent"])] == [5, None]
+
+
+def test_the_sizes_of_files_and_not_of_links_are_listed(tmp_path):
+    store = LocalStore(str(tmp_path))
+    store.set("a", b"12345")
+    os.symlink("a", tmp_path / "link")
+    assert dict(listed_sizes(store, "")) == {"a": 5, "link": None}
 
 
 @pytest.mark.parametrize("name", ["a\0b", "a\ud800b"])

@@ -392,3 +392,24 @@ def test_a_store_of_others_stores_many_values_in_its_own_way(pauses):
     buffer = bytearray(1)
     store.set_many((chr(n), buffer) for n in b"abc" if not buffer.__setitem__(0, n))
     assert store.inner.values == {"a": b"a", "b": b"b", "c": b"c"}
+
+
+class CountedRanges(MemoryStore):
+    """A store that reads several ranges by one request."""
+
+    capabilities = Capabilities()
+
+    def __init__(self, values):
+        super().__init__(values)
+        self.count = 0
+
+    def get_ranges(self, key, ranges, scratch):
+        self.count += 1
+        return super().get_ranges(key, ranges, scratch)
+
+
+def test_ranges_are_one_request_of_a_store_without_concurrent_requests():
+    inner = CountedRanges({"a": b"0123456789"})
+    parts = RetryingStore(inner).get_ranges("a", [(0, 2), (4, 2)], Scratch())
+    assert [bytes(part) for part in parts] == [b"01", b"45"]
+    assert inner.count == 1

@@ -9,7 +9,9 @@ import xarray as xr
 import zarrdask
 from tests.xarray.writes import days
 from zarrdask.errors import StoreError
+from zarrdask.nodes.array import chunks_of
 from zarrdask.xarray import open_zarr, to_zarr
+from zarrdask.xarray.version import opened_version
 
 
 @pytest.mark.parametrize("chunks", [None, {}])
@@ -33,3 +35,13 @@ def test_an_array_that_got_longer_is_read_as_it_was(tmp_path, chunks):
     to_zarr(days(2, 3), tmp_path / "a", append_dim="time")
     zarrdask.open_array(tmp_path / "a", "t", mode="r+").attrs["note"] = "later"
     np.testing.assert_array_equal(opened.t, days(3).t)
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_the_version_is_that_of_the_document_of_the_array(tmp_path, zarr_format):
+    z = zarrdask.create_array(
+        tmp_path / "a", shape=4, dtype="i4", attributes={"unit": "K"}, zarr_format=zarr_format
+    )
+    before = opened_version(chunks_of(z))
+    z.resize(5)
+    assert before not in ("", opened_version(chunks_of(z)))

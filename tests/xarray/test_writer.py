@@ -252,6 +252,7 @@ def test_a_tree_comes_back(tmp_path):
     [
         (days(1), {"encoding": {"t": {"foo": 1}}}, ValueError, "unexpected encoding parameters"),
         (days(1), {"encoding": {"t": {"chunk": 1}}}, ValueError, "did you mean 'chunks'"),
+        (days(1), {"encoding": {"t": {"chunk": 1, "foo": 1}}}, ValueError, "did you mean 'chunks'"),
         (days(1), {"encoding": {"none": {}}}, KeyError, "no such variable"),
         (days(1), {"encoding": {"t": 3}}, ValueError, "castable"),
         (days(1), {"encoding": {"t": {"chunks": (1.5, 1, 1)}}}, TypeError, "int"),
