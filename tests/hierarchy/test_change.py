@@ -77,3 +77,11 @@ def test_attributes_that_change_meanwhile_are_kept(zarr_format):
     threads[0].join()
     for consolidated in (False, None):
         assert dict(zarrdask.open_group(store, consolidated=consolidated).attrs) == {"changed": 1}
+
+
+def test_members_of_an_erased_group_are_removed_from_them(root, setting):
+    setting({"zarrdask.consolidated-after-change": "update"})
+    group = zarrdask.open_group(root, mode="r+")
+    group.create_array("b", shape=3, dtype="i4")
+    del group["a"]
+    assert [path for path, _ in consolidated(root).walk()] == ["b"]

@@ -87,7 +87,7 @@ class WriteTarget:
     region: Region
     #: The stored chunks that tasks write to.
     chunks: StoredChunks
-    #: What the write does to the array besides storing chunks; None if that is left to the caller.
+    #: The change of the array besides its chunks; None if it is left to the caller.
     change: Change | None
     #: What becomes of the elements that stored units hold beyond the end of the array: they are
     #: kept, or become the fill value; see `zarrdask.chunks.write.write_region`.
@@ -145,7 +145,7 @@ def find_target(
 ) -> WriteTarget:
     """Return the target of an array: a new array, or an existing one. Nothing is written.
 
-    `options` are those of a new array, and `inputs` what all arrays read that the call stores.
+    `options` are those of a new array, and `inputs` the stored arrays that this call reads.
     """
     how.check()
     node = locate_node(url, component, storage_options)

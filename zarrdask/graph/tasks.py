@@ -125,7 +125,7 @@ Action = Callable[[], object]
 def finish(commits: Sequence[Action | None], *receipts: Any) -> Changes | None:
     """Commit writes, after all their blocks were stored: the last task.
 
-    The result are the changes that still have to be merged where the store is.
+    Return the changes of forks that still have to be merged in the process that has the store.
     """
     changes = Changes.joined(each for receipt in receipts for each in changes_of(receipt))
     for commit in commits:

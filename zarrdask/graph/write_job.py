@@ -41,7 +41,7 @@ class WriteJob(NamedTuple):
 
     @property
     def nbytes(self) -> int:
-        """The bytes of all blocks, as they are stored but for the codecs."""
+        """The size of all blocks in bytes, in the data type of the stored array."""
         itemsize = self.target.array.dtype.itemsize
         return prod(sum(axis) for axis in self.tasks.blocks) * int(itemsize)
 
@@ -82,7 +82,7 @@ def as_dask_array(x: Any, *, may_be_masked: bool = False, is_view: bool = False)
 def cast_numbers(x: da.Array, value: Any, array: Array) -> da.Array:
     """Return `x` in the data type of an array if it was made of numbers of Python.
 
-    These have no data type: NumPy checks their range only if they are converted right to that of
+    These have no data type: NumPy checks their range only if they are converted directly to that of
     the array, as an assignment to the array does.
     """
     if not isinstance(value, list | tuple | int | float | complex) or x.dtype.kind not in "iufc":
@@ -93,7 +93,7 @@ def cast_numbers(x: da.Array, value: Any, array: Array) -> da.Array:
 
 
 def check_plain(x: Any) -> None:
-    """Check that an object is no table and none of xarray's: its labels would be lost."""
+    """Check that an object is neither a table nor one of xarray, whose labels would be lost."""
     if hasattr(x, "columns") and hasattr(x, "dtypes"):
         raise UnsupportedError(
             "a table has columns of different types; pass its values as an array, or an array for "
@@ -199,7 +199,7 @@ def compute(jobs: Sequence[WriteJob], *, show: Show = False, **options: Any) -> 
 
 def deferred(jobs: Sequence[WriteJob], completions: Sequence[Action] = ()) -> Delayed:
     """Return one Delayed that writes all blocks of all jobs, commits each, then completes all."""
-    # By then, other writes may have stored what equal blocks without values have to erase.
+    # By then, other writes may have stored chunks that blocks without values have to erase.
     tasks = [job.tasks._replace(equal_blocks=None) for job in jobs]
     # All blocks come first: a commit may replace what another array is computed from.
     return gather(fuse_writes(tasks), [*(job.commit for job in jobs), *completions])

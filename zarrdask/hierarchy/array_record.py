@@ -12,7 +12,7 @@ from zarrdask.hierarchy.journal import Journal, beside
 from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.storage.upkeep import tidy
 
-#: The directory of the values of tasks, in that of the record.
+#: The directory of the values that tasks store, in the directory of the record.
 _BLOCKS = "blocks/"
 
 
@@ -24,7 +24,7 @@ class ArrayRecord:
     node : NodePath
         The location of the array.
     written : ArrayRegion
-        What is written, of the array as it is after the write.
+        The region that is written, of the array as it is after the write.
     plan : str
         An identifier of what is written, which differs from those of other writes.
     start_again : str

@@ -22,7 +22,7 @@ def bounds(block: Region) -> Bounds:
 
 
 class BlockRecord(NamedTuple):
-    """What is recorded of a block."""
+    """The record of a block."""
 
     #: The number of its units that were stored; the others hold only the fill value.
     units: int

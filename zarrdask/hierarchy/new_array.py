@@ -121,8 +121,8 @@ def create_group_after_chunks(
     """Write the documents of new nodes below which all is stored, and then those of their group.
 
     `members` has the nodes by their paths from the group; `node` and `view` are those of
-    `create_after_chunks`. The result is whether the group has got its consolidated metadata, too:
-    if that is asked for, and neither others nor another writer have created nodes below it.
+    `create_after_chunks`. Return whether the group got its consolidated metadata, too: if it is
+    requested, and no other nodes are below the group.
     """
     own, consolidated, capabilities = None, dict[str, bytes](), view.store.capabilities
     consolidate &= capabilities.listable

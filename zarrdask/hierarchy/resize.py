@@ -36,7 +36,7 @@ from zarrdask.storage.base import Store
 from zarrdask.storage.unchanged import Lease, change_if_unchanged, lease
 from zarrdask.storage.upkeep import drop_cache, move_chunks
 
-#: What a lock of a node is for: to change the shape of an array, to rewrite a node, or to change
+#: The purpose of a lock of a node: changing the shape of an array, rewriting a node, or changing
 #: its documents and consolidated metadata.
 Purpose = Literal["shape", "rewrite", "documents"]
 Node = TypeVar("Node", ArrayMetadata, GroupMetadata)

@@ -129,7 +129,7 @@ def rechunked(
     """
     if not hasattr(x, "shape"):
         raise NodeTypeError(
-            "other blocks are those of an array; zarrdask.from_zarr(url) returns a stored one",
+            "only an array can have other blocks; zarrdask.from_zarr(url) returns a stored one",
             key="x",
             found=x,
             expected="a Dask array",

@@ -8,7 +8,7 @@ from zarrdask.errors import ReadOnlyError, StoreError, UnsupportedError
 UNCONNECTED = ": no connection could be made; check the address"
 #: What to do if a server refuses to send a value.
 FORBIDDEN_HINT = (
-    "if the server answers so for what is not stored, open this with the setting "
+    "if the server gives this answer for keys that do not exist, open this with the setting "
     'zarrdask.forbidden = "missing"'
 )
 

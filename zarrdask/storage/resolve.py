@@ -53,7 +53,7 @@ def resolve(url: Any, storage_options: dict[str, Any] | None = None) -> Store:
         text = path_of_url(unquote(text.partition("://")[2]))
     if not isinstance(storage_options, Mapping | None):
         raise MetadataError(
-            "options of a store have names",
+            "the options of a store are not a mapping of names to values",
             key="storage_options",
             found=storage_options,
             expected='a dict, such as {"anon": True}',
