@@ -116,11 +116,10 @@ def __getattr__(name: str) -> Any:
         return import_module(f"zarrdask.{name}")
     if name not in _MODULES:
         # Imported here: xarray imports this package in every process that lists its engines.
+        from zarrdask.errors import no_name
         from zarrdask.other_names import MODULE, STORAGE
 
-        hint = next((f"; {names[name]}" for names in (MODULE, STORAGE) if name in names), "")
-        # Python itself suggests names that are like this one.
-        raise AttributeError(f"module 'zarrdask' has no attribute {name!r}{hint}", name=name)
+        raise no_name(__name__, name, STORAGE | MODULE)
     value = getattr(import_module(f"zarrdask.{_MODULES[name]}"), name)
     globals()[name] = value
     return value

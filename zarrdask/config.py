@@ -6,9 +6,10 @@ import warnings
 from difflib import get_close_matches
 from functools import cache, lru_cache
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from zarrdask.errors import MetadataError, one_of
+from zarrdask.errors import MetadataError, no_name, one_of
+from zarrdask.other_names import CONFIG
 from zarrdask.packages import load_module
 
 #: All sizes are less than this: no memory is larger, and libraries use 64 bits.
@@ -249,3 +250,9 @@ def parse_size(value: Any, key: str) -> int:
             expected=f'a number of bytes from 0 to {MAX_SIZE - 1}, or a text such as "256 MiB"',
         )
     return size
+
+
+if not TYPE_CHECKING:  # For type checkers, every name would exist.
+
+    def __getattr__(name: str) -> Any:
+        raise no_name(__name__, name, CONFIG)

@@ -2,8 +2,10 @@
 
 import json
 import re
-from collections.abc import Iterable
-from typing import Any, Self, TypeVar
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from zarrdask.other_names import ERRORS
 
 T = TypeVar("T")
 #: The types that `instance_of` checks, as messages call them.
@@ -274,9 +276,22 @@ def no_attribute(obj: object, name: str, instead: str) -> AttributeError:
     return AttributeError(f"{kind!r} object has no attribute {name!r}{hint}", name=name, obj=obj)
 
 
+def no_name(module: str, name: str, instead: Mapping[str, str]) -> AttributeError:
+    """Return the error for a name that a module does not have; it says what to use instead."""
+    hint = f"; {instead[name]}" if name in instead else ""
+    # Python itself suggests names that are like this one.
+    return AttributeError(f"module {module!r} has no attribute {name!r}{hint}", name=name)
+
+
 def instance_of(value: Any, key: str, kind: type[T]) -> T:
     """Return a value of a document that must be of a JSON type."""
     if isinstance(value, kind):
         return value
     expected = _JSON_TYPES[kind]
     raise MetadataError("this has the wrong type", key=key, found=value, expected=expected)
+
+
+if not TYPE_CHECKING:  # For type checkers, every name would exist.
+
+    def __getattr__(name: str) -> Any:
+        raise no_name(__name__, name, ERRORS)

@@ -3,7 +3,9 @@
 import io
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
+import numpy as np
 import pytest
 from distributed import Client
 
@@ -11,6 +13,7 @@ import zarrdask
 from zarrdask.execution.counter import Counter, Tasks
 from zarrdask.runtime import progress as progress_module
 from zarrdask.storage.local import LocalStore
+from zarrdask.storage.wrapper import WrappedStore
 
 
 class Terminal(io.StringIO):
@@ -128,15 +131,27 @@ def test_bytes_that_are_moved_as_they_are_count_too(slow, tmp_path):
     assert shares(out)[-1] == 100
 
 
+class Remote(WrappedStore):
+    """A store that is treated as a remote one."""
+
+    @property
+    def capabilities(self):
+        return replace(super().capabilities, has_latency=True)
+
+
 def test_tasks_of_a_cluster_have_telling_names(tmp_path, cluster_address):
     with Client(cluster_address, set_as_default=False) as client:
         client.run_on_scheduler(lambda dask_scheduler: dask_scheduler.transition_log.clear())
         one_task(tmp_path).execute(client, progress=False)
         zarrdask.copy(tmp_path / "a", tmp_path / "c", scheduler=client)
+        zarrdask.to_zarr({"x": np.ones(2), "y": np.ones(2)}, tmp_path / "g")
+        # Only remote arrays are copied several in a task.
+        zarrdask.copy(Remote(LocalStore(str(tmp_path / "g"))), tmp_path / "h", scheduler=client)
         zarrdask.verify(tmp_path / "a", scheduler=client)
         zarrdask.compare(tmp_path / "a", tmp_path / "c", scheduler=client)
         keys = client.run_on_scheduler(
             lambda dask_scheduler: {str(each[0]) for each in dask_scheduler.transition_log}
         )
     names = {key.rpartition("-")[0].partition("-")[0] for key in keys}
-    assert {"rechunk_b", "copy_c", "verify_chunks", "compare_regions"} <= names
+    assert {"rechunk_b", "copy_c", "copy_x_and_others"} <= names
+    assert {"verify_chunks", "compare_regions"} <= names

@@ -20,10 +20,11 @@ NUMBERS = np.array([1, 2.5], object)
     ],
     ids=["numbers", "among others", "blocks in memory", "mixed"],
 )
-def test_objects_in_memory_that_are_no_text_are_refused_at_once(x, remedy):
+@pytest.mark.parametrize("compute", [True, False])
+def test_objects_in_memory_that_are_no_text_are_refused_at_once(x, remedy, compute):
     store = {}
     with pytest.raises(CodecError, match=f"wrong type.*{remedy}"):
-        zarrdask.to_zarr(x, store, compute=False)
+        zarrdask.to_zarr(x, store, compute=compute)
     assert not store
 
 

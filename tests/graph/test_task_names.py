@@ -1,6 +1,8 @@
 """Dashboards of clusters show which array a task reads or writes."""
 
+import dask.array as da
 import xarray as xr
+from dask.callbacks import Callback
 from dask.utils import key_split
 
 import zarrdask
@@ -30,6 +32,14 @@ def test_tasks_are_named_for_the_array(component, name):
 def test_an_array_at_the_root_has_the_name_of_its_store(tmp_path):
     zarrdask.create_array(tmp_path / "data.zarr", shape=(4,), dtype="i4")
     assert shown(zarrdask.from_zarr(tmp_path / "data.zarr")) == {"read_data"}
+
+
+def test_an_array_that_replaces_another_one_has_its_name(tmp_path):
+    names = set()
+    zarrdask.create_array(tmp_path, "t2m", shape=4, dtype="f8")
+    with Callback(pretask=lambda key, *_: names.add(key_split(key))):
+        zarrdask.to_zarr(da.ones(4, chunks=2), tmp_path, "t2m", overwrite=True)
+    assert "write_t2m" in names
 
 
 def test_variables_of_a_dataset(tmp_path):

@@ -105,3 +105,8 @@ def test_info_of_a_group():
     assert dict(group.info.rows)["  a"] == "() int8, 1 B, 1 chunk ()"
     assert dict(group.info.rows)["format"] == "Zarr v2"
     assert str(Info(())) == ""
+
+
+def test_the_repr_names_the_data_type_of_text():
+    text = zarrdask.create_array({}, shape=5, dtype="string", chunks=2)
+    assert "(5,) string, chunks=(2,)" in repr(text)

@@ -95,8 +95,17 @@ def test_a_new_array_suggests_the_right_name(name):
 def test_every_verb_suggests_the_right_name(call):
     with pytest.raises(TypeError, match="'path'; did you mean 'component'"):
         call(path="a")
+    with pytest.raises(TypeError, match="'store'; did you mean 'url'"):
+        call(store={})
     with pytest.raises(TypeError, match="did you mean 'storage_options'"):
         call(storage_option={})
+
+
+def test_arguments_that_are_not_needed_are_errors_that_say_so():
+    with pytest.raises(TypeError, match="'synchronizer'; nothing is needed"):
+        zarrdask.create_array({}, shape=4, dtype="i4", synchronizer=None)
+    with pytest.raises(TypeError, match=r"'config'; use dask\.config\.set"):
+        zarrdask.create_array({}, shape=4, dtype="i4", config={"write_empty_chunks": True})
 
 
 def test_a_plan_suggests_the_right_name():

@@ -75,6 +75,18 @@ def test_a_dataset_that_was_computed_on_is_computed_and_encoded(stored):
     assert_equal(open_zarr(target).load(), dataset.load())
 
 
+def test_floating_point_numbers_without_a_fill_value_are_not_encoded_anew():
+    store, target = MemoryStore(), MemoryStore()
+    options = {"shape": (4, 6), "chunks": (1, 6), "dtype": "f4", "dimension_names": ("y", "x")}
+    zarrdask.create_array(store, "t", **options)[...] = np.arange(24).reshape(4, 6)
+    dataset = open_zarr(store)
+    plan = zarrdask.rechunk(dataset, target, chunks={"y": -1, "x": 2})
+    assert reads_stored(plan, "t")
+    assert "_FillValue" not in run(plan)["t"].attrs
+    assert "_FillValue" not in dataset.t.encoding
+    assert_identical(open_zarr(target).load(), dataset.load())
+
+
 def test_values_in_memory(stored):
     target = MemoryStore()
     dataset = open_zarr(stored).load()

@@ -13,6 +13,7 @@ from zarrdask.codecs.base import (
     Serializer,
     parse_configuration,
 )
+from zarrdask.errors import no_name
 from zarrdask.other_names import CODECS
 
 __all__ = [
@@ -30,5 +31,4 @@ __all__ = [
 if not TYPE_CHECKING:  # For type checkers, every name would exist.
 
     def __getattr__(name: str) -> Any:
-        hint = f"; {CODECS[name]}" if name in CODECS else ""
-        raise AttributeError(f"module 'zarrdask.codecs' has no attribute {name!r}{hint}", name=name)
+        raise no_name(__name__, name, CODECS)

@@ -7,6 +7,7 @@ import numpy as np
 from dask.core import flatten
 
 from zarrdask.codecs.array_to_bytes.vlen import VlenUtf8Codec, check_items
+from zarrdask.execution.private import DataNode
 from zarrdask.metadata.convert import flat_codecs
 from zarrdask.metadata.model import ArrayMetadata
 
@@ -29,5 +30,6 @@ def _blocks_in_memory(x: da.Array) -> Iterator[np.ndarray]:
     graph = x.__dask_graph__()
     for key in flatten(x.__dask_keys__()):
         block = graph.get(key)
+        block = block.value if isinstance(block, DataNode) else block
         if isinstance(block, np.ndarray):
             yield block

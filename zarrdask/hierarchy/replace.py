@@ -101,7 +101,8 @@ def staged(node: StorePath) -> NodePath:
 
     It is at the root of a store of its own.
     """
-    return NodePath(StagedStore(beside(_directory(node))), "")
+    directory = _directory(node)
+    return NodePath(StagedStore(beside(directory), replaces=directory), "")
 
 
 def can_stage(node: StorePath) -> bool:

@@ -12,8 +12,7 @@ from zarrdask.chunks.missing import Missing, chosen_missing
 from zarrdask.chunks.read import read_region
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.chunks.write import write_region
-from zarrdask.display.words import brief_lengths
-from zarrdask.errors import SelectionError, UnsupportedError, one_of, printable
+from zarrdask.errors import SelectionError, UnsupportedError, one_of
 from zarrdask.grids.base import Shape
 from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.hierarchy.resize import existing_array
@@ -383,11 +382,6 @@ class Array(ArrayProperties):
         from zarrdask.nodes.html import array_html
 
         return array_html(self.node_path.location, self._stored)
-
-    def __repr__(self) -> str:
-        shards = f", shards={brief_lengths(self.shards)}" if self.shards else ""
-        kind = f"{self.shape} {self.dtype}, chunks={brief_lengths(self.chunks)}{shards}"
-        return printable(f"<zarrdask.Array {self.node_path.location} {kind}>")
 
 
 def chunks_of(array: Array) -> StoredChunks:

@@ -16,21 +16,26 @@ R = TypeVar("R")
 
 #: Names of arguments in other Zarr software, and the names of the same arguments here.
 _SYNONYMS = {
+    "array_path": "component",
     "attrs": "attributes",
+    "chunk_shape": "chunks",
     "compressor": "compressors",
     "dims": "dimension_names",
     "dimension_separator": "separator",
     "filter": "filters",
     "max_memory": "max_mem",
+    "name": "component",
     "object_codec": "filters",
     "path": "component",
     "serializer": "codecs",
     "shard_shape": "shards",
     "storage_option": "storage_options",
+    "store": "url",
     "zarr_version": "zarr_format",
 }
 
 
+_SETTING = "use dask.config.set({'zarrdask.write-empty-chunks': True})"
 #: Names of arguments in other software, and what does the same here.
 _ELSEWHERE = {
     "data": "zarrdask.to_zarr(data, url) creates an array and stores values in it",
@@ -39,6 +44,12 @@ _ELSEWHERE = {
     "in_place": "zarrdask.upgrade(url) writes v3 metadata beside those of v2",
     "other": "zarrdask.compare(a, b) compares two nodes",
     "remove_v2": "zarrdask.upgrade(url, remove_v2=True) removes the documents of v2",
+    "cache_attrs": "attributes are read when the node is opened",
+    "cache_metadata": "metadata is read when the node is opened",
+    "config": f"{_SETTING}, for example",
+    "read_only": "pass mode='r' or mode='r+'",
+    "synchronizer": "nothing is needed: writers that share a chunk lock it",
+    "write_empty_chunks": _SETTING,
     "group": "zarrdask.xarray takes one; here, component is the path of a node",
 }
 #: The same for arguments of one function, which others have.

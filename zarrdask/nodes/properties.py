@@ -6,10 +6,12 @@ from typing import Any, Literal
 import numpy as np
 
 from zarrdask.codecs.base import Codec
+from zarrdask.display.words import brief_lengths
+from zarrdask.errors import printable
 from zarrdask.grids.base import Shape
 from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.nodes.base import Node
-from zarrdask.nodes.info import Info, array_info, codec_options
+from zarrdask.nodes.info import Info, array_info, codec_options, dtype_name
 from zarrdask.storage.places import opened_by
 
 
@@ -94,3 +96,9 @@ class ArrayProperties(Node):
     def info(self) -> Info:
         """The properties of the array as a table, which prints."""
         return array_info(self.node_path.location, self.metadata, opened_by(self.store))
+
+    def __repr__(self) -> str:
+        shards = f", shards={brief_lengths(self.shards)}" if self.shards else ""
+        chunks = f"chunks={brief_lengths(self.chunks)}{shards}"
+        kind = f"{self.shape} {dtype_name(self.metadata)}, {chunks}"
+        return printable(f"<zarrdask.Array {self.node_path.location} {kind}>")

@@ -169,9 +169,9 @@ def _forked(tasks: Sequence[Sequence[Part]], on: Workers) -> Sequence[Sequence[P
 
 
 def _name(parts: Sequence[Part]) -> str:
-    """Return the name of a task: with that of the array, if it copies a single one."""
-    is_single = len({part.job for part in parts}) == 1
-    return parts[0].target.task_name("copy") if is_single else copy_chunks.__name__
+    """Return the name of a task: with that of the array, or of the first of several small ones."""
+    name = parts[0].target.task_name("copy")
+    return name if len({part.job for part in parts}) == 1 else f"{name}_and_others"
 
 
 def copy_part(part: Part) -> TransferResult:

@@ -7,6 +7,7 @@ pass the tests of `zarrdask.testing.StoreContract`.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from zarrdask.errors import no_name
 from zarrdask.other_names import STORAGE
 
 if TYPE_CHECKING:
@@ -69,10 +70,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
-        hint = f"; {STORAGE[name]}" if name in STORAGE else ""
-        raise AttributeError(
-            f"module 'zarrdask.storage' has no attribute {name!r}{hint}", name=name
-        )
+        raise no_name(__name__, name, STORAGE)
     return getattr(import_module(f"zarrdask.storage.{_MODULES[name]}"), name)
 
 

@@ -3,7 +3,7 @@
 import ctypes
 import os
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -25,6 +25,14 @@ class StagedStore(LocalStore):
     When it no longer exists, its content has replaced the old one, or the write was aborted. Tasks
     that still write to it must not create it again: their values are discarded.
     """
+
+    #: The path of the directory that is replaced, by which messages and tasks name this one.
+    replaces: str = field(default="", compare=False, repr=False)
+
+    @property
+    def url(self) -> str:
+        """The path of the directory that is replaced."""
+        return self.replaces or self.root
 
     def _make_directory(self, path: str) -> None:
         if path == self.root:

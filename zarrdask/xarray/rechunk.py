@@ -4,7 +4,7 @@ A variable that is as it is stored is rewritten from its stored array: its eleme
 decoded nor encoded. The values of all others are computed and encoded as `to_zarr` encodes them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any, NamedTuple
 
 import xarray
@@ -59,6 +59,7 @@ def plan_rechunk(obj: Any, place: NodePath, options: RechunkOptions) -> GroupPla
         for name, variable in dataset.variables.items()
         if (stored := _find_stored(variable)) is not None
     }
+    datasets = {path: _without_new_fill(each, path, sources) for path, each in datasets.items()}
     settings = WriteSettings("w-", zarr_format=_format(options, sources))
     writes = {
         path: plan_group(dataset, place.join(path), None, settings, {}, None)
@@ -178,6 +179,20 @@ def _find_stored(variable: Variable) -> _Stored | None:
 def _array_of(region: ArrayRegion) -> Array:
     chunks = region.stored
     return Array(NodePath.of(chunks), chunks.metadata)
+
+
+def _without_new_fill(
+    dataset: xarray.Dataset, path: str, sources: Container[str]
+) -> xarray.Dataset:
+    """Return a dataset whose stored variables get no ``_FillValue`` that they don't have.
+
+    xarray adds NaN to floating-point variables, which would be encoded anew for that.
+    """
+    dataset = dataset.copy()
+    for name, variable in dataset.variables.items():
+        if join_path(path, str(name)) in sources and "_FillValue" not in variable.attrs:
+            variable.encoding.setdefault("_FillValue", None)
+    return dataset
 
 
 def _is_encoded_alike(source: _Stored, target: ArrayMetadata) -> bool:
