@@ -49,6 +49,7 @@ def test_a_function_that_trims_its_results_itself():
     z = stored()
     options = {"depth": 2, "boundary": "reflect", "trim": False}
     y = zarrdask.map_overlap(lambda v: v[2:-2, 2:-2], z, blocks="stored", **options)
+    assert y.chunks == zarrdask.from_zarr(z, chunks="stored").chunks
     same(y.compute(), zarrdask.open_array(z)[...])
 
 

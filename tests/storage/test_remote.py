@@ -28,7 +28,7 @@ from zarrdask.storage.failures import (
 )
 from zarrdask.storage.fsspec import FsspecStore
 from zarrdask.storage.obstore import ObstoreStore
-from zarrdask.storage.places import opened_by, store_token, store_uri
+from zarrdask.storage.places import opened_by, store_token, store_uri, stores_above
 from zarrdask.storage.remote_store import RemoteStore
 from zarrdask.storage.resolve import resolve
 
@@ -106,11 +106,7 @@ class TestChoice:
             resolve("https://h.org/a")
 
     def test_the_directories_above_a_url_are_opened_in_the_same_way(self):
-        store = resolve("https://h.org/a/b")
-        above = []
-        while (store := store._above()) is not None:
-            above.append(repr(store))
-        assert above == [
+        assert [repr(each) for each in stores_above(resolve("https://h.org/a/b"), 9)] == [
             "<RemoteStore https://h.org/a, opened by obstore>",
             "<RemoteStore https://h.org, opened by obstore>",
         ]
