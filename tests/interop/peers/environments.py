@@ -80,15 +80,28 @@ def _made(peer: str) -> Path:
     if done.exists() and done.read_text() == requirements:
         return python
     try:
-        subprocess.run([base, "-m", "venv", "--clear", home], check=True)
-        pip = [python, "-m", "pip", "install", "--disable-pip-version-check", "--quiet"]
-        subprocess.run([*pip, *REQUIREMENTS[peer]], check=True)
+        make, install = _commands(base, home)
+        subprocess.run(make, check=True)
+        subprocess.run([*install, *REQUIREMENTS[peer]], check=True)
         if peer in ALONE:
-            subprocess.run([*pip, "--no-deps", *ALONE[peer]], check=True)
+            subprocess.run([*install, "--no-deps", *ALONE[peer]], check=True)
     except subprocess.CalledProcessError as error:
-        raise MissingPeer(f"{home} can't be made ({error}); it needs pip's index") from error
+        raise MissingPeer(f"{home} can't be made ({error}); it needs a package index") from error
     done.write_text(requirements)
     return python
+
+
+def _commands(base: str, home: Path) -> tuple[list[str], list[str]]:
+    """Return the commands that make an environment and install into it: those of uv, if it is here.
+
+    It takes a tenth of the time.
+    """
+    python = str(home / "bin" / "python")
+    if uv := which("uv"):
+        make = [uv, "venv", "--quiet", "--clear", "--seed", "--python", base, str(home)]
+        return make, [uv, "pip", "install", "--quiet", "--python", python]
+    pip = [python, "-m", "pip", "install", "--disable-pip-version-check", "--quiet"]
+    return [base, "-m", "venv", "--clear", str(home)], pip
 
 
 def python_for(peer: str) -> str | None:
