@@ -1,8 +1,8 @@
 """Remote values that are cached on the local disk, and requested again only if they have changed.
 
-What is cached is what a request returned: a whole value, or a range of one. Each use sends a
-conditional request (``If-None-Match``), which the server answers without data if the value has the
-cached version. Offline, nothing is requested.
+Each entry of the cache is the answer to a request: a whole value, or a range of one. Each use sends
+a conditional request (``If-None-Match``), which the server answers without data if the value has
+the cached version. Offline, nothing is requested.
 """
 
 import logging
@@ -23,19 +23,18 @@ from zarrdask.storage.wrapper import WrappedStore
 
 _LOG = logging.getLogger(__name__)
 
-#: What is secret, and may be renewed, in the options by which a store is accessed; and options that
-#: do not decide what is read.
+#: Options with secrets, which may be renewed, and options that do not affect what is read.
 _SECRETS = re.compile(
     r"secret|token|password|credential|sas|_key$|config_kwargs|timeout|retr", re.IGNORECASE
 )
-#: By which names a user passes the key of an account.
+#: The names by which a user passes the key of an account.
 _ACCESS_KEYS = ("key", "access_key_id")
 #: Variables that choose a server or an account where options don't.
 _VARIABLES = (
     *("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT", "AWS_PROFILE"),
     *("AZURE_STORAGE_ACCOUNT_NAME", "AZURE_STORAGE_CONNECTION_STRING", "STORAGE_EMULATOR_HOST"),
 )
-#: What is not offered offline.
+#: Capabilities that a store without requests lacks.
 _CHANGES = frozenset({"writable", "listable", "create_exclusive", "compare_and_swap"})
 
 
@@ -143,7 +142,7 @@ class DiskCachedStore(WrappedStore):
 
 
 class OfflineStore(WrappedStore):
-    """A store of which nothing is requested: each operation is an error."""
+    """A store that sends no requests: each operation raises an error."""
 
     @property
     def capabilities(self) -> Capabilities:  # type: ignore[override]

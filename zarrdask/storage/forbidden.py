@@ -58,7 +58,7 @@ class ForbiddenIsMissing(WrappedStore):
 
 
 def forbidden_as_set(store: Store) -> Store:
-    """Return a store that reads what the server refuses to send as the setting says."""
+    """Return a store that reads refused values as ``zarrdask.forbidden`` says."""
     is_remote = store.capabilities.has_latency and not isinstance(store, ForbiddenIsMissing)
     return (
         ForbiddenIsMissing(store) if is_remote and config.get("forbidden") == "missing" else store

@@ -1,4 +1,4 @@
-"""Read large values of stores with latency: by several requests, and few enough at a time.
+"""Read large values of remote stores by several requests, within the limit of bytes in flight.
 
 One connection to an object store transfers some 100 MB/s, several of them many times that.
 """
@@ -39,7 +39,7 @@ class _Value:
 
     @property
     def version(self) -> Version:
-        """The same as a version."""
+        """The value with its tag."""
         return Version(self.content, len(self.content or b""), self.tag)
 
 

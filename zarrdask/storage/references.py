@@ -118,7 +118,7 @@ class ReferenceStore(StoreWithPartialAccess):
             config.get("local-references") if local is None else local,
         )
         self._stores: dict[Place, Store] = {}
-        #: Where the document is read in another process: its URL and the options for it.
+        #: The URL of the document, and its options, by which another process reads it.
         self.source: tuple[str, dict[str, Any] | None] | None = None
 
     @property
@@ -147,7 +147,7 @@ class ReferenceStore(StoreWithPartialAccess):
         }
         if self.source is None:
             return partial(ReferenceStore, **how), (self._references,)
-        # Tasks carry where the document is: it may be as large as all their results.
+        # Tasks carry the URL of the document, which may be as large as all their results.
         return _recall, (self._token, self.source, how)
 
     # ---- reading
@@ -197,7 +197,7 @@ class ReferenceStore(StoreWithPartialAccess):
     # ---- references
 
     def _target(self, key: str, reference: Any) -> bytes | Target | None:
-        """Return what a reference is to: the value itself if it has it; None if there is none.
+        """Return the target of a reference: the value if it is inline; None if missing.
 
         Raises
         ------

@@ -24,7 +24,7 @@ from zarrdask.storage.wrapper import WrappedStore
 T = TypeVar("T")
 
 _LOG = logging.getLogger(__name__)
-#: Retries of one operation that are not worth a warning.
+#: The number of retries of one operation without a warning.
 _QUIET_RETRIES = 3
 #: The longest time in seconds for which an operation is retried if the server has never answered
 #: and can't be connected to: its address is probably wrong.
@@ -170,7 +170,7 @@ class RetryingStore(WrappedStore):
                 result = call()
             except Exception as error:
                 is_paced = False
-                # A request that is refused again and again, at any rate, is refused for itself.
+                # A request that is refused at any rate is not refused because of the rate.
                 if rate is not None and retries < _QUIET_RETRIES and is_refusal(error):
                     is_paced = rate.refuse(sent, retry_after(error))
                 if self._pause(key, error, retries, start, is_paced=is_paced):
@@ -217,7 +217,7 @@ class RetryingStore(WrappedStore):
     def _pause(
         self, key: str, error: Exception, retries: int, start: float, *, is_paced: bool
     ) -> bool:
-        """Wait before another attempt, and return True; False if there is to be no other one.
+        """Wait before another attempt, and return True; return False after the last attempt.
 
         If the rate of requests is adapted to the store, the next attempt waits for its turn only.
         """

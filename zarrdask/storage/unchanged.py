@@ -19,9 +19,9 @@ from zarrdask.storage.wrapper import WrappedStore
 
 T = TypeVar("T")
 
-#: After how many attempts a change is given up, as others changed the value each time.
+#: The number of attempts to change a value that others change at the same time.
 MAX_ATTEMPTS = 100
-#: Seconds between two renewals of a lease, and after how many without one others take it.
+#: Seconds between two renewals of a lease, and seconds without any after which others take it.
 RENEWAL, EXPIRY = 10.0, 60.0
 #: Seconds after which a writer checks again, before it stores anything, that it holds its lease.
 CHECK_INTERVAL = 1.0
