@@ -138,6 +138,16 @@ def test_a_mode_in_the_place_of_a_path_is_said(tmp_path):
         zarrdask.open_array(tmp_path, "r+")
 
 
+def test_a_mode_may_be_meant_as_a_name():
+    root = zarrdask.create_group({})
+    root.create_array("A", shape=2, dtype="i4")
+    root.create_array("b", shape=2, dtype="i4")
+    with pytest.raises(NodeNotFoundError, match=r"the nearest name is 'A'; if 'a' is meant as"):
+        zarrdask.from_zarr(root, "a")
+    with pytest.raises(NodeNotFoundError, match=r"the names there are 'A', 'b'; if 'w' is meant"):
+        zarrdask.open(root, "w")
+
+
 def test_the_nearest_name_is_suggested(tmp_path):
     for place in (tmp_path / "data.zarr", {}):
         root = zarrdask.create_group(place)
@@ -149,7 +159,7 @@ def test_the_nearest_name_is_suggested(tmp_path):
         with pytest.raises(NodeNotFoundError) as caught:
             _ = root["nonsense"]
         assert "nearest name is" not in str(caught.value)
-        assert "the names there are 'g'" in str(caught.value)
+        assert "the only name there is 'g'" in str(caught.value)
         with pytest.raises(NodeNotFoundError, match="the nearest name is 'g'"):
             zarrdask.from_zarr(root, "G")
     with pytest.raises(NodeNotFoundError, match=r"the nearest name is 'data\.zarr'"):

@@ -16,7 +16,7 @@ from zarrdask.storage.scratch import Scratch
 #: How many directories up nodes are searched for where each costs a request.
 _MAX_LEVELS = 4
 #: Modes, which other software takes as the second argument.
-_MODES = ("r", "r+", "a", "w", "w-", "x")
+_MODES = ("r", "r+", "a", "w", "w-")
 #: The documents that are looked for in the directories above a store.
 DOCUMENTS_ABOVE = (KEY, ".zarray")
 #: The documents by which a directory is recognised as a hierarchy.
@@ -41,9 +41,15 @@ def missing_node(node: StorePath, text: str = "there is no array or group here")
 
     `text` is the message without a hint.
     """
+    advice = _advice(node, text)
+    if node.path in _MODES:
+        return f"{advice}; if {node.path!r} is meant as the mode, pass mode={node.path!r} by name"
+    return advice
+
+
+def _advice(node: StorePath, text: str) -> str:
+    """Return the message, with what is known of the places above and beside the path."""
     store, path = node
-    if path in _MODES:
-        return f"{text}; the second argument is the path of a node: pass mode={path!r} by name"
     array = _array_above(node)
     if array is not None:
         return f"{text}: it is inside an array, {array}, which can't hold other nodes"
@@ -69,7 +75,8 @@ def missing_node(node: StorePath, text: str = "there is no array or group here")
     if near is not None:
         return f"{text}; the nearest name is {near!r}"
     if path and 0 < len(names) <= _MAX_LISTED:
-        return f"{text}; the names there are {', '.join(map(repr, names))}"
+        start = "names there are" if len(names) > 1 else "only name there is"
+        return f"{text}; the {start} {', '.join(map(repr, names))}"
     return text
 
 
