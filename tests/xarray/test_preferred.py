@@ -10,9 +10,11 @@ import pytest
 import xarray as xr
 
 import zarrdask
+from tests.covering import for_each
 from tests.graph.counting import CountingStore
 from tests.storage.latency import LatencyStore
 from tests.xarray.samples import DAYS, temperature, write_sample
+from zarrdask.grids.axis import axis_of
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.xarray import (
@@ -21,6 +23,7 @@ from zarrdask.xarray import (
     open_mfdataset,
     open_zarr,
 )
+from zarrdask.xarray.preferred import axis_lengths
 
 
 @pytest.fixture
@@ -196,3 +199,17 @@ def test_variables_of_different_data_types_have_the_same_blocks(manager, chunks)
     ds = open_dataset(store, chunks=chunks, chunked_array_type=manager)
     assert ds.a.chunks == ds.b.chunks
     assert ds.chunks["time"][0] > 2
+
+
+@for_each(
+    ("lengths", "expected"),
+    [
+        ((4, 4, 2), 4),
+        ((4, 4, 4), 4),
+        ((4,), 4),
+        ((4, 4, 5), (4, 4, 5)),
+        ((4, 2, 4), (4, 2, 4)),
+    ],
+)
+def test_chunks_of_one_length_have_a_number(lengths, expected):
+    assert axis_lengths(axis_of(sum(lengths), lengths)) == expected

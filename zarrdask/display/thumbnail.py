@@ -21,7 +21,7 @@ def thumbnail(values: np.ndarray, caption: str) -> str:
     step = max(-(-max(values.shape) // _SIDE), 1)
     pixels = _grey_and_alpha(values[::step, ::step])
     height, width = pixels.shape[:2]
-    zoom = max(_SIDE // max(height, width), 1)
+    zoom = _SIDE // max(height, width)
     data = b64encode(_png(pixels)).decode()
     style = "image-rendering: pixelated; border: 1px solid; max-width: 100%"
     return (
