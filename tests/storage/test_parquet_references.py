@@ -7,7 +7,9 @@ import threading
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 import zarrdask
 from tests.covering import for_each
@@ -65,6 +67,17 @@ def test_only_the_files_that_are_needed_are_read_and_few_are_kept(bucket, tmp_pa
     assert not store._entries._files
     for key in ("x/8.0", "x/0.1", "x/0", "x/-1.0", "x/0.0.0", "y/0.0", "0.0", "x/.zarray/0.0"):
         assert store.get(key) is None
+
+
+def test_a_reference_may_be_to_the_beginning_of_an_object(bucket, tmp_path):
+    shutil.copytree(PARQUET, tmp_path / "refs")
+    path = tmp_path / "refs" / "x" / "refs.0.parq"
+    table = parquet.read_table(path)
+    number = table.column_names.index("offset")
+    offsets = pa.array([0, *table["offset"].to_pylist()[1:]], table["offset"].type)
+    parquet.write_table(table.set_column(number, "offset", offsets), path)
+    size = table["size"][0].as_py()
+    assert opened(tmp_path / "refs").get("x/0.0") == bucket.inner.get("data.bin")[:size]
 
 
 def test_a_file_is_read_while_another_one_is_on_its_way(bucket, monkeypatch):
