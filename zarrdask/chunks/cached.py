@@ -7,10 +7,9 @@ call, in a remote store by a conditional request, which returns a value only if 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from itertools import repeat, tee
+from itertools import repeat, takewhile, tee
 from operator import add, mul
 from threading import Lock
-from typing import Any
 
 import numpy as np
 
@@ -20,7 +19,7 @@ from zarrdask.codecs.base import ChunkSpec
 from zarrdask.codecs.decode import CachedChunk, ChunkCache
 from zarrdask.codecs.pipeline import Pipeline
 from zarrdask.grids.base import Index, Shape
-from zarrdask.indexing.projection import Points, Request, numpy_index, project
+from zarrdask.indexing.projection import Points, Projection, Request, numpy_index, project
 from zarrdask.runtime.decoded_chunks import CHUNKS, ChunkPlace, DecodedChunk, is_cacheable
 from zarrdask.storage.byte_ranges import Buffer, Tag, Version
 from zarrdask.storage.large_values import get_large_if_changed, large_size
@@ -66,12 +65,31 @@ def copy_cached(chunks: StoredChunks, request: Request, out: np.ndarray) -> bool
             return False  # These are of two versions of a shard.
     if not are_unchanged(chunks.units, tags):
         return False
-    insides: Iterable[Any] = projection.insides
-    if isinstance(request, Points) or not all(isinstance(pick, slice) for pick in request):
-        insides = (inside if inside is None else numpy_index(inside) for inside in insides)
-    for chunk, inside, outside in zip(cached, insides, projection.outsides, strict=True):
-        out[outside] = chunk.values if inside is None else chunk.values[inside]
+    is_region = not isinstance(request, Points) and all(isinstance(p, slice) for p in request)
+    _copy([chunk.values for chunk in cached], projection, out, is_region=is_region)
     return True
+
+
+def _copy(
+    chunks: list[np.ndarray], projection: Projection, out: np.ndarray, *, is_region: bool
+) -> None:
+    """Copy the requested part of each chunk to its place in a block."""
+    indices, insides, outsides = projection
+    if not is_region:
+        insides = [inside if inside is None else numpy_index(inside) for inside in insides]
+    parts = [
+        chunk if inside is None else chunk[inside]
+        for chunk, inside in zip(chunks, insides, strict=True)
+    ]
+    # Of a region, the chunks that differ only in the last index follow one another.
+    row = sum(1 for _ in takewhile(lambda index: index[:-1] == indices[0][:-1], indices))
+    if not is_region or row <= 1:
+        for part, outside in zip(parts, outsides, strict=True):
+            out[outside] = part
+        return
+    # A row at once: each assignment takes about as long as to copy a few KiB.
+    for at in range(0, len(parts), row):
+        np.concatenate(parts[at : at + row], axis=-1, out=out[outsides[at][:-1]])
 
 
 def inner_caches(chunks: StoredChunks) -> InnerCaches | None:

@@ -55,14 +55,14 @@ class BoundedCache(Generic[K, V]):
 
     def get_all(self, keys: Iterable[K]) -> list[V] | None:
         """Return the values of all keys, or None if there is none for one of them."""
-        found = list[V]()
+        keys = list(keys)
         with self._lock:
+            try:
+                found = [*map(self._values.__getitem__, keys)]
+            except KeyError:
+                return None
             for key in keys:
-                value = self._values.get(key)
-                if value is None:
-                    return None
                 self._values.move_to_end(key)
-                found.append(value)
         return found
 
     def put(self, key: K, value: V | None, limit: int | None = None) -> None:
