@@ -173,8 +173,16 @@ def test_a_write_that_is_killed_while_it_ends_computes_nothing_again(overwrite, 
             assert not [key for key in stores[-1].list_prefix("") if "zarrdask" in key]
 
 
-@pytest.mark.parametrize("change", ["source", "options", "blocks"])
-def test_another_write_is_refused_and_overwrite_begins_again(tmp_path, change):
+@pytest.mark.parametrize(
+    ("change", "differs"),
+    [
+        ("source", "name of the Dask array"),
+        ("options", "metadata of the target"),
+        ("blocks", "name of the Dask array, chunks or data type of the Dask array"),
+        ("settings", "zarrdask.block-size or zarrdask.write-empty-chunks"),
+    ],
+)
+def test_another_write_is_refused_and_overwrite_begins_again(tmp_path, change, differs):
     computed, place = Computed(), tmp_path / "a"
     interrupted(place, computed, 13, chunks=(2, 2))
     x, options = array(computed), {"chunks": (2, 2)}
@@ -182,13 +190,17 @@ def test_another_write_is_refused_and_overwrite_begins_again(tmp_path, change):
         x = array(computed, VALUES + 1)
     elif change == "options":
         options["fill_value"] = 7
-    else:
+    elif change == "blocks":
         x = x.rechunk((4, 2))
     before = files(place)
-    with pytest.raises(StoreError, match="overwrite=True") as caught:
+    is_set = {"zarrdask.write-empty-chunks": change == "settings"}
+    refused = pytest.raises(StoreError, match=rf"what differs: {differs}\).*overwrite=True")
+    with refused as caught, dask.config.set(is_set):
         zarrdask.to_zarr(x, place, resume=True, **options)
     assert files(place) == before
     assert "nothing has changed" in caught.value.__notes__[-1]
+    names = (x.name, array(computed).name) if x.name != array(computed).name else (None, None)
+    assert (caught.value.found, caught.value.expected) == names
     zarrdask.to_zarr(x, place, resume=True, overwrite=True, **options)
     np.testing.assert_array_equal(zarrdask.open_array(place)[...], x.compute())
     assert not [name for name in files(place) if "zarrdask" in name]

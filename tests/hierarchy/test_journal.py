@@ -10,19 +10,20 @@ from hypothesis import strategies as st
 from tests.covering import for_each
 from zarrdask.errors import StoreError
 from zarrdask.hierarchy import journal
-from zarrdask.hierarchy.journal import Journal
+from zarrdask.hierarchy.journal import Journal, digest
 from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.metadata.create import plan_array
 from zarrdask.metadata.options import ArrayOptions
 from zarrdask.storage.memory import MemoryStore
 
 KEY = "a/.zarrdask-rewrite/plan.json"
+THIS = {"array": "this"}
 
 
 def written(*done, plan="this", store=None):
     """Return a store with a record of these (stage, task)."""
     store = MemoryStore() if store is None else store
-    record = Journal(NodePath(store, "a"), plan)
+    record = Journal(NodePath(store, "a"), {"array": plan})
     for stage, task in done:
         record.done(stage).add(task)
     record.store()
@@ -31,14 +32,14 @@ def written(*done, plan="this", store=None):
 
 @given(st.sets(st.tuples(st.integers(0, 3), st.integers(0, 40))))
 def test_what_was_done_is_read_again(done):
-    found = Journal(NodePath(written(*done), "a"), "this")
+    found = Journal(NodePath(written(*done), "a"), THIS)
     assert found.resume()
     for stage in range(5):
         assert found.done(stage) == {task for at, task in done if at == stage}
 
 
 def test_there_may_be_no_record():
-    found = Journal(NodePath(MemoryStore(), "a"), "this")
+    found = Journal(NodePath(MemoryStore(), "a"), THIS)
     assert not found.resume()
     assert found.done(0) == set()
 
@@ -52,7 +53,6 @@ def other_version(data):
     "harm",
     [
         other_version,
-        lambda data: data.replace(b"this", b"other"),
         lambda data: data[: len(data) // 2],
         lambda _: b"",
         lambda _: b"[]",
@@ -70,8 +70,8 @@ def test_what_is_not_a_record_of_this_plan_is_refused_unless_one_begins_again(ha
     harmed = harm(store.get(KEY))
     assert harmed != store.get(KEY)
     store.set(KEY, harmed)
-    found = Journal(NodePath(store, "a"), "this")
-    with pytest.raises(StoreError, match=r"another plan.*damaged.*restart=True") as caught:
+    found = Journal(NodePath(store, "a"), THIS)
+    with pytest.raises(StoreError, match=r"or its record is damaged.*restart=True") as caught:
         found.resume()
     assert caught.value.key == f"{store.url}/{KEY}"
     assert not found.resume(overwrite=True)
@@ -79,8 +79,20 @@ def test_what_is_not_a_record_of_this_plan_is_refused_unless_one_begins_again(ha
     assert found.done(0) == set()
 
 
+def test_what_differs_from_another_plan_is_named():
+    plan = {"array": "this", "options": digest(1), "region": digest(2)}
+    Journal(NodePath(store := MemoryStore(), "a"), plan).store()
+    other = plan | {"array": "other", "region": digest(3)}
+    with pytest.raises(StoreError, match=r"\(what differs: array, region\)") as caught:
+        Journal(NodePath(store, "a"), other).resume()
+    assert (caught.value.found, caught.value.expected) == ("other", "this")
+    with pytest.raises(StoreError, match=r"\(what differs: region\)") as caught:
+        Journal(NodePath(store, "a"), plan | {"region": digest(3)}).resume()
+    assert caught.value.found is None
+
+
 def test_one_may_begin_again_what_could_go_on():
-    found = Journal(NodePath(written((0, 1)), "a"), "this")
+    found = Journal(NodePath(written((0, 1)), "a"), THIS)
     assert not found.resume(restart=True)
     assert found.done(0) == set()
     assert found.resume(overwrite=True)
@@ -97,7 +109,7 @@ def test_a_lease_stays_when_the_record_is_erased():
     store, lease = written((0, 1), store=Swappable()), "a/.zarrdask-rewrite/lease"
     store.set(lease, b"held")
     store.set("a/.zarrdask-rewrite/packed/0/1.0", b"piece")
-    Journal(NodePath(store, "a"), "this").erase()
+    Journal(NodePath(store, "a"), THIS).erase()
     assert [*store.list_prefix("")] == [lease]
 
 
@@ -109,7 +121,7 @@ def test_it_stays_small_whatever_is_done():
 def test_it_is_due_a_second_after_it_was_stored(monkeypatch):
     times = iter([0.0, 0.9, 1.0, 1.1, 2.0])
     monkeypatch.setattr(journal, "monotonic", lambda: next(times))
-    record = Journal(NodePath(MemoryStore(), "a"), "this")
+    record = Journal(NodePath(MemoryStore(), "a"), THIS)
     assert [record.is_due, record.is_due] == [False, True]
     record.store()
     assert not record.is_due
@@ -117,11 +129,11 @@ def test_it_is_due_a_second_after_it_was_stored(monkeypatch):
 
 def test_it_can_be_added_to_after_it_was_read():
     store = written((0, 1))
-    found = Journal(NodePath(store, "a"), "this")
+    found = Journal(NodePath(store, "a"), THIS)
     found.resume()
     found.done(1).add(7)
     found.store()
-    again = Journal(NodePath(store, "a"), "this")
+    again = Journal(NodePath(store, "a"), THIS)
     again.resume()
     assert (again.done(0), again.done(1)) == ({1}, {7})
 
@@ -129,20 +141,20 @@ def test_it_can_be_added_to_after_it_was_read():
 @pytest.mark.parametrize("runs", [[[0, 10**10]], [[0, 10**7]] * 10, [[0, 1, 2]], [[0, 10**400]]])
 def test_a_record_of_too_many_tasks_is_damaged(runs):
     values = {}
-    record = {"version": 2, "plan": "plan", "done": [runs]}
+    record = {"version": 3, "plan": THIS, "done": [runs]}
     values[".zarrdask-rewrite/plan.json"] = json.dumps(record).encode()
     with pytest.raises(StoreError, match="damaged"):
-        Journal(NodePath(MemoryStore(values), ""), "plan").resume()
+        Journal(NodePath(MemoryStore(values), ""), THIS).resume()
 
 
 def test_a_record_of_another_plan_that_has_written_its_array_is_over():
     store, metadata = MemoryStore(), plan_array(ArrayOptions(shape=4, dtype="i4"))
-    record = Journal(NodePath(store, "a"), "other", {"": metadata})
+    record = Journal(NodePath(store, "a"), {"array": "other"}, {"": metadata})
     record.store()
-    found = Journal(NodePath(store, "a"), "this")
-    with pytest.raises(StoreError, match="another plan"):
+    found = Journal(NodePath(store, "a"), THIS)
+    with pytest.raises(StoreError, match="another write"):
         found.resume(stored=metadata)
     record.write_root()
-    with pytest.raises(StoreError, match="another plan"):
+    with pytest.raises(StoreError, match="another write"):
         found.resume(stored=metadata.resized((3,)))
     assert not found.resume(stored=metadata)

@@ -10,6 +10,7 @@ from zarrdask.chunks.region import ArrayRegion
 from zarrdask.errors import UnsupportedError
 from zarrdask.graph.target import Resume, WriteTarget, write_id
 from zarrdask.hierarchy.array_record import ArrayRecord
+from zarrdask.hierarchy.journal import Fingerprint, digest
 from zarrdask.hierarchy.replace import ReplacedNode
 from zarrdask.hierarchy.resumable import ResumableArray, ResumableChanges
 from zarrdask.hierarchy.transaction import Change
@@ -47,11 +48,11 @@ def has_all_values(writes: Writes, source: str = "") -> bool:
 def _records(writes: Writes, source: str) -> list[ArrayRecord]:
     """Return the records of writes; the first one is that of the whole call."""
     plans = [write_id(x, to.array.metadata, _bounds(to)) for x, to in writes]
-    plans[0] = sha256(repr((plans, source)).encode()).hexdigest()
+    plans[0] |= {"what else the call writes": digest(plans[1:], source)}
     return [_record(to, plan) for (_, to), plan in zip(writes, plans, strict=True)]
 
 
-def _record(to: WriteTarget, plan: str) -> ArrayRecord:
+def _record(to: WriteTarget, plan: Fingerprint) -> ArrayRecord:
     node = to.array.node_path
     if isinstance(to.change, ReplacedNode):
         raise UnsupportedError(

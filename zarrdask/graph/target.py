@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from hashlib import sha256
 from typing import Any, Literal, NamedTuple, Self
 
 import dask.array as da
@@ -19,6 +18,7 @@ from zarrdask.graph.elements import check_elements
 from zarrdask.graph.placement import chunk_options, find_place
 from zarrdask.graph.stored_array import data_type_of
 from zarrdask.hierarchy.block_log import RecordedBlocks
+from zarrdask.hierarchy.journal import digest
 from zarrdask.hierarchy.lookup import locate_node
 from zarrdask.hierarchy.new_array import LateArray, NewArray
 from zarrdask.hierarchy.node_path import NodePath
@@ -218,11 +218,16 @@ def _resumable_array(
     return WriteTarget(array, region, chunks_of(array), change, recorded=change.blocks)
 
 
-def write_id(x: da.Array, metadata: ArrayMetadata, *others: Any) -> str:
-    """Return an identifier of the write of an array, which depends on the array and on settings."""
+def write_id(x: da.Array, metadata: ArrayMetadata, region: Any = None) -> dict[str, str]:
+    """Return what identifies the write of an array, which depends on the array and on settings."""
     settings = [config.get(name) for name in ("block-size", "write-empty-chunks")]
-    source = x.name, x.chunks, x.dtype.str, metadata.render(), settings, *others
-    return sha256(repr(source).encode(errors="surrogateescape")).hexdigest()
+    return {
+        "name of the Dask array": x.name,
+        "chunks or data type of the Dask array": digest(x.chunks, x.dtype.str),
+        "metadata of the target": digest(metadata.render()),
+        "region": digest(region),
+        "zarrdask.block-size or zarrdask.write-empty-chunks": digest(settings),
+    }
 
 
 def _read_error(node: NodePath) -> NodeExistsError:

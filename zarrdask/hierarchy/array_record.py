@@ -8,7 +8,7 @@ from zarrdask.chunks.inventory import stored_units, unit_objects
 from zarrdask.chunks.region import ArrayRegion
 from zarrdask.errors import UnsupportedError
 from zarrdask.hierarchy.block_log import BlockLog, BlockRecord, Bounds, RecordedBlocks
-from zarrdask.hierarchy.journal import Journal, beside
+from zarrdask.hierarchy.journal import Fingerprint, Journal, beside, digest
 from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.storage.upkeep import tidy
 
@@ -25,8 +25,8 @@ class ArrayRecord:
         The location of the array.
     written : ArrayRegion
         The region that is written, of the array as it is after the write.
-    plan : str
-        An identifier of what is written, which differs from those of other writes.
+    plan : mapping of str to str
+        What identifies the write, as in a `Journal`.
     start_again : str
         The argument by which a user discards a record, for messages.
     region : str
@@ -45,7 +45,7 @@ class ArrayRecord:
         self,
         node: NodePath,
         written: ArrayRegion,
-        plan: str,
+        plan: Fingerprint,
         *,
         start_again: str,
         region: str = "",
@@ -60,7 +60,8 @@ class ArrayRecord:
         self._node, self._written = node, written
         self._is_of_region = bool(region)
         self.journal = Journal(node, plan, {"": written.metadata}, start_again, region)
-        self.blocks = RecordedBlocks(BlockLog(store, f"{self.journal.folder}{_BLOCKS}{plan}/"))
+        blocks = f"{self.journal.folder}{_BLOCKS}{digest(plan)}/"
+        self.blocks = RecordedBlocks(BlockLog(store, blocks))
 
     def has_all_values(self) -> bool:
         """Whether an earlier run of this plan has stored all values."""

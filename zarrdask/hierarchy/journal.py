@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from hashlib import sha256
 from itertools import chain
 from time import monotonic
 from types import MappingProxyType
@@ -20,7 +21,11 @@ WRITE_INTERVAL = 1.0
 #: More tasks in one stage than any plan has. A damaged record must not fill the memory.
 _MAX_TASKS = 2**24
 #: The version of the record's format.
-_VERSION = 2
+_VERSION = 3
+#: What a digest of values begins with.
+_DIGEST = "sha256-"
+#: What identifies a plan: names, or digests of values, by what errors call these.
+Fingerprint = Mapping[str, str]
 #: The directory beside a node that is being written: the record, and intermediate results.
 BESIDE = ".zarrdask-rewrite/"
 #: The name of the record in that directory.
@@ -29,6 +34,11 @@ _RECORD = "plan.json"
 _ARRAYS = "arrays.json"
 #: The directory of the records of writes to regions, in that directory; see `Journal`.
 _REGIONS = "regions/"
+
+
+def digest(*values: Any) -> str:
+    """Return a short text that stands for values in what identifies a plan."""
+    return _DIGEST + sha256(repr(values).encode(errors="surrogateescape")).hexdigest()
 
 
 def beside(node: StorePath) -> tuple[Store, str]:
@@ -101,8 +111,8 @@ class Journal:
     ----------
     node : StorePath
         The node; the record stands beside it.
-    plan : str
-        An identifier, which differs from those of other plans.
+    plan : mapping of str to str
+        What identifies the plan: names, or a `digest` of values, by what errors call these.
     nodes : mapping of str to Metadata
         The nodes that the plan creates, by their paths.
     start_again : str
@@ -127,13 +137,13 @@ class Journal:
     def __init__(
         self,
         node: StorePath,
-        plan: str,
+        plan: Fingerprint,
         nodes: Mapping[str, Metadata] = MappingProxyType({}),
         start_again: str = "restart=True",
         region: str = "",
     ) -> None:
         self._start_again = start_again
-        self._node, self._plan, self._is_of_region = node, plan, bool(region)
+        self._node, self._plan, self._is_of_region = node, dict(plan), bool(region)
         self._store, folder = beside(node)
         # Where changes appear together, an interrupted run leaves nothing.
         self._is_kept = not self._store.capabilities.bounded
@@ -166,18 +176,30 @@ class Journal:
             is_same = (record["version"], record["plan"]) == (_VERSION, self._plan)
             is_over = isinstance(stored, ArrayMetadata) and record.get("root") == _described(stored)
         except (ValueError, TypeError, KeyError, AttributeError):
-            is_same = is_over = False
+            record, is_same, is_over = {}, False, False
         if restart or (not is_same and (overwrite or is_over)):
             return False
         if not is_same:
-            raise StoreError(
-                "a run of another plan was interrupted here, its source has changed, or its record "
-                "is damaged: repeat that run to finish it, or begin again with "
-                f"{self._start_again}",
-                key=f"{self._store.url}/{self._key}",
-            )
+            raise self._other_plan(record)
         self._done, self.nodes = done, self.nodes | self.recorded
         return True
+
+    def _other_plan(self, record: Mapping[str, Any]) -> StoreError:
+        """Return an error that names what differs between this plan and that of a record."""
+        recorded = record.get("plan") if record.get("version") == _VERSION else None
+        what, values = "; or its record is damaged", dict[str, str]()
+        if isinstance(recorded, dict) and recorded.keys() == self._plan.keys():
+            differing = [name for name, value in self._plan.items() if recorded[name] != value]
+            what = f" (what differs: {', '.join(differing)})"
+            for name in differing[:1]:
+                if not self._plan[name].startswith(_DIGEST):
+                    values = {"found": self._plan[name], "expected": str(recorded[name])}
+        return StoreError(
+            f"another write was interrupted here{what}: repeat that write to finish it, or begin "
+            f"again with {self._start_again}",
+            key=f"{self._store.url}/{self._key}",
+            **values,
+        )
 
     def recorded_arrays(self) -> dict[str, Documents]:
         """Return the documents of the arrays of the interrupted plan, without attributes."""

@@ -195,7 +195,7 @@ def discard_append(node: StorePath, chunks: StoredChunks) -> None:
         return
     old = refreshed(node, chunks)
     with strictness(strict=False, quiet=True):
-        documents = Journal(node, "").recorded_arrays().get("")
+        documents = Journal(node, {}).recorded_arrays().get("")
         longer = None if documents is None else detect.parse(documents, node.store)
     shape = old.metadata.shape
     if isinstance(longer, ArrayMetadata) and len(longer.shape) == len(shape):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from zarrdask.chunks.inventory import erase_leftovers
 from zarrdask.chunks.region import ArrayRegion
 from zarrdask.hierarchy.array_record import ArrayRecord
-from zarrdask.hierarchy.journal import Journal
+from zarrdask.hierarchy.journal import Fingerprint, Journal
 from zarrdask.hierarchy.new_array import LateArray, create_after_chunks
 from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.hierarchy.recorded import RecordedNodes
@@ -38,8 +38,8 @@ class ResumableArray(Change):
         The location as its hierarchy sees it.
     metadata : ArrayMetadata
         The metadata of the array.
-    plan : str
-        An identifier of what is written, which differs from those of other writes.
+    plan : mapping of str to str
+        What identifies the write, as in a `Journal`.
     overwrite : bool
         Whether a node that exists, or the rest of another write, is removed.
     restart : bool
@@ -56,7 +56,7 @@ class ResumableArray(Change):
         node: NodePath,
         view: NodePath,
         metadata: ArrayMetadata,
-        plan: str,
+        plan: Fingerprint,
         *,
         overwrite: bool,
         restart: bool = False,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from zarrdask.conventions.listed import merge_conventions
-from zarrdask.hierarchy.journal import Journal
+from zarrdask.hierarchy.journal import Fingerprint, Journal
 from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.hierarchy.transaction import transaction
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata
@@ -85,7 +85,7 @@ def adding_levels(
     node: NodePath,
     members: Mapping[str, ArrayMetadata],
     attributes: Mapping[str, Any],
-    plan: str,
+    plan: Fingerprint,
     *,
     overwrite: bool,
     restart: bool,

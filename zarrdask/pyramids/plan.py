@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from typing import Any
 
 import dask
@@ -16,6 +15,7 @@ from zarrdask.chunks.versions import UnitVersions
 from zarrdask.display.words import byte_size, counted
 from zarrdask.execution.executor import Workers, check_reached, workers
 from zarrdask.execution.forks import TaskStores
+from zarrdask.hierarchy.journal import Fingerprint, digest
 from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.indexing.selection import Region
 from zarrdask.metadata.model import GroupMetadata, Metadata
@@ -94,21 +94,16 @@ class PyramidPlan(PlanReport):
         return sum(target.metadata.grid.size for target in self.targets.values())
 
     @property
-    def fingerprint(self) -> str:
-        """A hash that identifies this plan among all others."""
-        parts = [
-            self.source.fingerprint,
-            self.group.render(),
-            [(level, target.metadata.render()) for level, target in self.targets.items()],
-            self.levels,
-            self.reductions,
-            [(span.first, span.last) for span in self.blocks.spans],
-            self.blocks.grids,
-            self.changed,
-            store_token(self.temp[0]),
-            self.temp[1],
-        ]
-        return sha256(repr(parts).encode(errors="surrogateescape")).hexdigest()
+    def fingerprint(self) -> Fingerprint:
+        """What identifies this plan among all others."""
+        targets = [(level, target.metadata.render()) for level, target in self.targets.items()]
+        spans = [(span.first, span.last) for span in self.blocks.spans]
+        return {
+            "source": digest(self.source.fingerprint, self.changed),
+            "target": digest(self.group.render(), targets, self.levels, self.reductions),
+            "place of temporary objects": digest(store_token(self.temp[0]), self.temp[1]),
+            "division into tasks (max_mem, threads)": digest(spans, self.blocks.grids),
+        }
 
     # ----------------------------------------------------------------------------------------
     # Text and drawings
@@ -241,9 +236,8 @@ class PyramidPlan(PlanReport):
             attributes = self.group.attributes
             options = {"overwrite": self.overwrite, "restart": restart}
             # Levels that were computed from other values of level 0 are not resumed.
-            plan = repr((self.fingerprint, versions and versions.to_json()))
-            name = sha256(plan.encode()).hexdigest()
-            return adding_levels(self.node, arrays, attributes, name, **options)
+            plan = {**self.fingerprint, "level 0": digest(versions and versions.to_json())}
+            return adding_levels(self.node, arrays, attributes, plan, **options)
         nodes: dict[str, Metadata] = {"": self.group, **arrays}
         return rewriting(
             self.node, nodes, self.fingerprint, overwrite=self.overwrite, restart=restart

@@ -21,7 +21,7 @@ from zarrdask.execution.executor import Workers, check_reached, workers
 from zarrdask.execution.forks import TaskStores
 from zarrdask.graph.fuse.writes import fuse_writes
 from zarrdask.graph.tasks import write_blocks
-from zarrdask.hierarchy.journal import Journal
+from zarrdask.hierarchy.journal import Fingerprint, Journal, digest
 from zarrdask.indexing.regions import moved
 from zarrdask.indexing.selection import Region, region_shape, whole_region
 from zarrdask.metadata.losses import cast_loss
@@ -70,25 +70,23 @@ class RechunkPlan(PlanReport):
     blocks: da.Array | None = None
 
     @property
-    def fingerprint(self) -> str:
-        """A hash that identifies this plan among all others."""
-        parts: list[Any] = [
-            chunks_of(self.source).place,
-            documents_of(self.source.metadata),
-            [(pick.start, pick.stop) for pick in self.region],
-            self.target.metadata.render(),
-            self.target.start,
-            self.target.along,
-            store_token(self.temp[0]),
-            self.temp[1],
-            None if self.blocks is None else self.blocks.name,
-            self.scheme.name,
-        ]
-        digest = sha256(repr(parts).encode(errors="surrogateescape"))
+    def fingerprint(self) -> Fingerprint:
+        """What identifies this plan among all others."""
+        source, target = self.source, self.target
+        bounds = [(pick.start, pick.stop) for pick in self.region]
+        edges = sha256()
         for regions in self.scheme.cuttings:
-            for edges in regions.edges:
-                digest.update(edges.tobytes() + b"|")
-        return digest.hexdigest()
+            for each in regions.edges:
+                edges.update(each.tobytes() + b"|")
+        return {
+            "name of the Dask array": "" if self.blocks is None else self.blocks.name,
+            "source": digest(chunks_of(source).place, documents_of(source.metadata), bounds),
+            "target": digest(target.metadata.render(), target.start, target.along),
+            "place of temporary objects": digest(store_token(self.temp[0]), self.temp[1]),
+            "division into tasks (max_mem, processes, threads)": digest(
+                self.scheme.name, edges.digest()
+            ),
+        }
 
     @property
     def _dimension_names(self) -> tuple[str | None, ...] | None:

@@ -9,7 +9,7 @@ from zarrdask.chunks.inventory import stored_units
 from zarrdask.execution.executor import Workers, run
 from zarrdask.execution.locks import shape_lock
 from zarrdask.hierarchy.append import AppendedArray, AppendGuard
-from zarrdask.hierarchy.journal import Journal
+from zarrdask.hierarchy.journal import Fingerprint, Journal
 from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.hierarchy.recorded import RecordedNodes
 from zarrdask.hierarchy.resize import check_shape
@@ -196,7 +196,7 @@ class LongerArray(Rewrite):
 def rewriting(
     node: NodePath,
     nodes: Mapping[str, Metadata],
-    plan: str,
+    plan: Fingerprint,
     *,
     overwrite: bool,
     restart: bool,
@@ -216,7 +216,7 @@ def rewriting(
 
 @contextmanager
 def rewriting_array(
-    target: Destination, plan: str, *, overwrite: bool, restart: bool
+    target: Destination, plan: Fingerprint, *, overwrite: bool, restart: bool
 ) -> Iterator[Rewrite]:
     """Begin to write an array, or to append to one, or go on with an earlier run of the plan."""
     node, options = target.node, {"overwrite": overwrite, "restart": restart}

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from zarrdask.chunks.cast import check_cast
 from zarrdask.errors import MetadataError, one_of
 from zarrdask.execution.executor import check_reached, workers
+from zarrdask.hierarchy.journal import Fingerprint, digest
 from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.hierarchy.recorded import check_begun
 from zarrdask.metadata.convert import Changes, convert
@@ -208,15 +209,18 @@ def copy(
     return CopyReport.of_nodes(*places, nodes, skipped, arrays, notes)
 
 
-def _fingerprint(origin: Origin, nodes: list[NodeCopy], tasks: list[list[Part]]) -> str:
-    """Return a hash of what is copied, and of what becomes of it."""
-    digest = sha256(place_of_node(origin.node).encode(errors="surrogateescape"))
-    for node in nodes:
-        documents = node.path, documents_of(node.before), node.after.render()
-        digest.update(repr(documents).encode(errors="surrogateescape"))
-    for task in tasks:
-        digest.update(repr([(part.job, part.empty, part.indices) for part in task]).encode())
-    return digest.hexdigest()
+def _fingerprint(origin: Origin, nodes: list[NodeCopy], tasks: list[list[Part]]) -> Fingerprint:
+    """Return what identifies a copy: what is copied, and what becomes of it."""
+    before = [(node.path, documents_of(node.before)) for node in nodes]
+    parts = ((part.job, part.empty, part.indices) for task in tasks for part in task)
+    stored = sha256()
+    for part in parts:
+        stored.update(repr(part).encode())
+    return {
+        "source": digest(place_of_node(origin.node), before),
+        "target": digest([node.after.render() for node in nodes]),
+        "stored chunks or shards": digest(stored.digest()),
+    }
 
 
 def _consolidate(group: NodePath, form: Format) -> list[str]:

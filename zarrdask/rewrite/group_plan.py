@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from hashlib import sha256
 from textwrap import indent
 from typing import Any
 
@@ -10,6 +9,7 @@ from zarrdask.display.html import as_html, fold
 from zarrdask.display.report import Report
 from zarrdask.display.words import counted
 from zarrdask.execution.executor import workers
+from zarrdask.hierarchy.journal import Fingerprint, digest
 from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.hierarchy.recorded import check_begun
 from zarrdask.indexing.selection import whole_region
@@ -85,12 +85,12 @@ class GroupPlan(Report):
         return max((plan.peak for plan in self.arrays.values()), default=0)
 
     @property
-    def fingerprint(self) -> str:
-        """A hash that identifies this plan among all others."""
-        plans = [(path, plan.fingerprint) for path, plan in self.arrays.items()]
-        return sha256(
-            repr((sorted(self.groups), plans)).encode(errors="surrogateescape")
-        ).hexdigest()
+    def fingerprint(self) -> Fingerprint:
+        """What identifies this plan among all others."""
+        fingerprints = [plan.fingerprint for plan in self.arrays.values()]
+        names = {name: None for each in fingerprints for name in each}
+        parts = {name: digest([each[name] for each in fingerprints]) for name in names}
+        return {"nodes": digest(sorted(self.groups), [*self.arrays]), **parts}
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as values that JSON can represent: sizes are numbers of bytes."""
