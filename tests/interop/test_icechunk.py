@@ -72,6 +72,23 @@ def test_what_is_written_is_committed(repository, session):
     assert (zarrdask.open_array(stored, "more/ones")[...] == 1).all()
 
 
+@pytest.mark.parametrize("scheduler", ["threads", "processes"])
+def test_an_array_whose_metadata_come_last_is_written(session, repository, scheduler):
+    x = da.from_array(_grid(12, 8), chunks=(5, 3))
+    with dask.config.set(scheduler=scheduler, num_workers=2):
+        zarrdask.to_zarr(x, session.store, "below/a", chunks=(4, 4), commit="last")
+        later = zarrdask.to_zarr(
+            {"b": x}, session.store, chunks=(4, 4), commit="last", compute=False
+        )
+        later.compute()
+        zarrdask.to_zarr(x + 1, session.store, "b", commit="last", overwrite=True)
+    assert "b" not in zarrdask.open_group(repository.readonly_session("main").store)
+    session.commit("written")
+    root = zarrdask.open_group(repository.readonly_session("main").store)
+    np.testing.assert_array_equal(root["below/a"][...], _grid(12, 8))
+    np.testing.assert_array_equal(root["b"][...], _grid(12, 8) + 1)
+
+
 def test_a_read_only_session_is_not_written(stored):
     with pytest.raises(ReadOnlyError):
         to_zarr(days(4), stored, mode="a")

@@ -197,7 +197,8 @@ def _new_array(
         place = node, array.node_path, metadata
         recorded = RecordedArray(*place, erases, existed, overwrites=how.replaces)
         return WriteTarget(array, region, chunks_of(array), recorded)
-    if how.commit == "last":
+    # Where chunks need an array (icechunk), nothing is visible before the commit of the session.
+    if how.commit == "last" and not node.store.capabilities.bounded:
         late = LateArray(node, array.node_path, metadata, erases, existed)
         return WriteTarget(array, region, chunks_of(array), late)
     new = NewArray(known, metadata, how.replaces, existed)

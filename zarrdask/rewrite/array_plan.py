@@ -140,7 +140,7 @@ class RechunkPlan(PlanReport):
         NodeExistsError
             If another process has created a node at the target meanwhile.
         StoreError
-            If a store fails, or if a run of another plan was interrupted here.
+            If a store fails, or if another write was interrupted here.
         MetadataError
             If the plan needs a cluster, and the scheduler is none.
         """
