@@ -87,7 +87,7 @@ def test_an_update_checks_what_is_recorded_and_the_region():
     group = built(MemoryStore(), numbers((16, 16)))
     with pytest.raises(SelectionError, match="region"):
         zarrdask.update_pyramid(group, region=(slice(0, 4),) * 3)
-    with pytest.raises(MetadataError, match="recorded"):
+    with pytest.raises(MetadataError, match="there is no record"):
         zarrdask.update_pyramid(zarrdask.create_group({}))
     omitted = built(MemoryStore(), numbers((16, 16)), level_0="omit")
     with pytest.raises(MetadataError, match="level 0"):
