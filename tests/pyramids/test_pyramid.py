@@ -52,6 +52,9 @@ def test_a_plan_prints_and_draws():
     # The names that OME-Zarr gives the axes.
     assert ">y</text>" in drawn
     assert "axis 0" not in drawn
+    plan = zarrdask.pyramid(stored(numbers((40, 40)), chunks=(8, 8)), {}, scheduler="threads")
+    second = plan.blocks.spans[1].first
+    assert f"pass 2 of 2: {plan.levels[second].shape}" in plan.svg(1)
 
 
 @pytest.mark.parametrize(

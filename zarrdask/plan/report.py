@@ -13,6 +13,7 @@ from zarrdask.display.svg import html, svg
 from zarrdask.display.words import aligned, byte_size, counted
 from zarrdask.errors import MetadataError
 from zarrdask.grids.axis import Uneven
+from zarrdask.grids.base import Shape
 from zarrdask.plan.axis import AxisPlan
 from zarrdask.plan.drawing import axis_names, draw
 from zarrdask.plan.strategies import Costs, Grids, Scheme, Stage, lengths_of
@@ -177,6 +178,10 @@ class PlanReport(Report):
         """The names of the axes, for drawings."""
         return None
 
+    def _drawn_shape(self, number: int) -> Shape:
+        """Return the shape of the array whose regions the tasks of a pass own."""
+        return self.grids.shape
+
     def _can_draw(self, number: int) -> bool:
         read, written = self._boundaries(number)
         owned = self.scheme.stages[number].regions.edges
@@ -206,7 +211,7 @@ class PlanReport(Report):
         legend = ("block", "regions, one task each"), ("source", f"{source_name}s that are read")
         return replace(
             picture,
-            title=f"pass {number + 1} of {len(stages)}: {self.grids.shape}",
+            title=f"pass {number + 1} of {len(stages)}: {self._drawn_shape(number)}",
             legend=(*picture.legend, *legend),
             notes=(*_describe(drawn), *picture.notes),
         )

@@ -15,6 +15,7 @@ from zarrdask.chunks.versions import UnitVersions
 from zarrdask.display.words import byte_size, counted
 from zarrdask.execution.executor import Workers, check_reached, workers
 from zarrdask.execution.forks import TaskStores
+from zarrdask.grids.base import Shape
 from zarrdask.hierarchy.journal import Fingerprint, digest
 from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.indexing.selection import Region
@@ -155,6 +156,9 @@ class PyramidPlan(PlanReport):
         written = grids[first].cutting(first) if target is None else None
         axes = written.edges if written else [axis.edges for axis in target.metadata.grid.axes]  # type: ignore[union-attr]
         return read.edges, tuple(axes)
+
+    def _drawn_shape(self, number: int) -> Shape:
+        return self.levels[self.blocks.spans[number].first].shape
 
     @property
     def _dimension_names(self) -> tuple[str | None, ...] | None:
