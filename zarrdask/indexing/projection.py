@@ -85,11 +85,11 @@ def project(request: AnyRequest, axes: Sequence[Axis]) -> Projection:
     places: Iterable[Any] = outsides
     if not all(isinstance(pick, slice) for pick in request):
         places = map(numpy_index, outsides)
-    picks: list[Any] = list(insides)
+    picks: Iterable[Any] = insides
     # Of a row through larger chunks, no part is a whole chunk.
     if all(any(part.whole for part in axis) for axis in parts):
-        picks = [None if all(whole) else pick for whole, pick in zip(wholes, picks, strict=True)]
-    return Projection(list(indices), picks, list(places))
+        picks = [None if all(whole) else pick for whole, pick in zip(wholes, insides, strict=True)]
+    return Projection(list(indices), list(picks), list(places))
 
 
 def _project_points(points: Points, axes: Sequence[Axis]) -> Projection:
