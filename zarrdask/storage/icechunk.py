@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import lru_cache
 from math import ceil
 from typing import Any
 from urllib.parse import quote
@@ -58,13 +59,12 @@ class IcechunkStore(ZarrPythonStore):
 
     @property
     def capabilities(self) -> Capabilities:  # type: ignore[override]
-        is_read_only = bool(self.inner.session.read_only)
-        return replace(
-            super().capabilities,
-            shared=is_read_only,
-            bounded=True,
-            forks=not is_read_only and hasattr(self.inner.session, "fork"),
-        )
+        # A session becomes read-only when it is committed. Each access to it is slow, and this is
+        # looked up for each chunk.
+        session = self.inner.session
+        is_read_only = bool(session.read_only)
+        can_fork = not is_read_only and hasattr(session, "fork")
+        return _of_session(super().capabilities, is_read_only=is_read_only, can_fork=can_fork)
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self.capabilities.shared:
@@ -266,6 +266,12 @@ def _no_container(url: str, prefixes: Sequence[str]) -> StoreError:
 
 def _errors() -> type[Exception]:
     return sys.modules["icechunk"].IcechunkError  # type: ignore[no-any-return]
+
+
+@lru_cache
+def _of_session(base: Capabilities, *, is_read_only: bool, can_fork: bool) -> Capabilities:
+    """Return the capabilities of a session, given those of its store."""
+    return replace(base, shared=is_read_only, bounded=True, forks=can_fork)
 
 
 def _check_refused(error: Exception) -> None:
