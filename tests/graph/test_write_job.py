@@ -11,7 +11,7 @@ from dask.delayed import Delayed
 from distributed import Client
 
 import zarrdask
-from zarrdask.errors import UnsupportedError
+from zarrdask.errors import NodeTypeError, UnsupportedError
 from zarrdask.storage.memory import MemoryStore
 
 VALUES = np.arange(1, 61 * 45 + 1, dtype="f4").reshape(61, 45)
@@ -99,6 +99,17 @@ def test_a_write_that_is_reported_can_be_cancelled(tmp_path):
         zarrdask.to_zarr(x, tmp_path / "a", commit="last", progress=cancel)
     with pytest.raises(zarrdask.errors.NodeNotFoundError):
         zarrdask.open_array(tmp_path / "a")
+
+
+def test_a_url_in_the_place_of_the_array_is_refused(tmp_path):
+    z = zarrdask.create_array(tmp_path / "t.zarr", shape=3, dtype="U8")
+    for write in (zarrdask.to_zarr, zarrdask.append):
+        for place in ("a.zarr", tmp_path / "a.zarr"):
+            with pytest.raises(NodeTypeError, match="the array to write comes first"):
+                write(place, z)
+    assert z.nchunks_stored() == 0
+    zarrdask.to_zarr(np.array("text"), tmp_path / "text.zarr")
+    assert zarrdask.open_array(tmp_path / "text.zarr")[()] == "text"
 
 
 def test_a_table_is_refused_with_a_remedy():

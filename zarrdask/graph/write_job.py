@@ -1,5 +1,6 @@
 """One or more writes of Dask arrays that begin, run and finish together."""
 
+import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -15,7 +16,7 @@ from dask.delayed import Delayed
 
 from zarrdask.chunks.cast import check_mask
 from zarrdask.chunks.region import ArrayRegion
-from zarrdask.errors import MetadataError, UnsupportedError
+from zarrdask.errors import MetadataError, NodeTypeError, UnsupportedError
 from zarrdask.execution.compute import compute_blocks
 from zarrdask.execution.expressions import EXPRESSIONS, is_expression
 from zarrdask.execution.forks import TaskStores
@@ -93,7 +94,15 @@ def cast_numbers(x: da.Array, value: Any, array: Array) -> da.Array:
 
 
 def check_plain(x: Any) -> None:
-    """Check that an object is neither a table nor one of xarray, whose labels would be lost."""
+    """Check that an object is an array: no URL, no table, and none of xarray, which has labels."""
+    if isinstance(x, str | os.PathLike):
+        raise NodeTypeError(
+            "the array to write comes first, then the URL; zarrdask.copy(a, b) and "
+            "zarrdask.rechunk(a, b, chunks) write what is stored at a URL to another one",
+            key="x",
+            found=x,
+            expected="an array, or a mapping of paths to arrays",
+        )
     if hasattr(x, "columns") and hasattr(x, "dtypes"):
         raise UnsupportedError(
             "a table has columns of different types; pass its values as an array, or an array for "
