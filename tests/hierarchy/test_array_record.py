@@ -19,7 +19,9 @@ def array(tmp_path):
 
 def record(array, region=""):
     written = ArrayRegion(chunks_of(array))
-    return ArrayRecord(array.node_path, written, "plan", start_again="restart", region=region)
+    return ArrayRecord(
+        array.node_path, written, {"array": "plan"}, start_again="restart", region=region
+    )
 
 
 def held_by_another(lock):
