@@ -1,7 +1,7 @@
 """What a published benchmark is: its definition, how it is measured, and its part of the page."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
@@ -146,30 +146,37 @@ class Published:
         return "\n".join([*lines, "", *self.verdicts(results)])
 
     def verdicts(self, results: Results) -> list[str]:
-        """Return where zarrdask is first, and by whom it is beaten."""
-        first, sentences = [], []
-        for case, label in self.cases.items():
-            for group in self.groups:
-                ours = best(results.get(case, {}).get(group[0], []))
-                if ours is None:
-                    continue
-                # Other ways to use zarrdask are no competitors.
-                others = {
-                    tool: best(results[case].get(tool, []))
-                    for tool in group[1:]
-                    if "zarrdask" not in tool
-                }
-                faster = {t: s / ours for t, s in others.items() if s is not None and s < ours}
-                if not faster:
-                    first.append(f"{group[0]}: {label}")
-                    continue
-                each = (f"{t} takes {r:.2f}" for t, r in sorted(faster.items(), key=lambda f: f[1]))
-                sentences.append(
-                    f"- **{group[0]} is not first** ({label}): {', '.join(each)} times as long."
-                )
-        if first:
-            sentences.insert(0, f"- First: {'; '.join(first)}.")
+        """Return in which columns zarrdask is first, and which contestants are faster in others."""
+        sentences = []
+        for group in self.groups:
+            ours = group[0]
+            ratios = {case: self._faster(results.get(case, {}), group) for case in self.cases}
+            measured = {case: each for case, each in ratios.items() if each is not None}
+            first = [self.cases[case] for case, faster in measured.items() if not faster]
+            if len(first) == len(measured) > 1:
+                sentences.append(f"- **{ours}** is first in all columns.")
+            elif first:
+                sentences.append(f"- **{ours}** is first in: {'; '.join(first)}.")
+            for case, faster in measured.items():
+                if faster:
+                    each = (f"{tool} takes {ratio:.2f}" for tool, ratio in faster)
+                    sentences.append(
+                        f"- **{ours} is not first** ({self.cases[case]}): {', '.join(each)} times "
+                        "as long."
+                    )
         return sentences
+
+    def _faster(
+        self, outcomes: Mapping[str, Any], group: Sequence[str]
+    ) -> list[tuple[str, float]] | None:
+        """Return the faster contestants of a group, with the ratios; None without a result."""
+        ours = best(outcomes.get(group[0], []))
+        if ours is None:
+            return None
+        # Other ways to use zarrdask are no competitors.
+        others = {t: best(outcomes.get(t, [])) for t in group[1:] if "zarrdask" not in t}
+        faster = {t: s / ours for t, s in others.items() if s is not None and s < ours}
+        return sorted(faster.items(), key=lambda item: item[1])
 
     def picture(self, results: Results) -> str:
         """Return the bars of all contestants, a panel for each case."""
