@@ -196,7 +196,7 @@ JOBS = (
         scaled="as in “Read all”.",
         groups=(ALONE[:-1], DASK),
         prepare=round_trip,
-        budget=130,
+        budget=300,
         **_COMMON,
     ),
     Timed(
