@@ -44,15 +44,9 @@ def test_there_may_be_no_record():
     assert found.done(0) == set()
 
 
-def other_version(data):
-    record = json.loads(data)
-    return json.dumps(record | {"version": record["version"] + 1}).encode()
-
-
 @for_each(
     "harm",
     [
-        other_version,
         lambda data: data[: len(data) // 2],
         lambda _: b"",
         lambda _: b"[]",
@@ -77,6 +71,16 @@ def test_what_is_not_a_record_of_this_plan_is_refused_unless_one_begins_again(ha
     assert not found.resume(overwrite=True)
     assert not found.resume(restart=True)
     assert found.done(0) == set()
+
+
+def test_the_record_of_another_version_is_named_and_is_discarded_by_beginning_again():
+    store = written((0, 0))
+    record = json.loads(store.get(KEY))
+    store.set(KEY, json.dumps(record | {"version": record["version"] - 1, "plan": "x"}).encode())
+    found = Journal(NodePath(store, "a"), THIS)
+    with pytest.raises(StoreError, match=r"another version of zarrdask began.*restart=True"):
+        found.resume()
+    assert not found.resume(restart=True)
 
 
 def test_what_differs_from_another_plan_is_named():

@@ -186,8 +186,10 @@ class Journal:
 
     def _other_plan(self, record: Mapping[str, Any]) -> StoreError:
         """Return an error that names what differs between this plan and that of a record."""
-        recorded = record.get("plan") if record.get("version") == _VERSION else None
-        what, values = "; or its record is damaged", dict[str, str]()
+        recorded, values = record.get("plan"), dict[str, str]()
+        what = "; or its record is damaged"
+        if record.get("version", _VERSION) != _VERSION:
+            recorded, what = None, ", which another version of zarrdask began"
         if isinstance(recorded, dict) and recorded.keys() == self._plan.keys():
             differing = [name for name, value in self._plan.items() if recorded[name] != value]
             what = f" (what differs: {', '.join(differing)})"
