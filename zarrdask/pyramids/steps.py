@@ -3,14 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from zarrdask.errors import MetadataError
 from zarrdask.grids.base import Shape
-from zarrdask.indexing.selection import axis_number
+from zarrdask.indexing.selection import axis_number, is_integer
 from zarrdask.pyramids.levels import Borders, Level
 
 
@@ -33,7 +32,7 @@ class Steps:
             raise MetadataError(
                 "a pyramid is made of an array with axes", key="source", found="an array without"
             )
-        if levels is not None and not (_is_integer(levels) and levels >= 1):
+        if levels is not None and not (is_integer(levels) and levels >= 1):
             raise MetadataError(
                 "a number of levels is an int of at least 1", key="levels", found=levels
             )
@@ -91,7 +90,7 @@ def _step(factors: Any, shape: Shape, names: Sequence[str | None] | None) -> Sha
     """Return the factor along each axis, from what a user passes."""
     ndim = len(shape)
     step: list[Any] = [1] * ndim
-    if _is_integer(factors):
+    if is_integer(factors):
         step[-2:] = [factors] * min(ndim, 2)
     elif isinstance(factors, Mapping):
         for axis, factor in factors.items():
@@ -106,13 +105,8 @@ def _step(factors: Any, shape: Shape, names: Sequence[str | None] | None) -> Sha
             expected=f"an int, {ndim} ints, or a mapping from axes to ints",
         )
     for factor in step:
-        if not (_is_integer(factor) and factor >= 1):
+        if not (is_integer(factor) and factor >= 1):
             raise MetadataError(
                 "a factor is an int", key="factors", found=factor, expected="at least 1"
             )
     return tuple(map(int, step))
-
-
-def _is_integer(value: Any) -> bool:
-    """Whether a value is an integer of Python or NumPy."""
-    return isinstance(value, Integral) and not isinstance(value, bool)
