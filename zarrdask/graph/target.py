@@ -220,7 +220,7 @@ def _resumable_array(
 
 
 def write_id(x: da.Array, metadata: ArrayMetadata, region: Any = None) -> dict[str, str]:
-    """Return what identifies the write of an array, which depends on the array and on settings."""
+    """Return the values that identify the write of an array, by their names."""
     settings = [config.get(name) for name in ("block-size", "write-empty-chunks")]
     return {
         "name of the Dask array": x.name,

@@ -26,7 +26,7 @@ class ArrayRecord:
     written : ArrayRegion
         The region that is written, of the array as it is after the write.
     plan : mapping of str to str
-        What identifies the write, as in a `Journal`.
+        The values that identify the write, as in a `Journal`.
     start_again : str
         The argument by which a user discards a record, for messages.
     region : str

@@ -24,7 +24,7 @@ _MAX_TASKS = 2**24
 _VERSION = 3
 #: What a digest of values begins with.
 _DIGEST = "sha256-"
-#: What identifies a plan: names, or digests of values, by what errors call these.
+#: The values that identify a plan, or digests of them, by the names that errors use.
 Fingerprint = Mapping[str, str]
 #: The directory beside a node that is being written: the record, and intermediate results.
 BESIDE = ".zarrdask-rewrite/"
@@ -37,7 +37,7 @@ _REGIONS = "regions/"
 
 
 def digest(*values: Any) -> str:
-    """Return a short text that stands for values in what identifies a plan."""
+    """Return a short text that stands for values in a `Fingerprint`."""
     return _DIGEST + sha256(repr(values).encode(errors="surrogateescape")).hexdigest()
 
 
@@ -112,7 +112,7 @@ class Journal:
     node : StorePath
         The node; the record stands beside it.
     plan : mapping of str to str
-        What identifies the plan: names, or a `digest` of values, by what errors call these.
+        The values that identify the plan, or digests of them, by the names that errors use.
     nodes : mapping of str to Metadata
         The nodes that the plan creates, by their paths.
     start_again : str

@@ -39,7 +39,7 @@ class ResumableArray(Change):
     metadata : ArrayMetadata
         The metadata of the array.
     plan : mapping of str to str
-        What identifies the write, as in a `Journal`.
+        The values that identify the write, as in a `Journal`.
     overwrite : bool
         Whether a node that exists, or the rest of another write, is removed.
     restart : bool

@@ -96,7 +96,7 @@ class PyramidPlan(PlanReport):
 
     @property
     def fingerprint(self) -> Fingerprint:
-        """What identifies this plan among all others."""
+        """The values that identify this plan among all others, by their names."""
         targets = [(level, target.metadata.render()) for level, target in self.targets.items()]
         spans = [(span.first, span.last) for span in self.blocks.spans]
         return {

@@ -71,7 +71,7 @@ class RechunkPlan(PlanReport):
 
     @property
     def fingerprint(self) -> Fingerprint:
-        """What identifies this plan among all others."""
+        """The values that identify this plan among all others, by their names."""
         source, target = self.source, self.target
         bounds = [(pick.start, pick.stop) for pick in self.region]
         edges = sha256()

@@ -210,7 +210,7 @@ def copy(
 
 
 def _fingerprint(origin: Origin, nodes: list[NodeCopy], tasks: list[list[Part]]) -> Fingerprint:
-    """Return what identifies a copy: what is copied, and what becomes of it."""
+    """Return the values that identify a copy, by their names."""
     before = [(node.path, documents_of(node.before)) for node in nodes]
     parts = ((part.job, part.empty, part.indices) for task in tasks for part in task)
     stored = sha256()

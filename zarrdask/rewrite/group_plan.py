@@ -86,7 +86,7 @@ class GroupPlan(Report):
 
     @property
     def fingerprint(self) -> Fingerprint:
-        """What identifies this plan among all others."""
+        """The values that identify this plan among all others, by their names."""
         fingerprints = [plan.fingerprint for plan in self.arrays.values()]
         names = {name: None for each in fingerprints for name in each}
         parts = {name: digest([each[name] for each in fingerprints]) for name in names}

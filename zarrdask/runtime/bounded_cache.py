@@ -77,7 +77,7 @@ class BoundedCache(Generic[K, V]):
         with self._lock:
             self.nbytes -= self._size(self._values.pop(key, None))
             # Space is made first: `nbytes`, which is read without the lock, stays within the limit.
-            while self._values and self.nbytes + size > limit:
+            while self.nbytes + size > limit:
                 self.nbytes -= self._size(self._values.popitem(last=False)[1])
             if value is not None:
                 self._values[key] = value
