@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any
 
 from benchmarks import machine
 from benchmarks.rows import ROWS, Row
+from benchmarks.timing import rounds
 
 HERE = Path(__file__).resolve().parents[1]
 TOOLS = (
@@ -54,12 +56,14 @@ def run(module: str, *arguments: Any) -> str:
     return done.stdout
 
 
-def measure(row: Row, tools: list[str], options: argparse.Namespace) -> dict[str, list[Any]]:
-    """Measure a row, the contestants in turn."""
+def measure(
+    row: Row, tools: list[str], options: argparse.Namespace, seconds: float
+) -> dict[str, list[Any]]:
+    """Measure a row, the contestants in turn, in rounds that end in time."""
     for file in filter(Path.is_file, (options.root / row.layout.name).rglob("*")):
         file.read_bytes()  # so that it lies in the page cache
     found: dict[str, list[Any]] = {tool: [] for tool in tools}
-    for _ in range(options.repeat):
+    for _ in rounds(options.repeat, seconds):
         for tool in tools:
             machine.wait()
             try:
@@ -136,7 +140,8 @@ def main() -> None:
     parser.add_argument("--rows", help="such as 1,4b,8 (with 8: all of its parts); default: all")
     parser.add_argument("--only", help=f"contestants, of {','.join(TOOLS)}; default: all")
     parser.add_argument("--planes", type=int, default=256, help="of 4 MiB each; default: 256")
-    parser.add_argument("--repeat", type=int, default=3, help="rounds; default: 3")
+    parser.add_argument("--repeat", type=int, default=3, help="rounds at most; default: 3")
+    parser.add_argument("--minutes", type=float, default=27, help="for all rows; default: 27")
     parser.add_argument("--data", type=Path, default=Path(tempfile.gettempdir(), "zarrdask-bench"))
     parser.add_argument("--json", type=Path, help="write all results to this file")
     options = parser.parse_args()
@@ -145,16 +150,20 @@ def main() -> None:
     rows = [row for row in ROWS if row.name in names or row.name.rstrip(ascii_lowercase) in names]
     tools = [tool for tool in TOOLS if not options.only or tool in options.only.split(",")]
 
+    end = time.monotonic() + 60 * options.minutes
     print(run("data", options.root, options.planes, *{row.layout.name for row in rows}), end="")
     versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES if installed(name))
     about = {"machine": machine.about(), "versions": versions, "planes": options.planes}
-    print(*about.values(), sep="; ", end=f" planes; median of {options.repeat}\n\n")
+    print(*about.values(), sep="; ", end=f" planes; median of {options.repeat} rounds at most\n\n")
     print(" | ".join(("#", "job", *tools, "bars: zarrdask's time to another's")))
     print("|".join(["---"] * (len(tools) + 3)), flush=True)
     results: Results = {}
     try:
-        for row in rows:
-            results[row.name] = measure(row, [t for t in tools if t in row.tools], options)
+        for number, row in enumerate(rows):
+            # What a row leaves of its time is that of the rows after it.
+            seconds = (end - time.monotonic()) / (len(rows) - number)
+            taking_part = [tool for tool in tools if tool in row.tools]
+            results[row.name] = measure(row, taking_part, options, seconds)
             print(line(results, row, tools), flush=True)
     finally:
         shutil.rmtree(options.root / "written", ignore_errors=True)

@@ -4,7 +4,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +43,17 @@ def timed(
         "cpu": cpu,
         "others": others,
     }
+
+
+def rounds(most: int, seconds: float) -> Iterator[int]:
+    """Yield the numbers of rounds: the first, and those that are expected to end in time."""
+    end = time.monotonic() + seconds
+    for number in range(most):
+        began = time.monotonic()
+        yield number
+        now = time.monotonic()
+        if now + (now - began) > end:
+            return
 
 
 def outcome(module: str, *arguments: Any, timeout: float) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """What a published benchmark is: its definition, how it is measured, and its part of the page."""
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -9,7 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from benchmarks import plots
-from benchmarks.timing import Job, outcome
+from benchmarks.timing import Job, outcome, rounds
 
 #: Contestant -> its module in `benchmarks.contestants`, if that has another name.
 MODULES = {"dask+zarrdask": "zarrdask", "zarrdask+uncached": "zarrdask"}
@@ -47,13 +46,7 @@ class Runner:
     ) -> Results:
         """Measure each case with its contestants in turn, in rounds that end within the budget."""
         results: Results = {case: {tool: [] for tool in tools} for case, tools in cases.items()}
-        start = began = time.monotonic()
-        for number in range(self.repeat):
-            # The first round is measured in any case. All contestants take part in as many.
-            now = time.monotonic()
-            if number and now + (now - began) > start + budget:
-                break
-            began = now
+        for _ in rounds(self.repeat, budget):
             for case, tools in results.items():
                 for tool, outcomes in tools.items():
                     if any("failed" in found for found in outcomes):
