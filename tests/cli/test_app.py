@@ -42,12 +42,19 @@ def test_wrong_usage_exits_with_2(capsys, arguments):
 
 
 @pytest.mark.parametrize("command", ["info", "tree", "verify", "consolidate"])
-def test_an_error_is_one_line_and_exits_with_1(capsys, tmp_path, command):
+def test_an_error_is_one_line_and_exits_with_2(capsys, tmp_path, command):
     done = call(capsys, command, tmp_path / "nothing")
-    assert done.code == 1
+    assert done.code == 2
     assert not done.out
     assert done.err.startswith(f"zarrdask: {tmp_path}/nothing: there is no array or group here")
     assert done.err.count("\n") == 1
+
+
+def test_an_unexpected_error_does_not_exit_as_if_a_check_had_failed(capsys, stored, monkeypatch):
+    monkeypatch.setattr("zarrdask.cli.verify.verify", lambda *_, **__: 1 / 0)
+    done = call(capsys, "verify", stored)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.endswith("ZeroDivisionError: division by zero\n")
 
 
 def test_a_mistyped_command_is_recognized(capsys):
@@ -71,7 +78,7 @@ def test_without_click_it_says_what_is_missing(stored):
         "from zarrdask.cli import main; main()"
     )
     done = spawn("info", stored, code=code)
-    assert done == (1, "", "zarrdask: the command line needs click: pip install zarrdask[cli]\n")
+    assert done == (2, "", "zarrdask: the command line needs click: pip install zarrdask[cli]\n")
 
 
 def test_to_look_into_a_store_imports_no_dask_array(stored):
@@ -151,7 +158,7 @@ def test_an_empty_argument_is_no_place(capsys, stored, monkeypatch, command):
         "attrs set": ["", "k=1"],
     }.get(command, [""])
     done = call(capsys, *command.split(), *arguments)
-    assert (done.code, done.out) == (1, "")
+    assert (done.code, done.out) == (2, "")
     assert "the path is empty" in done.err
     assert (stored / "zarr.json").exists()
 
@@ -160,6 +167,6 @@ def test_an_error_of_a_store_names_the_place(capsys, stored):
     (stored / "file.txt").write_text("no store")
     for command in ("copy", "rechunk"):
         done = call(capsys, command, stored / "a", stored / "file.txt")
-        assert done.code == 1
+        assert done.code == 2
         assert f"{stored}/file.txt/" in done.err
     assert "this is a file" in call(capsys, "info", stored / "file.txt").err

@@ -14,7 +14,7 @@ def test_attributes(capsys, stored):
     assert call(capsys, "attrs", "get", stored, "n").out == "[1]\n"
     assert json.loads(call(capsys, "attrs", "get", stored, "--json").out)["title"] == "é"
     done = call(capsys, "attrs", "get", stored, "titel")
-    assert (done.code, done.out) == (1, "")
+    assert (done.code, done.out) == (2, "")
     assert done.err.endswith("there is no attribute 'titel'; did you mean 'title'?\n")
 
 
@@ -35,7 +35,7 @@ def test_attributes_are_deleted(capsys, stored):
     assert done.out == 'title: "é"\n'
     assert "n" in zarrdask.open_group(stored).attrs
     done = call(capsys, "attrs", "delete", stored, "n", "titel")
-    assert (done.code, done.out) == (1, "")
+    assert (done.code, done.out) == (2, "")
     assert "did you mean 'title'?" in done.err
     assert json.loads(call(capsys, "attrs", "delete", stored, "n", "title", "--json").out) == {}
     assert dict(zarrdask.open_group(stored).attrs) == {}

@@ -12,7 +12,7 @@ def test_consolidate(capsys, stored):
     assert "consolidated_metadata" in json.loads((stored / "zarr.json").read_text())
     assert zarrdask.open_group(stored, consolidated=True)["a"].shape == (10, 4)
     done = call(capsys, "consolidate", stored / "a")
-    assert done.code == 1
+    assert done.code == 2
     assert "an array has no consolidated metadata" in done.err
 
 

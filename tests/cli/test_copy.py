@@ -36,7 +36,7 @@ def test_errors_of_copy(capsys, source, tmp_path):
     assert call(capsys, "copy", source).code == 2
     zarrdask.create_group(tmp_path / "out")
     done = call(capsys, "copy", source, tmp_path / "out")
-    assert done.code == 1
+    assert done.code == 2
     assert done.err.count("\n") == 1
 
 
@@ -46,4 +46,4 @@ def test_a_dry_run_of_a_copy_writes_nothing(capsys, source, tmp_path):
     report = json.loads(done.out)
     assert [array["method"] for array in report["arrays"]] == ["copied unchanged"]
     assert not (tmp_path / "out").exists()
-    assert call(capsys, "copy", source, source / "below", "--dry-run").code == 1
+    assert call(capsys, "copy", source, source / "below", "--dry-run").code == 2

@@ -15,6 +15,7 @@ def test_it_exits_with_1_if_expected_chunks_are_missing(capsys, tmp_path):
     assert done.code == 1
     assert "missing: time=10:12, x=0:8" in done.out
     assert call(capsys, "inventory", url, "--expect", "...").code == 1
+    assert call(capsys, "inventory", url, "--expect", "nothing=0:10").code == 2
 
 
 def test_as_json(capsys, tmp_path):

@@ -13,7 +13,7 @@ class TestNearestNames:
     def test_in_a_path(self, capsys, stored, command):
         zarrdask.create_group(stored, "temperature")
         done = call(capsys, command, stored / "temprature")
-        assert (done.code, done.out) == (1, "")
+        assert (done.code, done.out) == (2, "")
         assert done.err.count("\n") == 1
         assert "the nearest name is 'temperature'" in done.err
 
@@ -26,7 +26,7 @@ class TestNearestNames:
     def test_of_a_source(self, capsys, stored, command):
         zarrdask.create_array(stored, "g/salinity", shape=2, dtype="i4")
         done = call(capsys, command, stored / "g/salinty", stored / "a")
-        assert done.code == 1
+        assert done.code == 2
         assert "the nearest name" in done.err
 
     def test_in_a_remote_store(self, capsys, stored):

@@ -76,7 +76,7 @@ def test_members_of_json_are_documented(tmp_path, monkeypatch, capsys):
         assert members.keys() == {*documented}, name
 
 
-@for_each("code", [app.SUCCESS, app.FAILED, app.USAGE, app.INTERRUPTED])
+@for_each("code", [app.SUCCESS, app.FAILED, app.ERROR, app.INTERRUPTED])
 def test_each_exit_code_is_documented(code):
     assert f"\n| {code} | " in PAGE
 

@@ -61,16 +61,16 @@ def test_rechunk_with_everything_else(capsys, source, tmp_path):
 @pytest.mark.parametrize(
     ("options", "code", "text"),
     [
-        ("--max-mem 1", 1, "max_mem"),
-        ("--max-mem what", 1, "max_mem"),
+        ("--max-mem 1", 2, "max_mem"),
+        ("--max-mem what", 2, "max_mem"),
         ("--chunks what", 2, "neither lengths"),
         ("--chunks time", 2, "neither lengths"),
         ("--chunks =3", 2, "not a dimension and its length"),
         ("--chunks y=3,y=4", 2, "not a dimension and its length"),
         ("--chunks y=all", 2, "has no length"),
-        ("--chunks z=3", 1, "no such axis"),
-        ("--chunks 1,2,3", 1, ""),
-        ("--scheduler nonsense", 1, "unknown scheduler"),
+        ("--chunks z=3", 2, "no such axis"),
+        ("--chunks 1,2,3", 2, ""),
+        ("--scheduler nonsense", 2, "unknown scheduler"),
     ],
 )
 def test_errors_of_rechunk(capsys, source, tmp_path, options, code, text):

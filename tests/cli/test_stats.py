@@ -16,5 +16,5 @@ def test_the_statistics_of_an_array_are_shown(capsys, tmp_path):
     done = call(capsys, "stats", tmp_path / "data.zarr/a", "--json")
     assert json.loads(done.out)["maximum"] == 12
     done = call(capsys, "stats", tmp_path / "data.zarr")
-    assert done.code == 1
+    assert done.code == 2
     assert "expected an array but found a group; its arrays: a" in done.err

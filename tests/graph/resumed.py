@@ -16,7 +16,7 @@ import dask
 import dask.array as da
 import numpy as np
 import xarray as xr
-from distributed import Client, LocalCluster
+from distributed import Client, LocalCluster, WorkerPlugin
 
 import zarrdask
 from zarrdask.errors import NodeNotFoundError
@@ -39,7 +39,6 @@ _CLUSTER = {
     "distributed.worker.multiprocessing-method": "forkserver",
     "distributed.scheduler.allowed-failures": 100,
     "distributed.deploy.lost-worker-timeout": "1 hour",
-    "distributed.comm.timeouts.connect": "3s",
 }
 _PROCESSES = multiprocessing.get_context("forkserver")
 _PROCESSES.set_forkserver_preload(["tests.graph.resumed", "s3fs", "obstore"])
@@ -61,6 +60,13 @@ class Noting:
     def __dask_tokenize__(self):
         # Old releases of Dask add a token to each name, and each run has a log of its own.
         return "noting"
+
+
+class ForgetsKilledWorkers(WorkerPlugin):
+    """Lets a worker that has started, however slowly, try for a short time to connect to others."""
+
+    def setup(self, worker):
+        dask.config.set({"distributed.comm.timeouts.connect": "3s"})
 
 
 def computing(log):
@@ -96,7 +102,8 @@ def write(verb, url, options, log, settings, on="threads"):
         if on == "cluster":
             stack.enter_context(dask.config.set(_CLUSTER))
             cluster = LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0")
-            stack.enter_context(Client(stack.enter_context(cluster)))
+            client = stack.enter_context(Client(stack.enter_context(cluster)))
+            client.register_plugin(ForgetsKilledWorkers())
             noting = Noting(log, 0.01)
         else:
             stack.enter_context(dask.config.set(scheduler=on, num_workers=THREADS))

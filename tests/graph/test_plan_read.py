@@ -87,7 +87,7 @@ def test_chunks_that_are_not_stored_are_left_out(tmp_path):
     # The first task reads rows 0 to 2, and two columns of them from each of two chunks but one.
     assert (reads.decoded, reads.fetched, reads.needed) == (6 * 4, 6 * 4, 4 * 3)
     assert list(reads.repeated_chunks()) == [(1, 0), (1, 1)]
-    assert "chunks    4, by 20 requests; 12 more are not stored" in str(reads)
+    assert "chunks    4, by 20 requests; 12 more not stored" in str(reads)
     assert "dotted: 12 not stored" in reads.picture().notes[1]
     [reads] = zarrdask.plan_read(z, np.s_[5:, ::3]).arrays
     assert (reads.chunks, reads.missing, reads.fetched, reads.needed) == (0, 6, 0, 0)

@@ -168,6 +168,9 @@ def test_requiring_an_array(full):
     assert full.require_array("new", shape=3, dtype="f4", chunks=2).chunks == (2,)
     with pytest.raises(NodeTypeError, match="group"):
         full.require_array("a", shape=1, dtype="i4")
+    for name in ("a/x", "other"):
+        with pytest.raises(TypeError, match=r"^require_array\(\) got .*; did you mean 'chunks'"):
+            full.require_array(name, shape=(2, 3), dtype="i4", chunk=2)
 
 
 @for_each(("shape", "dtype"), [((2, 4), "i4"), ((2, 3), "f8"), (6, "i4")])

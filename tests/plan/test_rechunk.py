@@ -163,7 +163,7 @@ class TestReport:
     def test_it_says_in_numbers_why(self):
         found = report(self.WIDE)
         assert "array     (4096, 4096), 128 MiB" in str(found)
-        assert "4096 pieces of 1 x 4096 become 4096 chunks or shards of 4096 x 1" in str(found)
+        assert "from 4096 pieces of 1 x 4096 to 4096 chunks or shards of 4096 x 1" in str(found)
         assert "strategy  two passes; I/O 512 MiB (4.0x the array), " in str(found)
         assert re.search(r"one\s+pass\s+would\s+cost \d", str(found))
         assert re.search(r"three\s+passes\s+would\s+cost \d", str(found))

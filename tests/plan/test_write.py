@@ -289,7 +289,7 @@ def test_plans_say_what_they_are():
     assert str(found) == (
         "array   (150, 100) float32, chunks or shards of 64 x 100\n"
         "stored  3 chunks or shards: 1 whole, 2 merged from several Dask blocks\n"
-        "tasks   3 write tasks; 6 tasks split and join blocks before\n"
+        "tasks   3 write tasks; 6 tasks before to split and join blocks\n"
         "moved   16.4 KiB of 58.6 KiB move to another block\n"
         "memory  up to 125 KiB per task (block 25 KiB, chunk or shard 25 KiB)\n"
         "y       3 x 50 become 2 x 64, 22\n"

@@ -105,7 +105,7 @@ def test_values_that_were_overwritten_are_noticed_and_only_they_are_updated(plac
     zarrdask.open_array(inner, "0", mode="r+")[3:18, 40:42] = values[3:18, 40:42]
     [problem] = zarrdask.verify(inner).failures
     assert problem.kind == "stale"
-    assert "1, 2; 3 of 64 chunks or shards of 0 have changed" in problem.message
+    assert "1, 2; changes in 3 of 64 chunks or shards of 0" in problem.message
     store = WrittenKeys(inner) if place == "memory" else inner
     zarrdask.update_pyramid(store, scheduler="sync")
     if place == "memory":

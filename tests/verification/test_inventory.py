@@ -184,7 +184,7 @@ def test_metadata_that_are_not_valid_are_a_problem(tmp_path):
 def test_the_report_prints_and_is_json():
     report = zarrdask.inventory(with_holes({}), expect=...)
     assert "  missing: time=10:14, x=0:8" in str(report)
-    assert str(report).splitlines()[-1].startswith("NOT OK: 7 of 20 expected chunks are missing")
+    assert str(report).splitlines()[-1].startswith("NOT OK: 7 of 20 expected chunks missing")
     assert "\n" not in repr(report)
     values = json.loads(json.dumps(report.to_dict()))
     assert values["arrays"][0]["holes"] == [[[10, 14], [0, 8]], [[14, 20], [4, 8]]]

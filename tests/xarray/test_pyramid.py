@@ -41,6 +41,16 @@ def written(dataset, **options):
     return xr.open_datatree(store, engine="zarrdask"), zarrdask.open_group(store)
 
 
+def test_unknown_arguments_are_errors_that_name_the_function(dataset):
+    for options, hint in [
+        ({"colour": 3}, "it has align_chunks"),
+        ({"level": 2}, "did you mean 'levels'"),
+        ({"chunks": 2}, "pass encoding="),
+    ]:
+        with pytest.raises(TypeError, match=rf"^to_pyramid\(\) got an unexpected .*; {hint}"):
+            dataset.zarrdask.to_pyramid({}, **options)
+
+
 def test_levels_are_those_of_xarray(dataset):
     tree, group = written(dataset, levels=3, crs="EPSG:4326")
     expected = dataset[["t"]]

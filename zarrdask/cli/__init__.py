@@ -9,5 +9,5 @@ def main() -> None:
     """Run the command that the arguments of the process name, and exit."""
     if find_spec("click") is None:
         sys.stderr.write("zarrdask: the command line needs click: pip install zarrdask[cli]\n")
-        sys.exit(1)
+        sys.exit(2)
     sys.exit(import_module("zarrdask.cli.app").run())

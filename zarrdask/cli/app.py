@@ -4,6 +4,7 @@ import logging
 import os
 import re
 import sys
+import traceback
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -39,8 +40,8 @@ COMMANDS = {
     "stats": "Show the range, the mean and the missing values of an array.",
     "completion": "Print a script that completes commands in a shell.",
 }
-#: The exit codes.
-SUCCESS, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
+#: The exit codes, as of `diff` and `grep`: a command that checks returns 0 or 1, errors are 2.
+SUCCESS, FAILED, ERROR, INTERRUPTED = 0, 1, 2, 130
 
 
 class Commands(click.Group):
@@ -90,7 +91,7 @@ class _AllCommands(Commands):
 def app() -> None:
     """Inspect, check, copy and rewrite Zarr arrays. A URL is a path, or an fsspec URL.
 
-    Exit codes: 0 success; 1 a check failed, or an error; 2 wrong usage; 130 interrupted.
+    Exit codes: 0 success; 1 a check failed; 2 an error, or wrong usage; 130 interrupted.
     """
 
 
@@ -110,26 +111,29 @@ def run(arguments: Sequence[str] | None = None) -> int:
             code = app.main(args=arguments, prog_name="zarrdask", standalone_mode=False)
             if sys.stdout is not None:  # the process may have been started without it
                 sys.stdout.flush()
-    except click.Abort:
-        _print_error("interrupted")
+    except click.Abort as error:
+        _print_error(str(error) or "interrupted")
         return INTERRUPTED
     except click.UsageError as error:
         if re.search(r"extra arguments? \([\d, -]+\)", error.message):
             text = f"{error.message}; lengths are separated by commas alone, like 256,64,64"
             error = click.UsageError(text, error.ctx)
         error.show()
-        return USAGE
+        return ERROR
     except click.ClickException as error:
         _print_error(error.format_message())
-        return error.exit_code
+        return ERROR
     except BrokenPipeError:
         # The reader of the output has closed it; any further output would fail again.
         for stream in filter(None, (sys.stdout, sys.stderr)):
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-        return FAILED
+        return ERROR
     except (ZarrdaskError, OSError) as error:
         _print_error(one_line(error))
-        return FAILED
+        return ERROR
+    except Exception:  # noqa: BLE001 - Python itself would exit with 1, as if a check had failed
+        traceback.print_exc()
+        return ERROR
     return code if isinstance(code, int) else SUCCESS
 
 

@@ -19,19 +19,13 @@ from zarrdask.storage.layout import DRAFT, PROTOCOL
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Interrupted(click.ClickException):
-    """Long work was interrupted; the message says how to continue."""
-
-    exit_code = 130
-
-
 @contextmanager
 def interruptible(message: str = "run the same command again to resume") -> Iterator[None]:
     """Print how to continue if the user interrupts the work."""
     try:
         yield
     except KeyboardInterrupt as error:
-        raise Interrupted(f"interrupted; {message}") from error
+        raise click.Abort(f"interrupted; {message}") from error
 
 
 def key_value(text: str) -> tuple[str, Any]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Generator, ItemsView, Iterable, Iterator, Mapping, ValuesView
 from dataclasses import replace
-from inspect import GEN_CREATED, getgeneratorstate
+from inspect import GEN_CREATED, getgeneratorstate, signature
 from typing import Any, TypeVar
 from weakref import ReferenceType, ref
 
@@ -26,6 +26,7 @@ from zarrdask.nodes.base import (
 )
 from zarrdask.nodes.create import create_array
 from zarrdask.nodes.info import Info, group_info, member_label
+from zarrdask.nodes.options import check_options
 from zarrdask.nodes.sections import html_of, rows_of
 from zarrdask.other_names import GROUP
 from zarrdask.storage.places import opened_by
@@ -347,6 +348,7 @@ class Group(Node, Mapping[str, "Array | Group"]):
         MetadataError
             If the array exists with another shape or data type.
         """
+        check_options(options, self.require_array, others=signature(create_array).parameters)
         member = self.get(name)
         if member is None:
             return self.create_array(name, shape=shape, dtype=dtype, **options)

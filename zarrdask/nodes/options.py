@@ -54,8 +54,9 @@ _ELSEWHERE = {
 }
 #: The same for arguments of one function, which others have.
 _OF_FUNCTION = {
-    ("to_zarr", name): f"pass encoding={{'t': {{'{name}': ...}}}} for the variable 't', or "
-    f"zarrdask.rechunk(ds, url, {name}=...) for all variables"
+    (function, name): f"pass encoding={{'t': {{'{name}': ...}}}} for the variable 't'"
+    + (f", or zarrdask.rechunk(ds, url, {name}=...) for all variables" * (function == "to_zarr"))
+    for function in ("to_zarr", "to_pyramid")
     for name in ("chunks", "shards")
 } | {
     (function, name): "zarrdask.create_array(url, shape=..., dtype=...) creates an array"

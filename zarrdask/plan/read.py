@@ -61,7 +61,7 @@ class ArrayReads(ReadCounts, Report):
         """Return the name and the text of each line."""
         shards = f" in {counted(self.objects, 'shard')}" if self.is_sharded else ""
         at_most = "up to " if self.is_sharded else ""
-        missing = f"; {self.missing} more are not stored" if self.missing else ""
+        missing = f"; {self.missing} more not stored" if self.missing else ""
         requests = f"by {at_most}{counted(self.requests, 'request')}"
         facts = [
             ("array", f"{self.location} {self._title()}"),

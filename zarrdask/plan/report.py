@@ -104,7 +104,7 @@ class PlanReport(Report):
         pieces = counted(grids.pieces.size, "piece")
         units = counted(self.units, "chunk or shard")
         before, after = _shape(lengths_of(grids.source)), _shape(lengths_of(grids.target))
-        yield "chunks", f"{pieces} of {before} become {units} of {after}"
+        yield "chunks", f"from {pieces} of {before} to {units} of {after}"
         yield "strategy", f"{scheme.name}; {self._io(scheme)}"
         if reasons := list(self._reasons()):
             yield "reason", "; ".join(reasons)

@@ -304,7 +304,9 @@ class WritePlan(Report):
     def _costs(self) -> tuple[str, str, str]:
         """Return a line each about tasks, moved bytes and memory."""
         extra = self.extra_tasks
-        before = f"{extra} tasks split and join blocks before" if extra else "blocks are unchanged"
+        before = "blocks are unchanged"
+        if extra:
+            before = f"{counted(extra, 'task')} before to split and join blocks"
         sizes = f"block {byte_size(self.block_bytes)}, chunk or shard {byte_size(self.unit_bytes)}"
         return (
             f"{counted(self.tasks, 'write task')}; {before}",

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
-from hashlib import sha256
 from itertools import pairwise
 from math import prod
 from typing import Any
@@ -21,7 +20,7 @@ from zarrdask.execution.executor import Workers, check_reached, workers
 from zarrdask.execution.forks import TaskStores
 from zarrdask.graph.fuse.writes import fuse_writes
 from zarrdask.graph.tasks import write_blocks
-from zarrdask.hierarchy.journal import Fingerprint, Journal, digest
+from zarrdask.hierarchy.journal import Fingerprint, Journal, digest, digest_of_parts
 from zarrdask.indexing.regions import moved
 from zarrdask.indexing.selection import Region, region_shape, whole_region
 from zarrdask.metadata.losses import cast_loss
@@ -74,17 +73,14 @@ class RechunkPlan(PlanReport):
         """The values that identify this plan among all others, by their names."""
         source, target = self.source, self.target
         bounds = [(pick.start, pick.stop) for pick in self.region]
-        edges = sha256()
-        for regions in self.scheme.cuttings:
-            for each in regions.edges:
-                edges.update(each.tobytes() + b"|")
+        edges = (each.tobytes() for regions in self.scheme.cuttings for each in regions.edges)
         return {
             "name of the Dask array": "" if self.blocks is None else self.blocks.name,
             "source": digest(chunks_of(source).place, documents_of(source.metadata), bounds),
             "target": digest(target.metadata.render(), target.start, target.along),
             "place of temporary objects": digest(store_token(self.temp[0]), self.temp[1]),
             "division into tasks (max_mem, processes, threads)": digest(
-                self.scheme.name, edges.digest()
+                self.scheme.name, digest_of_parts(each + b"|" for each in edges)
             ),
         }
 

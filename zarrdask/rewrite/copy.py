@@ -1,13 +1,12 @@
 """``copy``: arrays and hierarchies are copied to another place, or into another format."""
 
 from collections.abc import Iterable
-from hashlib import sha256
 from typing import Any, Literal
 
 from zarrdask.chunks.cast import check_cast
 from zarrdask.errors import MetadataError, one_of
 from zarrdask.execution.executor import check_reached, workers
-from zarrdask.hierarchy.journal import Fingerprint, digest
+from zarrdask.hierarchy.journal import Fingerprint, digest, digest_of_parts
 from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.hierarchy.recorded import check_begun
 from zarrdask.metadata.convert import Changes, convert
@@ -213,13 +212,10 @@ def _fingerprint(origin: Origin, nodes: list[NodeCopy], tasks: list[list[Part]])
     """Return the values that identify a copy, by their names."""
     before = [(node.path, documents_of(node.before)) for node in nodes]
     parts = ((part.job, part.empty, part.indices) for task in tasks for part in task)
-    stored = sha256()
-    for part in parts:
-        stored.update(repr(part).encode())
     return {
         "source": digest(place_of_node(origin.node), before),
         "target": digest([node.after.render() for node in nodes]),
-        "stored chunks or shards": digest(stored.digest()),
+        "stored chunks or shards": digest(digest_of_parts(repr(part).encode() for part in parts)),
     }
 
 

@@ -204,7 +204,7 @@ class Inventory(Report):
         total = sum(array.units for array in self.arrays)
         text = f"{self.stored} of {counted(total, 'chunk or shard')} stored, {byte_size(self.size)}"
         if self.expected:
-            text = f"{self.missing} of {self.expected} expected chunks are missing; {text}"
+            text = f"{self.missing} of {self.expected} expected chunks missing; {text}"
         if self.problems:
             text = f"{counted(len(self.problems), 'problem')}; {text}"
         return text if self.ok else f"NOT OK: {text}"

@@ -70,4 +70,4 @@ def _change(
     of_all = f"{int(changed.sum())} of {counted(changed.size, 'chunk or shard')}"
     if changed.size < chunks.metadata.grid.size:
         of_all = f"{int(changed.sum())} of {counted(changed.size, 'group')} of chunks or shards"
-    return f"{of_all} of {levels[0][0]} have changed"
+    return f"changes in {of_all} of {levels[0][0]}"

@@ -35,7 +35,8 @@ def verify(
 
     All metadata is parsed, and every stored chunk or shard is read and decoded as a whole, with its
     checksums; of a shard, the index and every chunk. Missing ones are no problem: they read as the
-    fill value.
+    fill value. That holds also for a coarser level of a pyramid from which a chunk was deleted;
+    `zarrdask.inventory` lists missing chunks.
 
     `zarrdask.compare` checks that two nodes hold the same.
 

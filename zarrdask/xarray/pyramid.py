@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from inspect import signature
 from itertools import count, pairwise
 from typing import Any
 
@@ -14,7 +15,7 @@ from zarrdask.conventions.listed import PROJ, SPATIAL, list_conventions
 from zarrdask.conventions.reference import Crs, as_crs, proj_attributes
 from zarrdask.conventions.spatial import coarsened, spacing
 from zarrdask.errors import MetadataError, UnsupportedError, one_of
-from zarrdask.nodes.options import checks_booleans
+from zarrdask.nodes.options import check_options, checks_booleans
 from zarrdask.pyramids.kernels import METHODS
 from zarrdask.pyramids.levels import Borders, Level
 from zarrdask.xarray.coarsen import (
@@ -111,6 +112,7 @@ def to_pyramid(
     >>> tree["1/y"].values, tree["1/z"].values.tolist()
     (array([3., 1.]), [[0.5, 0.0], [0.0, 0.5]])
     """
+    check_options(options, to_pyramid, others=signature(to_zarr).parameters.keys() - {"obj"})
     if isinstance(obj, xarray.DataTree):
         raise UnsupportedError("a tree has no pyramid; write those of its datasets", key="obj")
     dataset = as_dask(contents(obj, {}, inherit=False)[""].dataset)
