@@ -27,7 +27,7 @@ def versions_of(z, like=None):
 @pytest.mark.parametrize("limit", [2**14, 7])
 @pytest.mark.parametrize("kind", ["listed", "checksums"])
 def test_groups_of_units_that_have_changed_are_found(tmp_path, monkeypatch, kind, limit):
-    monkeypatch.setattr(versions, "_MAX_GROUPS", limit)
+    monkeypatch.setattr(versions, "MAX_GROUPS", limit)
     z = array(tmp_path / "a" if kind == "listed" else {})
     before = versions_of(z)
     assert bool(before.place) == (kind == "listed")
@@ -43,7 +43,7 @@ def test_versions_before_an_append_are_those_of_larger_groups(tmp_path, monkeypa
     z = array(tmp_path / "a")
     before = versions_of(z)
     z.append(np.ones((20, 6), "u1"))
-    monkeypatch.setattr(versions, "_MAX_GROUPS", 12)
+    monkeypatch.setattr(versions, "MAX_GROUPS", 12)
     now = versions_of(z)
     assert now.lengths != before.lengths
     rows = before.changed(now).any(axis=1).nonzero()[0] * now.lengths[0] * 2

@@ -84,30 +84,30 @@ class ScriptedStore(MemoryStore):
         self.values.update(values or {})
         self.script = Script()
 
-    def _run(self, name: str, key: str, operation: Any, *arguments: Any) -> Any:
+    def run(self, name: str, key: str, operation: Any, *arguments: Any) -> Any:
         return self.script.run(name, key, lambda: operation(*arguments))
 
     def get(self, key):
-        return self._run("get", key, super().get, key)
+        return self.run("get", key, super().get, key)
 
     def set(self, key, value):
-        self._run("set", key, super().set, key, value)
+        self.run("set", key, super().set, key, value)
 
     def set_many(self, values):
         for key, value in values:
             self.set(key, value)
 
     def create(self, key, value):
-        return self._run("create", key, self._create, key, bytes(value))
+        return self.run("create", key, self._create, key, bytes(value))
 
     def _create(self, key, value):
         return self.values.setdefault(key, value) is value
 
     def erase(self, key):
-        self._run("erase", key, super().erase, key)
+        self.run("erase", key, super().erase, key)
 
     def list_prefix(self, prefix):
-        return self._run(
+        return self.run(
             "list", prefix, lambda: iter([*super(ScriptedStore, self).list_prefix(prefix)])
         )
 
@@ -123,7 +123,7 @@ class RemoteStore(ScriptedStore):
         return value, value
 
     def swap(self, key, value, tag):
-        return self._run("swap", key, self._swap, key, bytes(value), tag)
+        return self.run("swap", key, self._swap, key, bytes(value), tag)
 
     def _swap(self, key, value, tag):
         is_same = self.values.get(key) == tag

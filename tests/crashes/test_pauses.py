@@ -35,13 +35,13 @@ class Pausing(ScriptedStore):
         #: Held during an operation: all threads of a process stand still together.
         self.turn = Lock()
 
-    def _run(self, name, key, operation, *arguments):
+    def run(self, name, key, operation, *arguments):
         with self.turn:
             if len(self.script.log) == self.at:
                 self.at = -1
                 unchanged.time.sleep(2 * unchanged.EXPIRY)
                 self.other(elsewhere(self))
-            return super()._run(name, key, operation, *arguments)
+            return super().run(name, key, operation, *arguments)
 
 
 class PausingRemoteStore(Pausing, RemoteStore):

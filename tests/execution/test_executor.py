@@ -89,7 +89,7 @@ def test_an_error_is_not_hidden_by_one_of_waiting_for_other_tasks(monkeypatch):
             begun.wait(20)
             raise ZeroDivisionError("the first error")
 
-    monkeypatch.setattr(executor, "_CHECK_INTERVAL", 0.01)
+    monkeypatch.setattr(executor, "CHECK_INTERVAL", 0.01)
     begun, others_end = threading.Event(), threading.Event()
     with ThreadPoolExecutor(2) as threads:
         on = executor.Workers(threads, processes=1, threads=2, client=LostClient())

@@ -59,8 +59,8 @@ def test_no_other_module_uses_what_is_private():
 
 def test_this_release_of_dask_has_each_part(client):
     graph = {"a": private.DataNode("a", 1), "b": private.Task("b", abs, private.TaskRef("a"))}
-    assert private.convert_legacy_graph(graph) == private._as_it_is(graph) == graph
-    assert private.convert_legacy_task("b", graph["b"], ()) is private._as_node("b", graph["b"], ())
+    assert private.convert_legacy_graph(graph) == private.as_it_is(graph) == graph
+    assert private.convert_legacy_task("b", graph["b"], ()) is private.as_node("b", graph["b"], ())
     assert private.fuse_linear_task_spec is _task_spec.fuse_linear_task_spec
     assert private.execute_subgraph is _task_spec._execute_subgraph
     assert client._scheduler_identity["total_threads"] == private.total_threads(client)

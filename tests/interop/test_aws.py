@@ -42,8 +42,8 @@ def bucket(service: Service) -> Bucket:
 
 def forget() -> None:
     """Forget the settings that were read, of which a process keeps what it finds first."""
-    aws._session.cache_clear()
-    aws._credentials.cache_clear()
+    aws.session_of.cache_clear()
+    aws.credentials_of.cache_clear()
     S3FileSystem.clear_instance_cache()
 
 
@@ -140,7 +140,7 @@ def test_credentials_that_expire_are_renewed_also_on_workers(
     command = f"{sys.executable} {tmp_path}/process.py {tmp_path}/count"
     endpoint = f"endpoint_url = {bucket.options['endpoint_url']}\n"
     configure(f"[profile mine]\ncredential_process = {command}\n{endpoint}")
-    monkeypatch.setattr(aws, "_ASK_AGAIN", 0 * aws._ASK_AGAIN)
+    monkeypatch.setattr(aws, "ASK_AGAIN", 0 * aws.ASK_AGAIN)
     write_and_read(bucket, profile="mine")
     renewed = int((tmp_path / "count").read_text())
     assert renewed > 2

@@ -67,7 +67,7 @@ def test_threads_wait_only_once_for_a_turn_that_takes_long(monkeypatch):
             return False
 
     monkeypatch.setattr(turns, "TURN", Held())
-    monkeypatch.setattr(turns, "_is_stuck", False)
+    monkeypatch.setattr(turns, "is_stuck", False)
     for _ in range(2):
         turns.in_turns(partial(handle, []), iter(range(100)), slow=10, **SMALL)
     assert [*map(bool, waited)] == [True] + [False] * (len(waited) - 1)

@@ -36,7 +36,7 @@ class LatencyStore(WrappedStore):
         self.calls, self.keys, self.most, self.rounds = [], [], 0, 0
         self.in_flight, self._lock = 0, threading.Lock()
 
-    def _request(self, name, keys, call):
+    def request(self, name, keys, call):
         with self._lock:
             self.calls.append(name)
             self.keys += keys
@@ -54,12 +54,12 @@ class LatencyStore(WrappedStore):
                 self.in_flight -= 1
 
     def get(self, key):
-        return self._request("get", [key], lambda: self.inner.get(key))
+        return self.request("get", [key], lambda: self.inner.get(key))
 
     def get_many(self, keys, scratch):
         keys = list(keys)
         return iter(
-            self._request(
+            self.request(
                 "get_many",
                 keys,
                 lambda: [
@@ -69,11 +69,11 @@ class LatencyStore(WrappedStore):
         )
 
     def get_range(self, key, start, length=None):
-        return self._request("get_range", [key], lambda: self.inner.get_range(key, start, length))
+        return self.request("get_range", [key], lambda: self.inner.get_range(key, start, length))
 
     def get_ranges(self, key, ranges, scratch):
         return iter(
-            self._request(
+            self.request(
                 "get_ranges", [key], lambda: list(self.inner.get_ranges(key, ranges, scratch))
             )
         )
@@ -81,18 +81,18 @@ class LatencyStore(WrappedStore):
     def get_partial_values(self, key_ranges):
         key_ranges = list(key_ranges)
         keys = [key for key, _ in key_ranges]
-        return self._request(
+        return self.request(
             "get_partial_values", keys, lambda: self.inner.get_partial_values(key_ranges)
         )
 
     def set(self, key, value):
-        self._request("set", [key], lambda: self.inner.set(key, value))
+        self.request("set", [key], lambda: self.inner.set(key, value))
 
     def create(self, key, value):
-        return self._request("create", [key], lambda: self.inner.create(key, value))
+        return self.request("create", [key], lambda: self.inner.create(key, value))
 
     def erase(self, key):
-        self._request("erase", [key], lambda: self.inner.erase(key))
+        self.request("erase", [key], lambda: self.inner.erase(key))
 
 
 class FarStore(LatencyStore):
@@ -126,7 +126,7 @@ class VersionedStore(FarStore):
         return replace(super().capabilities, etags=True, versions=True)
 
     def get_part(self, key, start, length, tag=None):
-        value = self._request("get_part", [key], lambda: self.inner.get(key))
+        value = self.request("get_part", [key], lambda: self.inner.get(key))
         if value is None or (tag is not None and tag != str(hash(value))):
             return None
         if len(self.calls) == self.after:
@@ -135,7 +135,7 @@ class VersionedStore(FarStore):
         return Part(cut(value, start, length), len(value), found)
 
     def get_if_changed(self, key, tag, start=0, length=None):
-        value = self._request("get_if_changed", [key], lambda: self.inner.get(key))
+        value = self.request("get_if_changed", [key], lambda: self.inner.get(key))
         if value is None:
             return Version()
         found = str(hash(value)) if self.has_tags else None

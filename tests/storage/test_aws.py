@@ -30,7 +30,7 @@ def asked(monkeypatch):
     monkeypatch.setattr(aws, "build_opener", lambda *_: Opener())
     monkeypatch.setenv("AWS_CONFIG_FILE", "/nowhere")
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/nowhere")
-    aws._region_of.cache_clear()
+    aws.region_of.cache_clear()
     return urls
 
 

@@ -156,7 +156,7 @@ def test_a_full_disk_is_no_error(cache, monkeypatch, call, number):
 
 def test_a_writer_that_was_stopped_holds_up_nobody(cache, monkeypatch):
     monkeypatch.setattr(cache_directory, "PATIENCE", 0.01)
-    with cache._total():
+    with cache.locked_total():
         cache.put(name_of(1), VALUE)
         with ThreadPoolExecutor(1) as pool:
             pool.submit(cache.put, name_of(1), VALUE).result()

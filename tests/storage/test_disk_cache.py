@@ -36,8 +36,8 @@ class Server(VersionedStore):
         super().__init__(inner, seconds=0, **options)
         self.sent = Counter()
 
-    def _request(self, name, keys, call):
-        value = super()._request(name, keys, call)
+    def request(self, name, keys, call):
+        value = super().request(name, keys, call)
         self.sent[name] += 1
         return value
 
@@ -162,7 +162,7 @@ def test_a_store_that_arrives_on_another_machine_has_a_cache_there(tmp_path):
     for unchanged in (0, 1):
         store = pickle.loads(content)
         assert store.get("k") == b"v"
-        assert store._source.sent["unchanged"] == unchanged
+        assert store.source.sent["unchanged"] == unchanged
 
 
 @pytest.mark.parametrize("offline", [False, True])

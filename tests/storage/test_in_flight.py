@@ -17,7 +17,7 @@ from zarrdask.storage.request_threads import RequestThreads
 def limit(monkeypatch):
     """Limit the bytes in flight to 100, of which no other test holds any."""
     monkeypatch.setattr(in_flight, "MAX_BYTES_IN_FLIGHT", 100)
-    monkeypatch.setattr(in_flight, "_BYTES", in_flight._Bytes())
+    monkeypatch.setattr(in_flight, "BYTES_IN_FLIGHT", in_flight.BytesInFlight())
 
 
 def numbers(size=50):

@@ -89,7 +89,7 @@ def test_a_value_is_never_mixed_of_two_versions(size, after, has_tags):
 @pytest.mark.parametrize(("stored", "most"), [(50, 2), (10, 10)])
 def test_values_that_are_read_as_a_whole_count_with_their_sizes(monkeypatch, stored, most):
     monkeypatch.setattr(in_flight, "MAX_BYTES_IN_FLIGHT", 100)
-    monkeypatch.setattr(in_flight, "_BYTES", in_flight._Bytes())
+    monkeypatch.setattr(in_flight, "BYTES_IN_FLIGHT", in_flight.BytesInFlight())
     monkeypatch.setattr(large_values, "MIN_COUNTED_BYTES", 50)
     store, keys = FarStore(seconds=0.02), [f"k{number}" for number in range(30)]
     for key in keys:

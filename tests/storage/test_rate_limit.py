@@ -101,15 +101,15 @@ class Throttled:
             rate = self.rates[number]
             if what == "begins":
                 waiting[number] += 1
-                if rate._is_limited and waiting[number] > 1:
+                if rate.is_limited and waiting[number] > 1:
                     continue  # its turn comes
-                at(max(rate._take_slot(0), self.clock.now), "is sent", number)
+                at(max(rate.take_slot(0), self.clock.now), "is sent", number)
             elif what == "is sent":
                 waiting[number] -= 1
                 answer = self.clock.now, self._accepts()
                 at(self.clock.now + random.uniform(1, 1.1) * self.LATENCY, answer, number)
-                if rate._is_limited and waiting[number]:
-                    at(max(rate._take_slot(0), self.clock.now), "is sent", number)
+                if rate.is_limited and waiting[number]:
+                    at(max(rate.take_slot(0), self.clock.now), "is sent", number)
             elif what[1]:
                 rate.accept()
                 self.seconds[number] = self.clock.now - begin

@@ -238,7 +238,7 @@ class TestErrors:
 
     def test_of_a_server_that_is_late(self, url, monkeypatch):
         limit = timedelta(seconds=0.2)
-        monkeypatch.setattr("zarrdask.storage.obstore_options._REQUEST_LIMIT", limit)
+        monkeypatch.setattr("zarrdask.storage.obstore_options.REQUEST_LIMIT", limit)
         options = {"timeout": limit.total_seconds()} if config.get("remote") == "fsspec" else None
         with pytest.raises(StoreError, match=url) as caught:
             resolve(url, options).get("late")

@@ -50,7 +50,7 @@ def test_limits_of_other_names_are_others(monkeypatch):
     store(SharedLimit("read s3://a", among_processes=True), limit_now())
     assert read("write s3://a") is read("read s3://b") is None
     # They may be at the same position in the file: the later one is there.
-    monkeypatch.setattr(shared_limit, "_LIMIT_COUNT", 1)
+    monkeypatch.setattr(shared_limit, "LIMIT_COUNT", 1)
     limit = limit_now(30.0)
     store(SharedLimit("read s3://c", among_processes=True), limit)
     assert read("read s3://d") is None

@@ -17,6 +17,7 @@ from xarray.backends.zarr import ZarrBackendEntrypoint
 import zarrdask
 from tests.covering import for_each
 from tests.xarray.samples import DAYS, FORMATS, temperature, write_sample
+from tests.xarray.variables import has_values
 from zarrdask.errors import MetadataError, NodeNotFoundError, NodeTypeError, UnsupportedError
 from zarrdask.xarray import ZarrdaskBackendEntrypoint, ZarrdaskManager
 
@@ -74,8 +75,8 @@ def test_a_group_that_is_newer_than_consolidated_metadata_is_found(tmp_path):
 def test_data_variables_are_read_when_they_are_needed(tmp_path):
     write_sample(tmp_path)
     ds = xr.open_dataset(tmp_path, **ENGINE)
-    assert not ds.t.variable._in_memory
-    assert ds.x.variable._in_memory
+    assert not has_values(ds.t.variable)
+    assert has_values(ds.x.variable)
     values = temperature()
     np.testing.assert_array_equal(ds.t.isel(time=3), values[3])
     np.testing.assert_array_equal(

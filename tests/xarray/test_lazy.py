@@ -17,6 +17,7 @@ from xarray.core.indexing import BasicIndexer, LazilyIndexedArray
 import zarrdask
 from tests.graph.counting import CountingStore
 from tests.xarray.samples import temperature, write_sample
+from tests.xarray.variables import held_array
 from zarrdask.chunks.read import read_region
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.xarray import ZarrdaskBackendEntrypoint, open_zarr
@@ -108,7 +109,7 @@ def test_it_pickles_small(tmp_path):
 def test_a_group_with_a_path_pickles(tmp_path):
     write_sample(tmp_path, path="a/b")
     ds = open_zarr(tmp_path, group="a/b", chunks=None)
-    again = pickle.loads(pickle.dumps(ds.t.variable._data))
+    again = pickle.loads(pickle.dumps(held_array(ds.t.variable)))
     np.testing.assert_array_equal(again.get_duck_array(), temperature())
 
 

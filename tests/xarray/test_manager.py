@@ -204,7 +204,7 @@ def test_a_slice_of_a_lazy_variable_is_a_region(tmp_path):
 
 
 def test_a_release_of_xarray_with_other_classes_works_by_its_own_manager(tmp_path, monkeypatch):
-    monkeypatch.setattr(private, "_ROLES", {})
+    monkeypatch.setattr(private, "ROLES", {})
     write_sample(tmp_path, chunks=(2, 3, 8))
     ds = open_zarr(tmp_path)
     assert tasks(ds.t.data) > ds.t.data.npartitions

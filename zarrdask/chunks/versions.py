@@ -17,7 +17,7 @@ from zarrdask.grids.base import Index, Shape
 from zarrdask.storage.scratch import Scratch
 
 #: The number of groups of units that have a digest each: up to so many units have one of their own.
-_MAX_GROUPS = 2**14
+MAX_GROUPS = 2**14
 #: The bytes of a digest.
 _DIGEST_SIZE = 4
 
@@ -123,7 +123,7 @@ class UnitVersions:
 def _group_lengths(counts: Shape) -> Shape:
     """Return the number of units in a group along each axis, so that there are not too many."""
     lengths = [1] * len(counts)
-    while prod(groups := [-(-c // n) for c, n in zip(counts, lengths, strict=True)]) > _MAX_GROUPS:
+    while prod(groups := [-(-c // n) for c, n in zip(counts, lengths, strict=True)]) > MAX_GROUPS:
         lengths[groups.index(max(groups))] *= 2
     return tuple(lengths)
 

@@ -38,7 +38,7 @@ R = TypeVar("R")
 _SUBMITTED_PER_SLOT = 3
 
 #: The seconds after which it is checked again whether a cluster has workers.
-_CHECK_INTERVAL = 1.0
+CHECK_INTERVAL = 1.0
 
 
 class Workers(NamedTuple):
@@ -277,7 +277,7 @@ def _ended(on: Workers, futures: Sequence["Future[R]"], error: BaseException) ->
     `error` is the reason for it, and the one that is raised: it gets a note if waiting fails.
     """
     try:
-        while waiting := wait(futures, timeout=_CHECK_INTERVAL).not_done:
+        while waiting := wait(futures, timeout=CHECK_INTERVAL).not_done:
             if not on.exist:
                 for future in waiting:
                     future.cancel()

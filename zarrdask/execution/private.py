@@ -40,11 +40,13 @@ __all__ = [
 ]
 
 
-def _as_it_is(graph: Mapping[Any, Any], *_: Any) -> dict[Any, Any]:
+def as_it_is(graph: Mapping[Any, Any], *_: Any) -> dict[Any, Any]:
+    """Return a graph unchanged, where a release of Dask lacks the function."""
     return dict(graph)
 
 
-def _as_node(key: Any, task: Any, _: Any) -> Any:
+def as_node(key: Any, task: Any, _: Any) -> Any:
+    """Return a task as it is, and anything else as a node with these data."""
     return task if isinstance(task, GraphNode) else DataNode(key, task)
 
 
@@ -53,12 +55,12 @@ def _no_task(*_: Any) -> None:
 
 
 convert_legacy_graph: Callable[..., dict[Any, Any]] = getattr(
-    _task_spec, "convert_legacy_graph", _as_it_is
+    _task_spec, "convert_legacy_graph", as_it_is
 )
-convert_legacy_task: Callable[..., Any] = getattr(_task_spec, "convert_legacy_task", _as_node)
+convert_legacy_task: Callable[..., Any] = getattr(_task_spec, "convert_legacy_task", as_node)
 #: Fuses chains of tasks, given a graph and the keys of its results.
 fuse_linear_task_spec: Callable[..., dict[Any, Any]] = getattr(
-    _task_spec, "fuse_linear_task_spec", _as_it_is
+    _task_spec, "fuse_linear_task_spec", as_it_is
 )
 #: The function of a task in which Dask has fused several; its arguments begin with their graph.
 execute_subgraph: Callable[..., Any] = getattr(_task_spec, "_execute_subgraph", _no_task)

@@ -26,7 +26,7 @@ _SHORT_TURN, _LONG_TURN = 8, 64
 #: wait for something that this one holds, such as the lock of a chunk.
 PATIENCE = 0.5
 #: Whether a thread has waited that long in vain: until the turn ends, no other thread waits for it.
-_is_stuck = False
+is_stuck = False
 
 #: The size in bytes, decoded, below which a chunk is small.
 SMALL_CHUNK_BYTES = 2**16
@@ -84,10 +84,10 @@ def in_turns(
 @contextmanager
 def _turn() -> Iterator[None]:
     """Wait for the turn of this thread, but not for ever."""
-    global _is_stuck
+    global is_stuck
     turn, had_turn = TURN, has_turn()
-    acquired = turn.acquire(timeout=0 if _is_stuck else PATIENCE)
-    _is_stuck, _THREAD.has_turn = not acquired, acquired
+    acquired = turn.acquire(timeout=0 if is_stuck else PATIENCE)
+    is_stuck, _THREAD.has_turn = not acquired, acquired
     try:
         yield
     finally:

@@ -40,7 +40,7 @@ _SERVER_SETTINGS = (
 )
 _CERTIFICATES = ("AWS_CA_BUNDLE", "ca_bundle")
 #: For how long botocore is not asked again: it renews credentials earlier before they expire.
-_ASK_AGAIN = timedelta(minutes=10)
+ASK_AGAIN = timedelta(minutes=10)
 _LOOK_UP_SECONDS = 5.0
 
 
@@ -67,7 +67,7 @@ class ProfileCredentials:
             If there are none, or they can't be renewed.
         """
         try:
-            credentials = _credentials(self.profile)
+            credentials = credentials_of(self.profile)
             frozen = None if credentials is None else credentials.get_frozen_credentials()
         except _botocore_errors() as error:
             # Such as a session of the single sign-on that has expired.
@@ -82,7 +82,7 @@ class ProfileCredentials:
             "access_key_id": frozen.access_key,
             "secret_access_key": frozen.secret_key,
             "token": frozen.token,
-            "expires_at": datetime.now(UTC) + _ASK_AGAIN,
+            "expires_at": datetime.now(UTC) + ASK_AGAIN,
         }
 
 
@@ -157,7 +157,7 @@ def _session_or_none(profile: str | None) -> Any:
     if not names and not any(os.path.exists(os.path.expanduser(path)) for path in paths):
         return None
     try:
-        return _session(profile)
+        return session_of(profile)
     except ModuleNotFoundError as error:
         if names:
             raise StoreError(
@@ -170,13 +170,15 @@ def _session_or_none(profile: str | None) -> Any:
 
 
 @cache
-def _session(profile: str | None) -> Any:
+def session_of(profile: str | None) -> Any:
+    """Return botocore's session of a profile, by default the one in use."""
     return load_module("botocore.session").Session(profile=profile)
 
 
 @cache
-def _credentials(profile: str | None) -> Any:
-    return _session(profile).get_credentials()
+def credentials_of(profile: str | None) -> Any:
+    """Return botocore's credentials of a profile; None if there are none."""
+    return session_of(profile).get_credentials()
 
 
 def _botocore_errors() -> tuple[type[Exception], ...]:
@@ -203,9 +205,9 @@ def _endpoint(settings: Mapping[str, Any]) -> str | None:
 
 
 def bucket_region(bucket: str, region: str) -> str | None:
-    """Return the region of a bucket, by a request to any region; None if that can't be reached."""
+    """Return the region of a bucket as `region_of`; None if its server can't be reached."""
     try:
-        return _region_of(bucket, region)
+        return region_of(bucket, region)
     except (OSError, HTTPException) as error:
         _LOG.info("the region of the bucket %r could not be looked up: %s", bucket, error)
         return None
@@ -219,7 +221,8 @@ class _NotFollowed(HTTPRedirectHandler):
 
 
 @cache
-def _region_of(bucket: str, region: str) -> str | None:
+def region_of(bucket: str, region: str) -> str | None:
+    """Return the region of a bucket, by a request to any region; each is asked for once."""
     request = Request(f"https://s3.{region}.amazonaws.com/{bucket}", method="HEAD")
     try:
         with build_opener(_NotFollowed).open(request, timeout=_LOOK_UP_SECONDS) as answer:

@@ -165,7 +165,7 @@ class CacheDirectory:
         if size > self.limit:
             return
         try:
-            with self._total() as fd:
+            with self.locked_total() as fd:
                 self._reserve(fd, size)
                 put_file(self._file(name), write, replace, self._make_directory)
         except (OSError, StoreError) as reason:
@@ -178,8 +178,8 @@ class CacheDirectory:
     # ---- the size of all files
 
     @contextmanager
-    def _total(self) -> Iterator[int]:
-        """Exclude other writers; the descriptor of the file with the size."""
+    def locked_total(self) -> Iterator[int]:
+        """Exclude other writers, and return the descriptor of the file with the total size."""
         if not _WRITING.acquire(timeout=PATIENCE):
             raise TimeoutError("other threads write to the cache")
         try:

@@ -55,15 +55,16 @@ class DiskCachedStore(WrappedStore):
 
     def __init__(self, inner: Store, directory: CacheDirectory, *, offline: bool = False) -> None:
         super().__init__(OfflineStore(inner) if offline else inner)
-        self._source = inner
+        #: The store without the cache, from which nothing is requested offline.
+        self.source = inner
         self.directory = directory
         self.offline = offline
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _cached_here, (self._source, self.directory, self.offline)
+        return _cached_here, (self.source, self.directory, self.offline)
 
     def _above(self) -> Store | None:
-        above = self._source._above()
+        above = self.source._above()
         if above is None:
             return None
         return DiskCachedStore(above, self.directory, offline=self.offline)
@@ -138,7 +139,7 @@ class DiskCachedStore(WrappedStore):
 
     @cached_property
     def _service(self) -> str:
-        return _service(self._source._access)
+        return _service(self.source._access)
 
 
 class OfflineStore(WrappedStore):

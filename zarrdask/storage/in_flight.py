@@ -34,7 +34,7 @@ MAX_BYTES_IN_FLIGHT = 2**28
 _AHEAD = 2
 
 
-class _Bytes:
+class BytesInFlight:
     """The number of bytes that requests in flight hold, in all threads of this process."""
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ class _Bytes:
             self._held -= size
 
 
-_BYTES = _Bytes()
+BYTES_IN_FLIGHT = BytesInFlight()
 
 
 class _Pending(Generic[T]):
@@ -80,7 +80,7 @@ class _Pending(Generic[T]):
         """Start a request that holds `size` bytes, and return whether there was room for it."""
         if len(self._started) >= self._limit:
             return False
-        if size and not _BYTES.take(size, must=not self._started):
+        if size and not BYTES_IN_FLIGHT.take(size, must=not self._started):
             return False
         request = Request(call, self._abandoned)
         try:
@@ -89,7 +89,7 @@ class _Pending(Generic[T]):
             else:
                 self._threads.send(request)
         except BaseException:
-            _BYTES.release(size)  # no thread could be started
+            BYTES_IN_FLIGHT.release(size)  # no thread could be started
             raise
         self._started.append((request, size))
         return True
@@ -103,7 +103,7 @@ class _Pending(Generic[T]):
         self._started[0][0].wait()
         request, size = self._started.popleft()
         if size:
-            _BYTES.release(size)
+            BYTES_IN_FLIGHT.release(size)
         return request.take()
 
     def abandon(self) -> None:
@@ -117,7 +117,7 @@ class _Pending(Generic[T]):
             for request, _ in self._started:
                 request.wait()
         finally:
-            _BYTES.release(sum(size for _, size in self._started))
+            BYTES_IN_FLIGHT.release(sum(size for _, size in self._started))
 
 
 class Requests:
@@ -212,4 +212,4 @@ def pause(seconds: float) -> bool:
 
 
 # A forked process has none of its parent's requests.
-after_fork(_BYTES.reset)
+after_fork(BYTES_IN_FLIGHT.reset)

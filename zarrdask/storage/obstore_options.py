@@ -11,7 +11,7 @@ from zarrdask.packages import load_module
 from zarrdask.storage.obstore_errors import no_counterpart
 
 #: How long one request may take, with its body: long enough for a part of a large value.
-_REQUEST_LIMIT = timedelta(minutes=5)
+REQUEST_LIMIT = timedelta(minutes=5)
 
 
 class Settings(NamedTuple):
@@ -30,7 +30,7 @@ class Settings(NamedTuple):
 
     def arguments(self) -> dict[str, Any]:
         """Return keyword arguments. Requests are repeated by `zarrdask.storage.retry` alone."""
-        once = {"max_retries": 0, "retry_timeout": _REQUEST_LIMIT}
+        once = {"max_retries": 0, "retry_timeout": REQUEST_LIMIT}
         return {**self.config, "client_options": self.client, "retry_config": once}
 
 
@@ -52,7 +52,7 @@ class Options(NamedTuple):
         NoCounterpartError
             If obstore has no counterpart for one of them.
         """
-        settings = Settings({}, {"timeout": _REQUEST_LIMIT})
+        settings = Settings({}, {"timeout": REQUEST_LIMIT})
         for name, value in _flat({**self._configured(), **storage_options}).items():
             translate = self.translations.get(name, _unknown)
             if value is not None and not translate(settings, value):

@@ -54,6 +54,8 @@ class RequestRate:
     ----------
     refused : int
         The number of requests that were refused.
+    is_limited : bool
+        Whether a request was refused lately, as far as this process has looked.
     """
 
     def __init__(self, place: str, kind: Kind, shared: SharedLimit | None = None) -> None:
@@ -62,7 +64,7 @@ class RequestRate:
         self._shared = shared or SharedLimit(place)
         #: Held by the thread whose request is the next one of this process.
         self._turn = threading.Lock()
-        self._is_limited = False
+        self.is_limited = False
         #: When to look for refusals of other processes.
         self._look_at = 0.0
         #: When the next request may be sent, by the setting.
@@ -86,26 +88,26 @@ class RequestRate:
             If nobody asks for the result any more.
         """
         most, now = config.get("requests-per-second"), time.monotonic()
-        if not self._is_limited and now >= self._look_at:
+        if not self.is_limited and now >= self._look_at:
             self._look_at = now + _LOOK_INTERVAL
-            self._is_limited = self._shared.read(now) is not None
-        if not self._is_limited and not most:
+            self.is_limited = self._shared.read(now) is not None
+        if not self.is_limited and not most:
             return now
         with self._turn:
-            slot = self._take_slot(most)
+            slot = self.take_slot(most)
             while (now := time.monotonic()) < slot:
                 if not pause(slot - now):
                     raise CancelledError
         return now
 
-    def _take_slot(self, most: float) -> float:
+    def take_slot(self, most: float) -> float:
         """Return when the next request of this process may be sent."""
         slot = now = time.monotonic()
-        if self._is_limited:
+        if self.is_limited:
             with self._shared.held(now) as held:
                 if held.limit is not None:
                     slot, held.limit = held.limit.take(now, self._last_accepted())
-                self._is_limited = held.limit is not None
+                self.is_limited = held.limit is not None
         if most:
             slot = max(slot, self._next)
             self._next = slot + random.uniform(0.8, 1.2) / most
@@ -138,7 +140,7 @@ class RequestRate:
             else:
                 limit = limit.refuse(now, sent)
             held.limit = limit and limit.pause(now + pause_seconds)
-            was_limited, self._is_limited = self._is_limited, limit is not None
+            was_limited, self.is_limited = self.is_limited, limit is not None
         if limit is not None and not was_limited:
             _LOG.warning(
                 "%s: the store refuses requests; %ss are limited to the rate that it accepts, "

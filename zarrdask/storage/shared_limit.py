@@ -14,7 +14,7 @@ from zarrdask.storage.system import IS_WINDOWS, pread, pwrite
 
 #: The name of the file, in the directory of lock files. Where a limit is in it, its name says.
 _FILE_NAME = "rates"
-_LIMIT_COUNT = 4096
+LIMIT_COUNT = 4096
 #: At the begin of the file: the number of requests that were refused, whatever the limit.
 _REFUSED = struct.Struct("<q")
 #: A hash of the name, and the limit.
@@ -49,7 +49,7 @@ class SharedLimit:
 
     def __init__(self, name: str, *, among_processes: bool = False) -> None:
         self._digest = blake2b(name.encode(errors="surrogateescape"), digest_size=8).digest()
-        number = int.from_bytes(self._digest, "little") % _LIMIT_COUNT
+        number = int.from_bytes(self._digest, "little") % LIMIT_COUNT
         self._position = _REFUSED.size + number * _RECORD.size
         self._has_file = among_processes and not IS_WINDOWS
         self._own: Limit | None = None

@@ -37,7 +37,7 @@ CLASSES: dict[str, type | None] = {
     "native": _find_class("NativeEndiannessArray", _VARIABLES),
     "bool": _find_class("BoolTypeArray", _VARIABLES),
 }
-_ROLES = {kind: role for role, kind in CLASSES.items() if kind is not None}
+ROLES = {kind: role for role, kind in CLASSES.items() if kind is not None}
 
 
 class LazyParts(NamedTuple):
@@ -62,7 +62,7 @@ def unwrap(data: Any) -> LazyParts | None:
     functions: list[Callable[[np.ndarray], np.ndarray]] = []
     keys: list[tuple[Any, ...]] = []
     inner = data
-    while (role := _ROLES.get(type(inner))) is not None:
+    while (role := ROLES.get(type(inner))) is not None:
         if role == "function":
             functions.append(inner.func)
         elif role in ("native", "bool"):
