@@ -16,10 +16,11 @@ from tests.storage.faults import Faults, FaultyStore
 from tests.storage.server_errors import HttpError, behind
 from zarrdask.errors import StoreError
 from zarrdask.storage import rates, retry
-from zarrdask.storage.base import Store, StoredValue
+from zarrdask.storage.base import Store
 from zarrdask.storage.capabilities import Capabilities
 from zarrdask.storage.failures import is_transient
 from zarrdask.storage.memory import MemoryStore
+from zarrdask.storage.parts import StoredValue
 from zarrdask.storage.rates import place_of
 from zarrdask.storage.retry import RetryingStore
 from zarrdask.storage.scratch import Scratch

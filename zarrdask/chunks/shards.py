@@ -25,10 +25,11 @@ from zarrdask.codecs.pipeline import Pipeline
 from zarrdask.errors import ZarrdaskError
 from zarrdask.indexing.projection import AnyRequest
 from zarrdask.runtime.shard_indexes import INDEXES, CachedIndex, IndexPlace
-from zarrdask.storage.base import Store, StoredValue
+from zarrdask.storage.base import Store
 from zarrdask.storage.byte_ranges import Buffer, Range, RangeRequest, Tag, Value, cut, join_ranges
 from zarrdask.storage.in_flight import MAX_BYTES_IN_FLIGHT, window
 from zarrdask.storage.large_values import get_large, large_size
+from zarrdask.storage.parts import StoredValue
 from zarrdask.storage.places import store_token
 from zarrdask.storage.scratch import Scratch
 

@@ -28,9 +28,9 @@ from zarrdask.grids.regular import RegularGrid
 from zarrdask.indexing.selection import Region
 from zarrdask.metadata.convert import convert_fill
 from zarrdask.metadata.model import ArrayMetadata
-from zarrdask.storage.base import StoredValue
 from zarrdask.storage.byte_ranges import Value
 from zarrdask.storage.copy import copy_values, local_value, store_values
+from zarrdask.storage.parts import StoredValue
 from zarrdask.storage.scratch import Scratch
 from zarrdask.storage.system import pwrite
 

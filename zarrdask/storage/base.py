@@ -3,30 +3,27 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from urllib.parse import unquote
 
-from zarrdask import config
 from zarrdask.errors import no_attribute, printable
 from zarrdask.storage.byte_ranges import (
     Buffer,
     KeyRange,
     Part,
     Range,
-    RangeRequest,
     StoredObject,
     Tag,
     Value,
     Version,
     cut,
-    join_ranges,
 )
 from zarrdask.storage.capabilities import Capabilities, bypassed, without
 from zarrdask.storage.former_names import INSTEAD, adopt_former_names
 from zarrdask.storage.in_flight import Requests, window
 from zarrdask.storage.keys import Names, check_key, check_prefix, right_below
+from zarrdask.storage.parts import StoredValue, joined_parts
 from zarrdask.storage.refusals import no_moved_chunks, no_objects, no_references, not_supported
 from zarrdask.storage.scratch import Scratch
 from zarrdask.storage.system import path_of_url
@@ -135,7 +132,7 @@ class Store(ABC):
     ) -> Iterator[Buffer | None]:
         """Yield parts of one value, given as (start, length) in the order of their starts."""
         if self.capabilities.concurrent or self._implements("get_range"):
-            for _, part in self._joined_parts([(key, *each) for each in ranges]):
+            for _, part in joined_parts(self, [(key, *each) for each in ranges]):
                 yield part
             return
         value = self.get(key)
@@ -190,22 +187,9 @@ class Store(ABC):
         """
         requests = [(check_key(key), start, length) for key, (start, length) in key_ranges]
         parts: list[Buffer | None] = [None] * len(requests)
-        for at, part in self._joined_parts(requests):
+        for at, part in joined_parts(self, requests):
             parts[at] = part
         return parts
-
-    def _joined_parts(
-        self, ranges: Sequence[tuple[str, int, int | None]]
-    ) -> Iterator[tuple[int, Buffer | None]]:
-        """Yield the number of each range (key, start, length), and that part, as requests end."""
-        joined = [*join_ranges(ranges, config.get("coalesce-gap"))]
-
-        def fetch(request: RangeRequest) -> Buffer | None:
-            return self.get_range(request.key, request.start, request.length)
-
-        for request, part in zip(joined, self._each(fetch, joined), strict=True):
-            for at, offset, size in request.members:
-                yield at, None if part is None else cut(part, offset, size)
 
     # ---- writing
 
@@ -411,28 +395,3 @@ class Store(ABC):
 
     def _reading(self, key: str, scratch: Scratch) -> AbstractContextManager[Value]:
         return nullcontext(StoredValue(self, key, scratch))
-
-
-@dataclass(frozen=True)
-class StoredValue:
-    """A stored value that is read in parts.
-
-    Attributes
-    ----------
-    store : Store
-    key : str
-    scratch : Scratch
-        A buffer for the bytes of the parts.
-    """
-
-    store: Store
-    key: str
-    scratch: Scratch
-
-    def part(self, start: int, length: int) -> Buffer | None:
-        """Return part of the value, or None if it is missing; a negative start is from the end."""
-        return self.store.get_range(self.key, start, None if start < 0 else length)
-
-    def parts(self, ranges: Sequence[Range]) -> Iterator[Buffer | None]:
-        """Yield parts (start, length), in the order of their starts; each until the next one."""
-        return self.store.get_ranges(self.key, ranges, self.scratch)

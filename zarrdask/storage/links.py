@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from errno import ENOTDIR
 from itertools import accumulate, islice
 
-from zarrdask.errors import LinkError
+from zarrdask.errors import LinkError, StoreError
 from zarrdask.storage.atomic import is_temporary
+from zarrdask.storage.open_file import ABSENT
 from zarrdask.storage.system import flags, open_file
 
 #: Whether a name can be looked up in an open directory, instead of by its path.
@@ -24,6 +25,7 @@ _BY_DESCRIPTOR = os.open in os.supports_dir_fd
 # O_PATH, where the platform has it, opens directories that may be entered but not listed.
 _DIRECTORY = flags("O_PATH" if hasattr(os, "O_PATH") else "O_RDONLY", "O_DIRECTORY")
 _NO_FOLLOW = flags("O_NOFOLLOW")
+_REMOVAL_ATTEMPTS = 20
 _JUNCTION = getattr(stat, "IO_REPARSE_TAG_MOUNT_POINT", -1)
 
 
@@ -197,11 +199,28 @@ def is_loop(root: str, link: str) -> bool:
 
 
 def remove_below(root: str, names: Sequence[str]) -> None:
-    """Remove a directory below a root, or, without names, the root itself.
+    """Remove a directory below a root, or, without names, the root itself, if it exists.
 
     Of a directory that is a link, only the link is removed, and one behind a link is a `LinkError`.
     A root that is a link or a mount point is emptied and kept.
     """
+    path = "/".join([root, *names])
+    for _ in range(_REMOVAL_ATTEMPTS):
+        try:
+            _remove(root, names)
+        except ABSENT:
+            # The directory is missing, or another process erased an entry of it meanwhile.
+            if not os.path.isdir(path):
+                return
+        else:
+            return
+    raise StoreError(
+        "other processes keep writing to this directory while it is removed; stop them first",
+        key=path,
+    )
+
+
+def _remove(root: str, names: Sequence[str]) -> None:
     if not names:
         with opened_directory(root, []) as directory:
             for name in os.listdir(root):

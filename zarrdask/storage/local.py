@@ -29,14 +29,17 @@ from zarrdask.storage.links import (
     remove_below,
 )
 from zarrdask.storage.open_file import (
+    ABSENT,
     READ,
     OpenFile,
     check_file_name,
     fail,
     listed_status,
+    open_value,
     part_of,
     read_whole,
     reopened,
+    reported,
     settled_version,
     size_in,
     size_of,
@@ -46,10 +49,6 @@ from zarrdask.storage.open_file import (
 )
 from zarrdask.storage.scratch import Scratch
 from zarrdask.storage.system import NO_LINKS, fill, open_file, preadv, replace
-
-# A name with a NUL, or a lone surrogate, is a ValueError: no file can have it.
-_ABSENT = (FileNotFoundError, NotADirectoryError, IsADirectoryError, ValueError)
-_REMOVAL_ATTEMPTS = 20
 
 
 @dataclass(frozen=True)
@@ -116,7 +115,7 @@ class LocalStore(Store):
 
     def _is_absent(self, error: OSError | ValueError) -> bool:
         """Whether an error of the system means that a value is missing."""
-        absent = (FileNotFoundError, ValueError) if self.holds_chunks else _ABSENT
+        absent = (FileNotFoundError, ValueError) if self.holds_chunks else ABSENT
         return isinstance(error, absent) or getattr(error, "errno", None) == ENAMETOOLONG
 
     @cached_property
@@ -238,29 +237,15 @@ class LocalStore(Store):
     @contextmanager
     def opened(self, key: str) -> Iterator[tuple[int, int]]:
         """Open a value for reading: its descriptor (negative if it is missing) and its size."""
-        fd, size = self._opened(self.path(key))
+        path = self.path(key)
+        fd, size = open_value(path, self._open, self._is_absent)
         try:
             yield fd, size
         except OSError as error:
-            fail(self.path(key), error)
+            fail(path, error)
         finally:
             if fd >= 0:
                 os.close(fd)
-
-    def _opened(self, path: str) -> tuple[int, int]:
-        fd = -1
-        try:
-            try:
-                fd = self._open(path, READ)
-            except BlockingIOError as error:
-                fd = reopened(self._open, path, error)
-            return fd, size_of(fd)
-        except (OSError, ValueError) as error:
-            if fd >= 0:
-                os.close(fd)
-            if self._is_absent(error):
-                return -1, 0
-            fail(path, error)
 
     def replace(self, key: str, write: Callable[[int], None]) -> None:
         """Store a value that a function writes to the file whose descriptor it is passed.
@@ -293,10 +278,8 @@ class LocalStore(Store):
         check_file_name(path)
         if not self._follows:
             self._check_erasable([key])
-        try:
+        with reported(path):
             put_file(path, write, move, self._make_directory)
-        except OSError as error:
-            fail(path, error)
 
     def _make_directory(self, path: str) -> None:
         os.makedirs(path, exist_ok=True)
@@ -310,25 +293,17 @@ class LocalStore(Store):
             If the value is behind a symbolic link below the root.
         """
         path = self.path(key)
-        try:
+        with reported(path), suppress(*ABSENT):
             os.lstat(path)
             *above, name = names_in(key)
             with opened_directory(self.root, above) as directory:
                 directory.unlink(name)
-        except _ABSENT:
-            return
-        except OSError as error:
-            fail(path, error)
 
     def _check_erasable(self, keys: Iterable[str]) -> None:
         for folder in {key.rstrip("/").rpartition("/")[0] for key in keys}:
-            try:
-                with opened_directory(self.root, names_in(folder)):
-                    pass
-            except _ABSENT:
-                continue
-            except OSError as error:
-                fail(self.path(folder), error)
+            opened = opened_directory(self.root, names_in(folder))
+            with reported(self.path(folder)), suppress(*ABSENT), opened:
+                pass
 
     def _tidy(self, prefix: str, *, recursive: bool = False) -> None:
         with suppress(StoreError):
@@ -348,22 +323,8 @@ class LocalStore(Store):
         LinkError
             If the directory is behind a symbolic link below the root.
         """
-        path, names = self.path(check_prefix(prefix)), names_in(prefix)
-        for _ in range(_REMOVAL_ATTEMPTS):
-            try:
-                remove_below(self.root.rstrip("/"), names)
-            except _ABSENT:
-                # The directory is missing, or another process erased an entry of it meanwhile.
-                if not os.path.isdir(path):
-                    return
-            except OSError as error:
-                fail(path, error)
-            else:
-                return
-        raise StoreError(
-            "other processes keep writing to this directory while it is removed; stop them first",
-            key=path,
-        )
+        with reported(self.path(check_prefix(prefix))):
+            remove_below(self.root.rstrip("/"), names_in(prefix))
 
     def list_dir(self, prefix: str) -> Names:
         keys, prefixes, _ = self.list_entries(prefix)
@@ -384,12 +345,9 @@ class LocalStore(Store):
 
     def _entries(self, prefix: str) -> tuple[list[str], list[str], list[str]]:
         """Return what `list_entries` does, of a directory that was checked."""
-        try:
+        with reported(self.path(prefix)), suppress(*ABSENT):
             return entries_in(self.root, prefix)
-        except _ABSENT:
-            return [], [], []
-        except OSError as error:
-            fail(self.path(prefix), error)
+        return [], [], []
 
     def _walk(self, prefix: str) -> Iterator[str]:
         """Yield every key that begins with the prefix.
@@ -437,8 +395,6 @@ class LocalStore(Store):
                 yield StoredObject(key, root, status.st_size, status.st_mtime, stamp_in(status))
 
     def _stamp(self, key: str) -> str:
-        try:
-            status = os.stat(self.path(key))
-        except (OSError, ValueError):
-            return ""
-        return stamp_in(status)
+        with suppress(OSError, ValueError):
+            return stamp_in(os.stat(self.path(key)))
+        return ""

@@ -4,6 +4,7 @@ import os
 import stat
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from errno import EISDIR, ENOTDIR, ENXIO, ESPIPE
 from typing import NoReturn
@@ -13,6 +14,9 @@ from zarrdask.storage.byte_ranges import Buffer, Range, Tag, coalesce
 from zarrdask.storage.scratch import Scratch
 from zarrdask.storage.system import fill, flags
 
+#: The errors of the system for a missing file, or one with a directory in its place. A name with a
+#: NUL, or a lone surrogate, is a ValueError: no file can have it.
+ABSENT = (FileNotFoundError, NotADirectoryError, IsADirectoryError, ValueError)
 # A FIFO in the place of a value must not block, nor must a terminal take control of the process.
 READ = flags("O_RDONLY", "O_NONBLOCK", "O_NOCTTY", "O_BINARY")
 _READ_BLOCKING = flags("O_RDONLY", "O_NOCTTY", "O_BINARY")
@@ -151,6 +155,15 @@ def check_file_name(path: str) -> None:
         raise StoreError("no file can have this name", key=path)
 
 
+@contextmanager
+def reported(path: str) -> Iterator[None]:
+    """Raise a `StoreError` for errors of the system."""
+    try:
+        yield
+    except OSError as error:
+        fail(path, error)
+
+
 def fail(path: str, error: OSError | ValueError) -> NoReturn:
     """Raise a `StoreError` for an error of the system."""
     if isinstance(error, StoreError):
@@ -158,6 +171,30 @@ def fail(path: str, error: OSError | ValueError) -> NoReturn:
     number, text = getattr(error, "errno", None), getattr(error, "strerror", None)
     text = _MEANING.get(number or 0) or text or str(error)
     raise StoreError(text, key=path, found=type(error).__name__) from error
+
+
+def open_value(
+    path: str,
+    open_: Callable[[str, int], int],
+    is_absent: Callable[[OSError | ValueError], bool],
+) -> tuple[int, int]:
+    """Open a file for reading, and return its descriptor (negative if it is missing) and its size.
+
+    `is_absent` says whether an error of the system means that it is missing.
+    """
+    fd = -1
+    try:
+        try:
+            fd = open_(path, READ)
+        except BlockingIOError as error:
+            fd = reopened(open_, path, error)
+        return fd, size_of(fd)
+    except (OSError, ValueError) as error:
+        if fd >= 0:
+            os.close(fd)
+        if is_absent(error):
+            return -1, 0
+        fail(path, error)
 
 
 def reopened(open_: Callable[[str, int], int], path: str, error: OSError | ValueError) -> int:

@@ -5,11 +5,11 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from zarrdask.errors import ReadOnlyError, StoreError, without_secrets
-from zarrdask.storage.base import StoredValue
 from zarrdask.storage.byte_ranges import Buffer, Value
 from zarrdask.storage.fsspec import FsspecStore
 from zarrdask.storage.fsspec_options import protocols
 from zarrdask.storage.keys import check_prefix
+from zarrdask.storage.parts import StoredValue
 from zarrdask.storage.scratch import Scratch
 from zarrdask.storage.zip.archive import Archive, read_directory
 from zarrdask.storage.zip.reader import ZipReader, no_archive

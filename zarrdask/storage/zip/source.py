@@ -6,10 +6,10 @@ from typing import Protocol
 from weakref import finalize
 
 from zarrdask.errors import StoreError
-from zarrdask.storage.base import StoredValue
 from zarrdask.storage.byte_ranges import Value
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.open_file import NOT_REGULAR, READ, OpenFile
+from zarrdask.storage.parts import StoredValue
 from zarrdask.storage.scratch import Scratch
 from zarrdask.storage.system import IS_WINDOWS
 
