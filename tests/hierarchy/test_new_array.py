@@ -414,7 +414,7 @@ def test_a_directory_that_cannot_be_renamed_is_overwritten_in_place(tmp_path, mo
         monkeypatch.setattr(os.path, "ismount", lambda path: path == f"{tmp_path}/root")
     else:
         monkeypatch.setattr(os, "access", lambda path, mode: path != str(tmp_path))
-    monkeypatch.setattr("zarrdask.hierarchy.replace.replace_directory", None)
+    monkeypatch.setattr("zarrdask.storage.staged.replace_directory", None)
     for place in (tmp_path / "root", tmp_path / "link"):
         zarrdask.to_zarr(da.from_array(NEW, chunks=4), place, overwrite=True)
         np.testing.assert_array_equal(read(place, ""), NEW)

@@ -10,7 +10,6 @@ from zarrdask.errors import UnsupportedError
 from zarrdask.hierarchy.block_log import BlockLog, BlockRecord, Bounds, RecordedBlocks
 from zarrdask.hierarchy.journal import Fingerprint, Journal, beside, digest
 from zarrdask.hierarchy.node_path import NodePath
-from zarrdask.storage.upkeep import tidy
 
 #: The directory of the values that tasks store, in the directory of the record.
 _BLOCKS = "blocks/"
@@ -84,7 +83,7 @@ class ArrayRecord:
 
     def tidy(self) -> None:
         """Remove temporary files that a killed run has left."""
-        tidy(self._node.store, self._node.prefix, recursive=True)
+        self._node.tidy(recursive=True)
 
     def read_blocks(self, *, resumed: bool) -> None:
         """Read which blocks earlier runs have stored; if none is resumed, forget these blocks.

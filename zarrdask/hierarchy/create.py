@@ -27,7 +27,7 @@ from zarrdask.runtime.threads import request_on_each
 from zarrdask.storage.base import Store
 from zarrdask.storage.prefetched import prefetch
 from zarrdask.storage.unchanged import change_if_unchanged
-from zarrdask.storage.upkeep import check_erasable, check_writable, tidy
+from zarrdask.storage.upkeep import check_erasable, check_writable
 
 T = TypeVar("T")
 #: Which nodes a new one may replace: none, those with the same documents, or any.
@@ -76,7 +76,7 @@ def create_node(
         with changing(view, whole=True) as real:
             for group in missing_groups:
                 _put_group(real.at(group.path), metadata)
-            tidy(real.store, real.prefix)
+            real.tidy()
             # Only nodes are erased: a directory with other files is left alone.
             if exists:
                 remove_keys(real)
@@ -290,7 +290,7 @@ def _is_stored(node: StorePath, documents: Documents) -> bool:
 
 def _clear(node: StorePath, metadata: Metadata, *, is_replaced: bool) -> None:
     store, prefix = node.store, node.prefix
-    tidy(store, prefix)
+    node.tidy()
     if is_replaced:
         # Documents are erased first: if this is cut short, the rest is not a node.
         store.erase_values([prefix + name for name in detect.names(store)])

@@ -25,7 +25,7 @@ from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata
 from zarrdask.metadata.v2 import V2
 from zarrdask.metadata.v3 import EntryPointError
 from zarrdask.storage.base import Store
-from zarrdask.storage.consolidated import ConsolidatedMetadata, ConsolidatedStore, is_covered
+from zarrdask.storage.consolidated import ConsolidatedMetadata, ConsolidatedStore, as_consolidated
 from zarrdask.storage.failures import is_forbidden
 from zarrdask.storage.places import key_stamp
 from zarrdask.storage.scratch import Scratch
@@ -264,7 +264,8 @@ def _read_consolidated(
     With `above`, those of the groups above are used, too; `required` makes it an error if there
     are none.
     """
-    if is_covered(node.store, node.path):
+    consolidated = as_consolidated(node.store)
+    if consolidated is not None and consolidated.holds(node.path):
         return node, documents_of(node, search)
     node = node.current
     store, path = node

@@ -13,7 +13,7 @@ from zarrdask.metadata.detect import ANY, Search
 from zarrdask.metadata.formats import find_format
 from zarrdask.metadata.json import Documents
 from zarrdask.metadata.model import GroupMetadata, Metadata
-from zarrdask.storage.consolidated import consolidated_members
+from zarrdask.storage.consolidated import as_consolidated
 
 
 def member_documents(
@@ -50,8 +50,8 @@ def member_documents(
 
 def member_names(group: StorePath, search: Search = ANY) -> list[str]:
     """Return the names of the nodes right below a group, valid or not."""
-    store, path = group
-    names = consolidated_members(store, path)
+    consolidated = as_consolidated(group.store)
+    names = None if consolidated is None else consolidated.members(group.path)
     return [name for name, _ in member_documents(group, search)] if names is None else names
 
 

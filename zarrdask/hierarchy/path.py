@@ -10,7 +10,7 @@ from zarrdask.metadata.model import ArrayMetadata
 from zarrdask.storage.base import Store
 from zarrdask.storage.layout import Layout
 from zarrdask.storage.prefetched import fresh
-from zarrdask.storage.upkeep import uncached
+from zarrdask.storage.upkeep import tidy, uncached
 from zarrdask.storage.v3_draft import layout_of
 
 
@@ -58,6 +58,10 @@ class StorePath(NamedTuple):
     def chunks(self, metadata: ArrayMetadata, missing: Missing | None = "fill") -> StoredChunks:
         """Return the stored chunks of the array at this place; `missing` as in `StoredChunks`."""
         return StoredChunks(self.store, self.prefix, metadata, missing=missing)
+
+    def tidy(self, *, recursive: bool = False) -> None:
+        """Remove temporary files that killed writers left right below the node, or at any depth."""
+        tidy(self.store, self.prefix, recursive=recursive)
 
     def join(self, name: str) -> Self:
         """Return the node at a name or a path below this one."""

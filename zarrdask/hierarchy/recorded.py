@@ -12,7 +12,6 @@ from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.metadata import detect
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata
 from zarrdask.runtime.threads import request_on_each
-from zarrdask.storage.upkeep import tidy
 from zarrdask.storage.v3_draft import stored_in
 
 
@@ -67,7 +66,7 @@ class RecordedNodes:
         """Remove the old node or the rest of another run; store the record and the groups."""
         journal, nodes = self.journal, self.nodes
         if self.begun:
-            tidy(self.view.store, self.view.prefix, recursive=True)
+            self.view.tidy(recursive=True)
         if not self.resumed:
             if self.overwrite:
                 _remove(self.node)

@@ -11,9 +11,8 @@ from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.hierarchy.path import StorePath
 from zarrdask.hierarchy.transaction import Change
 from zarrdask.metadata.model import Metadata
-from zarrdask.storage.atomic import beside, tidy
 from zarrdask.storage.local import LocalStore
-from zarrdask.storage.staged import StagedStore, remove_directory, replace_directory
+from zarrdask.storage.staged import StagedStore
 from zarrdask.storage.upkeep import check_erasable
 
 
@@ -32,8 +31,8 @@ class ReplacedNode(Change):
 
     def __init__(self, node: StorePath, metadata: Metadata, new: NodePath | None = None) -> None:
         self._node, self._metadata = node, metadata
-        self._old = _directory(node)
         self.new = staged(node) if new is None else new
+        self._staging = cast(StagedStore, self.new.store)
 
     @property
     def location(self) -> str:
@@ -42,9 +41,8 @@ class ReplacedNode(Change):
 
     def begin(self) -> None:
         """Create the directory and write the documents of the new node."""
-        tidy(os.path.dirname(self._old))
         try:
-            os.mkdir(self._directory)
+            self._staging.begin()
         except OSError as error:
             raise self._failed(error) from error
         for name, value in self._metadata.render().items():
@@ -63,14 +61,14 @@ class ReplacedNode(Change):
             # A rename keeps the times and inode numbers of files, so the stamp identifies the node.
             if version_stamp(self.new) == self._stamp:
                 with changing(self._node, whole=True):
-                    replace_directory(self._directory, self._old)
+                    self._staging.commit()
             elif version_stamp(self._node) != self._stamp:
                 raise StoreError(
                     "the new node that was to replace this one no longer exists; write it again",
                     key=self.location,
                 )
             # It holds the new node, or the rest of the old one.
-            remove_directory(self._directory)
+            self._staging.remove()
         except OSError as error:
             raise error if isinstance(error, StoreError) else self._failed(error) from error
 
@@ -78,20 +76,15 @@ class ReplacedNode(Change):
         """Remove the new node, and describe what is left."""
         unchanged = "the previous content is unchanged"
         try:
-            remove_directory(self._directory)
+            self._staging.remove()
         except OSError as error:
             return f"{unchanged}, but the hidden directory of the new node is left: {error}"
         return unchanged
 
-    @property
-    def _directory(self) -> str:
-        """The path of the hidden directory."""
-        return cast(StagedStore, self.new.store).root
-
     def _failed(self, error: OSError) -> StoreError:
         return StoreError(
             f"a new node can't be written beside this one to replace it: {error.strerror or error}",
-            key=self._old,
+            key=self._staging.replaces,
             found=type(error).__name__,
         )
 
@@ -101,8 +94,7 @@ def staged(node: StorePath) -> NodePath:
 
     It is at the root of a store of its own.
     """
-    directory = _directory(node)
-    return NodePath(StagedStore(beside(directory), replaces=directory), "")
+    return NodePath(StagedStore.beside(_directory(node)), "")
 
 
 def can_stage(node: StorePath) -> bool:

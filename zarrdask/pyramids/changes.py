@@ -12,7 +12,6 @@ from zarrdask.hierarchy.transaction import transaction
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata
 from zarrdask.nodes.open_group import open_group
 from zarrdask.rewrite.changes import Rewrite
-from zarrdask.storage.upkeep import tidy
 
 #: The name of the record, which differs from that of a rewrite of the whole group.
 _RECORD = "levels"
@@ -29,7 +28,7 @@ class AddedLevels(Rewrite):
 
     def begin(self) -> None:
         """Erase the nodes that the levels replace, and store the record."""
-        tidy(self.view.store, self.view.prefix, recursive=True)
+        self.view.tidy(recursive=True)
         if not self.resumed:
             self.view.clear_members(self.members, "always" if self.overwrite else "never")
             self.journal.erase()

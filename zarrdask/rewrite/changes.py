@@ -17,7 +17,6 @@ from zarrdask.hierarchy.transaction import Change, transaction
 from zarrdask.metadata.model import Metadata
 from zarrdask.nodes.array import Array
 from zarrdask.rewrite.destination import Destination
-from zarrdask.storage.upkeep import tidy
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -176,7 +175,7 @@ class LongerArray(Rewrite):
         if self._is_early:
             self._appended.commit()
         if self.resumed:
-            tidy(self.view.store, self.view.prefix, recursive=True)
+            self.view.tidy(recursive=True)
         else:
             self.journal.erase()
             self.journal.store()

@@ -138,14 +138,9 @@ class ConsolidatedStore(WrappedStore):
         return sorted(consolidated.documents.get(below, ())), list(consolidated.members[below])
 
 
-def is_covered(store: Store, path: str) -> bool:
-    """Whether the documents at a path come from consolidated metadata."""
-    return isinstance(store, ConsolidatedStore) and store.holds(path)
-
-
-def consolidated_members(store: Store, path: str) -> list[str] | None:
-    """Return the names of a group's members by consolidated metadata; None if they are listed."""
-    return store.members(path) if isinstance(store, ConsolidatedStore) else None
+def as_consolidated(store: Store) -> ConsolidatedStore | None:
+    """Return a store if it is seen through consolidated metadata, else None."""
+    return store if isinstance(store, ConsolidatedStore) else None
 
 
 def _forget_and_pass_on(name: str) -> Callable[..., Any]:

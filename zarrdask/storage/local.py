@@ -150,11 +150,10 @@ class LocalStore(Store):
         self, key: str, tag: Tag | None, start: int = 0, length: int | None = None
     ) -> Version:
         if tag is not None and self._follows:
-            try:
+            # Opening the file says what an error means.
+            with suppress(OSError, ValueError):
                 if version_in(os.stat(self.path(key))) == tag:
                     return Version(tag=tag)
-            except (OSError, ValueError):
-                pass  # opening the file says what that means
         with self.opened(key) as (fd, size):
             if fd < 0:
                 return Version()
@@ -168,11 +167,10 @@ class LocalStore(Store):
     def _are_unchanged(self, tags: Mapping[str, Tag]) -> bool:
         if not self._follows:
             return super()._are_unchanged(tags)
-        start = f"{self.root}/"
-        try:
+        with suppress(OSError, ValueError):
+            start = f"{self.root}/"
             return all(version_in(os.stat(start + key)) == tag for key, tag in tags.items())
-        except (OSError, ValueError):
-            return False
+        return False
 
     def _size(self, key: str) -> int | None:
         if not self._follows:
@@ -278,8 +276,10 @@ class LocalStore(Store):
         check_file_name(path)
         if not self._follows:
             self._check_erasable([key])
-        with reported(path):
+        try:
             put_file(path, write, move, self._make_directory)
+        except OSError as error:
+            fail(path, error)
 
     def _make_directory(self, path: str) -> None:
         os.makedirs(path, exist_ok=True)

@@ -5,10 +5,10 @@ import os
 import shutil
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import Any, Self
 
 from zarrdask.errors import StoreError
-from zarrdask.storage.atomic import beside
+from zarrdask.storage.atomic import beside, tidy
 from zarrdask.storage.byte_ranges import Buffer
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.system import IS_WINDOWS, replace
@@ -28,6 +28,24 @@ class StagedStore(LocalStore):
 
     #: The path of the directory that is replaced, by which messages and tasks name this one.
     replaces: str = field(default="", compare=False, repr=False)
+
+    @classmethod
+    def beside(cls, directory: str) -> Self:
+        """Return a hidden staging directory beside the one that is to be replaced."""
+        return cls(beside(directory), replaces=directory)
+
+    def begin(self) -> None:
+        """Create the directory, and remove those of killed processes."""
+        tidy(os.path.dirname(self.replaces))
+        os.mkdir(self.root)
+
+    def commit(self) -> None:
+        """Replace the other directory by this one; see `replace_directory`."""
+        replace_directory(self.root, self.replaces)
+
+    def remove(self) -> None:
+        """Remove the directory, if it exists, even while other processes write to it."""
+        remove_directory(self.root)
 
     @property
     def url(self) -> str:
