@@ -176,6 +176,24 @@ def test_the_bucket_or_host_of_a_url(url, place):
     assert place_of(url) == place
 
 
+@pytest.mark.parametrize(
+    ("url", "endpoint", "place"),
+    [
+        ("s3://bucket/x", "http://here:9000/", "s3://bucket at http://here:9000"),
+        ("s3://bucket/x", "http://me:secret@here", "s3://bucket at http://me:***@here"),
+        ("s3://bucket/x", "https://s3.eu-west-1.amazonaws.com", "s3://bucket"),
+        ("s3://bucket/x", "https://s3.cn-north-1.amazonaws.com.cn", "s3://bucket"),
+        ("s3://bucket/x", "https://s3.amazonaws.com.mine.org", None),
+        ("s3://bucket/x", "https://storage.googleapis.com", None),
+        ("gs://bucket/x", "https://storage.googleapis.com", "gs://bucket"),
+        ("abfs://c/x", "https://a.blob.core.windows.net/?sig=secret", None),
+    ],
+)
+def test_a_bucket_is_one_on_a_server_unless_the_name_is_unique_in_the_cloud(url, endpoint, place):
+    bucket, server = url.removesuffix("/x"), endpoint.partition("/?")[0]
+    assert place_of(url, endpoint) == (place or f"{bucket} at {server}")
+
+
 def test_buckets_and_kinds_have_rates_of_their_own():
     assert place_of("s3://bucket/a/b") == place_of("s3://bucket") == "s3://bucket"
     reads = request_rate("s3://bucket", "read")

@@ -1,6 +1,7 @@
 """Passing failures are not seen; lasting ones come at once."""
 
 import errno
+import os
 import pickle
 from collections import UserDict
 from contextlib import contextmanager
@@ -150,6 +151,28 @@ def test_requests_that_a_store_refuses_are_sent_at_the_rate_that_it_accepts(sett
     assert all(retrying_store.get(str(key)) == b"x" for key in range(40))
     rate = retry.request_rate(place_of(retrying_store.url), "read")
     assert (rate.refused, rate.limit is None) == (20, False)
+
+
+class OnServer(MemoryStore):
+    """A store with latency, on the server that the environment names."""
+
+    capabilities = replace(MemoryStore.capabilities, has_latency=True, concurrent=True)
+
+    @property
+    def _endpoint(self):
+        return os.environ["SERVER"]
+
+
+def test_the_rate_is_that_of_the_server_which_this_process_uses(monkeypatch):
+    monkeypatch.setenv("SERVER", "http://here")
+    store = RetryingStore(OnServer({"a": b"1"}))
+    assert store.get("a") == b"1"
+    monkeypatch.setenv("SERVER", "http://there")
+    unpickled = pickle.loads(pickle.dumps(store))
+    assert [each._place.partition(" at ")[2] for each in (store, unpickled)] == [
+        "http://here",
+        "http://there",
+    ]
 
 
 def test_a_server_that_was_never_reached_is_not_waited_for(monkeypatch):

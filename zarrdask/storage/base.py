@@ -308,6 +308,11 @@ class Store(ABC):
     _opened_by: str = ""
 
     @property
+    def _endpoint(self) -> str:
+        """The URL of the server, or of the account, where that of the store names a bucket only."""
+        return ""
+
+    @property
     def _uri(self) -> str:
         return self.url
 

@@ -20,7 +20,13 @@ from zarrdask.storage.client_store import Answer, ClientStore
 from zarrdask.storage.failures import Meaning, meaning_of
 from zarrdask.storage.fsspec_errors import ERRORS, store_error
 from zarrdask.storage.fsspec_etags import replace, request
-from zarrdask.storage.fsspec_options import is_reference, prepared, protocols
+from zarrdask.storage.fsspec_options import (
+    endpoint_of,
+    innermost,
+    is_reference,
+    prepared,
+    protocols,
+)
 from zarrdask.storage.fsspec_urls import file_system_at
 from zarrdask.storage.keys import Names, check_prefix
 from zarrdask.storage.local import LocalStore
@@ -73,16 +79,13 @@ class FsspecStore(ClientStore):
         names = {*protocols(fs)}
         self._has_suffixes = names.isdisjoint(_NO_SUFFIXES)
         self._lists_flat = not names.isdisjoint(_OBJECT_STORES)
-        outer, client = getattr(fs, "fs", None), fs
-        while (inner := getattr(client, "fs", None)) is not None:
-            client = inner  # a cache, or a directory, of another file system
         # A cache of another file system keeps only what it fetches itself.
-        self._has_etags = outer is None and not names.isdisjoint({"s3", "http"})
+        self._has_etags = getattr(fs, "fs", None) is None and not names.isdisjoint({"s3", "http"})
         supported = {
             # Not archives that are opened for reading, nor HTTP.
             "writable": getattr(fs, "mode", None) != "r" and "http" not in names,
             "shared": "memory" not in names,
-            "concurrent": bool(client.async_impl),
+            "concurrent": bool(innermost(fs).async_impl),
             "create_exclusive": "s3" in names,
             "compare_and_swap": "s3" in names,
             "etags": self._has_etags,
@@ -133,6 +136,10 @@ class FsspecStore(ClientStore):
     @property
     def _access(self) -> Mapping[str, Any]:
         return {**self.fs.storage_options, "args": repr(self.fs.storage_args)}
+
+    @property
+    def _endpoint(self) -> str:
+        return endpoint_of(self.fs)
 
     def path(self, key: str) -> str:
         """Return the path of a key in the file system."""

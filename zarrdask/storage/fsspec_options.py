@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache, partial
 from inspect import signature
 from typing import Any
@@ -92,6 +93,29 @@ def not_an_option(name: str, url: str, kind: type) -> StoreError:
 def protocols(fs: fsspec.AbstractFileSystem) -> tuple[str, ...]:
     """Return the names by which URLs refer to a file system."""
     return (fs.protocol,) if isinstance(fs.protocol, str) else tuple(fs.protocol)
+
+
+def innermost(fs: Any) -> Any:
+    """Return the file system that a cache, or a directory, of another file system is made of."""
+    while (inner := getattr(fs, "fs", None)) is not None:
+        fs = inner
+    return fs
+
+
+def endpoint_of(fs: Any) -> str:
+    """Return the URL of the server, or of the account of Azure, that a file system uses.
+
+    It is "" for servers that the URL names, and where it is not known.
+    """
+    client = innermost(fs)
+    with suppress(Exception):  # such as settings that are wrong, which the request reports
+        if "s3" in protocols(client):
+            return str(client.s3.meta.endpoint_url)  # botocore finds it in many places
+        if "gs" in protocols(client):
+            return str(client._location)
+        if "az" in protocols(client):
+            return str(client.service_client.url)
+    return ""
 
 
 def is_reference(fs: Any) -> bool:

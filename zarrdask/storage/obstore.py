@@ -22,6 +22,7 @@ from zarrdask.storage.obstore_errors import EncodedError, cause, message
 from zarrdask.storage.obstore_listing import PAGE, list_entries, lists_parts
 from zarrdask.storage.obstore_objects import (
     ERASE_MANY,
+    endpoint_of,
     is_usable,
     kind_of,
     not_usable,
@@ -95,6 +96,10 @@ class ObstoreStore(ClientStore):
     def _access(self) -> Mapping[str, Any]:
         client = getattr(self.inner, "client_options", None) or {}
         return {**settings_of(self.inner), "headers": client.get("default_headers")}
+
+    @property
+    def _endpoint(self) -> str:
+        return endpoint_of(self.inner)
 
     def path(self, key: str) -> str:
         """Return the path of a key in obstore's object.

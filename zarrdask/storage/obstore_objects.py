@@ -56,6 +56,25 @@ def root_url(store: Any) -> str:
     return f"obstore-memory://{os.getpid():x}-{id(store):x}"
 
 
+#: Variables by which obstore itself finds a server for S3.
+_ENDPOINT_VARIABLES = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
+
+
+def endpoint_of(store: Any) -> str:
+    """Return the URL of the server, or of the account of Azure, that an object uses.
+
+    It is "" for the cloud's own server.
+    """
+    settings = settings_of(store)
+    endpoint = settings.get("endpoint") or settings.get("base_url")
+    if not endpoint and kind_of(store) == "S3Store":
+        endpoint = next(filter(None, map(os.environ.get, _ENDPOINT_VARIABLES)), None)
+    if not endpoint and kind_of(store) == "AzureStore":
+        account = settings.get("account_name") or os.environ.get("AZURE_STORAGE_ACCOUNT_NAME")
+        endpoint = f"https://{account}.blob.core.windows.net"
+    return endpoint or ""
+
+
 #: The process in which obstore was used first: its threads are not in forked ones.
 _USED_IN = set[int]()
 

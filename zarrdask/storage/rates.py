@@ -35,6 +35,9 @@ _LOOK_INTERVAL = 0.01
 #: The protocol and the bucket or host of a URL, or of each in a chain.
 _PLACE = re.compile(r"(?:^|::)([A-Za-z][\w+.-]*://[^/?#]*?)(?=[/?#]|::[A-Za-z][\w+.-]*://|$)")
 
+#: How the URLs of the servers end on which the name of a bucket is unique.
+_OWN_SERVERS = {"s3": (".amazonaws.com", ".amazonaws.com.cn"), "gs": (".googleapis.com",)}
+
 Kind = Literal["read", "write"]
 
 
@@ -161,14 +164,19 @@ class RequestRate:
         return len(recent) / max(now - recent[0], _LEAST_PERIOD) if recent else 0.0
 
 
-def place_of(url: str) -> str:
+def place_of(url: str, endpoint: str = "") -> str:
     """Return the bucket or host of a URL, without a password; of another text, the text.
 
-    In a chain of protocols (``simplecache::s3://bucket/key``), that of the last one counts.
+    In a chain of protocols (``simplecache::s3://bucket/key``), that of the last one counts. The
+    endpoint is the URL of the server that has the bucket; it is left out if the cloud has one
+    bucket of that name.
     """
     url = without_secrets(url)
     places: list[str] = _PLACE.findall(url)
-    return places[-1] if places else url
+    place = places[-1] if places else url
+    server = without_secrets(endpoint).partition("?")[0].rstrip("/")
+    is_own = server.endswith(_OWN_SERVERS.get(place.partition("://")[0], ()))
+    return place if is_own or not server else f"{place} at {server}"
 
 
 @cache

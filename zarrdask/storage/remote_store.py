@@ -57,6 +57,10 @@ class RemoteStore(WrappedStore):
     def _access(self) -> Mapping[str, Any]:
         return self._by_obstore._access
 
+    @property
+    def _endpoint(self) -> str:
+        return self._by_obstore._endpoint
+
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and self._by_obstore == other._by_obstore
 

@@ -58,7 +58,8 @@ class RetryingStore(WrappedStore):
     _is_reached = False
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return *super().__reduce__(), vars(self)
+        # Where it is unpickled, the environment may name another server.
+        return *super().__reduce__(), {"_is_reached": self._is_reached}
 
     def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
         if self.capabilities.concurrent:
@@ -157,7 +158,8 @@ class RetryingStore(WrappedStore):
     @cached_property
     def _place(self) -> str | None:
         """The bucket or host whose request rates are adapted; None for a store without latency."""
-        return place_of(self.url) if self.inner.capabilities.has_latency else None
+        has_latency = self.inner.capabilities.has_latency
+        return place_of(self.url, self._endpoint) if has_latency else None
 
     def _attempt(self, key: str, call: Callable[[], T], *, kind: Kind = "read") -> T:
         """Return the result of a call, which is repeated after transient errors."""

@@ -112,7 +112,10 @@ def _pass_on(name: str) -> Callable[..., Any]:
 
 # ---- what subclasses don't override is that of the inner store
 
-for _name in ("_uri", "_token", "_access", "_opened_by", "_unshared_advice", "_is_deferrable"):
+for _name in (
+    *("_uri", "_token", "_access", "_opened_by", "_endpoint"),
+    *("_unshared_advice", "_is_deferrable"),
+):
     setattr(WrappedStore, _name, property(attrgetter(f"inner.{_name}")))
 for _name in (
     *("_above", "_stamp", "batch", "get", "get_many", "get_range", "get_ranges", "get_part"),
