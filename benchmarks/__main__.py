@@ -7,14 +7,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import suppress
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from statistics import median
 from string import ascii_lowercase
 from typing import Any
 
 from benchmarks import machine
+from benchmarks.packages import missing, release
 from benchmarks.rows import ROWS, Row
 from benchmarks.timing import rounds
 
@@ -72,13 +71,6 @@ def measure(
             except subprocess.CalledProcessError:
                 print(f"row {row.name}: {tool} failed", file=sys.stderr)
     return found
-
-
-def installed(package: str) -> bool:
-    """Whether there is such a package."""
-    with suppress(PackageNotFoundError):
-        return bool(version(package))
-    return False
 
 
 # ---- the table
@@ -149,10 +141,16 @@ def main() -> None:
     names = options.rows.split(",") if options.rows else [row.name for row in ROWS]
     rows = [row for row in ROWS if row.name in names or row.name.rstrip(ascii_lowercase) in names]
     tools = [tool for tool in TOOLS if not options.only or tool in options.only.split(",")]
+    if not release("tensorstore") and any(row.writes for row in rows):
+        parser.error("tensorstore, which checks what is written, is not installed")
 
     end = time.monotonic() + 60 * options.minutes
+    for tool in tools:
+        if lacks := missing(tool):
+            print(f"{tool}: not installed ({', '.join(lacks)})")
+    tools = [tool for tool in tools if not missing(tool)]
     print(run("data", options.root, options.planes, *{row.layout.name for row in rows}), end="")
-    versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES if installed(name))
+    versions = ", ".join(f"{name} {found}" for name in PACKAGES if (found := release(name)))
     about = {"machine": machine.about(), "versions": versions, "planes": options.planes}
     print(*about.values(), sep="; ", end=f" planes; median of {options.repeat} rounds at most\n\n")
     print(" | ".join(("#", "job", *tools, "bars: zarrdask's time to another's")))

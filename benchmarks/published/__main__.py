@@ -14,8 +14,9 @@ from typing import Any
 
 import zarrdask
 from benchmarks import machine
+from benchmarks.packages import NEEDS, missing, release
 from benchmarks.published import page
-from benchmarks.published.jobs import NEEDS, Runner, missing, release
+from benchmarks.published.jobs import Runner
 from benchmarks.published.registry import BENCHMARKS
 from benchmarks.timing import HERE
 

@@ -3,28 +3,15 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Protocol
 
 from benchmarks import plots
+from benchmarks.packages import missing
 from benchmarks.timing import Job, outcome, rounds
 
 #: Contestant -> its module in `benchmarks.contestants`, if that has another name.
 MODULES = {"dask+zarrdask": "zarrdask", "zarrdask+uncached": "zarrdask"}
-#: A part of a contestant's name -> the package that it needs.
-NEEDS = {
-    "zarrista": "zarrista",
-    "zarr": "zarr",
-    "zarrs": "zarrs",
-    "obstore": "obstore",
-    "tensorstore": "tensorstore",
-    "cubed": "cubed",
-    "xarray": "xarray",
-    "topozarr": "topozarr",
-    "ngff-zarr": "ngff-zarr",
-    "ome-zarr-py": "ome-zarr",
-}
 #: Of one measurement: seconds and more, or why it failed.
 Outcome = dict[str, Any]
 #: Case -> contestant -> the outcome of each round.
@@ -233,16 +220,3 @@ def describe(outcome: Outcome) -> str:
 def module(tool: str) -> str:
     """Return the module of a contestant."""
     return "benchmarks.contestants." + MODULES.get(tool, tool.replace("+", "_"))
-
-
-def missing(tool: str) -> list[str]:
-    """Return the packages that a contestant needs and that are not installed."""
-    return [NEEDS[part] for part in tool.split("+") if part in NEEDS and not release(NEEDS[part])]
-
-
-def release(package: str) -> str | None:
-    """Return the version of an installed package."""
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
