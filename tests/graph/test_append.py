@@ -149,6 +149,9 @@ def test_an_axis_has_a_number_or_a_name():
     z = zarrdask.create_array({}, shape=(2, 2), dtype="i4", dimension_names=("time", "x"))
     zarrdask.append(da.ones((2, 3)), z, axis="x")
     assert z.append(np.ones((1, 5)), axis="time") == (3, 5)
+    scalar = zarrdask.create_array({}, shape=(), dtype="i4")
+    with pytest.raises(zarrdask.errors.SelectionError, match=r"no such axis.*an array with axes"):
+        zarrdask.append(da.ones(1), scalar)
     with pytest.raises(zarrdask.errors.SelectionError, match="no such axis; found 'tme'"):
         zarrdask.append(da.ones((2, 5)), z, axis="tme")
 

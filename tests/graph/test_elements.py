@@ -17,15 +17,25 @@ NUMBERS = np.array([1, 2.5], object)
         ({"a": np.zeros(2), "b": NUMBERS}, "dtype='float64'"),
         (da.from_array(NUMBERS, chunks=1), "dtype='float64'"),
         (np.array(["a", None], object), "filters=\\['json2'\\]"),
+        (np.array(["a", np.nan], object), "convert all elements first"),
+        (np.array([b"a", b"b"], object), "dtype=bytes"),
     ],
-    ids=["numbers", "among others", "blocks in memory", "mixed"],
+    ids=["numbers", "among others", "blocks in memory", "mixed", "missing text", "bytes"],
 )
 @pytest.mark.parametrize("compute", [True, False])
-def test_objects_in_memory_that_are_no_text_are_refused_at_once(x, remedy, compute):
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_objects_in_memory_that_are_no_text_are_refused_at_once(x, remedy, compute, zarr_format):
     store = {}
     with pytest.raises(CodecError, match=f"wrong type.*{remedy}"):
-        zarrdask.to_zarr(x, store, compute=compute)
+        zarrdask.to_zarr(x, store, compute=compute, zarr_format=zarr_format)
     assert not store
+
+
+def test_missing_text_is_not_stored_as_empty_text_in_v2():
+    z = zarrdask.create_array({}, shape=2, dtype=str, zarr_format=2)
+    with pytest.raises(CodecError, match="wrong type"):
+        z[...] = np.array(["a", None], object)
+    assert z.nchunks_stored() == 0
 
 
 def test_the_remedies_work():
@@ -35,6 +45,10 @@ def test_the_remedies_work():
     mixed = np.array(["a", None], object)
     zarrdask.to_zarr(mixed, store, overwrite=True, zarr_format=2, filters=["json2"])
     assert zarrdask.open_array(store)[...].tolist() == ["a", None]
+    for zarr_format in (2, 3):
+        values, options = np.array([b"a", b"\xff"], object), {"zarr_format": zarr_format}
+        zarrdask.to_zarr(values, store, overwrite=True, dtype=bytes, **options)
+        assert zarrdask.open_array(store)[...].tolist() == [b"a", b"\xff"]
 
 
 def test_objects_that_are_computed_fail_with_the_remedy():

@@ -134,3 +134,9 @@ def test_nothing_is_written_below_an_array():
     with pytest.raises(zarrdask.errors.NodeExistsError, match="can't hold other nodes"):
         zarrdask.to_zarr(da.ones(4), z, "below")
     assert z[...].tolist() == [0] * 4
+
+
+def test_a_region_may_be_a_list_of_slices():
+    z = zarrdask.create_array({}, shape=(4, 4), dtype="i4", chunks=2)
+    zarrdask.to_zarr(da.ones((2, 4)), z, region=[slice(1, 3), slice(None)])
+    assert z[...].sum(axis=1).tolist() == [0, 4, 4, 0]

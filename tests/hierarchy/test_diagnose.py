@@ -164,3 +164,20 @@ def test_the_nearest_name_is_suggested(tmp_path):
             zarrdask.from_zarr(root, "G")
     with pytest.raises(NodeNotFoundError, match=r"the nearest name is 'data\.zarr'"):
         zarrdask.open(tmp_path / "dta.zarr")
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_consolidated_metadata_that_lacks_a_node_is_named(zarr_format):
+    store = {}
+    root = zarrdask.create_group(store, zarr_format=zarr_format)
+    root.create_array("a", shape=2, dtype="i4")
+    zarrdask.consolidate_metadata(store)
+    stale = dict(store)
+    root.create_array("late", shape=2, dtype="i4")
+    document = ".zmetadata" if zarr_format == 2 else "zarr.json"
+    store[document] = stale[document]
+    with pytest.raises(NodeNotFoundError, match=r"out of date.*consolidated=False"):
+        _ = zarrdask.open_group(store)["late"]
+    with pytest.raises(NodeNotFoundError, match=r"the only name there is|names there are"):
+        _ = zarrdask.open_group(store)["other"]
+    assert list(zarrdask.open_group(store, consolidated=False)) == ["a", "late"]

@@ -32,6 +32,24 @@ def test_a_relative_path_is_made_absolute(tmp_path, monkeypatch):
     assert resolve("a/b") == LocalStore(f"{tmp_path}/a/b")
 
 
+@pytest.mark.parametrize("name", ["2024-01-01T00::30.zarr", "a::b", "x y::z", "c:d"])
+def test_colons_do_not_make_a_url_of_a_path(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    assert resolve(name) == LocalStore(f"{tmp_path}/{name}")
+
+
+def test_a_url_of_this_host_is_a_path(tmp_path):
+    assert resolve(f"file://localhost{tmp_path}") == resolve(f"file://{tmp_path}")
+
+
+@pytest.mark.parametrize("url", ["s3://bucket/a", "https://host/a", "file:///tmp/a"])
+def test_a_url_that_was_a_path_is_an_error(url):
+    path = pathlib.Path(url)
+    with pytest.raises(StoreError, match=r"pass it as text.*://"):
+        resolve(path)
+    assert isinstance(resolve(f"./{path}"), LocalStore)
+
+
 def test_a_tilde_is_the_home_directory(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     assert resolve("~/a") == LocalStore(f"{tmp_path}/a")

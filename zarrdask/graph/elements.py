@@ -6,7 +6,7 @@ import dask.array as da
 import numpy as np
 from dask.core import flatten
 
-from zarrdask.codecs.array_to_bytes.vlen import VlenUtf8Codec, check_items
+from zarrdask.codecs.numcodecs.items import ITEM_TYPES, check_items
 from zarrdask.execution.private import DataNode
 from zarrdask.metadata.convert import flat_codecs
 from zarrdask.metadata.model import ArrayMetadata
@@ -20,9 +20,9 @@ def check_elements(x: da.Array, metadata: ArrayMetadata) -> None:
     """
     codecs = flat_codecs(metadata) if metadata.dtype.hasobject else ()
     for codec in codecs:
-        if isinstance(codec, VlenUtf8Codec):
+        if (item := ITEM_TYPES.get(codec.name)) is not None:
             for block in _blocks_in_memory(x):
-                check_items(block, codec.item)
+                check_items(block, item)
 
 
 def _blocks_in_memory(x: da.Array) -> Iterator[np.ndarray]:

@@ -12,6 +12,7 @@ from zarrdask.metadata.json import parse_json
 from zarrdask.storage.base import Store
 from zarrdask.storage.places import directory_of, is_listed_fast, key_stamp, stores_above
 from zarrdask.storage.scratch import Scratch
+from zarrdask.storage.upkeep import has_cache, uncached
 
 #: How many directories up nodes are searched for where each costs a request.
 _MAX_LEVELS = 4
@@ -50,6 +51,11 @@ def missing_node(node: StorePath, text: str = "there is no array or group here")
 def _advice(node: StorePath, text: str) -> str:
     """Return the message, with what is known of the places above and beside the path."""
     store, path = node
+    if _is_unlisted(node):
+        return (
+            f"{text}, by the consolidated metadata of its group, which is out of date: call "
+            "consolidate_metadata, or open the group with consolidated=False"
+        )
     array = _array_above(node)
     if array is not None:
         return f"{text}: it is inside an array, {array}, which can't hold other nodes"
@@ -78,6 +84,19 @@ def _advice(node: StorePath, text: str) -> str:
         start = "names there are" if len(names) > 1 else "only name there is"
         return f"{text}; the {start} {', '.join(map(repr, names))}"
     return text
+
+
+def _is_unlisted(node: StorePath) -> bool:
+    """Whether there is a document of the node which consolidated metadata does not have."""
+    if not has_cache(node.store):
+        return False
+    prefix = f"{node.path}/" if node.path else ""
+    keys = [prefix + name for name in _ROOTS]
+    try:
+        values = uncached(node.store).get_many(keys, Scratch())
+        return any(value is not None for value in values)
+    except ZarrdaskError:
+        return False
 
 
 def _array_above(node: StorePath) -> str | None:

@@ -119,11 +119,12 @@ def axis_number(axis: Any, ndim: int, names: Sequence[str | None] | None, key: s
         return axis_names.index(axis)
     if is_integer(axis) and -ndim <= int(axis) < ndim:
         return int(axis) % ndim
+    expected = f"one of {axis_names}" if names else f"a number from {-ndim} to {ndim - 1}"
     raise SelectionError(
         "the array has no such axis",
         key=key,
         found=axis,
-        expected=f"one of {axis_names}" if names else f"a number from {-ndim} to {ndim - 1}",
+        expected=expected if ndim else "an array with axes",
     )
 
 
@@ -188,6 +189,8 @@ def find_region(
         )
     if isinstance(region, Mapping):
         region = index_by_name(region, names, key)
+    if isinstance(region, list):
+        region = tuple(region)
     try:
         selection = basic(() if region is None else region, shape)
     except SelectionError as error:

@@ -197,7 +197,8 @@ def write_index(array: Indexed, index: Any, value: Any) -> None:
 def fancy_index(array: Indexed, index: Any) -> OuterIndex | PointIndex:
     """Return the selector that does what an index with lists or masks means in NumPy."""
     entries = index if isinstance(index, tuple) else (index,)
-    lists = [e for e in entries if not is_basic(e)]
+    # A tuple among the entries is a list of positions, not an index.
+    lists = [e for e in entries if not is_basic((e,))]
     if any(np.ndim(e) == 0 for e in lists):
         raise SelectionError(
             "an array can't be indexed by this",
@@ -209,7 +210,7 @@ def fancy_index(array: Indexed, index: Any) -> OuterIndex | PointIndex:
     if len(lists) == len(entries) == array.ndim and (array.ndim > 1 or np.ndim(lists[0]) > 1):
         return PointIndex(array)
     full = expand(index, array.ndim)
-    advanced = [i for i, e in enumerate(full) if is_integer(e) or not is_basic(e)]
+    advanced = [i for i, e in enumerate(full) if is_integer(e) or not is_basic((e,))]
     together = advanced == list(range(advanced[0], advanced[-1] + 1))
     if len(lists) == 1 and np.ndim(lists[0]) == 1 and together:
         return OuterIndex(array)

@@ -20,6 +20,10 @@ _LOCAL = ("file://", "local://")
 #: The suffixes of paths that are directories as a rule.
 _DIRECTORIES = ("", ".zarr")
 _SUFFIX = re.compile(r"\.[a-z0-9_-]+$")
+#: What a URL begins with, or a chain of URLs. One letter would be a drive of Windows.
+_URL = re.compile(r".*?://|[a-z][a-z0-9+.-]+::", re.IGNORECASE | re.DOTALL)
+#: What pathlib makes of a URL.
+_ONE_SLASH = re.compile(rf"({'|'.join((*REMOTE_SCHEMES, 'file'))}):/(?!/)")
 
 
 def resolve(url: Any, storage_options: dict[str, Any] | None = None) -> Store:
@@ -58,8 +62,14 @@ def resolve(url: Any, storage_options: dict[str, Any] | None = None) -> Store:
             found=storage_options,
             expected='a dict, such as {"anon": True}',
         )
-    if "://" in text or "::" in text:
+    if _URL.match(text):
         return _at_url(text, storage_options)
+    if _ONE_SLASH.match(text):
+        raise StoreError(
+            "a URL has two slashes after its scheme, of which pathlib removes one; pass it as text",
+            key=text,
+            expected=f"{text.replace(':/', '://', 1)}, or ./{text} for a local directory",
+        )
     if storage_options:
         raise StoreError(
             "a local path takes no storage_options; leave them out",
@@ -127,7 +137,7 @@ def takes_options(url: Any) -> bool:
     if not isinstance(url, str | os.PathLike):
         return False
     text = os.fsdecode(url)
-    return ("://" in text or "::" in text) and not text.startswith(_LOCAL)
+    return _URL.match(text) is not None and not text.startswith(_LOCAL)
 
 
 def options_of_each(

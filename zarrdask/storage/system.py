@@ -127,11 +127,12 @@ def fill(fd: int, view: memoryview, start: int) -> int:
 
 
 def path_of_url(path: str) -> str:
-    """Return the path of a file for the path in its URL, where "/" precedes the drive of Windows.
+    """Return the path of a file for the rest of its URL, where "/" precedes the drive of Windows.
 
-    >>> path_of_url("/data/a.zarr")
-    '/data/a.zarr'
+    >>> path_of_url("/data/a.zarr"), path_of_url("localhost/data/a.zarr")
+    ('/data/a.zarr', '/data/a.zarr')
     """
+    path = path.removeprefix("localhost") if path.startswith("localhost/") else path
     return path.lstrip("/") if IS_WINDOWS and re.match(r"/+[A-Za-z]:", path) else path
 
 

@@ -21,6 +21,7 @@ from zarrdask.codecs.base import (
     refused,
 )
 from zarrdask.codecs.numcodecs.bounded import BOUNDED
+from zarrdask.codecs.numcodecs.items import ITEM_TYPES, check_items, python_objects
 from zarrdask.codecs.providers import of_numcodecs
 from zarrdask.codecs.streams import too_long
 from zarrdask.dtypes.numpy_type import check_divisors
@@ -195,6 +196,8 @@ class Objects(Serializer):
         self.most = UNBOUNDED
 
     def encode(self, chunk: np.ndarray) -> Buffer:
+        if (item := ITEM_TYPES.get(self.codec.name)) is not None:
+            chunk = check_items(chunk, item)
         # A copy, as some codecs need writable memory in C order.
         values = np.array(chunk, order="C", ndmin=1)
         if self.codec.name not in nested_lists.NAMES:
@@ -235,17 +238,6 @@ class Objects(Serializer):
                 found=count,
                 expected=str(expected),
             )
-
-
-def python_objects(chunk: np.ndarray) -> np.ndarray:
-    """Return a chunk of objects in which Python objects replace NumPy scalars and 0-d arrays."""
-    objects = np.empty(chunk.size, object)
-    for position, element in enumerate(chunk.flat):
-        scalar = isinstance(element, np.generic) or (
-            isinstance(element, np.ndarray) and not element.ndim
-        )
-        objects[position] = element.item() if scalar else element
-    return objects.reshape(chunk.shape)
 
 
 def _plain(value: Any) -> Buffer:
