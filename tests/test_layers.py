@@ -12,7 +12,7 @@ ROOT = Path(zarrdask.__file__).parent
 MODULES = sorted(ROOT.rglob("*.py"))
 #: From the top down. docs/contributing.md draws it.
 LAYERS = [
-    *("packages", "other_names", "errors", "config", "compliance", "extension"),
+    *("packages", "other_names", "errors", "config", "system", "compliance", "extension"),
     *("display", "grids", "indexing", "dtypes", "storage", "runtime", "codecs", "plan", "metadata"),
     *("chunks", "hierarchy", "nodes", "execution", "graph", "rewrite", "verification"),
     *("conventions", "pyramids", "xarray", "compat", "cli"),
@@ -130,7 +130,8 @@ def test_config_loads_dask_on_demand_only():
 
 def test_the_root_holds_what_is_above_and_below_the_folders_only():
     assert {p.stem for p in ROOT.glob("*.py")} == {
-        *("__init__", "packages", "other_names", "errors", "config", "compliance", "extension"),
+        *("__init__", "packages", "other_names", "errors", "config", "system"),
+        *("compliance", "extension"),
         "register",
     }
 

@@ -23,8 +23,8 @@ from zarrdask.indexing.projection import Points, Projection, Request, numpy_inde
 from zarrdask.runtime.decoded_chunks import CHUNKS, ChunkPlace, DecodedChunk, is_cacheable
 from zarrdask.storage.byte_ranges import Buffer, Tag, Version
 from zarrdask.storage.large_values import get_large_if_changed, large_size
-from zarrdask.storage.system import after_fork
 from zarrdask.storage.upkeep import are_unchanged, request_each
+from zarrdask.system import after_fork
 
 #: (key of a shard, its index, tag of its version) -> the cache of its inner chunks.
 InnerCaches = Callable[[str, Index, Tag], ChunkCache]

@@ -36,10 +36,10 @@ from zarrdask.metadata.model import ArrayMetadata, ZarrFormat
 from zarrdask.storage.base import Store
 from zarrdask.storage.byte_ranges import Buffer, Tag
 from zarrdask.storage.places import is_listed_fast
-from zarrdask.storage.system import clock
 from zarrdask.storage.unchanged import CHECK_INTERVAL, Lease
 from zarrdask.storage.upkeep import value_sizes
 from zarrdask.storage.wrapper import WrappedStore
+from zarrdask.system import clock
 
 
 def appended(chunks: StoredChunks, added: Sequence[int], axis: Any) -> tuple[StoredChunks, Region]:

@@ -51,6 +51,10 @@ class Costs(NamedTuple):
     #: The cost of a byte that processes exchange, relative to a byte of a store.
     network: float = HANDED_NEAR
 
+    def with_requests(self, *, remote: bool) -> "Costs":
+        """Return the costs with those of requests to stores elsewhere, or on a local disk."""
+        return self._replace(request=FAR, network=HANDED_FAR) if remote else self
+
     @property
     def room(self) -> int:
         """The bytes that a task may hold."""

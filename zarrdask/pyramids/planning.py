@@ -14,7 +14,7 @@ from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.hierarchy.recorded import check_begun
 from zarrdask.metadata.convert import convert
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata
-from zarrdask.plan.strategies import FAR, NEAR, Costs, Grids, Scheme, Stage
+from zarrdask.plan.strategies import Costs, Grids, Scheme, Stage
 from zarrdask.pyramids.blocks import Blocks, Bounds, Sizes
 from zarrdask.pyramids.changed import whole_bounds
 from zarrdask.pyramids.changes import is_adding
@@ -224,8 +224,8 @@ def plan_passes(
         bounds=resources.bounds,
     )
     blocks = Blocks.plan(sizes)
-    is_near = not any(each.capabilities.has_latency for each in (*source.stores, view.store))
-    costs = Costs(resources.memory, sizes.threads, sizes.processes, NEAR if is_near else FAR)
+    is_remote = any(each.capabilities.has_latency for each in (*source.stores, view.store))
+    costs = Costs(resources.memory, sizes.threads, sizes.processes).with_requests(remote=is_remote)
     parent, prefix = view.beside()
     return PyramidPlan(
         grids=Grids(max(first.dtype.itemsize, 1), source.axes, first.grid.axes),

@@ -32,7 +32,7 @@ from zarrdask.storage.byte_ranges import Value
 from zarrdask.storage.copy import copy_values, local_value, store_values
 from zarrdask.storage.parts import StoredValue
 from zarrdask.storage.scratch import Scratch
-from zarrdask.storage.system import pwrite
+from zarrdask.system import pwrite
 
 #: How encoded bytes get from one array to another: "units" are whole stored values; "inner" are the
 #: chunks of shards, which become chunks of other shards or plain chunks; None means that values

@@ -32,7 +32,7 @@ from zarrdask.metadata.options import ArrayOptions
 from zarrdask.nodes.array import Array, chunks_of
 from zarrdask.nodes.open import open_array
 from zarrdask.plan.rechunk import as_blocks, schemes
-from zarrdask.plan.strategies import FAR, HANDED_FAR, HANDED_NEAR, NEAR, Costs, Grids
+from zarrdask.plan.strategies import Costs, Grids
 from zarrdask.plan.write import plan_writes
 from zarrdask.rewrite.array_plan import RechunkPlan
 from zarrdask.rewrite.destination import Destination, KeyPrefix
@@ -189,17 +189,15 @@ def plan_target(
         array.metadata.grid.axes if unpacks_shards else None,
     )
     stores = array.store, target.node.store
-    near = not any(store.capabilities.has_latency for store in stores)
+    is_remote = any(store.capabilities.has_latency for store in stores)
     costs = Costs(
         options.memory,
         options.on.threads,
         options.on.processes,
-        NEAR if near else FAR,
         packs=not array.dtype.hasobject,
-        copies=1 if near else 2,
+        copies=2 if is_remote else 1,
         exchanges=options.on.client is not None,
-        network=HANDED_NEAR if near else HANDED_FAR,
-    )
+    ).with_requests(remote=is_remote)
     return RechunkPlan(
         grids=grids,
         costs=costs,

@@ -34,7 +34,7 @@ from zarrdask.indexing.selection import Region, region_shape
 from zarrdask.plan.align import Chunks
 from zarrdask.plan.rechunk import packing
 from zarrdask.plan.regions import Cutting
-from zarrdask.plan.strategies import FAR, NEAR, Costs, Grids, Stage
+from zarrdask.plan.strategies import Costs, Grids, Stage
 from zarrdask.rewrite.array_plan import SharedPass
 from zarrdask.rewrite.passes import (
     ArrayTiles,
@@ -46,7 +46,7 @@ from zarrdask.rewrite.passes import (
 )
 from zarrdask.rewrite.temporary import TemporaryPlace
 from zarrdask.runtime.workspace import Slot
-from zarrdask.storage.system import after_fork
+from zarrdask.system import after_fork
 
 #: The number of pieces of a block that are read at a time from a remote store.
 _PIECES_IN_FLIGHT = 8
@@ -157,8 +157,8 @@ def rechunked(
             found=x.dtype,
         )
     root = None if temp is None else locate_node(temp, None, temp_options)
-    is_near = root is None or not root.store.capabilities.has_latency
-    is_near = is_near and not (is_stored and x.source.is_remote)
+    is_remote = root is not None and root.store.capabilities.has_latency
+    is_remote = is_remote or (is_stored and x.source.is_remote)
     with workers() as on:
         if root is not None:
             check_reached(on, root.store)
@@ -166,10 +166,9 @@ def rechunked(
             memory,
             on.threads,
             on.processes,
-            NEAR if is_near else FAR,
             packs=not x.dtype.hasobject,
-            copies=1 if is_near else 2,
-        )
+            copies=2 if is_remote else 1,
+        ).with_requests(remote=is_remote)
     if is_stored:
         stages = _plan_stored(x.source, blocks, costs)
         if not stages:

@@ -11,7 +11,7 @@ from weakref import WeakValueDictionary
 
 from zarrdask.errors import StoreError
 from zarrdask.runtime.turns import Pace
-from zarrdask.storage.system import after_fork, renewed_after_fork
+from zarrdask.system import after_fork, renewed_after_fork
 
 _CHANGED = renewed_after_fork(threading.Condition())
 

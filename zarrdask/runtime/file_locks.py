@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from zarrdask.errors import StoreError
 from zarrdask.runtime.version_stamps import FileStamps, file_stamps
 from zarrdask.storage.lock_files import check_lock_file, is_at, open_lock_file
-from zarrdask.storage.system import IS_WINDOWS
+from zarrdask.system import IS_WINDOWS
 
 #: Seconds between two attempts to get a lock, on platforms that can't wait for it.
 _POLL_INTERVAL = 0.005

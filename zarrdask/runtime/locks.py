@@ -28,7 +28,7 @@ from zarrdask.runtime.version_stamps import ProcessStamps, Stamps, file_stamps
 from zarrdask.storage.base import Store
 from zarrdask.storage.lock_files import UnsafeDirectoryError, lock_directory
 from zarrdask.storage.places import directory_of
-from zarrdask.storage.system import after_fork, renewed_after_fork
+from zarrdask.system import after_fork, renewed_after_fork
 
 #: A function that returns the lock of a name.
 Lock = Callable[[str], AbstractContextManager[object]]

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from zarrdask import config
 from zarrdask.runtime.turns import has_turn
 from zarrdask.storage.base import Store
-from zarrdask.storage.system import after_fork, cpu_count
+from zarrdask.system import after_fork, cpu_count
 
 T = TypeVar("T")
 

@@ -12,7 +12,7 @@ from typing import Protocol
 from weakref import finalize
 
 from zarrdask.storage.lock_files import is_at, open_lock_file
-from zarrdask.storage.system import pread, pwrite
+from zarrdask.system import pread, pwrite
 
 _STAMP_COUNT = 4096
 _STAMP_BYTES = 8

@@ -11,7 +11,7 @@ import numpy as np
 
 from zarrdask.grids.base import Shape
 from zarrdask.runtime.threads import on_each
-from zarrdask.storage.system import after_fork, renewed_after_fork
+from zarrdask.system import after_fork, renewed_after_fork
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -26,7 +26,7 @@ from zarrdask.storage.keys import Names, check_key, check_prefix, right_below
 from zarrdask.storage.parts import StoredValue, joined_parts
 from zarrdask.storage.refusals import no_moved_chunks, no_objects, no_references, not_supported
 from zarrdask.storage.scratch import Scratch
-from zarrdask.storage.system import path_of_url
+from zarrdask.system import path_of_url
 
 T = TypeVar("T")
 Item = TypeVar("Item")

@@ -26,7 +26,7 @@ from zarrdask.errors import StoreError
 from zarrdask.storage.atomic import is_temporary, put_file, tidy
 from zarrdask.storage.byte_ranges import Buffer
 from zarrdask.storage.open_file import READ, read_whole, write_whole
-from zarrdask.storage.system import (
+from zarrdask.system import (
     IS_WINDOWS,
     flags,
     open_file,

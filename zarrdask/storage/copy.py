@@ -8,8 +8,8 @@ from zarrdask.storage.base import Store
 from zarrdask.storage.byte_ranges import Buffer
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.scratch import Scratch
-from zarrdask.storage.system import NO_COPY, pread, pwrite
 from zarrdask.storage.v3_draft import DraftStore
+from zarrdask.system import NO_COPY, pread, pwrite
 
 #: Bytes that this process copies at a time.
 _BLOCK_BYTES = 2**22

@@ -16,7 +16,7 @@ from weakref import WeakValueDictionary
 
 from zarrdask.errors import StoreError
 from zarrdask.storage.base import Store
-from zarrdask.storage.system import after_fork, renewed_after_fork
+from zarrdask.system import after_fork, renewed_after_fork
 
 #: The forks that were made in this process, by name.
 _MADE_HERE: "WeakValueDictionary[str, Fork]" = WeakValueDictionary()

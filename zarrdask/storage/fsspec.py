@@ -31,7 +31,7 @@ from zarrdask.storage.fsspec_urls import file_system_at
 from zarrdask.storage.keys import Names, check_prefix
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import elsewhere
-from zarrdask.storage.system import after_fork
+from zarrdask.system import after_fork
 
 #: Protocols of stores that have keys, not directories.
 _OBJECT_STORES = {"s3", "s3a", "gs", "gcs", "abfs", "az"}

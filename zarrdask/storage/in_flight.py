@@ -20,7 +20,7 @@ from zarrdask.storage.request_threads import (
     is_request_thread,
     request_threads,
 )
-from zarrdask.storage.system import after_fork
+from zarrdask.system import after_fork
 
 T = TypeVar("T")
 Item = TypeVar("Item")

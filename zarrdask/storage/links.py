@@ -18,7 +18,7 @@ from itertools import accumulate, islice
 from zarrdask.errors import LinkError, StoreError
 from zarrdask.storage.atomic import is_temporary
 from zarrdask.storage.open_file import ABSENT
-from zarrdask.storage.system import flags, open_file
+from zarrdask.system import flags, open_file
 
 #: Whether a name can be looked up in an open directory, instead of by its path.
 _BY_DESCRIPTOR = os.open in os.supports_dir_fd

@@ -48,7 +48,7 @@ from zarrdask.storage.open_file import (
     write_whole,
 )
 from zarrdask.storage.scratch import Scratch
-from zarrdask.storage.system import NO_LINKS, fill, open_file, preadv, replace
+from zarrdask.system import NO_LINKS, fill, open_file, preadv, replace
 
 
 @dataclass(frozen=True)

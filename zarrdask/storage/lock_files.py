@@ -16,7 +16,7 @@ import uuid
 from functools import cache
 
 from zarrdask import config
-from zarrdask.storage.system import IS_WINDOWS, flags
+from zarrdask.system import IS_WINDOWS, flags
 
 _DIRECTORY = flags("O_RDONLY", "O_DIRECTORY", "O_NOFOLLOW")
 _FILE = flags("O_RDWR", "O_CREAT", "O_NOFOLLOW", "O_NONBLOCK", "O_BINARY")

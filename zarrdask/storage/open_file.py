@@ -12,7 +12,7 @@ from typing import NoReturn
 from zarrdask.errors import StoreError
 from zarrdask.storage.byte_ranges import Buffer, Range, Tag, coalesce
 from zarrdask.storage.scratch import Scratch
-from zarrdask.storage.system import fill, flags
+from zarrdask.system import fill, flags
 
 #: The errors of the system for a missing file, or one with a directory in its place. A name with a
 #: NUL, or a lone surrogate, is a ValueError: no file can have it.

@@ -21,7 +21,7 @@ from zarrdask.errors import without_secrets
 from zarrdask.storage.in_flight import pause
 from zarrdask.storage.rate_limit import Limit
 from zarrdask.storage.shared_limit import SharedLimit
-from zarrdask.storage.system import after_fork
+from zarrdask.system import after_fork
 
 _LOG = logging.getLogger(__name__)
 

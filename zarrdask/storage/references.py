@@ -26,7 +26,7 @@ from zarrdask.storage.reference_targets import Place, Target, TargetRules, prefi
 from zarrdask.storage.remote import open_remote
 from zarrdask.storage.retry import retrying
 from zarrdask.storage.scratch import Scratch
-from zarrdask.storage.system import path_of_url
+from zarrdask.system import path_of_url
 
 #: Values that are requested together.
 _BATCH = 256

@@ -13,7 +13,7 @@ from functools import cache
 from queue import SimpleQueue
 from typing import Generic, TypeVar
 
-from zarrdask.storage.system import after_fork
+from zarrdask.system import after_fork
 
 T = TypeVar("T")
 

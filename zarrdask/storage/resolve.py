@@ -14,7 +14,7 @@ from zarrdask.storage.memory import MappingStore, MemoryStore
 from zarrdask.storage.open_file import check_file_name
 from zarrdask.storage.remote import REMOTE_SCHEMES
 from zarrdask.storage.schemes import ADAPTERS, STORES
-from zarrdask.storage.system import path_of_url
+from zarrdask.system import path_of_url
 
 _LOCAL = ("file://", "local://")
 #: The suffixes of paths that are directories as a rule.

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from zarrdask.storage.lock_files import lock_directory, open_lock_file
 from zarrdask.storage.rate_limit import Limit
-from zarrdask.storage.system import IS_WINDOWS, pread, pwrite
+from zarrdask.system import IS_WINDOWS, pread, pwrite
 
 #: The name of the file, in the directory of lock files. Where a limit is in it, its name says.
 _FILE_NAME = "rates"

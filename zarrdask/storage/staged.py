@@ -11,7 +11,7 @@ from zarrdask.errors import StoreError
 from zarrdask.storage.atomic import beside, tidy
 from zarrdask.storage.byte_ranges import Buffer
 from zarrdask.storage.local import LocalStore
-from zarrdask.storage.system import IS_WINDOWS, replace
+from zarrdask.system import IS_WINDOWS, replace
 
 # Constants of Linux.
 _AT_FDCWD = -100

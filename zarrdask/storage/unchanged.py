@@ -14,8 +14,8 @@ from uuid import uuid4
 from zarrdask.errors import StoreError, UnsupportedError
 from zarrdask.storage.base import Store
 from zarrdask.storage.byte_ranges import Buffer, Tag
-from zarrdask.storage.system import clock
 from zarrdask.storage.wrapper import WrappedStore
+from zarrdask.system import clock
 
 T = TypeVar("T")
 

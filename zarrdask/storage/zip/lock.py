@@ -5,7 +5,7 @@ from contextlib import ExitStack
 
 from zarrdask.errors import StoreError
 from zarrdask.storage.open_file import READ
-from zarrdask.storage.system import IS_WINDOWS
+from zarrdask.system import IS_WINDOWS
 
 
 def lock_archive(path: str, stack: ExitStack) -> bool:

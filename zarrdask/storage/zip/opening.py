@@ -5,8 +5,8 @@ from importlib import import_module
 from typing import Any
 
 from zarrdask.storage.base import Store
-from zarrdask.storage.system import path_of_url
 from zarrdask.storage.zip.store import ZipStore
+from zarrdask.system import path_of_url
 
 
 def open_archive(url: str, storage_options: dict[str, Any] | None) -> Store:

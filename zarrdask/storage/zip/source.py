@@ -11,7 +11,7 @@ from zarrdask.storage.local import LocalStore
 from zarrdask.storage.open_file import NOT_REGULAR, READ, OpenFile
 from zarrdask.storage.parts import StoredValue
 from zarrdask.storage.scratch import Scratch
-from zarrdask.storage.system import IS_WINDOWS
+from zarrdask.system import IS_WINDOWS
 
 
 class ArchiveFile(Protocol):

@@ -18,7 +18,6 @@ from zarrdask.storage.byte_ranges import Buffer
 from zarrdask.storage.copy import copy_file
 from zarrdask.storage.open_file import fail
 from zarrdask.storage.staged import remove_directory
-from zarrdask.storage.system import NO_LINKS, replace
 from zarrdask.storage.zip.archive import (
     Archive,
     Directory,
@@ -30,6 +29,7 @@ from zarrdask.storage.zip.archive import (
 )
 from zarrdask.storage.zip.lock import lock_archive
 from zarrdask.storage.zip.source import LocalFile
+from zarrdask.system import NO_LINKS, replace
 
 _ARCHIVE, _PART = "archive", "part-"
 

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from zarrdask.storage import system
+from zarrdask import system
 
 
 @pytest.fixture
