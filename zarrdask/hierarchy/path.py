@@ -7,6 +7,7 @@ from zarrdask.chunks.missing import Missing
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.errors import MetadataError, NodeExistsError
 from zarrdask.metadata.model import ArrayMetadata
+from zarrdask.runtime.locks import location_of
 from zarrdask.storage.base import Store
 from zarrdask.storage.layout import Layout
 from zarrdask.storage.prefetched import fresh
@@ -36,6 +37,11 @@ class StorePath(NamedTuple):
         return key_prefix(self.path)
 
     @property
+    def place(self) -> str:
+        """A text that is the same for all paths to the node, and with which those below begin."""
+        return location_of(self.store, self.prefix)
+
+    @property
     def layout(self) -> Layout:
         """The names of the keys of nodes in the store."""
         return layout_of(self.store)
@@ -49,6 +55,11 @@ class StorePath(NamedTuple):
     def current(self) -> Self:
         """The node in the store without consolidated metadata."""
         return self.via(uncached(self.store))
+
+    @property
+    def is_cached(self) -> bool:
+        """Whether the store has cached (such as consolidated) metadata."""
+        return self.current is not self
 
     @property
     def fresh(self) -> Self:

@@ -31,7 +31,7 @@ from zarrdask.metadata import detect
 from zarrdask.metadata.detect import Search
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
 from zarrdask.metadata.options import parse_shape
-from zarrdask.runtime.locks import ChunkLocks, Lock, location_of
+from zarrdask.runtime.locks import ChunkLocks, Lock
 from zarrdask.storage.base import Store
 from zarrdask.storage.unchanged import Lease, change_if_unchanged, lease
 from zarrdask.storage.upkeep import drop_cache, move_chunks
@@ -51,7 +51,7 @@ def lock_node(
     lock is a `StoreError` if other processes can't be excluded.
     """
     # The key of a chunk does not end with "/": this is not the lock of a chunk.
-    name = f"{location_of(node.store, node.prefix)}{purpose}/"
+    name = f"{node.place}{purpose}/"
     return ChunkLocks(node.store, among).hold(name)
 
 

@@ -8,7 +8,6 @@ from zarrdask.errors import StoreError
 from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.metadata.model import ZarrFormat
 from zarrdask.pyramids.changes import change_attributes
-from zarrdask.rewrite.node_plan import place_of_node
 from zarrdask.storage.places import stores_above
 
 
@@ -24,7 +23,7 @@ def from_image(node: NodePath) -> NodePath:
     with suppress(StoreError):  # access to the store does not imply access to those around it
         *_, store = node.store, *islice(stores_above(node.store, levels), levels)
         label = NodePath(store, "").join(f"{LABELS}/{name}")
-        is_same = place_of_node(label) == place_of_node(node)
+        is_same = label.place == node.place
         return label if is_same and label.at("").exists() else node
     return node
 

@@ -27,7 +27,6 @@ from zarrdask.rewrite.node_plan import (
     check_unchanged,
     documents_of,
     is_labelled,
-    place_of_node,
 )
 from zarrdask.storage.base import Store
 
@@ -97,7 +96,7 @@ class PyramidSource:
         """Return the path of the stored array from a group; None if it is elsewhere."""
         if self.array is None:
             return None
-        read, written = place_of_node(self.array.node_path), place_of_node(node)
+        read, written = self.array.node_path.place, node.place
         is_inside = read.startswith(written) and read != written
         return read[len(written) :].strip("/") if is_inside else None
 
@@ -105,7 +104,7 @@ class PyramidSource:
         """Check that a new group is neither in the source nor around it."""
         if self.array is not None:
             check_apart(self.array.node_path, node, replaces=True)
-        elif self.blocks is not None and Inputs([self.blocks]).are_below(place_of_node(node)):
+        elif self.blocks is not None and Inputs([self.blocks]).are_below(node.place):
             raise NodeExistsError(
                 "the source reads what would be overwritten; write to another place",
                 key=node.location,

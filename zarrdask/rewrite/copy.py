@@ -26,7 +26,6 @@ from zarrdask.rewrite.node_plan import (
     documents_of,
     find_origin,
     locate_target,
-    place_of_node,
     plan_nodes,
 )
 from zarrdask.rewrite.pyramid_records import copy_pyramid_records
@@ -213,7 +212,7 @@ def _fingerprint(origin: Origin, nodes: list[NodeCopy], tasks: list[list[Part]])
     before = [(node.path, documents_of(node.before)) for node in nodes]
     parts = ((part.job, part.empty, part.indices) for task in tasks for part in task)
     return {
-        "source": digest(place_of_node(origin.node), before),
+        "source": digest(origin.node.place, before),
         "target": digest([node.after.render() for node in nodes]),
         "stored chunks or shards": digest(digest_of_parts(repr(part).encode() for part in parts)),
     }

@@ -28,7 +28,6 @@ from zarrdask.rewrite.pyramid_records import copy_pyramid_records
 from zarrdask.runtime.progress import Show
 from zarrdask.runtime.threads import request_on_each
 from zarrdask.storage.base import Store
-from zarrdask.storage.upkeep import has_cache
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -177,8 +176,7 @@ def plan_group(group: Group, place: NodePath, options: RechunkOptions) -> GroupP
     def convert_array(below: str, before: ArrayMetadata) -> ArrayMetadata:
         return options.of_member(below, before).converted(before)
 
-    found = group.node_path.find(consolidated="own")[0].store
-    has_consolidated = has_cache(found)
+    has_consolidated = group.node_path.find(consolidated="own")[0].is_cached
     origin = Origin(group.node_path, group.metadata, has_consolidated)
     nodes, _ = plan_nodes(origin, convert_array, root.zarr_format)
     options.check_members({node.path: node.before for node in nodes if node.is_array})  # type: ignore[misc]

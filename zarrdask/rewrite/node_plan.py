@@ -23,8 +23,7 @@ from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata, Zarr
 from zarrdask.nodes.array import Array
 from zarrdask.nodes.base import check_writable
 from zarrdask.nodes.group import Group
-from zarrdask.runtime.locks import location_of
-from zarrdask.storage.upkeep import drop_cache, has_cache
+from zarrdask.storage.upkeep import drop_cache
 
 #: Returns the metadata of a new array, from the path and the metadata of the old one.
 ConvertArray = Callable[[str, ArrayMetadata], ArrayMetadata]
@@ -185,7 +184,7 @@ def find_origin(
     check_stored(source)
     place = look_up(source, component, storage_options)
     node, metadata = replace(place, node=place.node.current).find(None, default="own")
-    return Origin(node, metadata, has_cache(node.store))
+    return Origin(node, metadata, node.is_cached)
 
 
 def check_stored(source: Any) -> None:
@@ -219,7 +218,7 @@ def locate_target(
 
 def check_apart(source: NodePath, target: NodePath, *, replaces: bool) -> None:
     """Check that the target does not lie in the source, nor (if it `replaces`) around it."""
-    read, written = place_of_node(source), place_of_node(target)
+    read, written = source.place, target.place
     if written.startswith(read) or (replaces and read.startswith(written)):
         raise NodeExistsError(
             "the target can't be the source itself, nor lie in it or around it; write to another "
@@ -240,8 +239,3 @@ def check_unchanged(source: Array) -> None:
             found=getattr(metadata, "shape", None),
             expected=f"{source.shape}",
         )
-
-
-def place_of_node(node: NodePath) -> str:
-    """Return a text that begins with the same characters for all nodes that lie in a node."""
-    return location_of(node.store, node.prefix)

@@ -38,7 +38,7 @@ from zarrdask.rewrite.array_plan import RechunkPlan
 from zarrdask.rewrite.destination import Destination, KeyPrefix
 from zarrdask.rewrite.member_lengths import check_member_lengths, lengths_of_member
 from zarrdask.rewrite.move import encoded_transfer
-from zarrdask.rewrite.node_plan import check_apart, place_of_node
+from zarrdask.rewrite.node_plan import check_apart
 from zarrdask.storage.upkeep import temporary_place
 
 
@@ -81,7 +81,7 @@ class RechunkOptions:
             parent, prefix = node.beside()
             return temporary_place(parent, f"{prefix}packed/")
         # Several plans may use the same place at a time.
-        place = place_of_node(node).encode(errors="surrogateescape")
+        place = node.place.encode(errors="surrogateescape")
         name = sha256(place).hexdigest()[:16]
         return self.temp.store, f"{self.temp.prefix}.zarrdask-rewrite-{name}/"
 
@@ -105,7 +105,7 @@ def plan_from_dask(x: da.Array, node: NodePath, options: RechunkOptions) -> Rech
     lengths = chunk_options(x.chunks, "regular", changes)
     changes = {"dtype": data_type_of(x), **changes, **lengths}
     metadata = plan_array(ArrayOptions(shape=x.shape, **changes))
-    if Inputs([x]).are_below(place_of_node(node)):
+    if Inputs([x]).are_below(node.place):
         raise NodeExistsError(
             "the source reads the array that would be overwritten; write to another place",
             key=node.location,

@@ -12,7 +12,6 @@ from zarrdask.nodes.options import suggests_arguments
 from zarrdask.rewrite.move import encoded_transfer
 from zarrdask.rewrite.node_plan import NodeCopy, NodeFilter, find_origin, plan_nodes
 from zarrdask.rewrite.report import CopiedArray, CopyReport
-from zarrdask.storage.upkeep import has_cache, uncached
 
 
 @suggests_arguments
@@ -93,7 +92,7 @@ def upgrade(
 
 
 def _upgrade_nodes(root: NodePath, nodes: list[NodeCopy], *, remove_v2: bool) -> None:
-    base = uncached(root.store)
+    base = root.current.store
     with base.batch():
         documents = [
             (root.join(node.path).prefix + name, value)
@@ -104,7 +103,7 @@ def _upgrade_nodes(root: NodePath, nodes: list[NodeCopy], *, remove_v2: bool) ->
         ]
         base.set_many(documents[:-1])
         base.set_many(documents[-1:])
-        if has_cache(root.store) and not nodes[0].is_array:
+        if root.is_cached and not nodes[0].is_array:
             root.via(base).consolidate(3)
         if remove_v2:
             names = (*V2.documents, str(V2.consolidated_key))

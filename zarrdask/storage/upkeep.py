@@ -32,11 +32,6 @@ def uncached(store: Store) -> Store:
     return store._uncached
 
 
-def has_cache(store: Store) -> bool:
-    """Whether a store has cached metadata."""
-    return uncached(store) is not store
-
-
 def drop_cache(store: Store) -> None:
     """Read all documents of a store from the store itself from now on."""
     store._drop_cache()

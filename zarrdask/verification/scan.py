@@ -23,7 +23,6 @@ from zarrdask.storage.base import Store
 from zarrdask.storage.layout import ARRAY, GROUP
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.places import directory_of
-from zarrdask.storage.upkeep import uncached
 from zarrdask.storage.v3_draft import stored_in
 from zarrdask.verification.check import Problem
 
@@ -62,7 +61,7 @@ class Scan:
     @property
     def base(self) -> Store:
         """The store as it is listed, without the view of consolidated metadata."""
-        return uncached(self.root.store)
+        return self.root.current.store
 
     def arrays(self) -> Iterator[tuple[str, StoredChunks]]:
         """Yield the path and the units of each array with valid metadata."""

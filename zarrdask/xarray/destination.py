@@ -11,14 +11,13 @@ import xarray
 from zarrdask.errors import MetadataError, NodeExistsError, NodeNotFoundError, UnsupportedError
 from zarrdask.execution.client import check_changeable, check_visible
 from zarrdask.execution.locks import shape_lock
-from zarrdask.graph.dependencies import reads
+from zarrdask.graph.dependencies import Inputs
 from zarrdask.grids.base import Shape
 from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.hierarchy.replace import can_stage, staged
 from zarrdask.hierarchy.resize import check_shape
 from zarrdask.metadata.model import GroupMetadata
 from zarrdask.nodes.array import chunks_of
-from zarrdask.runtime.locks import location_of
 from zarrdask.storage.unchanged import Lease
 from zarrdask.storage.upkeep import is_deferrable
 from zarrdask.xarray.datastore import Hierarchy, OpenOptions
@@ -166,9 +165,8 @@ class Destination:
 
     def check_not_read(self, variables: Iterable[VariableWrite]) -> None:
         """Check that the new dataset is not computed from the one that it replaces."""
-        place = location_of(self.node.store, self.node.prefix)
         arrays = [variable.data for variable in variables if variable.is_dask]
-        if any(read.is_below(place) for read in reads(arrays)):
+        if Inputs(arrays).are_below(self.node.place):
             raise NodeExistsError(
                 "the new dataset is computed from the one that it would replace; write it "
                 "elsewhere",

@@ -23,7 +23,7 @@ from zarrdask.nodes.array import Array
 from zarrdask.rewrite.array_plan import RechunkPlan
 from zarrdask.rewrite.destination import Destination
 from zarrdask.rewrite.group_plan import GroupPlan
-from zarrdask.rewrite.node_plan import check_apart, place_of_node
+from zarrdask.rewrite.node_plan import check_apart
 from zarrdask.rewrite.planning import RechunkOptions, plan_blocks, plan_target
 from zarrdask.xarray.conventions import variable_attributes
 from zarrdask.xarray.lazy import LazyArray
@@ -130,7 +130,7 @@ def _check_sources(datasets: Any, sources: Mapping[str, _Stored], place: NodePat
         for variable in dataset.variables.values()
         if isinstance(variable.data, da.Array)
     ]
-    if Inputs(arrays).are_below(place_of_node(place)):
+    if Inputs(arrays).are_below(place.place):
         raise NodeExistsError(
             "the source reads the dataset that would be overwritten; write to another place",
             key=place.location,
