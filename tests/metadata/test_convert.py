@@ -10,7 +10,7 @@ from zarrdask.dtypes.fill_values import NO_FILL_VALUE
 from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.metadata.convert import convert, convert_group
 from zarrdask.metadata.create import plan_array
-from zarrdask.metadata.losses import group_losses, losses
+from zarrdask.metadata.losses import losses
 from zarrdask.metadata.model import GroupMetadata
 from zarrdask.metadata.options import ArrayOptions
 from zarrdask.rewrite.move import encoded_transfer
@@ -344,10 +344,10 @@ class TestNames:
     def test_groups(self):
         before = GroupMetadata(2, {"a": 1}, extra={"b": 2})
         same = convert_group(before, None)  # no other member is written
-        assert group_losses(before, same) == ("the member b was dropped",)
+        assert losses(before, same) == ("the member b was dropped",)
         after = convert_group(before, 3)
         assert after == GroupMetadata(3, {"a": 1})
-        assert group_losses(before, after) == ("the member b was dropped",)
+        assert losses(before, after) == ("the member b was dropped",)
         with pytest.raises(MetadataError, match="unknown format"):
             convert_group(before, 4)
 

@@ -1,13 +1,13 @@
 """Pyramids of maps, written: the conventions ``multiscales``, ``proj:`` and ``spatial:``. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
 
 from zarrdask.conventions.levels import PyramidLevel
 from zarrdask.conventions.listed import MULTISCALES, PROJ, SPATIAL, list_conventions
-from zarrdask.conventions.reference import as_crs, proj_attributes
+from zarrdask.conventions.reference import Crs, as_crs, proj_attributes
 from zarrdask.conventions.spatial import affine_numbers, bounding_box, coarsened, spatial_names
 from zarrdask.metadata.model import ArrayMetadata, ZarrFormat
 
@@ -77,6 +77,30 @@ class GeoZarr:
             attributes["spatial:bbox"] = list(bounding_box(finest, levels[0].shape[-2:]))
             conventions.append(SPATIAL)
         return attributes | list_conventions({}, *conventions)
+
+
+def level_attributes(
+    level: PyramidLevel,
+    dimension_names: Sequence[str],
+    crs: Crs | None,
+    transform: Sequence[float] | None,
+    *,
+    present: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Return what the group of a level says of its place: attributes of the root do not hold.
+
+    `transform` is that of level 0, and `present` has the other attributes of the group.
+    """
+    attributes, conventions = dict[str, Any](), []
+    if crs is not None:
+        attributes |= proj_attributes(crs)
+        conventions.append(PROJ)
+    if transform is not None:
+        attributes["spatial:dimensions"] = list(dimension_names)
+        attributes["spatial:transform"] = list(coarsened(transform, level.factors))
+        attributes["spatial:shape"] = list(level.shape)
+        conventions.append(SPATIAL)
+    return attributes | (list_conventions(present, *conventions) if conventions else {})
 
 
 def _item(level: PyramidLevel, finer: Sequence[PyramidLevel]) -> dict[str, Any]:

@@ -39,7 +39,7 @@ def member_documents(
     is_free = reserved or not group.layout.reserves_names
     for name, member in zip(names, read_documents(store, paths, search.rounds(store)), strict=True):
         if not is_free and find_format(3).is_reserved(name):
-            is_node = detect.is_node_named(name, member)
+            is_node = detect.is_node(member, name)
         else:
             is_node = detect.is_node(member) or (
                 search.accepts(3) and implied_group(group.join(name)) is not None

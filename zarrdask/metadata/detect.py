@@ -77,15 +77,16 @@ class Search:
 ANY = Search()
 
 
-def is_node(documents: Documents) -> bool:
-    """Whether one of the documents is one whose presence makes a node."""
-    return any(documents.get(name) is not None for name in node_names())
+def is_node(documents: Documents, name: str | None = None) -> bool:
+    """Whether one of the documents is one whose presence makes a node.
 
-
-def is_node_named(name: str, documents: Documents) -> bool:
-    """Whether one of the documents makes a node of a format that does not reserve its name."""
-    names = (n for form in formats() if not form.is_reserved(name) for n in form.node_documents)
-    return any(documents.get(each) is not None for each in names)
+    With a `name`, that is a node of a format that does not reserve this name.
+    """
+    makes_node = node_names()
+    if name is not None:
+        free = (form for form in formats() if not form.is_reserved(name))
+        makes_node = frozenset(each for form in free for each in form.node_documents)
+    return any(documents.get(each) is not None for each in makes_node)
 
 
 def other_documents(documents: Documents) -> tuple[str, ...]:

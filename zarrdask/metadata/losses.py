@@ -9,7 +9,7 @@ from zarrdask.codecs.array_to_bytes.bytes import endian_of, stored_type
 from zarrdask.dtypes.ml import kind_of, limits, name_of
 from zarrdask.errors import quoted
 from zarrdask.metadata.convert import flat_codecs
-from zarrdask.metadata.model import ArrayMetadata, GroupMetadata
+from zarrdask.metadata.model import ArrayMetadata, Metadata
 
 
 def cast_loss(before: np.dtype[Any], after: np.dtype[Any]) -> str | None:
@@ -65,11 +65,20 @@ def dtype_label(dtype: np.dtype[Any]) -> str:
     return name_of(dtype) or str(dtype)
 
 
-def losses(before: ArrayMetadata, after: ArrayMetadata) -> tuple[str, ...]:
-    """Return descriptions of what an array loses in a conversion of its metadata.
+def losses(before: Metadata, after: Metadata) -> tuple[str, ...]:
+    """Return descriptions of what an array or a group loses in a conversion of its metadata.
 
     Differences that are only of spelling are left out.
     """
+    descriptions = []
+    if isinstance(before, ArrayMetadata) and isinstance(after, ArrayMetadata):
+        descriptions = _array_losses(before, after)
+    dropped = [f"the extension {e.name}" for e in before.extensions if e not in after.extensions]
+    dropped += [f"the member {name}" for name in before.extra if name not in after.extra]
+    return *descriptions, *(f"{item} was dropped" for item in dropped)
+
+
+def _array_losses(before: ArrayMetadata, after: ArrayMetadata) -> list[str]:
     descriptions = [*filter(None, [cast_loss(before.dtype, after.dtype)])]
     if before.shard is not None and after.shard is None:
         inner = _text(before.read_grid.chunks)
@@ -81,16 +90,11 @@ def losses(before: ArrayMetadata, after: ArrayMetadata) -> tuple[str, ...]:
         descriptions.append(f"the fill value {old_fill} is {new_fill} now")
     if before.dimension_names and not after.dimension_names:
         descriptions.append("the dimensions, which had no names, are not named one by one any more")
-    dropped = [item.name for item in before.extensions if item not in after.extensions]
-    descriptions += [f"the extension {name} was dropped" for name in dropped]
-    descriptions += [
-        f"the member {name} was dropped" for name in before.extra if name not in after.extra
-    ]
     if len(before.transformers) > len(after.transformers):
         descriptions.append("storage transformers were undone")
     if _mixed(before) and not _mixed(after):
         descriptions.append("the byte order of the fields is the same for all now")
-    return tuple(descriptions)
+    return descriptions
 
 
 def _text(lengths: Any) -> str:
@@ -100,10 +104,3 @@ def _text(lengths: Any) -> str:
 def _mixed(metadata: ArrayMetadata) -> bool:
     dtype = stored_type(metadata.dtype, flat_codecs(metadata))
     return endian_of(dtype) == "own"
-
-
-def group_losses(before: GroupMetadata, after: GroupMetadata) -> tuple[str, ...]:
-    """Return descriptions of what a group loses in a conversion of its metadata."""
-    gone = [f"the extension {e.name}" for e in before.extensions if e not in after.extensions]
-    gone += [f"the member {name}" for name in before.extra if name not in after.extra]
-    return tuple(f"{item} was dropped" for item in gone)

@@ -40,7 +40,6 @@ from zarrdask.runtime.progress import Show, progress
 from zarrdask.runtime.threads import request_on_each
 from zarrdask.storage.base import Store
 from zarrdask.storage.forks import Changes
-from zarrdask.storage.places import slowest
 
 #: The most decoded bytes, and the most units, of one task.
 _TASK_BYTES, TASK_UNITS = 2**26, 256
@@ -90,7 +89,7 @@ class Part(NamedTuple):
     @property
     def slow_store(self) -> Store:
         """The remote store, if one of the two has any."""
-        return slowest(self.source.units, self.target.units)
+        return (self.source if self.source.is_remote else self.target).units
 
 
 def copy_arrays(

@@ -17,7 +17,7 @@ from zarrdask.chunks.read import read_region
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.chunks.write import write_region
 from zarrdask.codecs.array_to_bytes.sharding import Shard, ShardingCodec, shard_of
-from zarrdask.codecs.base import Buffer, ChunkSpec, Codec
+from zarrdask.codecs.base import ChunkSpec, Codec
 from zarrdask.codecs.byte_source import HeldValue, exact
 from zarrdask.codecs.shard_order import ordered
 from zarrdask.codecs.translate import marks
@@ -28,7 +28,7 @@ from zarrdask.grids.regular import RegularGrid
 from zarrdask.indexing.selection import Region
 from zarrdask.metadata.convert import convert_fill
 from zarrdask.metadata.model import ArrayMetadata
-from zarrdask.storage.byte_ranges import Value
+from zarrdask.storage.byte_ranges import Buffer, Value
 from zarrdask.storage.copy import copy_values, local_value, store_values
 from zarrdask.storage.parts import StoredValue
 from zarrdask.storage.scratch import Scratch

@@ -18,7 +18,7 @@ from zarrdask.hierarchy.lookup import locate_node, look_up
 from zarrdask.hierarchy.node_path import NodePath
 from zarrdask.hierarchy.pyramid_record import without_pyramid_record
 from zarrdask.metadata.convert import convert_group
-from zarrdask.metadata.losses import group_losses, losses
+from zarrdask.metadata.losses import losses
 from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
 from zarrdask.nodes.array import Array
 from zarrdask.nodes.base import check_writable
@@ -140,17 +140,15 @@ def _walk(origin: Origin, select: NodeFilter) -> Iterator[tuple[str, Metadata | 
 def _node(
     path: str, before: Metadata, convert_array: ConvertArray, zarr_format: ZarrFormat | None
 ) -> NodeCopy:
+    after: Metadata
     if isinstance(before, ArrayMetadata):
-        array = convert_array(path, before)
-        node = NodeCopy(path, before, array, losses(before, array))
+        after = convert_array(path, before)
     else:
-        group = convert_group(without_pyramid_record(before), zarr_format)
-        node = NodeCopy(path, before, group, group_losses(before, group))
-    after = node.after
+        after = convert_group(without_pyramid_record(before), zarr_format)
     if path:
         after.format.check_path(path)
     after.render()  # metadata that can't be written must fail before anything is erased
-    return node
+    return NodeCopy(path, before, after, losses(before, after))
 
 
 def documents_of(metadata: Metadata) -> Mapping[str, bytes | None]:

@@ -56,8 +56,3 @@ def is_listed_fast(store: Store) -> bool:
     has = store.capabilities
     # A mapping of a user, which other processes can see, may be slow.
     return not has.has_latency and (has.directories or not has.shared)
-
-
-def slowest(first: Store, *others: Store) -> Store:
-    """Return the first of several stores that has latency; the very first if none has."""
-    return next((each for each in (first, *others) if each.capabilities.has_latency), first)

@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.codecs.array_to_bytes.sharding import Shard, shard_of
-from zarrdask.codecs.base import Buffer
 from zarrdask.codecs.byte_source import PartOfValue
 from zarrdask.codecs.pipeline import Pipeline
 from zarrdask.codecs.shard_index import ShardIndex, is_possible
@@ -20,7 +19,7 @@ from zarrdask.dtypes.fill_values import only_fill
 from zarrdask.errors import CodecError, StoreError, TruncatedError, ZarrdaskError
 from zarrdask.grids.base import Index
 from zarrdask.storage.base import Store
-from zarrdask.storage.byte_ranges import Value
+from zarrdask.storage.byte_ranges import Buffer, Value
 from zarrdask.storage.failures import is_transient
 from zarrdask.storage.scratch import Scratch
 from zarrdask.storage.upkeep import reading

@@ -10,10 +10,9 @@ import numpy as np
 import xarray
 from xarray import Dataset, Variable
 
-from zarrdask.conventions.geozarr import GeoZarr
-from zarrdask.conventions.listed import PROJ, SPATIAL, list_conventions
-from zarrdask.conventions.reference import Crs, as_crs, proj_attributes
-from zarrdask.conventions.spatial import coarsened, spacing
+from zarrdask.conventions.geozarr import GeoZarr, level_attributes
+from zarrdask.conventions.reference import Crs, as_crs
+from zarrdask.conventions.spatial import spacing
 from zarrdask.errors import MetadataError, UnsupportedError, one_of
 from zarrdask.nodes.options import check_options, checks_booleans
 from zarrdask.pyramids.kernels import METHODS
@@ -127,10 +126,10 @@ def to_pyramid(
     for finer, level in pairwise(planned):
         datasets.append(coarse.next_level(datasets[-1], dataset, finer, level))
     transform = _transform(dataset, tuple(windows))
-    used = {*methods.values()}
+    used, names = {*methods.values()}, [str(dim) for dim in windows]
     root = GeoZarr().attributes(
         planned,
-        [str(dim) for dim in windows],
+        names,
         np.dtype("f8"),
         zarr_format=options.get("zarr_format") or 3,
         method=used.pop() if len(used) == 1 else None,
@@ -139,7 +138,7 @@ def to_pyramid(
     )
     nodes = {"/": Dataset(attrs=root)}
     for level, each in zip(planned, datasets, strict=True):
-        attributes = _level_attributes(dataset, level, tuple(windows), system, transform)
+        attributes = level_attributes(level, names, system, transform, present=dataset.attrs)
         nodes[f"/{level.path}"] = each.assign_attrs(attributes)
     by_name = {name: {**_chunks(dataset, name), **each} for name, each in (encoding or {}).items()}
     by_path = {f"/{level.path}": by_name for level in planned}
@@ -367,23 +366,3 @@ def _transform(dataset: Dataset, dims: Sequence[Hashable]) -> tuple[float, ...] 
     except MetadataError:
         return None
     return d_x, 0.0, x, 0.0, d_y, y
-
-
-def _level_attributes(
-    dataset: Dataset,
-    level: Level,
-    dims: Sequence[Hashable],
-    system: Crs | None,
-    transform: Sequence[float] | None,
-) -> dict[str, Any]:
-    """Return what the group of a level says of its place: attributes of the root do not hold."""
-    attributes, conventions = dict[str, Any](), []
-    if system is not None:
-        attributes |= proj_attributes(system)
-        conventions.append(PROJ)
-    if transform is not None:
-        attributes["spatial:dimensions"] = [str(dim) for dim in dims]
-        attributes["spatial:transform"] = list(coarsened(transform, level.factors))
-        attributes["spatial:shape"] = list(level.shape)
-        conventions.append(SPATIAL)
-    return attributes | (list_conventions(dataset.attrs, *conventions) if conventions else {})
