@@ -12,7 +12,6 @@ from zarrdask.metadata.json import parse_json
 from zarrdask.storage.base import Store
 from zarrdask.storage.places import directory_of, is_listed_fast, key_stamp, stores_above
 from zarrdask.storage.scratch import Scratch
-from zarrdask.storage.upkeep import has_cache, uncached
 
 #: How many directories up nodes are searched for where each costs a request.
 _MAX_LEVELS = 4
@@ -88,12 +87,11 @@ def _advice(node: StorePath, text: str) -> str:
 
 def _is_unlisted(node: StorePath) -> bool:
     """Whether there is a document of the node which consolidated metadata does not have."""
-    if not has_cache(node.store):
+    if not node.is_cached:
         return False
-    prefix = f"{node.path}/" if node.path else ""
-    keys = [prefix + name for name in _ROOTS]
+    keys = [node.prefix + name for name in _ROOTS]
     try:
-        values = uncached(node.store).get_many(keys, Scratch())
+        values = node.current.store.get_many(keys, Scratch())
         return any(value is not None for value in values)
     except ZarrdaskError:
         return False
