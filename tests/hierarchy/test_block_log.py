@@ -15,9 +15,10 @@ def log():
 
 
 def test_blocks_of_all_tasks_are_merged(log):
-    first, second, third = (((n, n + 2), (0, 3)) for n in (0, 2, 4))
-    log.add([(first, 1), (second, 2)])
-    log.add([(third, 0)])
+    blocks = [np.s_[n : n + 2 : 1, 0:3:1] for n in (0, 2, 4)]
+    first, second, third = map(bounds, blocks)
+    log.add([(blocks[0], 1), (blocks[1], 2)])
+    log.add([(blocks[2], 0)])
     assert log.merge() == {first, second, third}
     assert len(list(log.store.list_prefix(""))) == 1
     assert log.merge() == {first, second, third}
@@ -32,14 +33,14 @@ def test_a_block_without_axes_is_recorded(log):
 
 @pytest.mark.parametrize("value", [b"", b"[[[0,", b"7", b"[7]", b"[[[0]]]", b'{"a": 1}', b"\xff"])
 def test_a_damaged_value_counts_as_none(log, value):
-    log.add([(((0, 1),), 1)])
+    log.add([(np.s_[0:1:1,], 1)])
     log.store.set("blocks/cut", value)
     assert log.merge() == {((0, 1),)}
 
 
 def test_it_can_be_cleared(log):
     log.clear()
-    log.add([(((0, 1),), 1)])
+    log.add([(np.s_[0:1:1,], 1)])
     log.store.set("other", b"kept")
     log.clear()
     assert log.merge() == set()

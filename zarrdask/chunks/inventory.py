@@ -242,16 +242,14 @@ def count_stored(chunks: StoredChunks) -> int:
     return sum(int((sizes >= 0).sum()) for _, sizes in chunk_sizes(chunks, units))
 
 
-def stored_map(chunks: StoredChunks, per: Literal["shard", "chunk"]) -> np.ndarray:
-    """Return which units, or which chunks in shards, are stored; see `Array.stored_map`."""
-    return stored_among(chunks, per, stored_units(chunks))
-
-
-def stored_among(
-    chunks: StoredChunks, per: Literal["shard", "chunk"], units: Iterable[Index]
+def stored_map(
+    chunks: StoredChunks, per: Literal["shard", "chunk"], units: Iterable[Index] | None = None
 ) -> np.ndarray:
-    """Return which units, or which chunks in shards, are stored, given the units that are."""
-    metadata = chunks.metadata
+    """Return which units, or which chunks in shards, are stored; see `Array.stored_map`.
+
+    `units` are those that are stored, if they are known.
+    """
+    units, metadata = stored_units(chunks) if units is None else units, chunks.metadata
     grid = metadata.grid if per == "shard" else metadata.read_grid
     result = np.zeros(grid.counts, bool)
     if per == "shard" or metadata.shard is None:

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from zarrdask.chunks.margins import Assembly, Margins
 from zarrdask.chunks.region import ArrayRegion
-from zarrdask.indexing.margins import Assembly, Margins
 from zarrdask.indexing.selection import Region
 from zarrdask.runtime import buffers
 

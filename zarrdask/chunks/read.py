@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from zarrdask.chunks.cached import InnerCaches, copy_cached, get_cached, inner_caches, is_cached
+from zarrdask.chunks.divide import divide
 from zarrdask.chunks.missing import stored_only
 from zarrdask.chunks.parts import in_parts
 from zarrdask.chunks.shards import FetchedShard, ShardRequest, fetch_shards
@@ -21,7 +22,6 @@ from zarrdask.codecs.decode import Blocks, put_fill, scatter
 from zarrdask.codecs.pipeline import Pipeline
 from zarrdask.errors import ChunkNotFoundError, StoreError, ZarrdaskError
 from zarrdask.grids.base import Index, Shape
-from zarrdask.indexing.divide import divide
 from zarrdask.indexing.projection import Points, Projection, Request, project
 from zarrdask.indexing.selection import pick_size
 from zarrdask.runtime import buffers

@@ -13,7 +13,7 @@ from zarrdask.chunks.region import ArrayRegion
 from zarrdask.chunks.write import Beyond
 from zarrdask.execution.forks import changing_region
 from zarrdask.execution.locks import among_workers
-from zarrdask.hierarchy.block_log import BlockLog, Bounds, bounds
+from zarrdask.hierarchy.block_log import BlockLog
 from zarrdask.indexing.selection import Region
 from zarrdask.runtime.cancellation import write_named
 from zarrdask.runtime.locks import ChunkLocks
@@ -82,12 +82,12 @@ class BlockWriter:
             with self._write.block():
                 count: int = write(values, block)
                 if self.log is not None:
-                    written.append((bounds(block), count))
+                    written.append((block, count))
             return count
         with self._write.block(), changing_region(self.region) as (region, changes):
             count = self._writer(region)(values, block)
             if self.log is not None:
-                self.log.add([(bounds(block), count)])
+                self.log.add([(block, count)])
         return changes[0] if changes else count
 
     def _writer(
@@ -116,7 +116,7 @@ class BlockWriter:
         context of these is left, which must come first. Then they are recorded. If the store is a
         fork, the list that is yielded holds its changes afterwards.
         """
-        written, joined = list[tuple[Bounds, int]](), vars(_JOINED)
+        written, joined = list[tuple[Region, int]](), vars(_JOINED)
         with (
             self._write.block() if self.region.is_remote else nullcontext(),
             changing_region(self.region) as (region, changes),

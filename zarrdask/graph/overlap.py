@@ -17,6 +17,7 @@ from dask.blockwise import blockwise
 from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 from dask.layers import ArrayBlockwiseDep
 
+from zarrdask.chunks.margins import MarginKind, Margins
 from zarrdask.chunks.padded import PaddedRegion
 from zarrdask.chunks.region import ArrayRegion
 from zarrdask.errors import MetadataError, UnsupportedError
@@ -26,7 +27,6 @@ from zarrdask.graph.blocks import is_auto, region_blocks
 from zarrdask.graph.stored_array import StoredArray
 from zarrdask.grids.axis import edges_of
 from zarrdask.grids.base import Index
-from zarrdask.indexing.margins import MarginKind, Margins
 from zarrdask.indexing.selection import is_integer
 from zarrdask.metadata.lengths import Names, by_axis
 from zarrdask.packages import load_module

@@ -40,9 +40,9 @@ class BlockLog:
     store: Store
     prefix: str
 
-    def add(self, blocks: Iterable[tuple[Bounds, int]]) -> None:
+    def add(self, blocks: Iterable[tuple[Region, int]]) -> None:
         """Record blocks that are stored, each with the number of its units that were stored."""
-        self._add((block, BlockRecord(units)) for block, units in blocks)
+        self._add((bounds(block), BlockRecord(units)) for block, units in blocks)
 
     def merge(self, is_valid: Callable[[Bounds, BlockRecord], bool] | None = None) -> set[Bounds]:
         """Return all blocks that are recorded, and replace the values of the tasks by one value.

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from zarrdask.chunks.inventory import stored_among, unit_sizes
+from zarrdask.chunks.inventory import stored_map, unit_sizes
 from zarrdask.chunks.stored import StoredChunks
 from zarrdask.display.mosaic import mosaic_svg
 from zarrdask.errors import SelectionError, one_of
@@ -231,7 +231,7 @@ def _count(chunks: StoredChunks, *, per: Literal["chunk", "shard"]) -> Count:
     metadata = chunks.metadata
     units = np.array(rows, np.int64).reshape(len(sizes), len(metadata.shape))
     grid = metadata.grid if per == "shard" else metadata.read_grid
-    is_stored = stored_among(chunks, per, map(tuple, units.tolist()))
+    is_stored = stored_map(chunks, per, map(tuple, units.tolist()))
     has_chunks = per == "chunk" or metadata.shard is None
     return Count(units, np.array(sizes, np.int64), is_stored, grid, has_chunks)
 

@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from zarrdask.chunks.divide import divide
 from zarrdask.grids.regular import RegularGrid
-from zarrdask.indexing.divide import divide
 from zarrdask.indexing.projection import Points, Projection, Regions, project
 
 SHAPE, SHARD, CHUNK = (16, 21), (8, 9), (2, 3)
