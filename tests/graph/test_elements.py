@@ -1,5 +1,6 @@
 """Values without a data type of their own: objects and tables fail before anything is written."""
 
+import dask
 import dask.array as da
 import numpy as np
 import pytest
@@ -60,3 +61,10 @@ def test_text_in_memory_is_stored():
     store = {}
     zarrdask.to_zarr(np.array(["a", "b"], object), store)
     assert zarrdask.open_array(store)[...].tolist() == ["a", "b"]
+
+
+@pytest.mark.parametrize("value", [None, {1, 2}, (n for n in "ab"), dask.delayed(1)])
+def test_what_is_no_array_is_refused(value):
+    for call in (zarrdask.to_zarr, zarrdask.append):
+        with pytest.raises(zarrdask.errors.NodeTypeError, match=r"x: .*from_delayed|not an array"):
+            call(value, {})

@@ -185,3 +185,18 @@ def test_functions_that_open_arrays_do_not_create_them():
     for function in (zarrdask.open, zarrdask.open_array):
         with pytest.raises(TypeError, match=r"'shape'; zarrdask.create_array"):
             function({}, mode="w", shape=(3,), dtype="i4")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: zarrdask.to_zarr(x, {}, shape=4),
+        lambda x: zarrdask.plan_write(x, shape=4),
+        lambda x: zarrdask.rechunk(x, {}, chunks=2, shape=4),
+        lambda x: zarrdask.pyramid(x, {}, convention=None, shape=4),
+        lambda x: zarrdask.copy(zarrdask.create_array({}, shape=4, dtype="i4"), {}, shape=4),
+    ],
+)
+def test_the_shape_is_that_of_the_array(call):
+    with pytest.raises(TypeError, match="'shape'; the shape is that of the array"):
+        call(da.ones(4))

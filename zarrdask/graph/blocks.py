@@ -61,8 +61,9 @@ def normal_blocks(
         if any(length < 0 for lengths in blocks for length in set(lengths)):
             raise ValueError("a length is negative")  # which Dask accepts if they add up
     except (TypeError, ValueError, ZeroDivisionError) as error:
+        reason = "a length is 0" if isinstance(error, ZeroDivisionError) else error
         raise MetadataError(
-            f"these are not chunks of the array: {error}",
+            f"these are not chunks of the array: {reason}",
             key="chunks",
             found=chunks,
             expected="lengths, a size such as '16 MiB', 'auto', or 'stored'",

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from math import prod
+from numbers import Number
 from typing import Any, NamedTuple
 from uuid import uuid4
 
@@ -75,9 +76,18 @@ def as_dask_array(x: Any, *, may_be_masked: bool = False, is_view: bool = False)
         from zarrdask.graph.expression_array import ExpressionArray
 
         x = ExpressionArray.of(x)
-    x = da.asanyarray(x)
-    known_blocks(x.shape, x.chunks)  # Raises the error if any is unknown.
-    return x
+    array = da.asanyarray(x)
+    is_object = array.dtype == object and not array.ndim
+    if is_object and not isinstance(x, Number | np.ndarray | da.Array):
+        # NumPy makes an array of any object.
+        raise NodeTypeError(
+            "this is not an array",
+            key="x",
+            found=type(x).__name__,
+            expected="an array, or a mapping of paths to arrays",
+        )
+    known_blocks(array.shape, array.chunks)  # Raises the error if any is unknown.
+    return array
 
 
 def cast_numbers(x: da.Array, value: Any, array: Array) -> da.Array:
@@ -94,13 +104,21 @@ def cast_numbers(x: da.Array, value: Any, array: Array) -> da.Array:
 
 
 def check_plain(x: Any) -> None:
-    """Check that an object is an array: no URL, no table, and none of xarray, which has labels."""
+    """Check that an object is an array: no URL, nothing delayed, no table, and none of xarray."""
     if isinstance(x, str | os.PathLike):
         raise NodeTypeError(
             "the array to write comes first, then the URL; zarrdask.copy(a, b) and "
             "zarrdask.rechunk(a, b, chunks) write what is stored at a URL to another one",
             key="x",
             found=x,
+            expected="an array, or a mapping of paths to arrays",
+        )
+    if isinstance(x, Delayed):
+        raise NodeTypeError(
+            "the shape of a delayed object is unknown; make an array of it by "
+            "dask.array.from_delayed(x, shape=..., dtype=...)",
+            key="x",
+            found=type(x).__name__,
             expected="an array, or a mapping of paths to arrays",
         )
     if hasattr(x, "columns") and hasattr(x, "dtypes"):

@@ -53,16 +53,28 @@ _ELSEWHERE = {
     "group": "zarrdask.xarray takes one; here, component is the path of a node",
 }
 #: The same for arguments of one function, which others have.
-_OF_FUNCTION = {
-    (function, name): f"pass encoding={{'t': {{'{name}': ...}}}} for the variable 't'"
-    + (f", or zarrdask.rechunk(ds, url, {name}=...) for all variables" * (function == "to_zarr"))
-    for function in ("to_zarr", "to_pyramid")
-    for name in ("chunks", "shards")
-} | {
-    (function, name): "zarrdask.create_array(url, shape=..., dtype=...) creates an array"
-    for function in ("open", "open_array")
-    for name in ("shape", "dtype", "chunks", "fill_value", "compressor", "compressors")
-}
+_OF_FUNCTION = (
+    {
+        (function, name): f"pass encoding={{'t': {{'{name}': ...}}}} for the variable 't'"
+        + (
+            f", or zarrdask.rechunk(ds, url, {name}=...) for all variables"
+            * (function == "to_zarr")
+        )
+        for function in ("to_zarr", "to_pyramid")
+        for name in ("chunks", "shards")
+    }
+    | {
+        (function, name): "zarrdask.create_array(url, shape=..., dtype=...) creates an array"
+        for function in ("open", "open_array")
+        for name in ("shape", "dtype", "chunks", "fill_value", "compressor", "compressors")
+    }
+    | {
+        (function, "shape"): "the shape is that of the array"
+        for function in ("to_zarr", "plan_write", "rechunk", "pyramid", "copy")
+    }
+)
+#: The options of new arrays that functions which take an array take from it.
+_FROM_ARRAY = {"shape"}
 #: What does the same as further positional arguments of a function did in earlier releases.
 _POSITIONAL = {"verify": "zarrdask.compare(a, b) compares two nodes"}
 
@@ -131,6 +143,7 @@ def check_options(
     the argument that was probably meant.
     """
     known = {*others, *(() if kind is None else (field.name for field in fields(kind)))}
+    known -= _FROM_ARRAY
     unknown = [name for name in options if name not in known]
     if not unknown:
         return

@@ -48,15 +48,15 @@ _EXTRA = 64
 #: The maximum ratio of compression of Deflate. Other methods may exceed it, for values up to a
 #: maximum size in bytes.
 _MAX_RATIO, _MAX_SIZE_BEYOND_RATIO = 1032, 2**30
-#: The number of compressed bytes that are decompressed at once, as LZMA may make 7000 of one.
+#: The number of compressed bytes that are decompressed at once: LZMA may make 7000 bytes of one.
 _STEP = 2**12
 
 
 class Directory(NamedTuple):
     """The directory of an archive: its members by name, without folders, and its offset.
 
-    If a name occurs several times, the member is the last one. `stamp` is a text that is the same
-    for archives with the same members at the same offsets.
+    If several members have a name, it is the last one that counts. Archives with the same members
+    at the same offsets have the same `stamp`.
     """
 
     members: dict[str, ZipInfo]
@@ -185,7 +185,7 @@ class Archive:
         self._names: tuple[int, list[str]] = -1, []
 
     def changed(self) -> None:
-        """Forget data that were derived from the members, which were changed."""
+        """Discard the sorted names, as the members have changed."""
         self._changes += 1
 
     def names(self, prefix: str) -> Sequence[str]:
@@ -333,7 +333,7 @@ class Archive:
 
 
 def _whole(member: ZipInfo) -> Range:
-    """Return the range of a member with its header, whose length is known when it is read."""
+    """Return the range of a member with its header, whose length is an estimate."""
     length = _HEADER.size + len(_stored_name(member)) + _EXTRA + member.compress_size
     return member.header_offset, length
 
@@ -352,10 +352,10 @@ def unpack(member: ZipInfo, packed: Buffer) -> Buffer:
         load_module("numcodecs.zstd").decompress(packed, content)
         return content.data
     if member.compress_type == ZIP_BZIP2:
-        # `zipfile` sets no limit: a few bytes may be many millions.
+        # `zipfile` sets no limit: a few bytes may decompress to many millions.
         return bz2.BZ2Decompressor().decompress(packed, member.file_size + 1)
     if member.compress_type == ZIP_LZMA and len(packed) >= _LZMA_HEADER:
-        # Memory for the dictionary is allocated, though no more of it than the value is of use.
+        # The header determines how much memory is allocated: no value needs more than its size.
         (claimed,) = struct.unpack_from("<L", packed, _LZMA_HEADER - 4)
         size = struct.pack("<L", min(claimed, max(member.file_size, 2**12)))
         packed = b"".join((packed[: _LZMA_HEADER - 4], size, packed[_LZMA_HEADER:]))

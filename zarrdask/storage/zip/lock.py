@@ -13,7 +13,7 @@ def lock_archive(path: str, stack: ExitStack) -> bool:
 
     The lock is that of the file itself, so that nothing is left if the process is killed. Windows
     would keep readers from a file that is locked: there, another file beside it is locked. Closing
-    the stack releases the lock. (A process that is forked meanwhile does not close it.)
+    the stack releases the lock; a process that is forked from this one does not close it.
 
     Raises
     ------

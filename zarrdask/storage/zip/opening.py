@@ -10,7 +10,7 @@ from zarrdask.system import path_of_url
 
 
 def open_archive(url: str, storage_options: dict[str, Any] | None) -> Store:
-    """Return the store of the archive at a path or a URL; of a directory with such a name, it."""
+    """Return the store of the archive at a path or URL, or of the directory that is there."""
     return _open(url, "", storage_options)
 
 

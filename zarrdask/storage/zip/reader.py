@@ -1,4 +1,4 @@
-"""What stores in zip archives have in common: they read the values below a prefix."""
+"""Read the values below a prefix of a zip archive: the base of the stores in archives."""
 
 import os
 from abc import abstractmethod
@@ -25,7 +25,7 @@ class ZipReader(Store):
     @property
     @abstractmethod
     def _place(self) -> tuple[Any, ...]:
-        """What identifies the values, as arguments of the class."""
+        """The arguments of the class, which identify the values."""
 
     @abstractmethod
     def _opened(self) -> Archive:
@@ -79,5 +79,5 @@ class ZipReader(Store):
 
 @cache
 def no_archive() -> Archive:
-    """Return the archive without values that stands for one that does not exist."""
+    """Return an empty archive, in place of one that does not exist."""
     return Archive(LocalFile(os.devnull), Directory({}, 0))

@@ -1,4 +1,4 @@
-"""The files of zip archives, read in parts; those on a local disk."""
+"""The file of a zip archive, which is read in parts: the protocol, and files on a local disk."""
 
 import os
 import stat
@@ -26,13 +26,13 @@ class ArchiveFile(Protocol):
     is_local: bool
 
     def value(self, scratch: Scratch) -> Value:
-        """Return the bytes of the file, which are read into the buffer as far as possible."""
+        """Return the bytes of the file, to be read in parts; `scratch` is the buffer for them."""
 
 
 class LocalFile:
-    """A file on a local disk. Another file that replaces it meanwhile is not read.
+    """A file on a local disk. It is kept open, so that another file may replace it.
 
-    Windows can't replace an open file. There, it is opened for each read, and must not be replaced.
+    Windows can't replace an open file: there, it is opened for each read, and must not be replaced.
     `may_change` says that the file may be changed while it is read.
     """
 

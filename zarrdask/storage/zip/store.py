@@ -121,8 +121,8 @@ class ZipStore(ZipReader):
     """Values in a zip archive on a local disk.
 
     The archive is never changed in place: each change writes a new archive, which replaces the old
-    one. ``with store.batch():`` joins all changes in it to one. Tasks in other processes can write
-    in a batch, by way of this process, but they can't read the values that were written.
+    one; all changes within ``with store.batch():`` are one. Tasks in other processes can write in a
+    batch, by way of this process, but they can't read the values that were written.
 
     Parameters
     ----------
@@ -172,11 +172,11 @@ class ZipStore(ZipReader):
 
     @property
     def _is_deferrable(self) -> bool:
-        """Whether a batch is open: outside one, writing a value writes a new archive."""
+        """Whether a batch is open: outside one, each value that is written is a new archive."""
         return self._shared.depth > 0
 
     def _temporary_place(self, prefix: str) -> tuple[Store, str]:
-        """Return a directory beside the archive, in which erased values would take up space."""
+        """Return a directory beside the archive, as values that are erased leave gaps in it."""
         folder, name = os.path.split(self.path)
         # A single folder, so that erasing the prefix leaves nothing.
         return LocalStore(folder), f".{name}-{quote(self.prefix + prefix, safe='')}/"
