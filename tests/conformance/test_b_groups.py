@@ -11,7 +11,7 @@ from tests.covering import for_each
 from tests.documents import dump
 from tests.drafts import ENTRY, NOBODY, array, hierarchy, stored
 from zarrdask.errors import MetadataError, NodeExistsError, NodeNotFoundError, UnsupportedError
-from zarrdask.metadata.draft.entry import is_entry
+from zarrdask.metadata.draft.entry import EntryPoint
 from zarrdask.metadata.formats import find_format
 from zarrdask.storage.base import Store
 from zarrdask.storage.memory import MemoryStore
@@ -338,11 +338,11 @@ def test_b76_a_hierarchy_is_opened_at_its_root(tmp_path):
 
 
 def test_b76_the_entry_point_is_told_from_the_documents_of_other_formats():
-    assert is_entry(dump(ENTRY))
+    assert EntryPoint.is_in(dump(ENTRY))
     others = (b"{}", b"", b"{", None, dump({"zarr_format": 3}), dump({"zarr_format": "3"}))
-    assert not any(map(is_entry, others))
+    assert not any(map(EntryPoint.is_in, others))
     tricky = {"zarr_format": 3, "attributes": {"zarr_format": "https://x/1.0"}}
-    assert not is_entry(dump(tricky))
+    assert not EntryPoint.is_in(dump(tricky))
     assert [
         find_format(each).has_entry_point for each in ("v3-draft", "v3-draft-protocol", 2, 3)
     ] == [*(True, True, False, False)]

@@ -7,7 +7,7 @@ from contextlib import suppress
 from zarrdask.display.words import nearest
 from zarrdask.errors import MetadataError, NodeExistsError, StoreError, ZarrdaskError
 from zarrdask.hierarchy.path import StorePath
-from zarrdask.metadata.draft.entry import KEY, is_entry
+from zarrdask.metadata.draft.entry import KEY, EntryPoint
 from zarrdask.metadata.json import parse_json
 from zarrdask.storage.base import Store
 from zarrdask.storage.places import directory_of, is_listed_fast, key_stamp, stores_above
@@ -59,7 +59,7 @@ def _advice(node: StorePath, text: str) -> str:
     if array is not None:
         return f"{text}: it is inside an array, {array}, which can't hold other nodes"
     for url, v3_document, v2_document in _documents_above(store, _MAX_LEVELS):
-        if is_entry(v3_document):
+        if EntryPoint.is_in(v3_document):
             component = _component(f"{store.url[len(url) :]}/{path}".strip("/"))
             return (
                 f"{text}: it is inside a hierarchy of the v3 draft; open that at its root, "

@@ -11,7 +11,7 @@ from zarrdask.errors import NodeExistsError
 from zarrdask.hierarchy.diagnose import below_array_error, check_around
 from zarrdask.hierarchy.path import StorePath, exists_error
 from zarrdask.hierarchy.removal import remove_keys
-from zarrdask.metadata.draft.entry import KEY, is_entry, parse_entry, render_entry
+from zarrdask.metadata.draft.entry import KEY, EntryPoint
 from zarrdask.metadata.formats import find_format, formats
 from zarrdask.metadata.model import ArrayMetadata, Metadata
 from zarrdask.storage.base import Store
@@ -26,7 +26,7 @@ def enter(root: StorePath, entry_point: bytes) -> DraftStore:
     If the entry point mixes the forms of both dialects, the documents of the root decide (X-B16,
     X-B17).
     """
-    store, base, entry = root.store, root.prefix, parse_entry(entry_point)
+    store, base, entry = root.store, root.prefix, EntryPoint.parse(entry_point)
     view = DraftStore(store, base, entry.zarr_format, entry.suffix, entry.minor)
     if not entry.certain:
         older = DraftStore(store, base, PROTOCOL, entry.suffix, entry.minor)
@@ -46,7 +46,7 @@ def root_above(nodes: Sequence[StorePath]) -> DraftStore | None:
     keys = [node.prefix + KEY for node in nodes]
     values = [None if v is None else bytes(v) for v in store.get_many(keys, Scratch())]
     for node, value in zip(nodes, values, strict=True):
-        if value is not None and is_entry(value):
+        if value is not None and EntryPoint.is_in(value):
             return enter(node, value)
     return None
 
@@ -93,7 +93,7 @@ def begin(node: StorePath, metadata: Metadata, *, overwrite: bool) -> DraftStore
         store = view.inner
         if _is_taken(store):
             remove_keys(StorePath(store, ""))
-        entry = render_entry(view.layout.zarr_format)
+        entry = EntryPoint.render(view.layout.zarr_format)
         if not store.create(KEY, entry) and store.get(KEY) != entry:
             raise exists_error(node.via(view))
     return view

@@ -12,9 +12,7 @@ from zarrdask.metadata.detect import ANY, Search
 from zarrdask.metadata.formats import find_format
 from zarrdask.metadata.model import Metadata, ZarrFormat
 from zarrdask.storage.base import Store
-from zarrdask.storage.forbidden import forbidden_as_set
-from zarrdask.storage.resolve import resolve
-from zarrdask.storage.retry import retrying
+from zarrdask.storage.resolve import open_store
 
 
 def locate_node(
@@ -26,17 +24,12 @@ def locate_node(
     """
     store, path = getattr(url, "store", None), getattr(url, "path", None)
     if store is None or not isinstance(path, str) or isinstance(url, Store):
-        node = NodePath(_opened(url, storage_options), "")
+        node = NodePath(open_store(url, storage_options), "")
     elif isinstance(store, Store):
         node = NodePath(store, path)
     else:  # a node of zarr-python
-        node = NodePath(_opened(store, storage_options), normalise_path(path))
+        node = NodePath(open_store(store, storage_options), normalise_path(path))
     return node.join(component) if component else node
-
-
-def _opened(url: Any, storage_options: dict[str, Any] | None) -> Store:
-    """Return the store that a user names, with retries, and with 403 read as the settings say."""
-    return forbidden_as_set(retrying(resolve(url, storage_options)))
 
 
 @dataclass(frozen=True)

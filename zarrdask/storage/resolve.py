@@ -9,10 +9,12 @@ from urllib.parse import unquote
 
 from zarrdask.errors import MetadataError, StoreError
 from zarrdask.storage.base import Store
+from zarrdask.storage.forbidden import forbidden_as_set
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import MappingStore, MemoryStore
 from zarrdask.storage.open_file import check_file_name
 from zarrdask.storage.remote import REMOTE_SCHEMES
+from zarrdask.storage.retry import retrying
 from zarrdask.storage.schemes import ADAPTERS, STORES
 from zarrdask.system import path_of_url
 
@@ -24,6 +26,11 @@ _SUFFIX = re.compile(r"\.[a-z0-9_-]+$")
 _URL = re.compile(r".*?://|[a-z][a-z0-9+.-]+::", re.IGNORECASE | re.DOTALL)
 #: What pathlib makes of a URL.
 _ONE_SLASH = re.compile(rf"({'|'.join((*REMOTE_SCHEMES, 'file'))}):/(?!/)")
+
+
+def open_store(url: Any, storage_options: dict[str, Any] | None) -> Store:
+    """Return the store that a user names, with retries, and with 403 read as the settings say."""
+    return forbidden_as_set(retrying(resolve(url, storage_options)))
 
 
 def resolve(url: Any, storage_options: dict[str, Any] | None = None) -> Store:

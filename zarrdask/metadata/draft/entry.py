@@ -41,35 +41,46 @@ class EntryPoint:
     #: Whether the document determines where the nodes are. It does not if it mixes the dialects.
     certain: bool = True
 
+    @classmethod
+    def is_in(cls, data: bytes | None) -> bool:
+        """Whether a ``zarr.json`` is the entry point of a hierarchy of the draft, valid or not.
 
-def is_entry(data: bytes | None) -> bool:
-    """Whether a ``zarr.json`` is the entry point of a hierarchy of the draft, valid or not.
+        Nodes of Zarr v3 have a number as ``zarr_format``, the draft has a URI.
+        """
+        if data is None or not _STRING.search(data):
+            return False
+        try:
+            value = parse_json(data, KEY).get("zarr_format")
+        except MetadataError:
+            return False
+        return isinstance(value, str) and "://" in value
 
-    Nodes of Zarr v3 have a number as ``zarr_format``, the draft has a URI.
-    """
-    if data is None or not _STRING.search(data):
-        return False
-    try:
-        value = parse_json(data, KEY).get("zarr_format")
-    except MetadataError:
-        return False
-    return isinstance(value, str) and "://" in value
+    @classmethod
+    def parse(cls, data: bytes) -> "EntryPoint":
+        """Return the contents of an entry point."""
+        document = parse_json(data, KEY)
+        required(document, ("zarr_format",), KEY)
+        older, minor = _parse_format(document["zarr_format"])
+        string = isinstance(document.get("metadata_encoding"), str)
+        required(document, _MEMBERS, KEY)
+        check_members(document, _OLDER if older or string else _MEMBERS, KEY, minor)
+        if older or string:
+            suffix = _older_suffix(document)
+        else:
+            suffix = _parse_encoding(document["metadata_encoding"])
+        parse_extensions(document["extensions"])
+        return cls(PROTOCOL if older else DRAFT, suffix, minor, certain=older or not string)
 
-
-def parse_entry(data: bytes) -> EntryPoint:
-    """Return the contents of an entry point."""
-    document = parse_json(data, KEY)
-    required(document, ("zarr_format",), KEY)
-    older, minor = _parse_format(document["zarr_format"])
-    string = isinstance(document.get("metadata_encoding"), str)
-    required(document, _MEMBERS, KEY)
-    check_members(document, _OLDER if older or string else _MEMBERS, KEY, minor)
-    if older or string:
-        suffix = _older_suffix(document)
-    else:
-        suffix = _parse_encoding(document["metadata_encoding"])
-    parse_extensions(document["extensions"])
-    return EntryPoint(PROTOCOL if older else DRAFT, suffix, minor, certain=older or not string)
+    @staticmethod
+    def render(zarr_format: str) -> bytes:
+        """Return the entry point of a new hierarchy (conformance B-10, B-12, X-B17)."""
+        uri = URIS[zarr_format]
+        document: Json = {"zarr_format": uri}
+        if zarr_format == PROTOCOL:
+            document |= {"metadata_encoding": uri, "metadata_key_suffix": ".json"}
+        else:
+            document["metadata_encoding"] = {"type": "json", "metadata_key_suffix": ".json"}
+        return render_json(document | {"extensions": []}, KEY)
 
 
 def _parse_format(value: Any) -> tuple[bool, int]:
@@ -177,14 +188,3 @@ def render_extensions(extensions: tuple[Definition, ...]) -> list[Json]:
         | ({"configuration": dict(item.configuration)} if item.configuration else {})
         for item in extensions
     ]
-
-
-def render_entry(zarr_format: str) -> bytes:
-    """Return the entry point of a new hierarchy (conformance B-10, B-12, X-B17)."""
-    uri = URIS[zarr_format]
-    document: Json = {"zarr_format": uri}
-    if zarr_format == PROTOCOL:
-        document |= {"metadata_encoding": uri, "metadata_key_suffix": ".json"}
-    else:
-        document["metadata_encoding"] = {"type": "json", "metadata_key_suffix": ".json"}
-    return render_json(document | {"extensions": []}, KEY)
