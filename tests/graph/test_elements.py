@@ -63,6 +63,22 @@ def test_text_in_memory_is_stored():
     assert zarrdask.open_array(store)[...].tolist() == ["a", "b"]
 
 
+def test_the_fill_value_of_zarr_python_2_is_stored_as_empty_text():
+    store = {}
+    z = zarrdask.create_array(
+        store, shape=3, dtype=object, chunks=3, fill_value="", filters=["vlen-utf8"], zarr_format=2
+    )
+    store[".zarray"] = store[".zarray"].replace(b'"fill_value": ""', b'"fill_value": 0')
+    z = zarrdask.open_array(store, mode="r+")
+    assert z[...].tolist() == [0, 0, 0]
+    z[0] = "a"
+    assert z[...].tolist() == ["a", "", ""]
+    zarrdask.to_zarr(np.array([0, "b"], object), z, region=np.s_[1:])
+    assert z[...].tolist() == ["a", "", "b"]
+    with pytest.raises(CodecError, match="wrong type"):
+        z[0] = 1
+
+
 @pytest.mark.parametrize("value", [None, {1, 2}, (n for n in "ab"), dask.delayed(1)])
 def test_what_is_no_array_is_refused(value):
     for call in (zarrdask.to_zarr, zarrdask.append):

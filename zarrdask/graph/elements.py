@@ -22,7 +22,7 @@ def check_elements(x: da.Array, metadata: ArrayMetadata) -> None:
     for codec in codecs:
         if (item := ITEM_TYPES.get(codec.name)) is not None:
             for block in _blocks_in_memory(x):
-                check_items(block, item)
+                check_items(block, item, metadata.fill_value)
 
 
 def _blocks_in_memory(x: da.Array) -> Iterator[np.ndarray]:

@@ -197,7 +197,7 @@ class Objects(Serializer):
 
     def encode(self, chunk: np.ndarray) -> Buffer:
         if (item := ITEM_TYPES.get(self.codec.name)) is not None:
-            chunk = check_items(chunk, item)
+            chunk = check_items(chunk, item, self.spec.fill_value)
         # A copy, as some codecs need writable memory in C order.
         values = np.array(chunk, order="C", ndmin=1)
         if self.codec.name not in nested_lists.NAMES:

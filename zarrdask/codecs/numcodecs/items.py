@@ -1,6 +1,7 @@
 """The elements of ``vlen-utf8`` and ``vlen-bytes``, which are of one type of Python."""
 
 from numbers import Number
+from typing import Any
 
 import numpy as np
 
@@ -10,21 +11,34 @@ from zarrdask.errors import CodecError
 ITEM_TYPES: dict[str, type] = {"vlen-utf8": str, "vlen-bytes": bytes}
 
 
-def check_items(elements: np.ndarray, item: type) -> np.ndarray:
-    """Return the elements as objects of Python, after a check that all have the type."""
-    types = {type(element) for element in elements.flat}
-    if np.ndarray in types:
+def check_items(elements: np.ndarray, item: type, fill_value: Any) -> np.ndarray:
+    """Return the elements as objects of Python, after a check that all have the type.
+
+    The fill value, which is 0 in arrays of zarr-python 2, is stored as an empty element.
+    """
+    others = _other_types(elements, item, fill_value)
+    if np.ndarray in others:
         elements = python_objects(elements)
-        types = {type(element) for element in elements.flat}
-    others = {each for each in types if not issubclass(each, item)}
+        others = _other_types(elements, item, fill_value)
     if others:
-        # numcodecs would store None and NaN as empty elements.
+        # numcodecs would store None as an empty element.
+        remedy = _remedy({type(element) for element in elements.flat})
         raise CodecError(
-            f"an element has the wrong type; the array stores {item.__name__}: {_remedy(types)}",
+            f"an element has the wrong type; the array stores {item.__name__}: {remedy}",
             found=", ".join(sorted(other.__name__ for other in others)),
             expected=item.__name__,
         )
     return elements
+
+
+def _other_types(elements: np.ndarray, item: type, fill_value: Any) -> set[type]:
+    """Return the types of elements that are neither items nor the fill value."""
+    return {
+        type(element)
+        for element in elements.flat
+        if not isinstance(element, item)
+        and not (type(element) is type(fill_value) and element == fill_value)
+    }
 
 
 def _remedy(types: set[type]) -> str:
