@@ -148,6 +148,13 @@ def test_a_mode_may_be_meant_as_a_name():
         zarrdask.open(root, "w")
 
 
+def test_a_member_with_the_name_of_a_mode_is_no_mode():
+    for use in (lambda group: group["a"], lambda group: group.__delitem__("a")):
+        with pytest.raises(NodeNotFoundError) as caught:
+            use(zarrdask.create_group({}))
+        assert "mode" not in str(caught.value)
+
+
 def test_the_nearest_name_is_suggested(tmp_path):
     for place in (tmp_path / "data.zarr", {}):
         root = zarrdask.create_group(place)

@@ -140,7 +140,7 @@ def parse_lengths(value: Any, key: str, minimum: int) -> Shape:
             "this is not a shape",
             key=key,
             found=value,
-            expected=f"a list of integers from {minimum}",
+            expected=f"a list of integers from {minimum}, below 2**63",
         )
     return tuple(value)
 

@@ -36,19 +36,22 @@ _OTHER_FORMATS = {
 _DRAFT_DIRECTORIES = ("meta", "data")
 
 
-def missing_node(node: StorePath, text: str = "there is no array or group here") -> str:
-    """Return the message for a path without a node, with a hint if the mistake is a usual one.
+def missing_node(node: StorePath, text: str) -> str:
+    """Return the message for a path that was passed to a function, as `why_missing` does.
 
-    `text` is the message without a hint.
+    A mode is the second argument in other software, and a path here.
     """
-    advice = _advice(node, text)
+    advice = why_missing(node, text)
     if node.path in _MODES:
         return f"{advice}; if {node.path!r} is meant as the mode, pass mode={node.path!r} by name"
     return advice
 
 
-def _advice(node: StorePath, text: str) -> str:
-    """Return the message, with what is known of the places above and beside the path."""
+def why_missing(node: StorePath, text: str = "there is no array or group here") -> str:
+    """Return the message for a path without a node, with a hint if the mistake is a usual one.
+
+    `text` is the message without a hint.
+    """
     store, path = node
     if _is_unlisted(node):
         return (

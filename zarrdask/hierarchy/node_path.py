@@ -12,7 +12,7 @@ from zarrdask.hierarchy.create import (
     prefetched,
     write_consolidated,
 )
-from zarrdask.hierarchy.diagnose import missing_node
+from zarrdask.hierarchy.diagnose import why_missing
 from zarrdask.hierarchy.erase import erase_elements
 from zarrdask.hierarchy.find import (
     find_node,
@@ -56,7 +56,7 @@ class NodePath(StorePath):
     has_document = has_document
     implied_group = implied_group
     not_found = not_found
-    why_missing = missing_node
+    why_missing = why_missing
     version_stamp = version_stamp
     stored_metadata = stored_metadata
 
