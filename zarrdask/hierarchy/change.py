@@ -190,20 +190,22 @@ def _update(dropped: _Dropped, node: StorePath, store: Store, *, whole: bool) ->
     group, zarr_format, path = dropped.group, dropped.zarr_format, node.path
     start = key_prefix(group)
     try:
-        entries = dict(consolidated.parse(zarr_format, dropped.content))
+        entries = consolidated.Entries.parse(zarr_format, dropped.content)
         paths = [each for each in (*ancestors(path), path) if f"{each}/".startswith(start)]
         if whole:
             erased = key_prefix(path)
-            entries = {p: d for p, d in entries.items() if not f"{start}{p}/".startswith(erased)}
+            for below in [p for p in entries if f"{start}{p}/".startswith(erased)]:
+                del entries[below]
         read = read_documents(store, paths, (detect.all_names(),))
         for each, documents in zip(paths, read, strict=True):
-            below = each[len(start) :]
-            entries[below] = consolidated.parse_documents(each, documents)
-        entries = {below: documents for below, documents in entries.items() if documents}
-        if consolidated.is_group(entries.get("", {})):
-            for name, value in consolidated.render(zarr_format, entries).items():
+            entries.add(each[len(start) :], documents)
+        for below in [p for p, documents in entries.items() if not documents]:
+            del entries[below]
+        if entries.is_group(""):
+            for name, value in entries.render(zarr_format).items():
                 store.set(start + name, value)
     except MetadataError as error:
+        place = StorePath(store, group).location
         warn_compliance(
-            f"{store.url}: consolidated metadata was removed, as it can't be updated: {error}"
+            f"{place}: consolidated metadata was removed, as it can't be updated: {error}"
         )

@@ -333,11 +333,10 @@ def write_consolidated(
             target.get(f"{prefix}{key}")  # for the condition of `set`
         source = node if nodes is None else _prefetched_below(node, search, nodes)
         try:
-            entries = dict(documents_below(source, search, reserved=nodes is not None))
+            entries = documents_below(source, search, reserved=nodes is not None)
             if group is not None:
-                present = {name: data for name, data in own.items() if data is not None}
-                entries[""] = consolidated.parse_documents("", present)
-            documents = consolidated.render(zarr_format, entries)
+                entries.add("", own)
+            documents = entries.render(zarr_format)
         except ZarrdaskError as error:
             raise error.within(node.location) from error.__cause__
         with target.batch():

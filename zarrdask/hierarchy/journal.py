@@ -14,6 +14,7 @@ from zarrdask.hierarchy.path import StorePath, normalise_path
 from zarrdask.metadata.json import Documents
 from zarrdask.metadata.model import ArrayMetadata, Metadata
 from zarrdask.storage.base import Store
+from zarrdask.storage.upkeep import temporary_place
 from zarrdask.storage.v3_draft import stored_in
 
 #: Seconds between two writes of the record. A resumed run repeats the tasks done since the last.
@@ -55,6 +56,12 @@ def beside(node: StorePath) -> tuple[Store, str]:
     For a hierarchy of the draft it is the underlying store: the data are not part of the hierarchy.
     """
     return stored_in(node.store), f"{node.prefix}{BESIDE}"
+
+
+def packed_place(node: StorePath) -> tuple[Store, str]:
+    """Return a store and a prefix for what a plan packs between the passes that write a node."""
+    store, prefix = beside(node)
+    return temporary_place(store, f"{prefix}packed/")
 
 
 def record_key(node: StorePath) -> str:

@@ -7,8 +7,8 @@ from zarrdask.errors import ZarrdaskError
 from zarrdask.hierarchy.find import documents_of, implied_group, node_of, read_documents
 from zarrdask.hierarchy.journal import BESIDE
 from zarrdask.hierarchy.path import StorePath, join_path
-from zarrdask.metadata import consolidated as forms
 from zarrdask.metadata import detect
+from zarrdask.metadata.consolidated import Entries
 from zarrdask.metadata.detect import ANY, Search
 from zarrdask.metadata.formats import find_format
 from zarrdask.metadata.json import Documents
@@ -113,20 +113,19 @@ def walk_nodes(
             pending += members(below, search if search.only else Search(node.zarr_format))
 
 
-def documents_below(
-    root: StorePath, search: Search = ANY, *, reserved: bool = False
-) -> forms.Entries:
+def documents_below(root: StorePath, search: Search = ANY, *, reserved: bool = False) -> Entries:
     """Return the documents of a group and of all nodes below it, as consolidated metadata.
 
     The result has the parsed documents of each node, by name, by its path from the group ("" is
     the group). The parameters are those of `member_documents`.
     """
-    entries = {"": forms.parse_documents("", documents_of(root, search))}
+    entries = Entries()
+    entries.add("", documents_of(root, search))
     groups = [""]
     for group in groups:  # grows while it is iterated
         for name, documents in member_documents(root.join(group), search, reserved=reserved):
             below = join_path(group, name)
-            entries[below] = forms.parse_documents(below, documents)
-            if forms.is_group(entries[below]):
+            entries.add(below, documents)
+            if entries.is_group(below):
                 groups.append(below)
     return entries

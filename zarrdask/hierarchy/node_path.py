@@ -23,7 +23,7 @@ from zarrdask.hierarchy.find import (
     read_node,
     version_stamp,
 )
-from zarrdask.hierarchy.journal import beside, is_begun
+from zarrdask.hierarchy.journal import beside, is_begun, packed_place
 from zarrdask.hierarchy.members import child_nodes, documents_below, member_names, walk_nodes
 from zarrdask.hierarchy.path import StorePath, exists_error
 from zarrdask.hierarchy.removal import remove_keys
@@ -77,6 +77,7 @@ class NodePath(StorePath):
     exists_error = exists_error
     is_begun = is_begun
     beside = beside
+    packed_place = packed_place
 
     # Changes of an array
     append = append_values

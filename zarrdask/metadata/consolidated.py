@@ -31,10 +31,65 @@ KEY = ".zmetadata"
 MEMBER = "consolidated_metadata"
 #: The names of the documents to request, to find consolidated metadata of either format.
 NAMES = (KEY, _V3)
-#: The parsed documents of each node, by the path from the group ("" is the group) and by name.
-Entries = Mapping[str, Mapping[str, Json]]
 _FORMAT = "zarr_consolidated_format"
 _BYPASS = "with consolidated=False each node's own documents are read"
+
+
+class Entries(dict[str, dict[str, Json]]):
+    """The parsed documents of a group and of the nodes below it, by path and by name.
+
+    Paths begin at the group, whose own path is "".
+    """
+
+    @classmethod
+    def parse(cls, zarr_format: ZarrFormat, value: Any) -> "Entries":
+        """Return the documents in a ``.zmetadata``, or in the member of a ``zarr.json``."""
+        return _parse_v2(value) if zarr_format == 2 else _parse_v3(value)
+
+    def add(self, path: str, documents: Documents) -> None:
+        """Add the documents of a node, without the consolidated metadata in them."""
+        prefix = f"{path}/" if path else ""
+        self[path] = {
+            name: parse_json(data, prefix + name)
+            for name, data in documents.items()
+            if data is not None and name != KEY
+        }
+        for name in (_V3, ".zgroup"):
+            self[path].get(name, {}).pop(MEMBER, None)
+
+    def is_group(self, path: str) -> bool:
+        """Whether the documents at a path are those of a group."""
+        documents = self.get(path, {})
+        return ".zgroup" in documents or documents.get(_V3, {}).get("node_type") == "group"
+
+    def render(self, zarr_format: ZarrFormat) -> dict[str, bytes]:
+        """Return the documents that hold the consolidated metadata, if the group has a format."""
+        names = find_format(zarr_format).documents
+        for path, documents in self.items():
+            if not set(documents) & set(names):
+                raise MetadataError(
+                    "consolidated metadata can't hold a node of another format than the group's",
+                    key=path,
+                    found=sorted(documents),
+                    expected=" or ".join(names),
+                )
+            for name, document in documents.items():
+                # Rendered one by one first, so that an error names the document that is not JSON.
+                render_json(document, f"{path}/{name}" if path else name)
+        if zarr_format == 2:
+            metadata = {
+                f"{path}/{name}" if path else name: documents[name]
+                for path, documents in self.items()
+                for name in V2.documents
+                if name in documents
+            }
+            return {KEY: _render({"metadata": metadata, _FORMAT: 1}, KEY)}
+        metadata = {
+            path: documents[_V3] | (_inline({}) if self.is_group(path) else {})
+            for path, documents in self.items()
+            if path
+        }
+        return {_V3: _render(self[""][_V3] | _inline(metadata), _V3)}
 
 
 # --------------------------------------------------------------------------------------------
@@ -54,7 +109,7 @@ def split_documents(documents: Documents) -> tuple[Documents, ConsolidatedMetada
     data = documents.get(KEY)
     if data is None or own_documents.get(".zarray") is not None:
         return own_documents, None
-    entries = parse(2, data)
+    entries = Entries.parse(2, data)
     if own_documents.get(".zgroup") is None:
         own_documents |= {
             name: dump_json(document) for name, document in entries.get("", {}).items()
@@ -69,7 +124,7 @@ def _split_v3(
     if document is None or not _is_inline(document[MEMBER]):
         return own_documents, None
     member = document.pop(MEMBER)
-    entries = {"": {_V3: document}, **parse(3, member)}
+    entries = Entries({"": {_V3: document}, **Entries.parse(3, member)})
     return own_documents | {_V3: dump_json(document)}, index_entries(entries)
 
 
@@ -92,11 +147,6 @@ def _is_inline(member: Any) -> bool:
     )
 
 
-def parse(zarr_format: ZarrFormat, value: Any) -> Entries:
-    """Return the documents of the nodes in a ``.zmetadata`` or in the member of ``zarr.json``."""
-    return _parse_v2(value) if zarr_format == 2 else _parse_v3(value)
-
-
 def _parse_v2(data: bytes) -> Entries:
     try:
         document = parse_json(data, KEY)
@@ -112,7 +162,7 @@ def _parse_v2(data: bytes) -> Entries:
             found=version,
             expected=f"1; {_BYPASS}",
         )
-    entries: dict[str, dict[str, Json]] = {}
+    entries = Entries()
     for key, value in _items(metadata, KEY):
         path, _, name = key.rpartition("/")
         if name in V2.documents:
@@ -136,7 +186,7 @@ def _as_v2(document: Json, key: str, name: str) -> Json:
 
 
 def _parse_v3(member: Mapping[str, Any]) -> Entries:
-    entries: dict[str, dict[str, Json]] = {}
+    entries = Entries()
     for path, document in _items(member.get("metadata"), MEMBER):
         _check_path(path, f"{MEMBER} {path}", slash=True)
         # The member is empty in nested groups, whose nodes have entries of their own here.
@@ -175,7 +225,7 @@ def _check_path(path: str, key: str, *, slash: bool) -> None:
 
 def index_entries(entries: Entries) -> ConsolidatedMetadata:
     """Return the index that a store of consolidated metadata uses: documents and members."""
-    groups = {path for path, documents in entries.items() if is_group(documents)} | {""}
+    groups = {*filter(entries.is_group, entries), ""}
     members: dict[str, set[str]] = {path: set() for path in groups}
     for path, documents in entries.items():
         above, _, name = path.rpartition("/")
@@ -185,46 +235,8 @@ def index_entries(entries: Entries) -> ConsolidatedMetadata:
     return ConsolidatedMetadata(entries, ordered, frozenset((*detect.all_names(), KEY)), dump_json)
 
 
-def is_group(documents: Mapping[str, Json]) -> bool:
-    """Whether the documents are those of a group."""
-    return ".zgroup" in documents or documents.get(_V3, {}).get("node_type") == "group"
-
-
 # --------------------------------------------------------------------------------------------
 # Entries -> document
-
-
-def render(zarr_format: ZarrFormat, entries: Entries) -> dict[str, bytes]:
-    """Return the documents that consolidate the metadata of a group of a format.
-
-    `entries` has all nodes below the group and, with the path "", the group itself.
-    """
-    names = find_format(zarr_format).documents
-    for path, documents in entries.items():
-        if not set(documents) & set(names):
-            raise MetadataError(
-                "consolidated metadata can't hold a node of another format than the group's",
-                key=path,
-                found=sorted(documents),
-                expected=" or ".join(names),
-            )
-        for name, document in documents.items():
-            # Rendered one by one first, so that an error names the document that is not JSON.
-            render_json(document, f"{path}/{name}" if path else name)
-    if zarr_format == 2:
-        metadata = {
-            f"{path}/{name}" if path else name: documents[name]
-            for path, documents in entries.items()
-            for name in V2.documents
-            if name in documents
-        }
-        return {KEY: _render({"metadata": metadata, _FORMAT: 1}, KEY)}
-    metadata = {
-        path: documents[_V3] | (_inline({}) if is_group(documents) else {})
-        for path, documents in entries.items()
-        if path
-    }
-    return {_V3: _render(entries[""][_V3] | _inline(metadata), _V3)}
 
 
 def _render(document: Json, key: str) -> bytes:
@@ -243,8 +255,10 @@ def render_with_members(
     `members` has all nodes below the group by their paths.
     """
     nodes = {"": group} | dict(sorted(members.items(), key=_level_and_path))
-    entries = {path: parse_documents(path, node.render()) for path, node in nodes.items()}
-    own, consolidated = group.render(), render(group.zarr_format, entries)
+    entries = Entries()
+    for path, node in nodes.items():
+        entries.add(path, node.render())
+    own, consolidated = group.render(), entries.render(group.zarr_format)
     alone = {name: document for name, document in consolidated.items() if name not in own}
     return {name: consolidated.get(name, document) for name, document in own.items()}, alone
 
@@ -252,16 +266,3 @@ def render_with_members(
 def _level_and_path(member: tuple[str, Metadata]) -> tuple[int, list[str]]:
     names = member[0].split("/")
     return len(names), names
-
-
-def parse_documents(path: str, documents: Documents) -> dict[str, Json]:
-    """Return the parsed documents of a node, as an entry of consolidated metadata."""
-    prefix = f"{path}/" if path else ""
-    parsed = {
-        name: parse_json(data, prefix + name)
-        for name, data in documents.items()
-        if data is not None and name != KEY
-    }
-    for name in (_V3, ".zgroup"):
-        parsed.get(name, {}).pop(MEMBER, None)
-    return parsed

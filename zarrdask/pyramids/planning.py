@@ -28,7 +28,6 @@ from zarrdask.pyramids.record import PyramidRecord
 from zarrdask.pyramids.sources import PyramidSource
 from zarrdask.pyramids.steps import Steps
 from zarrdask.rewrite.destination import Destination
-from zarrdask.storage.upkeep import temporary_place
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -226,7 +225,6 @@ def plan_passes(
     blocks = Blocks.plan(sizes)
     is_remote = any(each.capabilities.has_latency for each in (*source.stores, view.store))
     costs = Costs(resources.memory, sizes.threads, sizes.processes).with_requests(remote=is_remote)
-    parent, prefix = view.beside()
     return PyramidPlan(
         grids=Grids(max(first.dtype.itemsize, 1), source.axes, first.grid.axes),
         costs=costs,
@@ -236,7 +234,7 @@ def plan_passes(
         targets=targets,
         reductions=reductions,
         blocks=blocks,
-        temp=temporary_place(parent, f"{prefix}packed/"),
+        temp=view.packed_place(),
         **others,
     )
 

@@ -39,7 +39,6 @@ from zarrdask.rewrite.destination import Destination, KeyPrefix
 from zarrdask.rewrite.member_lengths import check_member_lengths, lengths_of_member
 from zarrdask.rewrite.move import encoded_transfer
 from zarrdask.rewrite.node_plan import check_apart
-from zarrdask.storage.upkeep import temporary_place
 
 
 @dataclass(frozen=True)
@@ -78,8 +77,7 @@ class RechunkOptions:
     def temp_of(self, node: NodePath) -> KeyPrefix:
         """Return the store and the key prefix for the temporary objects of an array."""
         if self.temp is None:
-            parent, prefix = node.beside()
-            return temporary_place(parent, f"{prefix}packed/")
+            return node.packed_place()
         # Several plans may use the same place at a time.
         place = node.place.encode(errors="surrogateescape")
         name = sha256(place).hexdigest()[:16]
