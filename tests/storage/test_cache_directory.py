@@ -69,6 +69,26 @@ def test_a_directory_that_can_not_be_created_is_an_error(tmp_path):
     assert caught.value.key == "zarrdask.cache-directory"
 
 
+def test_a_name_that_no_directory_can_have_is_an_error(tmp_path):
+    with pytest.raises(StoreError, match="can't be created"):
+        CacheDirectory.below(f"{tmp_path}/a\0b", 2**20)
+
+
+@pytest.mark.parametrize("size", [2**21, 2**42])
+def test_a_damaged_file_of_any_size_is_no_entry(cache, size):
+    cache.put(name_of(1), VALUE)
+    (path,) = files(cache)
+    try:
+        os.truncate(path, size)  # a sparse file: hardly any of it is on the disk
+    except OSError:
+        assert size > 2**40  # more than a file of this file system can have
+    else:
+        assert cache.get(name_of(1)) is None
+        assert files(cache) == []
+    cache.put(name_of(1), VALUE)
+    assert cache.get(name_of(1)) == VALUE
+
+
 def test_a_damaged_file_is_no_entry(cache):
     cache.put(name_of(1), VALUE)
     (path,) = files(cache)

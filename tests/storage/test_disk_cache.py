@@ -1,9 +1,11 @@
 """Remote values that are cached on the local disk."""
 
+import errno
 import os
 import pickle
 import shutil
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +13,8 @@ import pytest
 import zarrdask
 from tests.storage.latency import VersionedStore
 from zarrdask.errors import MetadataError, StoreError
+from zarrdask.storage import cache_directory
+from zarrdask.storage.byte_ranges import Version
 from zarrdask.storage.cache_directory import CacheDirectory
 from zarrdask.storage.disk_cache import DiskCachedStore, _service, cached_as_set
 from zarrdask.storage.memory import MemoryStore
@@ -146,6 +150,61 @@ def test_a_cache_that_can_not_be_written_is_of_no_consequence(directory):
     for _ in range(2):
         z, _ = opened(memory, directory)
         np.testing.assert_array_equal(z[...], VALUES)
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+@pytest.mark.parametrize("offline", [False, True])
+def test_nothing_is_cached_where_the_disk_is_full_before_the_directory_exists(
+    setting, tmp_path, monkeypatch, caplog, offline, number
+):
+    def makedirs(path, *_, **__):
+        raise OSError(number, os.strerror(number), path)
+
+    monkeypatch.setattr(cache_directory.os, "makedirs", makedirs)
+    setting({"zarrdask.cache-directory": str(tmp_path)})
+    store = cached_as_set(Server(MemoryStore({"k": b"v"})), offline=offline)
+    assert os.strerror(number) in caplog.text
+    if offline:
+        with pytest.raises(StoreError, match="cache-offline"):
+            store.get("k")
+    else:
+        assert store.get("k") == b"v"
+
+
+class ForkedServer(VersionedStore):
+    """A store that, in a forked process, is another one, which has no conditional requests."""
+
+    is_forked = False
+
+    @property
+    def capabilities(self):
+        has = not self.is_forked
+        return replace(super().capabilities, etags=has, versions=has)
+
+    def get_part(self, key, start, length, tag=None):
+        assert not self.is_forked
+        return super().get_part(key, start, length, tag)
+
+    def get_if_changed(self, key, tag, start=0, length=None):
+        if not self.is_forked:
+            return super().get_if_changed(key, tag, start, length)
+        assert tag is None
+        return Version(self.get_range(key, start, length))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_cached_values_are_requested_anew_in_a_process_without_conditional_requests(
+    directory, layout
+):
+    memory = MemoryStore()
+    zarrdask.create_array(memory, shape=SHAPE, dtype="i4", **LAYOUTS[layout])[...] = VALUES
+    server = ForkedServer(memory, seconds=0)
+    z = zarrdask.open_array(DiskCachedStore(server, directory))
+    np.testing.assert_array_equal(z[...], VALUES)
+    server.is_forked = True
+    zarrdask.open_array(memory, mode="r+")[...] = VALUES + 1
+    np.testing.assert_array_equal(z[...], VALUES + 1)
+    np.testing.assert_array_equal(z[3:5, 2:9], VALUES[3:5, 2:9] + 1)
 
 
 def test_a_pickled_store_uses_the_same_cache(directory):

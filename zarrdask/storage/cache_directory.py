@@ -97,9 +97,10 @@ class CacheDirectory:
         try:
             os.makedirs(path, 0o700, exist_ok=True)
             status = os.lstat(path)
-        except OSError as reason:
+        except (OSError, ValueError) as reason:
+            text = getattr(reason, "strerror", None) or str(reason)
             raise StoreError(
-                f"the directory of the cache can't be created: {reason.strerror}",
+                f"the directory of the cache can't be created: {text}",
                 key="zarrdask.cache-directory",
                 found=directory,
             ) from reason
@@ -138,13 +139,14 @@ class CacheDirectory:
             fd = open_file(path, READ)
             try:
                 status = os.fstat(fd)
-                data = read_whole(fd, status.st_size)
+                # A damaged file may have any size.
+                data = read_whole(fd, status.st_size) if status.st_size <= self.limit else b""
             finally:
                 os.close(fd)
             if time.time() - status.st_mtime > MARK_INTERVAL:
                 with suppress(OSError):
                     os.utime(path)
-        except OSError:
+        except (OSError, MemoryError):
             return None
         entry = _decoded(name, data)
         if entry is None:

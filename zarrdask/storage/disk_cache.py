@@ -9,6 +9,7 @@ import logging
 import os
 import re
 from collections.abc import Mapping
+from errno import EDQUOT, ENOSPC
 from functools import cached_property
 from hashlib import blake2b
 from typing import Any, NoReturn
@@ -34,6 +35,8 @@ _VARIABLES = (
     *("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT", "AWS_PROFILE"),
     *("AZURE_STORAGE_ACCOUNT_NAME", "AZURE_STORAGE_CONNECTION_STRING", "STORAGE_EMULATOR_HOST"),
 )
+#: The errors of a full disk.
+_FULL = (ENOSPC, EDQUOT)
 #: Capabilities that a store without requests lacks.
 _CHANGES = frozenset({"writable", "listable", "create_exclusive", "compare_and_swap"})
 
@@ -89,8 +92,10 @@ class DiskCachedStore(WrappedStore):
         self, key: str, tag: Tag | None, start: int = 0, length: int | None = None
     ) -> Version:
         name = self._name(key, start, length)
-        # With a tag, the caller has a value, so that the cached one is hardly ever needed.
-        entry = self.directory.get(name) if tag is None or self.offline else None
+        # With a tag, the caller has a value, so that the cached one is hardly ever needed. Where
+        # fsspec takes over from obstore, as in a forked process, there may be no versions.
+        is_usable = self.offline or (tag is None and self.inner.capabilities.versions)
+        entry = self.directory.get(name) if is_usable else None
         if self.offline and entry is not None:
             return Version(tag=tag) if tag == entry.tag else _version(entry)
         cached = tag if entry is None or entry.value is None else entry.tag
@@ -171,7 +176,8 @@ def cached_as_set(store: Store, *, offline: bool) -> Store:
     Raises
     ------
     StoreError
-        If the directory can't be used, or is needed to work offline and not set.
+        If the directory can't be used, except that the disk is full, or is needed to work offline
+        and not set.
     """
     path = config.get("cache-directory")
     if not path:
@@ -183,7 +189,12 @@ def cached_as_set(store: Store, *, offline: bool) -> Store:
     if not store.capabilities.versions:
         _LOG.warning("%s sends no ETags, so its values are not cached", store.url)
         return OfflineStore(store) if offline else store
-    directory = CacheDirectory.below(os.path.expanduser(path), config.get("cache-bytes"))
+    try:
+        directory = CacheDirectory.below(os.path.expanduser(path), config.get("cache-bytes"))
+    except StoreError as error:
+        if getattr(error.__cause__, "errno", None) not in _FULL:
+            raise
+        return _uncached(store, error, offline=offline)
     return DiskCachedStore(store, directory, offline=offline)
 
 
@@ -192,8 +203,13 @@ def _cached_here(inner: Store, directory: CacheDirectory, offline: bool) -> Stor
     try:
         return DiskCachedStore(inner, directory.here(), offline=offline)
     except StoreError as error:
-        _LOG.warning("values of %s are not cached in this process: %s", inner.url, error)
-        return OfflineStore(inner) if offline else inner
+        return _uncached(inner, error, offline=offline)
+
+
+def _uncached(store: Store, error: StoreError, *, offline: bool) -> Store:
+    """Return a store without a cache, where the directory can't be used."""
+    _LOG.warning("values of %s are not cached in this process: %s", store.url, error)
+    return OfflineStore(store) if offline else store
 
 
 def _version(entry: Entry) -> Version:
