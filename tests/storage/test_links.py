@@ -11,6 +11,7 @@ import pytest
 
 import zarrdask
 from tests.covering import covering
+from zarrdask.errors import StoreError
 from zarrdask.storage.local import LocalStore
 from zarrdask.storage.memory import MemoryStore
 
@@ -299,3 +300,10 @@ def test_what_a_user_forbids_is_forbidden_in_workers(hostile, setting):
     assert read_all(sent[0])[1] == b"secret!!"
     with pytest.raises(zarrdask.errors.LinkError):
         read_all(sent[1])
+
+
+def test_a_link_without_a_target_is_named(tmp_path):
+    (tmp_path / "a.zarr").symlink_to(tmp_path / "missing")
+    with pytest.raises(StoreError, match=r"a\.zarr: a symbolic link whose target"):
+        zarrdask.to_zarr(da.ones(2), tmp_path / "a.zarr")
+    assert os.listdir(tmp_path) == ["a.zarr"]

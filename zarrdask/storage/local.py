@@ -282,7 +282,16 @@ class LocalStore(Store):
             fail(path, error)
 
     def _make_directory(self, path: str) -> None:
-        os.makedirs(path, exist_ok=True)
+        try:
+            os.makedirs(path, exist_ok=True)
+        except FileExistsError as error:
+            if not os.path.islink(path):
+                raise
+            raise StoreError(
+                "a symbolic link whose target does not exist stands in the place of a directory; "
+                "remove it, or create the target",
+                key=path,
+            ) from error
 
     def erase(self, key: str) -> None:
         """Remove a value, if there is one; of a symbolic link, only the link.
