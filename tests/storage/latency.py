@@ -10,6 +10,13 @@ from zarrdask.storage.memory import MemoryStore
 from zarrdask.storage.wrapper import WrappedStore
 
 
+class _Flight:
+    """Requests that are in flight together, and end together."""
+
+    def __init__(self):
+        self.ended = False
+
+
 class LatencyStore(WrappedStore):
     """A store in memory whose requests take a while, and that is not read by position.
 
@@ -34,7 +41,7 @@ class LatencyStore(WrappedStore):
 
     def clear(self):
         self.calls, self.keys, self.most, self.rounds = [], [], 0, 0
-        self.in_flight, self._lock = 0, threading.Lock()
+        self.in_flight, self._lock, self._flight = 0, threading.Lock(), _Flight()
 
     def request(self, name, keys, call):
         with self._lock:
@@ -43,11 +50,16 @@ class LatencyStore(WrappedStore):
             self.rounds += not self.in_flight
             self.in_flight += 1
             self.most = max(self.most, self.in_flight)
-            self._last = time.monotonic()
+            if self._flight.ended:
+                self._flight = _Flight()
+            flight = self._flight
+            flight.last = time.monotonic()
         try:
-            # As long as others begin: on a machine with much to do, threads begin late.
-            while (left := self._last + self.seconds - time.monotonic()) > 0:
+            # As long as others begin: on a machine with much to do, threads begin late. Those that
+            # begin when a request has ended are of the next flight: each would delay all others.
+            while not flight.ended and (left := flight.last + self.seconds - time.monotonic()) > 0:
                 time.sleep(left)
+            flight.ended = True
             return call()
         finally:
             with self._lock:
