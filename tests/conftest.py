@@ -2,6 +2,7 @@
 
 import gc
 import multiprocessing
+import multiprocessing.forkserver
 import signal
 import uuid
 from functools import cache
@@ -99,7 +100,7 @@ def pytest_collection_modifyitems(config, items):
     items[:] = [item for item in items if item in kept]
 
 
-def pytest_collection_finish():
+def pytest_collection_finish(session):
     """Make ready for thousands of tests."""
     # They stay until the end: no collection of garbage goes through them again.
     gc.collect()
@@ -107,6 +108,8 @@ def pytest_collection_finish():
     # Only now: distributed, which tests import, says what it needs itself.
     preloaded = ["zarrdask", "zarrdask.graph.write", "dask.array", "distributed", "fsspec"]
     multiprocessing.set_forkserver_preload(preloaded)
+    if hasattr(session.config, "workerinput"):  # of pytest-xdist: there are many tests
+        multiprocessing.forkserver.ensure_running()  # it imports while the first tests run
 
 
 def _failed_if_skipped(report):

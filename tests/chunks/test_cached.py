@@ -299,7 +299,7 @@ def _no_stale_value(tmp_path, layout, trials):
 @pytest.mark.parametrize("layout", ["chunks", "shards"])
 def test_what_another_process_wrote_is_read(tmp_path, monkeypatch, layout):
     monkeypatch.setattr(open_file, "CLOCK_NS", 10**7)
-    _no_stale_value(tmp_path, layout, 100)
+    _no_stale_value(tmp_path, layout, 40)
 
 
 @pytest.mark.stress

@@ -1,6 +1,7 @@
 """What is read in the place of chunks that are not stored, or that the server refuses to send."""
 
 import pickle
+from functools import partial
 
 import dask
 import numpy as np
@@ -66,7 +67,9 @@ READS = [
 ]
 
 
-@pytest.mark.parametrize("store", [MemoryStore, LatencyStore])
+@pytest.mark.parametrize(
+    "store", [MemoryStore, partial(LatencyStore, seconds=0)], ids=["memory", "latency"]
+)
 @for_each("layout", [PLAIN, SHARDED, UNEVEN, NESTED])
 def test_a_missing_chunk_is_an_error_if_the_user_says_so(store, layout):
     group = store()
@@ -80,7 +83,9 @@ def test_a_missing_chunk_is_an_error_if_the_user_says_so(store, layout):
     np.testing.assert_array_equal(zarrdask.from_zarr(strict)[:2, :3].compute(), 7)
 
 
-@pytest.mark.parametrize("store", [MemoryStore, LatencyStore])
+@pytest.mark.parametrize(
+    "store", [MemoryStore, partial(LatencyStore, seconds=0)], ids=["memory", "latency"]
+)
 @for_each(
     ("layout", "region", "place"),
     [

@@ -80,7 +80,7 @@ class SlowStore(LocalStore):
 
 def one_task(place):
     """Plan to rewrite an array of many small chunks by one task."""
-    z = zarrdask.create_array(place / "a", shape=(4, 80), dtype="i4", chunks=(1, 80))
+    z = zarrdask.create_array(place / "a", shape=(4, 48), dtype="i4", chunks=(1, 48))
     z[...] = 7
     target = SlowStore(str(place / "b"))
     plan = zarrdask.rechunk(place / "a", target, chunks=(4, 1), scheduler="sync")

@@ -20,7 +20,7 @@ WHOLE = ((0, 40, 1), (0, 30, 1))
 
 @pytest.fixture
 def place(tmp_path):
-    zarrdask.to_zarr(da.ones(SHAPE, chunks=5), tmp_path, "a", chunks=5)
+    zarrdask.create_array(tmp_path, "a", shape=SHAPE, dtype="f8", chunks=5)[...] = 1
     return tmp_path
 
 

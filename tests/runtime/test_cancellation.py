@@ -108,7 +108,7 @@ def test_nothing_is_stored_after_the_error(options):
         with pytest.raises(Failure):
             zarrdask.to_zarr(x, store, **options)
         end = time.monotonic()
-        time.sleep(0.3)
+        time.sleep(0.15)
         assert max(last) < end
         zarrdask.to_zarr(da.full((40, 4), 2.0, chunks=4), store, overwrite=True)
     assert (zarrdask.open_array(store)[...] == 2).all()

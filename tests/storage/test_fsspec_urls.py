@@ -396,6 +396,8 @@ class TestHttp:
             refused.add(path)
             return HTTPStatus.SERVICE_UNAVAILABLE
 
+        # The rate is limited to that of the requests that were accepted before.
+        np.testing.assert_array_equal(x[...], VALUES)
         server.fail = refuse_once
         server.taken()
         np.testing.assert_array_equal(x[...], VALUES)

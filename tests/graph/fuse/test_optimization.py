@@ -207,11 +207,17 @@ def outcome(seed, *, is_default):
     return case, found, sorted(to.calls)
 
 
-@pytest.mark.parametrize("part", range(2))
-def test_hostile_graphs_give_what_they_give_without_the_optimisation(part, monkeypatch):
+@pytest.mark.parametrize(
+    "seeds",
+    [
+        pytest.param(range(16), id="core"),
+        pytest.param(range(16, 64), id="stress", marks=pytest.mark.stress),
+    ],
+)
+def test_hostile_graphs_give_what_they_give_without_the_optimisation(seeds, monkeypatch):
     monkeypatch.setattr(limits, "MIN_TASKS", 3)
     monkeypatch.setattr(limits, "TASKS_PER_THREAD", 1)
-    for seed in range(part * 20, part * 20 + 20):
+    for seed in seeds:
         case, expected, calls = outcome(seed, is_default=False)
         _, found, own = outcome(seed, is_default=True)
         if isinstance(expected, str):
