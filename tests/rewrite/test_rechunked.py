@@ -80,7 +80,8 @@ def test_blocks_have_the_elements_of_the_array(data, is_stored):
         z[...] = values
         x = zarrdask.from_zarr(z, chunks=before)
     y, _ = exchanged(x, after, max_mem=data.draw(st.sampled_from([400, 3000])))
-    assert y.chunks == after
+    # Dask leaves the blocks of an array whose axes are all empty as they are.
+    assert y.chunks == (after if any(shape) else before)
     np.testing.assert_array_equal(y.compute(), values)
     np.testing.assert_array_equal(y[:1, ::2].compute(), values[:1, ::2])
 
