@@ -81,6 +81,16 @@ def _mentions_stress(path):
     return "stress" in path.read_text().lower()
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Collect no garbage meanwhile: what is imported and found stays until the end."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
     """Keep the first, the last and some between of the sets of parameters of each test."""

@@ -11,10 +11,9 @@ from zarrdask.storage.wrapper import WrappedStore
 
 
 class _Flight:
-    """Requests that are in flight together, and end together."""
+    """Requests that are in flight together: when the last one began, and whether they end."""
 
-    def __init__(self):
-        self.ended = False
+    last, ends = 0.0, False
 
 
 class LatencyStore(WrappedStore):
@@ -50,16 +49,16 @@ class LatencyStore(WrappedStore):
             self.rounds += not self.in_flight
             self.in_flight += 1
             self.most = max(self.most, self.in_flight)
-            if self._flight.ended:
+            if self._flight.ends:
                 self._flight = _Flight()
             flight = self._flight
             flight.last = time.monotonic()
         try:
             # As long as others begin: on a machine with much to do, threads begin late. Those that
-            # begin when a request has ended are of the next flight: each would delay all others.
-            while not flight.ended and (left := flight.last + self.seconds - time.monotonic()) > 0:
+            # begin when the first one ends are of the next flight: each would delay all others.
+            while not flight.ends and (left := flight.last + self.seconds - time.monotonic()) > 0:
                 time.sleep(left)
-            flight.ended = True
+            flight.ends = True
             return call()
         finally:
             with self._lock:
