@@ -39,7 +39,7 @@ def test_blocks_of_a_fused_task_are_requested_together_from_a_far_store(
         """The first request waits until another one is in flight."""
 
         def get_range(self, key, start, length=None):
-            return self._request("get", [key], lambda: self._get(key, start, length))
+            return self.request("get", [key], lambda: self._get(key, start, length))
 
         def get(self, key):
             return self.get_range(key, 0)
