@@ -63,7 +63,7 @@ class Entries(dict[str, dict[str, Json]]):
         return ".zgroup" in documents or documents.get(_V3, {}).get("node_type") == "group"
 
     def render(self, zarr_format: ZarrFormat) -> dict[str, bytes]:
-        """Return the documents that hold the consolidated metadata, if the group has a format."""
+        """Return the documents with the consolidated metadata, in the form that a format has."""
         names = find_format(zarr_format).documents
         for path, documents in self.items():
             if not set(documents) & set(names):
