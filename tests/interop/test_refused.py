@@ -56,7 +56,7 @@ def configure(monkeypatch, tmp_path):
     keys = {"key": "k", "secret": "s"}
 
     def configure(where, endpoint):
-        aws._session.cache_clear()
+        aws.session_of.cache_clear()
         if where == "options":
             return {**keys, "endpoint_url": endpoint}
         if where == "environment":
@@ -68,7 +68,7 @@ def configure(monkeypatch, tmp_path):
         return {**keys, "client_kwargs": {"region_name": "us-east-1"}, "skip_instance_cache": True}
 
     yield configure
-    aws._session.cache_clear()
+    aws.session_of.cache_clear()
 
 
 @pytest.mark.parametrize("where", ["options", "environment", "profile"])
