@@ -189,7 +189,7 @@ def find_region(
         )
     if isinstance(region, Mapping):
         region = index_by_name(region, names, key)
-    if isinstance(region, list):
+    if isinstance(region, list) and all(isinstance(pick, slice) for pick in region):
         region = tuple(region)
     try:
         selection = basic(() if region is None else region, shape)
