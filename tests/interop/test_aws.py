@@ -113,6 +113,12 @@ def test_anonymous_requests_are_not_signed_and_a_requester_pays(package, configu
     endpoint = {"endpoint_url": bucket.options["endpoint_url"]}
     bucket.client.put_bucket_acl(Bucket=bucket.url[5:], ACL="public-read-write")
     assert write_and_read(bucket, anon=True, **endpoint).authorization == ""
+    for anonymous in (False, None):
+        last = write_and_read(bucket, anon=anonymous, **endpoint)
+        assert "Credential=filekey/" in last.authorization
+    for value in ("true", "false"):
+        with pytest.raises(StoreError, match=r"'anon'.* is not a bool; found '(true|false)'"):
+            zarrdask.open_array(bucket.url, "x", storage_options={"anon": value, **endpoint})
     assert write_and_read(bucket, requester_pays=True, **endpoint).payer == "requester"
     assert opened_by(resolve(bucket.url, {"requester_pays": True, **endpoint})) == package
 

@@ -75,7 +75,6 @@ def test_a_variable_without_a_counterpart_is_refused_by_name(url, variable):
         ("s3://arn:aws:s3:eu-west-1:1:accesspoint/x", "ARN"),
         ("s3://my bucket/x", "the name 'my bucket' of a bucket"),
         ("gs://bücket/x", "the name 'bücket' of a bucket"),
-        ("az:///x", "the name '' of a bucket"),
         ("abfs://c@n.blob.core.usgovcloudapi.net/a", "usgovcloudapi"),
         ("https://example.org/a?token=1", "query"),
     ],

@@ -14,6 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import dask.array as da
 import numpy as np
 import pytest
+from fsspec.config import conf
 
 import zarrdask
 from tests.covering import for_each
@@ -110,6 +111,34 @@ class TestChoice:
             "<RemoteStore https://h.org/a, opened by obstore>",
             "<RemoteStore https://h.org, opened by obstore>",
         ]
+
+
+@pytest.mark.parametrize("package", ["auto", "obstore", "fsspec"])
+@for_each(
+    ("url", "missing"),
+    [
+        *((url, "bucket") for url in ("s3://", "s3:///a", "s3a://?a", "gs://", "gcs:///a/b")),
+        *((url, "bucket") for url in ("az:///a", "abfs://@name.dfs.core.windows.net/a")),
+        *((url, "host") for url in ("http://", "https:///a", "http://:80/a", "http://me:pw@/a")),
+    ],
+)
+def test_a_url_names_a_bucket_or_a_host(url, missing, package, setting):
+    setting({"zarrdask.remote": package})
+    with pytest.raises(StoreError, match=f"names no {missing}; expected .*://{missing}/path"):
+        resolve(url)
+
+
+@pytest.mark.parametrize("package", ["auto", "obstore", "fsspec"])
+@for_each("url", ["s3://bucket/a", "s3a://bucket", "gs://bucket", "az://c", "abfss://c/a"])
+@for_each("value", ["false", "true", "", 0, 1])
+def test_whether_requests_are_anonymous_is_a_bool(url, value, package, setting, monkeypatch):
+    setting({"zarrdask.remote": package})
+    with pytest.raises(StoreError, match=r"'anon'.* is not a bool") as caught:
+        resolve(url, {"anon": value})
+    assert (caught.value.key, caught.value.found) == (url, value)
+    monkeypatch.setitem(conf, url.partition("://")[0], {"anon": value})
+    with pytest.raises(StoreError, match=r"'anon'.* is not a bool"):
+        resolve(url)
 
 
 class Handler(BaseHTTPRequestHandler):

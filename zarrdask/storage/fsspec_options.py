@@ -8,13 +8,17 @@ from inspect import signature
 from typing import Any
 
 import fsspec
+from fsspec.config import conf
 
 from zarrdask import config
 from zarrdask.display.words import did_you_mean
 from zarrdask.errors import StoreError
+from zarrdask.storage.refusals import check_anonymous
 
 #: Protocols of file systems that repeat requests, and have no option not to.
 _HAVE_RETRIES = {"gs", "gcs", "abfs", "az"}
+#: Protocols of stores with requests that need not be signed.
+_HAVE_ANONYMOUS = {"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss"}
 #: Options that belong to the client of S3, by the names by which users pass them.
 _OF_CLIENT = {
     **dict.fromkeys(("region", "region_name", "aws_region", "default_region"), "region_name"),
@@ -33,6 +37,26 @@ def with_client(url: str, options: dict[str, Any]) -> dict[str, Any]:
         return options
     settings = {"max_pool_connections": config.get("requests"), "retries": {**NO_RETRIES}}
     return {**options, "config_kwargs": settings | options.get("config_kwargs", {})}
+
+
+def with_anonymous(url: str, options: dict[str, Any]) -> dict[str, Any]:
+    """Return options in which a package finds whether requests are anonymous.
+
+    Raises
+    ------
+    StoreError
+        If the option ``anon`` is not a bool.
+    """
+    protocol = url.partition("://")[0]
+    if protocol not in _HAVE_ANONYMOUS:
+        return options
+    configured = {**conf.get(protocol, {}), **options}
+    check_anonymous(configured, url)
+    if protocol not in ("gs", "gcs"):
+        return options
+    # gcsfs ignores this option, and has another one.
+    others = {name: value for name, value in options.items() if name != "anon"}
+    return {**others, "token": "anon"} if configured.get("anon") else others
 
 
 def without_retries(fs: Any) -> Any:

@@ -7,7 +7,12 @@ from fsspec.core import url_to_fs
 
 from zarrdask.errors import StoreError, censored
 from zarrdask.storage.fsspec_errors import ERRORS
-from zarrdask.storage.fsspec_options import not_an_option, unknown_option, with_client
+from zarrdask.storage.fsspec_options import (
+    not_an_option,
+    unknown_option,
+    with_anonymous,
+    with_client,
+)
 
 #: The extras of this package with what a protocol needs.
 _EXTRAS = {
@@ -24,10 +29,12 @@ def file_system_at(url: str, storage_options: dict[str, Any]) -> tuple[Any, str]
     Raises
     ------
     StoreError
-        If fsspec does not know the protocol or an option, or its package is not installed.
+        If fsspec does not know the protocol or an option, the value of an option is wrong, or the
+        package of the protocol is not installed.
     """
+    options = with_client(url, with_anonymous(url, storage_options))
     try:
-        return url_to_fs(url, **with_client(url, storage_options))  # type: ignore[no-any-return]
+        return url_to_fs(url, **options)  # type: ignore[no-any-return]
     except ERRORS as error:
         unknown = unknown_option(error, storage_options)
         if unknown is not None:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from zarrdask.packages import load_module
 from zarrdask.storage.obstore_errors import no_counterpart
+from zarrdask.storage.refusals import check_anonymous
 
 #: How long one request may take, with its body: long enough for a part of a large value.
 REQUEST_LIMIT = timedelta(minutes=5)
@@ -51,9 +52,14 @@ class Options(NamedTuple):
         ------
         NoCounterpartError
             If obstore has no counterpart for one of them.
+        StoreError
+            If the value of one is wrong.
         """
         settings = Settings({}, {"timeout": REQUEST_LIMIT})
-        for name, value in _flat({**self._configured(), **storage_options}).items():
+        options = {**self._configured(), **storage_options}
+        if "anon" in self.translations:
+            check_anonymous(options, url)
+        for name, value in _flat(options).items():
             translate = self.translations.get(name, _unknown)
             if value is not None and not translate(settings, value):
                 raise no_counterpart(f"the option {name!r} in storage_options", url)

@@ -1,6 +1,8 @@
 """The errors for what a store can't do."""
 
+from collections.abc import Mapping
 from http import HTTPStatus
+from typing import Any
 
 from zarrdask.errors import ReadOnlyError, StoreError, UnsupportedError
 
@@ -49,6 +51,24 @@ def no_moved_chunks(url: str) -> UnsupportedError:
 def no_bucket(name: str | None, url: str) -> StoreError:
     """Return the error for a bucket that does not exist; its name is None if it is not known."""
     return StoreError(f"there is no bucket {name!r}; create it first, or correct the URL", key=url)
+
+
+def check_anonymous(options: Mapping[str, Any], url: str) -> None:
+    """Check that the option ``anon`` is a bool: packages read a text such as "false" differently.
+
+    Raises
+    ------
+    StoreError
+        If it is something else.
+    """
+    value = options.get("anon")
+    if not isinstance(value, bool | None):
+        raise StoreError(
+            "the option 'anon', in storage_options or in the settings of fsspec, is not a bool",
+            key=url,
+            found=value,
+            expected="True for requests without a signature, or False",
+        )
 
 
 def not_listable(url: str, reason: str) -> UnsupportedError:

@@ -1,6 +1,7 @@
 """Open URLs of object stores and of HTTP servers, by obstore or by fsspec."""
 
 import logging
+import re
 from importlib import import_module
 from typing import Any
 
@@ -28,6 +29,8 @@ def open_remote(url: str, storage_options: dict[str, Any] | None) -> Store:
         If the setting ``zarrdask.remote`` is invalid.
     """
     is_chosen = url.partition("://")[0] in REMOTE_SCHEMES
+    if is_chosen:
+        _check_complete(url)
     package: str = config.get("remote") if is_chosen else "fsspec"
     openers = {"auto": _open_best, "fsspec": _by_fsspec, "obstore": _by_obstore}
     if package not in openers:
@@ -44,6 +47,19 @@ def open_remote(url: str, storage_options: dict[str, Any] | None) -> Store:
     # Imported on demand: most programs use no such cache.
     module = import_module("zarrdask.storage.disk_cache")
     return module.cached_as_set(store, offline=offline)  # type: ignore[no-any-return]
+
+
+def _check_complete(url: str) -> None:
+    """Check that a URL names a bucket or a host: without one, packages take another part for it."""
+    scheme, _, rest = url.partition("://")
+    name = re.split("[/?#]", rest, maxsplit=1)[0]
+    what = "host" if scheme.startswith("http") else "bucket"
+    if what == "host":
+        name = name.rpartition("@")[2].partition(":")[0]
+    if not name.partition("@")[0]:
+        raise StoreError(
+            f"this URL names no {what}", key=url, expected=f"a URL such as {scheme}://{what}/path"
+        )
 
 
 def _open_best(url: str, storage_options: dict[str, Any] | None) -> Store:
