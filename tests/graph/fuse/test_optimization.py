@@ -207,6 +207,18 @@ def outcome(seed, *, is_default):
     return case, found, sorted(to.calls)
 
 
+def outcome_by_dask(seed):
+    """Return what a random computation gives without the optimisation."""
+    while True:
+        try:
+            return outcome(seed, is_default=False)
+        except ValueError as error:
+            # Dask itself loses a task of arrays nested in arguments, depending on the names of
+            # tasks, which are random here.
+            if not str(error).startswith("Missing dependency finalize-"):
+                raise
+
+
 @pytest.mark.parametrize(
     "seeds",
     [
@@ -218,7 +230,7 @@ def test_hostile_graphs_give_what_they_give_without_the_optimisation(seeds, monk
     monkeypatch.setattr(limits, "MIN_TASKS", 3)
     monkeypatch.setattr(limits, "TASKS_PER_THREAD", 1)
     for seed in seeds:
-        case, expected, calls = outcome(seed, is_default=False)
+        case, expected, calls = outcome_by_dask(seed)
         _, found, own = outcome(seed, is_default=True)
         if isinstance(expected, str):
             assert found == expected, case
