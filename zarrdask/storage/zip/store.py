@@ -16,10 +16,11 @@ from zarrdask.storage.byte_ranges import Buffer
 from zarrdask.storage.capabilities import Capabilities
 from zarrdask.storage.keys import check_key, check_prefix
 from zarrdask.storage.local import LocalStore
+from zarrdask.storage.open_file import reported
 from zarrdask.storage.zip.archive import Archive, read_directory
 from zarrdask.storage.zip.reader import ZipReader, no_archive
 from zarrdask.storage.zip.source import LocalFile, stamp_of
-from zarrdask.storage.zip.writer import PartWriter, ZipWriter, reported
+from zarrdask.storage.zip.writer import PartWriter, ZipWriter
 from zarrdask.system import after_fork, renewed_after_fork
 
 

@@ -4,8 +4,8 @@ import json
 import os
 import shutil
 import threading
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Iterable
+from contextlib import ExitStack, suppress
 from operator import attrgetter
 from pathlib import Path
 from secrets import token_hex
@@ -16,7 +16,7 @@ from zarrdask.errors import MetadataError, StoreError
 from zarrdask.storage.atomic import beside, tidy
 from zarrdask.storage.byte_ranges import Buffer
 from zarrdask.storage.copy import copy_file
-from zarrdask.storage.open_file import fail
+from zarrdask.storage.open_file import reported
 from zarrdask.storage.staged import remove_directory
 from zarrdask.storage.zip.archive import (
     Archive,
@@ -277,12 +277,3 @@ def _checked(key: str, value: Buffer) -> tuple[memoryview, int]:
 def _remove_folder(path: str) -> None:
     with suppress(OSError):
         remove_directory(path)
-
-
-@contextmanager
-def reported(key: str) -> Iterator[None]:
-    """Raise a `StoreError` for an error of the system."""
-    try:
-        yield
-    except OSError as error:
-        fail(key, error)
