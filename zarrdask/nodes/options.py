@@ -52,15 +52,17 @@ _ELSEWHERE = {
     "write_empty_chunks": _SETTING,
     "group": "zarrdask.xarray takes one; here, component is the path of a node",
 }
+#: What replaces an option of new arrays where a dataset is written.
+_FOR_VARIABLE = "pass encoding={{'t': {{'{name}': ...}}}} for the variable 't'"
+_FOR_ALL = ", or zarrdask.rechunk(ds, url, {name}=...) for all variables"
 #: The same for arguments of one function, which others have.
 _OF_FUNCTION = (
     {
-        (function, name): f"pass encoding={{'t': {{'{name}': ...}}}} for the variable 't'"
-        + (
-            f", or zarrdask.rechunk(ds, url, {name}=...) for all variables"
-            * (function == "to_zarr")
+        (function, name): text.format(name=name)
+        for function, text in (
+            ("to_zarr", _FOR_VARIABLE + _FOR_ALL),
+            ("to_pyramid", _FOR_VARIABLE),
         )
-        for function in ("to_zarr", "to_pyramid")
         for name in ("chunks", "shards")
     }
     | {
