@@ -16,6 +16,7 @@ F8 = np.dtype("f8")
 @pytest.fixture(autouse=True)
 def nothing_kept():
     buffers.KEPT.clear()
+    CHUNKS.clear()  # those of other tests count towards what is kept
     yield
     buffers.KEPT.clear()
 
