@@ -23,7 +23,7 @@ from benchmarks.object_server import HERE, serving
 READER = """
 import json, sys, time
 import dask, zarrdask
-from zarrdask.storage.rates import RequestRate
+from zarrdask.storage.remote.rates import RequestRate
 url, remote, name = sys.argv[1:]
 dask.config.set({"zarrdask.remote": remote})
 options = {"key": "key", "secret": "secret", "endpoint_url": url}

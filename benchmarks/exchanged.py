@@ -111,7 +111,7 @@ def run(name: str, data: Path, memory: str) -> None:
         Client(cluster) as client,
     ):
         processes = set(client.run(lambda: __import__("os").getpid()).values())
-        client.run(lambda: __import__("zarrdask.rewrite.rechunked"))
+        client.run(lambda: __import__("zarrdask.parallel.rewrite.rechunked"))
         start = perf_counter()
         result = JOBS[name](data / "maps.zarr", data)
         seconds = perf_counter() - start

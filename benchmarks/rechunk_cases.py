@@ -13,9 +13,17 @@ import numpy as np
 from benchmarks.rechunkers import Copy, Counted, TooLittleMemoryError, Work, count, cubed, rechunker
 from benchmarks.rows import Shape
 from zarrdask.display.words import byte_size, counted
-from zarrdask.grids.axis import Even
-from zarrdask.plan.rechunk import schemes
-from zarrdask.plan.strategies import FAR, HANDED_FAR, HANDED_NEAR, NEAR, Costs, Grids, Scheme
+from zarrdask.formats.grids.axis import Even
+from zarrdask.parallel.plan.rechunk_strategies import schemes
+from zarrdask.parallel.plan.strategies import (
+    FAR,
+    HANDED_FAR,
+    HANDED_NEAR,
+    NEAR,
+    Costs,
+    Grids,
+    Scheme,
+)
 
 MIB, GIB = 2**20, 2**30
 THREADS = 2

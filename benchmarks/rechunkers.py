@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.rows import Shape
-from zarrdask.grids.axis import Even
-from zarrdask.plan.regions import choice, pieces_between
+from zarrdask.formats.grids.axis import Even
+from zarrdask.parallel.plan.owned_regions import choice, pieces_between
 
 #: What cubed holds of a block: two arrays, a buffer each to read and to write, and one more.
 _COPIES = 5

@@ -7,7 +7,7 @@ import dask.array as da
 import numpy as np
 
 import zarrdask
-from zarrdask.conventions import multiscales
+from zarrdask.tools.conventions import multiscales
 
 SHAPE = (32, 384, 384)
 PIXEL = 0.25  # um

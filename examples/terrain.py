@@ -8,7 +8,7 @@ import xarray as xr
 
 import zarrdask
 import zarrdask.xarray  # the accessor ds.zarrdask
-from zarrdask.conventions import crs, spatial
+from zarrdask.tools.conventions import crs, spatial
 
 SIZE = 600  # cells of 30 m
 WATER, MEADOW, FOREST, ROCK = range(4)

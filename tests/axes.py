@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from zarrdask.grids.axis import Axis, Even, Uneven
-from zarrdask.plan.strategies import Grids
+from zarrdask.formats.grids.axis import Axis, Even, Uneven
+from zarrdask.parallel.plan.strategies import Grids
 
 
 def axis_of(chunks, size=None):

@@ -14,6 +14,6 @@ class Clock:
         self.now += seconds
 
     def pause(self, seconds):
-        """Sleep as `zarrdask.storage.in_flight.pause` does, whose result is still asked for."""
+        """Sleep as `pause` does, whose result is still asked for."""
         self.sleep(seconds)
         return True

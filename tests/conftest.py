@@ -14,16 +14,16 @@ from hypothesis import HealthCheck, settings
 from toolz import groupby
 
 from zarrdask import config
-from zarrdask.codecs.registry import CODECS
-from zarrdask.dtypes.registry import DATA_TYPES
-from zarrdask.grids.base import GRIDS
-from zarrdask.grids.keys import KEY_ENCODINGS
-from zarrdask.metadata.extensions import EXTENSIONS
-from zarrdask.storage import retry
-from zarrdask.storage.rates import RequestRate
+from zarrdask.formats.codecs.registry import CODECS
+from zarrdask.formats.dtypes.registry import DATA_TYPES
+from zarrdask.formats.grids.chunk_grid import GRIDS
+from zarrdask.formats.grids.keys import KEY_ENCODINGS
+from zarrdask.formats.metadata.extensions import EXTENSIONS
+from zarrdask.formats.metadata.storage_transformers import TRANSFORMERS
+from zarrdask.storage.remote import retry
+from zarrdask.storage.remote.rates import RequestRate
 from zarrdask.storage.resolve import resolve
 from zarrdask.storage.schemes import ADAPTERS, STORES
-from zarrdask.storage.transformers import TRANSFORMERS
 
 REGISTRIES = (ADAPTERS, CODECS, DATA_TYPES, EXTENSIONS, GRIDS, KEY_ENCODINGS, STORES, TRANSFORMERS)
 
@@ -116,7 +116,13 @@ def pytest_collection_finish(session):
     gc.collect()
     gc.freeze()
     # Only now: distributed, which tests import, says what it needs itself.
-    preloaded = ["zarrdask", "zarrdask.graph.write", "dask.array", "distributed", "fsspec"]
+    preloaded = [
+        "zarrdask",
+        "zarrdask.parallel.graph.to_zarr",
+        "dask.array",
+        "distributed",
+        "fsspec",
+    ]
     multiprocessing.set_forkserver_preload(preloaded)
     if hasattr(session.config, "workerinput"):  # of pytest-xdist: there are many tests
         multiprocessing.forkserver.ensure_running()  # it imports while the first tests run

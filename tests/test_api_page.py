@@ -73,7 +73,7 @@ def test_see_also_is_a_list_of_links(package):
     sections = package["from_zarr"].docstring.parsed
     [text] = [section.value.contents for section in sections if section.title == "See Also"]
     assert re.findall(r"^- \[`(\w+)`\]\[([\w.]+)\]: \w", text, re.MULTILINE) == [
-        ("map_overlap", "zarrdask.graph.map_overlap.map_overlap"),
-        ("to_zarr", "zarrdask.graph.write.to_zarr"),
-        ("open_array", "zarrdask.nodes.open.open_array"),
+        ("map_overlap", "zarrdask.parallel.graph.map_overlap.map_overlap"),
+        ("to_zarr", "zarrdask.parallel.graph.to_zarr.to_zarr"),
+        ("open_array", "zarrdask.arrays.nodes.open.open_array"),
     ]

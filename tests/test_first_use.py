@@ -16,7 +16,7 @@ import pytest
 
 import zarrdask
 import zarrdask.storage.resolve
-from zarrdask.codecs.registry import CODECS
+from zarrdask.formats.codecs.registry import CODECS
 
 #: Packages that the server must not have imported.
 LAZY = ("fsspec", "ml_dtypes", "numcodecs", "obstore", "pcodec", "zfpy")

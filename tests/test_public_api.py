@@ -96,7 +96,7 @@ def test_from_zarr_of_a_local_array_imports_what_it_needs(tmp_path):
     zarrdask.create_array(tmp_path, shape=(4,), dtype="i4")
     others = ["click", "distributed", "fsspec", "ml_dtypes", "obstore", "rich", "tqdm", "xarray"]
     others += [f"zarrdask.{name}" for name in ("rewrite", "verification", "conventions", "xarray")]
-    others += ["zarr", "zfpy", "zarrdask.graph.write"]
+    others += ["zarr", "zfpy", "zarrdask.parallel.graph.to_zarr"]
     code = (
         f"import sys, dask.array\nbefore = set(sys.modules)\nimport zarrdask\n"
         f"zarrdask.from_zarr({str(tmp_path)!r}).source[1:]\n"

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from tests.covering import for_each
-from zarrdask import extension, register
+from zarrdask import register
 from zarrdask.errors import UnsupportedError
-from zarrdask.extension import Registry
+from zarrdask.formats import extension
+from zarrdask.formats.extension import Registry
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "extending.md").read_text()

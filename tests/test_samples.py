@@ -11,7 +11,7 @@ import pytest
 
 import zarrdask
 from tests.covering import for_each
-from zarrdask.dtypes.registry import find_data_type
+from zarrdask.formats.dtypes.registry import find_data_type
 
 SAMPLES = Path(__file__).parent / "data"
 EXPECTED = SAMPLES / "expected"

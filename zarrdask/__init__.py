@@ -1,84 +1,94 @@
 """Zarr arrays for Dask: read, write and rewrite chunked arrays in parallel.
 
 The names below are the public interface. Errors are in `zarrdask.errors` and stores in
-`zarrdask.storage`. Extensions derive from the classes in `zarrdask.codecs`, `zarrdask.dtypes`,
-`zarrdask.grids` and `zarrdask.storage`, and `zarrdask.register` makes them known.
+`zarrdask.storage`. Extensions derive from the classes in `zarrdask.formats.codecs`, `.dtypes`
+and `.grids` and in `zarrdask.storage`, and `zarrdask.register` makes them known.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from zarrdask import codecs as codecs
-    from zarrdask import conventions as conventions
-    from zarrdask import dtypes as dtypes
     from zarrdask import errors as errors
-    from zarrdask import grids as grids
     from zarrdask import register as register
     from zarrdask import storage as storage
     from zarrdask import testing as testing
-    from zarrdask.dtypes.fill_values import NO_FILL_VALUE
+    from zarrdask.arrays.nodes.array import Array
+    from zarrdask.arrays.nodes.create import create_array
+    from zarrdask.arrays.nodes.group import Group
+    from zarrdask.arrays.nodes.many import read_many
+    from zarrdask.arrays.nodes.open import open_array
+    from zarrdask.arrays.nodes.open_group import (
+        consolidate_metadata,
+        create_group,
+        open,
+        open_group,
+    )
     from zarrdask.errors import ZarrdaskError
-    from zarrdask.graph.append import append
-    from zarrdask.graph.map_overlap import map_overlap
-    from zarrdask.graph.plan_read import plan_read
-    from zarrdask.graph.plan_write import plan_write
-    from zarrdask.graph.read import from_zarr
-    from zarrdask.graph.write import to_zarr
-    from zarrdask.nodes.array import Array
-    from zarrdask.nodes.create import create_array
-    from zarrdask.nodes.group import Group
-    from zarrdask.nodes.many import read_many
-    from zarrdask.nodes.open import open_array
-    from zarrdask.nodes.open_group import consolidate_metadata, create_group, open, open_group
-    from zarrdask.pyramids.pyramid import pyramid
-    from zarrdask.pyramids.update import update_pyramid
-    from zarrdask.rewrite.copy import copy
-    from zarrdask.rewrite.rechunk import rechunk
-    from zarrdask.rewrite.rechunked import rechunked
-    from zarrdask.rewrite.upgrade import upgrade
-    from zarrdask.verification.compare import compare
-    from zarrdask.verification.inventory import inventory
-    from zarrdask.verification.verify import verify
+    from zarrdask.formats import codecs as codecs
+    from zarrdask.formats import dtypes as dtypes
+    from zarrdask.formats import grids as grids
+    from zarrdask.formats.dtypes.fill_values import NO_FILL_VALUE
+    from zarrdask.parallel.graph.append import append
+    from zarrdask.parallel.graph.from_zarr import from_zarr
+    from zarrdask.parallel.graph.map_overlap import map_overlap
+    from zarrdask.parallel.graph.plan_read import plan_read
+    from zarrdask.parallel.graph.plan_write import plan_write
+    from zarrdask.parallel.graph.to_zarr import to_zarr
+    from zarrdask.parallel.rewrite.copy import copy
+    from zarrdask.parallel.rewrite.rechunk import rechunk
+    from zarrdask.parallel.rewrite.rechunked import rechunked
+    from zarrdask.parallel.rewrite.upgrade import upgrade
+    from zarrdask.tools import conventions as conventions
+    from zarrdask.tools.pyramids.pyramid import pyramid
+    from zarrdask.tools.pyramids.update import update_pyramid
+    from zarrdask.tools.verification.compare import compare
+    from zarrdask.tools.verification.inventory import inventory
+    from zarrdask.tools.verification.verify import verify
 
 __version__ = "0.1.0.dev0"
 
 # The modules of the names above are imported when a name is first used: the package then loads in
 # milliseconds, and a process that only opens arrays never imports Dask.
 _MODULES = {
-    "Array": "nodes.array",
-    "Group": "nodes.group",
-    "NO_FILL_VALUE": "dtypes.fill_values",
+    "Array": "arrays.nodes.array",
+    "Group": "arrays.nodes.group",
+    "NO_FILL_VALUE": "formats.dtypes.fill_values",
     "ZarrdaskError": "errors",
-    "append": "graph.append",
-    "compare": "verification.compare",
-    "consolidate_metadata": "nodes.open_group",
-    "copy": "rewrite.copy",
-    "create_array": "nodes.create",
-    "create_group": "nodes.open_group",
-    "from_zarr": "graph.read",
-    "inventory": "verification.inventory",
-    "map_overlap": "graph.map_overlap",
-    "open": "nodes.open_group",
-    "open_array": "nodes.open",
-    "open_group": "nodes.open_group",
-    "plan_read": "graph.plan_read",
-    "plan_write": "graph.plan_write",
-    "pyramid": "pyramids.pyramid",
-    "read_many": "nodes.many",
-    "rechunk": "rewrite.rechunk",
-    "rechunked": "rewrite.rechunked",
-    "to_zarr": "graph.write",
-    "update_pyramid": "pyramids.update",
-    "upgrade": "rewrite.upgrade",
-    "verify": "verification.verify",
+    "append": "parallel.graph.append",
+    "compare": "tools.verification.compare",
+    "consolidate_metadata": "arrays.nodes.open_group",
+    "copy": "parallel.rewrite.copy",
+    "create_array": "arrays.nodes.create",
+    "create_group": "arrays.nodes.open_group",
+    "from_zarr": "parallel.graph.from_zarr",
+    "inventory": "tools.verification.inventory",
+    "map_overlap": "parallel.graph.map_overlap",
+    "open": "arrays.nodes.open_group",
+    "open_array": "arrays.nodes.open",
+    "open_group": "arrays.nodes.open_group",
+    "plan_read": "parallel.graph.plan_read",
+    "plan_write": "parallel.graph.plan_write",
+    "pyramid": "tools.pyramids.pyramid",
+    "read_many": "arrays.nodes.many",
+    "rechunk": "parallel.rewrite.rechunk",
+    "rechunked": "parallel.rewrite.rechunked",
+    "to_zarr": "parallel.graph.to_zarr",
+    "update_pyramid": "tools.pyramids.update",
+    "upgrade": "parallel.rewrite.upgrade",
+    "verify": "tools.verification.verify",
 }
-_SUBMODULES = frozenset(
-    {
-        *("codecs", "conventions", "dtypes", "errors", "grids", "register", "storage", "testing"),
-        "xarray",
-    }
-)
+_SUBMODULES = {
+    "codecs": "formats.codecs",
+    "conventions": "tools.conventions",
+    "dtypes": "formats.dtypes",
+    "errors": "errors",
+    "grids": "formats.grids",
+    "register": "register",
+    "storage": "storage",
+    "testing": "testing",
+    "xarray": "xarray",
+}
 
 __all__ = [
     "NO_FILL_VALUE",
@@ -113,11 +123,11 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in _SUBMODULES:
-        return import_module(f"zarrdask.{name}")
+        return import_module(f"zarrdask.{_SUBMODULES[name]}")
     if name not in _MODULES:
         # Imported here: xarray imports this package in every process that lists its engines.
+        from zarrdask.display.other_names import MODULE, STORAGE
         from zarrdask.errors import no_name
-        from zarrdask.other_names import MODULE, STORAGE
 
         raise no_name(__name__, name, STORAGE | MODULE)
     value = getattr(import_module(f"zarrdask.{_MODULES[name]}"), name)

@@ -8,9 +8,9 @@ from functools import cache, lru_cache
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
+from zarrdask.display.other_names import CONFIG
 from zarrdask.errors import MetadataError, no_name, one_of
-from zarrdask.other_names import CONFIG
-from zarrdask.packages import load_module
+from zarrdask.runtime.packages import load_module
 
 #: All sizes are less than this: no memory is larger, and libraries use 64 bits.
 MAX_SIZE = 2**63

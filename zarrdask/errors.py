@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from zarrdask.other_names import ERRORS
+from zarrdask.display.other_names import ERRORS
 
 T = TypeVar("T")
 #: The types that `instance_of` checks, as messages call them.

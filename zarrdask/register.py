@@ -11,15 +11,15 @@ is a `MetadataError`.
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from zarrdask.codecs.base import Configurable
-from zarrdask.codecs.registry import CODECS
-from zarrdask.dtypes.base import DataType
-from zarrdask.dtypes.registry import DATA_TYPES
-from zarrdask.grids.base import GRIDS, ChunkGrid
-from zarrdask.grids.keys import KEY_ENCODINGS, ChunkKeyEncoding
-from zarrdask.metadata.extensions import EXTENSIONS
+from zarrdask.formats.codecs.codec import Configurable
+from zarrdask.formats.codecs.registry import CODECS
+from zarrdask.formats.dtypes.data_type import DataType
+from zarrdask.formats.dtypes.registry import DATA_TYPES
+from zarrdask.formats.grids.chunk_grid import GRIDS, ChunkGrid
+from zarrdask.formats.grids.keys import KEY_ENCODINGS, ChunkKeyEncoding
+from zarrdask.formats.metadata.extensions import EXTENSIONS
+from zarrdask.formats.metadata.storage_transformers import TRANSFORMERS, TransformerClass
 from zarrdask.storage.schemes import ADAPTERS, STORES, Adapter, Opener
-from zarrdask.storage.transformers import TRANSFORMERS, TransformerClass
 
 
 def codec(codec: type[Configurable], name: str | None = None) -> None:

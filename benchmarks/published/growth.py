@@ -236,7 +236,7 @@ def processes(count: float, root: Path) -> Job:
     options = {"threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
     cluster = stack.enter_context(LocalCluster(round(count), processes=True, **options))
     client = stack.enter_context(Client(cluster))
-    client.run(lambda: __import__("zarrdask.graph.read"))
+    client.run(lambda: __import__("zarrdask.parallel.graph.from_zarr"))
     path = root / sized("shards", tiny=False).name
 
     def run() -> int:

@@ -16,7 +16,7 @@ import zarrdask
 from tests.conformance.refused import refused
 from tests.covering import for_each
 from tests.documents import blosc_frame, same, stored, v2, zstd_frame
-from zarrdask.codecs.numcodecs.adapter import make
+from zarrdask.formats.codecs.numcodecs.adapter import make
 
 VALUES = np.array([[1, 2, 3], [4, 5, 6]], "<i2")
 RAW = VALUES.tobytes()

@@ -8,8 +8,8 @@ import zarrdask
 from tests.covering import for_each
 from tests.documents import dump, v2
 from tests.test_samples import SAMPLES
-from zarrdask.conventions import Crs, Level, crs, multiscales, write_crs, write_multiscales
 from zarrdask.errors import MetadataError
+from zarrdask.tools.conventions import Crs, Level, crs, multiscales, write_crs, write_multiscales
 
 WKT = 'GEOGCRS["WGS 84",DATUM["World Geodetic System 1984"]]'
 URL = "http://www.opengis.net/def/crs/EPSG/0/26711"

@@ -11,7 +11,7 @@ from tests.covering import for_each
 from tests.documents import without
 from tests.drafts import DATETIME, ENTRY, NOBODY, array, codec, hierarchy, sharding, stored
 from zarrdask.errors import ComplianceWarning, MetadataError, UnsupportedError
-from zarrdask.metadata.draft.dtypes import ExtensionType
+from zarrdask.formats.metadata.draft.dtypes import ExtensionType
 
 DRAFT = {"zarr_format": "v3-draft"}
 MANDATORY = (

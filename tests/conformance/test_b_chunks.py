@@ -12,9 +12,9 @@ import zarrdask
 from tests.covering import for_each
 from tests.documents import dump
 from tests.drafts import CODEC, CORE, ENTRY, NOBODY, array, codec, hierarchy, stored
-from zarrdask.codecs.base import Kind
-from zarrdask.codecs.registry import CODECS
 from zarrdask.errors import CodecError, MetadataError, NodeNotFoundError, UnsupportedError
+from zarrdask.formats.codecs.codec import Kind
+from zarrdask.formats.codecs.registry import CODECS
 
 DRAFT = {"zarr_format": "v3-draft"}
 VALUES = np.arange(24, dtype="<u2").reshape(4, 6)

@@ -11,8 +11,8 @@ from tests.covering import for_each
 from tests.documents import dump
 from tests.drafts import ENTRY, NOBODY, array, hierarchy, stored
 from zarrdask.errors import MetadataError, NodeExistsError, NodeNotFoundError, UnsupportedError
-from zarrdask.metadata.draft.entry import EntryPoint
-from zarrdask.metadata.formats import find_format
+from zarrdask.formats.metadata.draft.entry import EntryPoint
+from zarrdask.formats.metadata.formats import find_format
 from zarrdask.storage.base import Store
 from zarrdask.storage.memory import MemoryStore
 

@@ -7,14 +7,14 @@ import zarrdask
 from tests.covering import for_each
 from tests.storage.unlisted import UnlistedStore
 from zarrdask.errors import MetadataError, SelectionError, UnsupportedError
+from zarrdask.formats.store_keys import check_key, check_prefix
+from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage.base import Store
-from zarrdask.storage.fsspec import FsspecStore
-from zarrdask.storage.keys import check_key, check_prefix
-from zarrdask.storage.local import LocalStore
+from zarrdask.storage.local.local_store import LocalStore
 from zarrdask.storage.memory import MappingStore, MemoryStore
 from zarrdask.storage.partial_access import StoreWithPartialAccess, set_partial_values
-from zarrdask.storage.scratch import Scratch
-from zarrdask.storage.v3_draft import DraftStore
+from zarrdask.storage.remote.fsspec.fsspec_store import FsspecStore
+from zarrdask.storage.zarr.draft_store import DraftStore
 
 STORES = {
     "local": lambda path: LocalStore(str(path / "root")),

@@ -357,7 +357,7 @@ def cast(values, data_type, **members):
         store, shape=values.shape, dtype=values.dtype, filters=filters, compressors=[]
     )
     z[...] = values
-    stored_type = zarrdask.dtypes.registry.parse_data_type(data_type).dtype
+    stored_type = zarrdask.formats.dtypes.registry.parse_data_type(data_type).dtype
     [data] = [value for key, value in store.items() if key != "zarr.json"]
     return np.frombuffer(bytes(data), stored_type).tolist()
 

@@ -9,8 +9,8 @@ import zarrdask
 from tests.covering import for_each
 from tests.documents import dump, v3
 from tests.test_samples import SAMPLES, expected
-from zarrdask.conventions import Level, multiscales, write_multiscales
 from zarrdask.errors import MetadataError
+from zarrdask.tools.conventions import Level, multiscales, write_multiscales
 
 GROUP = {"zarr_format": 3, "node_type": "group"}
 

@@ -10,11 +10,11 @@ import pytest
 import zarrdask
 from tests.covering import for_each
 from tests.documents import BIG, LITTLE, same, sharding, stored, v3
-from zarrdask.codecs.registry import CODECS
-from zarrdask.dtypes.complex_pairs import NAMES as PAIRS
-from zarrdask.dtypes.ml import BITS, dtype_named
-from zarrdask.dtypes.registry import DATA_TYPES
-from zarrdask.grids.keys import KEY_ENCODINGS
+from zarrdask.formats.codecs.registry import CODECS
+from zarrdask.formats.dtypes.complex_pairs import NAMES as PAIRS
+from zarrdask.formats.dtypes.ml import BITS, dtype_named
+from zarrdask.formats.dtypes.registry import DATA_TYPES
+from zarrdask.formats.grids.keys import KEY_ENCODINGS
 
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 FLOATS = ("float16", "float32", "float64")

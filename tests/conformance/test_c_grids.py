@@ -9,9 +9,9 @@ import pytest
 import zarrdask
 from tests.covering import for_each
 from tests.documents import LITTLE, rectilinear, same, sharding, stored, v3
-from zarrdask.grids.base import parse_grid
-from zarrdask.grids.rectilinear import RectilinearGrid
-from zarrdask.grids.regular import RegularGrid
+from zarrdask.formats.grids.chunk_grid import parse_grid
+from zarrdask.formats.grids.rectilinear import RectilinearGrid
+from zarrdask.formats.grids.regular import RegularGrid
 
 
 def regular(*chunk_shape, **others):

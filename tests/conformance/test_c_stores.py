@@ -9,12 +9,12 @@ import zarrdask
 from tests.covering import for_each
 from tests.documents import dump, stored, v3
 from zarrdask.errors import MetadataError, NodeNotFoundError, SelectionError, UnsupportedError
-from zarrdask.storage.fsspec import FsspecStore
-from zarrdask.storage.keys import check_key, check_prefix
-from zarrdask.storage.local import LocalStore
+from zarrdask.formats.store_keys import check_key, check_prefix
+from zarrdask.storage.local.local_store import LocalStore
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.storage.partial_access import set_partial_values
 from zarrdask.storage.places import store_uri
+from zarrdask.storage.remote.fsspec.fsspec_store import FsspecStore
 from zarrdask.storage.resolve import resolve
 
 GROUP = b'{"zarr_format": 3, "node_type": "group"}'

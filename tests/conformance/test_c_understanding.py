@@ -11,11 +11,11 @@ import zarrdask
 from tests.covering import for_each
 from tests.documents import LITTLE, dump, stored, v3
 from zarrdask import register
-from zarrdask.codecs.registry import CODECS, parse_codec
-from zarrdask.dtypes.registry import parse_data_type
 from zarrdask.errors import ComplianceWarning, MetadataError, UnsupportedError
-from zarrdask.extension import parse_definition
-from zarrdask.grids.keys import parse_keys
+from zarrdask.formats.codecs.registry import CODECS, parse_codec
+from zarrdask.formats.dtypes.registry import parse_data_type
+from zarrdask.formats.extension import parse_definition
+from zarrdask.formats.grids.keys import parse_keys
 
 GROUP = {"zarr_format": 3, "node_type": "group"}
 OFFSET = {"name": "https://example.com/zarr/offset", "configuration": {"offset": [12]}}

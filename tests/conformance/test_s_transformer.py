@@ -25,10 +25,10 @@ from tests.drafts import (
     sharding,
     stored,
 )
-from zarrdask.compliance import strictness
 from zarrdask.errors import CodecError, MetadataError, UnsupportedError
-from zarrdask.grids.keys import ChunkKeys
-from zarrdask.metadata.draft.transformers import TITLE
+from zarrdask.formats.compliance import strictness
+from zarrdask.formats.grids.keys import ChunkKeys
+from zarrdask.formats.metadata.draft.transformers import TITLE
 from zarrdask.storage.memory import MemoryStore
 
 DRAFT = {"zarr_format": "v3-draft"}

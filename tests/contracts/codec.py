@@ -6,8 +6,8 @@ import pickle
 import numpy as np
 import pytest
 
-from zarrdask.codecs.base import ChunkSpec, Kind
 from zarrdask.errors import CodecError
+from zarrdask.formats.codecs.codec import ChunkSpec, Kind
 
 SAMPLES = [
     b"\0",

@@ -16,8 +16,8 @@ import pytest
 
 from tests.crashes.matrix import FOREIGN
 from tests.crashes.stores import Mishap, Script
-from zarrdask.storage import atomic
-from zarrdask.storage.atomic import is_temporary
+from zarrdask.storage.local import atomic
+from zarrdask.storage.local.atomic import is_temporary
 from zarrdask.storage.zip.store import ZipStore
 
 #: The functions of `os` that change a folder, or the mode of a file.

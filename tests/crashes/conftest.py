@@ -3,7 +3,7 @@
 import pytest
 
 from tests.clocks import Clock
-from zarrdask.storage import unchanged
+from zarrdask.storage.locks import unchanged
 
 
 @pytest.fixture(autouse=True)

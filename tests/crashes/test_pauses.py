@@ -9,9 +9,9 @@ import xarray as xr
 
 import zarrdask
 from tests.crashes.stores import RemoteStore, ScriptedStore
+from zarrdask.arrays.hierarchy.changes import append as append_module
 from zarrdask.errors import ZarrdaskError
-from zarrdask.hierarchy import append as append_module
-from zarrdask.storage import unchanged
+from zarrdask.storage.locks import unchanged
 from zarrdask.xarray import open_zarr, to_zarr
 
 OPTIONS = {"chunks": 2, "compressors": ()}

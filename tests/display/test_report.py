@@ -9,7 +9,7 @@ import numpy as np
 import zarrdask
 from tests.covering import for_each
 from zarrdask.display.report import Report, json_value
-from zarrdask.verification.statistics import statistics
+from zarrdask.tools.verification.statistics import statistics
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from distributed.scheduler import NoWorkerError
 
 import zarrdask
 from benchmarks.object_server import serving
-from zarrdask.storage import unchanged
+from zarrdask.storage.locks import unchanged
 
 ROOT = Path(__file__).parents[2]
 HUB = "10.77.0.1"
@@ -54,7 +54,7 @@ exec "$@"
 """
 _WORKER = (
     "distributed.cli.dask_worker --nthreads 1 --no-nanny --no-dashboard "
-    "--preload zarrdask.graph.write --preload s3fs"
+    "--preload zarrdask.parallel.graph.to_zarr --preload s3fs"
 )
 
 

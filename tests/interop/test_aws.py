@@ -16,8 +16,8 @@ from s3fs import S3FileSystem
 import zarrdask
 from tests.interop.s3 import VALUES, Bucket, Service, serving
 from zarrdask.errors import StoreError
-from zarrdask.storage import aws
 from zarrdask.storage.places import opened_by
+from zarrdask.storage.remote import aws
 from zarrdask.storage.resolve import resolve
 
 EXPECTED = {"auto": "obstore", "fsspec": "fsspec"}

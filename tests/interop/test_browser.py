@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import zarrdask
-from zarrdask.conventions import Level, write_multiscales
+from zarrdask.tools.conventions import Level, write_multiscales
 
 #: Measures what the browser has drawn, and writes it into the page.
 SCRIPT = """

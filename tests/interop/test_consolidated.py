@@ -12,7 +12,7 @@ import zarr.storage
 
 import zarrdask
 from tests.interop.peers.client import Peer
-from zarrdask.conventions import crs
+from zarrdask.tools.conventions import crs
 
 formats = pytest.mark.parametrize("zarr_format", [2, 3])
 pytestmark = pytest.mark.filterwarnings("ignore:Consolidated metadata")

@@ -14,10 +14,10 @@ from dask.callbacks import Callback
 
 import zarrdask
 from tests.covering import for_each
-from tests.graph.counting import CountingStore
+from tests.parallel.graph.counting import CountingStore
 from tests.xarray.samples import write_sample
 from zarrdask.errors import SelectionError
-from zarrdask.graph.write_job import as_dask_array
+from zarrdask.parallel.graph.write_job import as_dask_array
 
 ROOT = Path(__file__).parents[2]
 #: In a process of its own: the package replaces a manager of xarray for good.

@@ -12,7 +12,7 @@ import zarr
 
 import zarrdask
 from tests.interop.shared import BIG, CHUNKS, LITTLE, Ours, same, sample, sharding, transpose
-from zarrdask.dtypes.ml import BITS, dtype_named
+from zarrdask.formats.dtypes.ml import BITS, dtype_named
 
 #: What TensorStore has of ml_dtypes.
 NARROW = (

@@ -18,7 +18,7 @@ from distributed import LocalCluster as DaskCluster
 import zarrdask
 import zarrdask.xarray
 from zarrdask.errors import StoreError
-from zarrdask.execution import locks
+from zarrdask.parallel.execution import locks
 
 ROOT = Path(__file__).parents[2]
 LAYOUTS = [

@@ -10,9 +10,9 @@ from zarr.registry import register_codec
 
 import zarrdask
 from tests.interop.shared import Ours, same
-from zarrdask.codecs.base import Kind
-from zarrdask.codecs.imagecodecs.names import KINDS
 from zarrdask.errors import TruncatedError
+from zarrdask.formats.codecs.codec import Kind
+from zarrdask.formats.codecs.imagecodecs.names import KINDS
 
 GRADIENT = np.add.outer(np.arange(64), np.arange(64)) // 3
 IMAGE = GRADIENT.astype("u1")

@@ -10,11 +10,11 @@ from dask.distributed import Client, LocalCluster
 
 import zarrdask
 from tests.interop.s3 import LAYOUTS, VALUES, Bucket, Service, serving
+from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage.base import Store
-from zarrdask.storage.fsspec import FsspecStore
 from zarrdask.storage.places import opened_by
+from zarrdask.storage.remote.fsspec.fsspec_store import FsspecStore
 from zarrdask.storage.resolve import resolve
-from zarrdask.storage.scratch import Scratch
 from zarrdask.testing import StoreContract
 
 

@@ -6,8 +6,8 @@ import xarray as xr
 
 import zarrdask
 import zarrdask.xarray
-from tests.conventions.nodes import PlannedLevel
-from zarrdask.conventions import GeoZarr, Level, OmeZarr, crs, multiscales, write_crs
+from tests.tools.conventions.nodes import PlannedLevel
+from zarrdask.tools.conventions import GeoZarr, Level, OmeZarr, crs, multiscales, write_crs
 
 LEVELS = [PlannedLevel("0", (2, 8, 6), (1, 1, 1)), PlannedLevel("1", (2, 4, 3), (1, 2, 2))]
 NAMES = ("c", "y", "x")

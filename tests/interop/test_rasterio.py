@@ -7,7 +7,7 @@ import xarray as xr
 
 import zarrdask
 import zarrdask.xarray
-from zarrdask.conventions import write_crs
+from zarrdask.tools.conventions import write_crs
 
 TRANSFORM = rasterio.Affine(10.0, 0.0, 500_000.0, 0.0, -10.0, 4_000_000.0)
 

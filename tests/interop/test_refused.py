@@ -7,8 +7,8 @@ import urllib.request
 import pytest
 
 from benchmarks.object_server import serving
-from zarrdask.storage import aws, retry
-from zarrdask.storage.rates import place_of
+from zarrdask.storage.remote import aws, retry
+from zarrdask.storage.remote.rates import place_of
 from zarrdask.storage.resolve import resolve
 
 

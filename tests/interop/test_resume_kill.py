@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 
 from benchmarks.object_server import serving
-from tests.graph.resumed import VERBS, kill_until_done
+from tests.parallel.graph.resumed import VERBS, kill_until_done
 
 pytestmark = pytest.mark.stress
 

@@ -320,7 +320,7 @@ def test_a_node_is_created_where_there_is_none_by_a_condition(bucket, monkeypatc
     assert [store.create("k", b"first"), store.create("k", b"second")] == [True, False]
     assert store.get("k") == b"first"
     monkeypatch.setattr(
-        "zarrdask.hierarchy.find.node_exists", lambda *_: False
+        "zarrdask.arrays.hierarchy.find.node_exists", lambda *_: False
     )  # both looked before
     write(bucket, "a", VALUES)
     with pytest.raises(zarrdask.errors.NodeExistsError):

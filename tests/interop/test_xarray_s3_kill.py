@@ -16,7 +16,7 @@ from benchmarks.object_server import serving
 from tests.crashes.conftest import Clock
 from tests.interop.test_s3_kill import requests
 from tests.xarray.writes import days, together
-from zarrdask.storage import unchanged
+from zarrdask.storage.locks import unchanged
 from zarrdask.xarray import open_zarr, to_zarr
 
 pytestmark = [

@@ -13,9 +13,9 @@ from zarr.storage import FsspecStore, LocalStore, MemoryStore, StorePath, Wrappe
 
 import zarrdask
 from tests.xarray.samples import temperature, write_sample
-from zarrdask.storage.obstore import ObstoreStore
+from zarrdask.storage.adapters.zarr_python import ZarrPythonStore
+from zarrdask.storage.remote.obstore.obstore_store import ObstoreStore
 from zarrdask.storage.resolve import resolve
-from zarrdask.storage.zarr_python import ZarrPythonStore
 from zarrdask.testing import StoreContract
 from zarrdask.xarray import ZarrdaskBackendEntrypoint, open_zarr
 

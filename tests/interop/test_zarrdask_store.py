@@ -11,8 +11,8 @@ from zarr.testing.store import StoreTests
 import zarrdask
 from tests.xarray.writes import days
 from zarrdask.storage import LocalStore, MemoryStore, ObstoreStore, ZipStore, as_zarr_python
+from zarrdask.storage.adapters.zarrdask_store import ZarrdaskStore
 from zarrdask.storage.resolve import resolve
-from zarrdask.storage.zarrdask_store import ZarrdaskStore
 from zarrdask.xarray import open_zarr
 
 

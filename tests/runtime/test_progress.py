@@ -14,7 +14,7 @@ import zarrdask
 from tests.covering import for_each
 from zarrdask.runtime import progress as progress_module
 from zarrdask.runtime.progress import Progress, progress
-from zarrdask.storage.rates import RequestRate
+from zarrdask.storage.remote.rates import RequestRate
 
 
 class Terminal(io.StringIO):

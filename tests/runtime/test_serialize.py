@@ -11,8 +11,8 @@ from distributed.protocol import deserialize, serialize
 import zarrdask
 from tests.covering import for_each
 from tests.documents import same
-from tests.dtypes.values import NAMES, SHAPE, values_of
-from zarrdask.dtypes.registry import find_data_type
+from tests.formats.dtypes.values import NAMES, SHAPE, values_of
+from zarrdask.formats.dtypes.registry import find_data_type
 from zarrdask.runtime.serialize import prepare
 
 CHUNKS = (5, 4)

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 import zarrdask
 from tests.storage.latency import VersionedStore
-from zarrdask.chunks.read import read_region
-from zarrdask.nodes.array import chunks_of
-from zarrdask.storage.byte_ranges import Part
+from zarrdask.arrays.chunks.read import read_region
+from zarrdask.arrays.nodes.array import chunks_of
+from zarrdask.formats.byte_ranges import Part
 from zarrdask.storage.memory import MemoryStore
 
 SHAPE = 40, 30

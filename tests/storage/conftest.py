@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from zarrdask.storage import aws
+from zarrdask.storage.remote import aws
 
 
 @pytest.fixture

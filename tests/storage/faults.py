@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from zarrdask.errors import ReadOnlyError, StoreError
+from zarrdask.formats.byte_ranges import Buffer, Range
+from zarrdask.formats.store_keys import Names
+from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage.base import Store
-from zarrdask.storage.byte_ranges import Buffer, Range
 from zarrdask.storage.capabilities import Capabilities
-from zarrdask.storage.keys import Names
-from zarrdask.storage.scratch import Scratch
 from zarrdask.storage.wrapper import WrappedStore
 
 

@@ -4,8 +4,8 @@ import threading
 import time
 from dataclasses import replace
 
+from zarrdask.formats.byte_ranges import Part, Version, cut
 from zarrdask.storage.base import Store
-from zarrdask.storage.byte_ranges import Part, Version, cut
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.storage.wrapper import WrappedStore
 

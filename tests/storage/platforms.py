@@ -136,7 +136,7 @@ os.replace, os.rename, os.kill = replace, rename, kill
 os.supports_dir_fd = set()
 
 sys.platform = "win32"
-import zarrdask.system
+import zarrdask.runtime.system
 sys.platform = "linux"
 """
 

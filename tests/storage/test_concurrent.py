@@ -6,12 +6,12 @@ from weakref import WeakValueDictionary
 import dask
 import pytest
 
+from zarrdask.formats.byte_ranges import cut
+from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage.base import Store
-from zarrdask.storage.byte_ranges import cut
 from zarrdask.storage.capabilities import Capabilities
-from zarrdask.storage.in_flight import Requests
-from zarrdask.storage.retry import RetryingStore
-from zarrdask.storage.scratch import Scratch
+from zarrdask.storage.remote.in_flight import Requests
+from zarrdask.storage.remote.retry import RetryingStore
 from zarrdask.testing import StoreContract
 
 LIVE = WeakValueDictionary()

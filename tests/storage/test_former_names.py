@@ -2,9 +2,9 @@
 
 import pytest
 
+from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage import MemoryStore, Store, set_partial_values, value_sizes
 from zarrdask.storage.places import key_stamp, store_token, store_uri
-from zarrdask.storage.scratch import Scratch
 from zarrdask.storage.upkeep import reading
 
 

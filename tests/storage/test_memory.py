@@ -8,8 +8,8 @@ import pytest
 
 from tests.covering import for_each
 from zarrdask.errors import StoreError
+from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage.memory import MappingStore, MemoryStore
-from zarrdask.storage.scratch import Scratch
 from zarrdask.testing import StoreContract
 
 

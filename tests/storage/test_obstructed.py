@@ -9,10 +9,10 @@ import pytest
 
 import zarrdask
 from tests.covering import covering
-from zarrdask.nodes.array import chunks_of
-from zarrdask.storage.local import LocalStore
+from zarrdask.arrays.nodes.array import chunks_of
+from zarrdask.runtime.scratch import Scratch
+from zarrdask.storage.local.local_store import LocalStore
 from zarrdask.storage.memory import MemoryStore
-from zarrdask.storage.scratch import Scratch
 
 LAYOUTS = {
     "v3": {"chunks": 2},

@@ -5,13 +5,13 @@ from collections import Counter
 import pytest
 
 from zarrdask.errors import MetadataError, UnsupportedError
+from zarrdask.formats.byte_ranges import cut
+from zarrdask.formats.store_keys import check_key, check_prefix
+from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage.base import Store
-from zarrdask.storage.byte_ranges import cut
-from zarrdask.storage.keys import check_key, check_prefix
-from zarrdask.storage.local import LocalStore
+from zarrdask.storage.local.local_store import LocalStore
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.storage.partial_access import StoreWithPartialAccess, set_partial_values
-from zarrdask.storage.scratch import Scratch
 from zarrdask.testing import VALUES, ReadOnlyStoreContract, StoreContract
 
 

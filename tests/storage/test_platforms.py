@@ -150,7 +150,7 @@ def test_links_are_not_followed_where_that_is_forbidden(platform, tmp_path):
     platform.run(
         VERBS
         + """
-from zarrdask.storage.local import LocalStore
+from zarrdask.storage.local.local_store import LocalStore
 os.makedirs(f"{place}/outside"), os.makedirs(f"{place}/root/d")
 pathlib.Path(f"{place}/outside/key").write_bytes(b"secret")
 os.symlink(f"{place}/outside", f"{place}/root/link")
@@ -180,8 +180,8 @@ def test_what_a_killed_process_left_is_removed(platform, tmp_path):
     platform.run(
         VERBS
         + """
-from zarrdask.storage import atomic
-from zarrdask.storage.local import LocalStore
+from zarrdask.storage.local import atomic
+from zarrdask.storage.local.local_store import LocalStore
 from zarrdask.storage.upkeep import tidy
 gone = atomic.beside("").replace(f"-{os.getpid():x}-", "-7ffffff0-")
 pathlib.Path(f"{place}/{gone}").touch()

@@ -8,9 +8,9 @@ import pytest
 
 from zarrdask import register
 from zarrdask.errors import MetadataError, StoreError
-from zarrdask.storage.fsspec import FsspecStore
-from zarrdask.storage.local import LocalStore
+from zarrdask.storage.local.local_store import LocalStore
 from zarrdask.storage.memory import MappingStore, MemoryStore
+from zarrdask.storage.remote.fsspec.fsspec_store import FsspecStore
 from zarrdask.storage.resolve import resolve
 
 

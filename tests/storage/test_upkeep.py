@@ -1,13 +1,13 @@
 """Listings with sizes, as a whole and in parts."""
 
 from tests.covering import for_each
-from zarrdask.storage.cache_directory import CacheDirectory
-from zarrdask.storage.disk_cache import DiskCachedStore
-from zarrdask.storage.forbidden import ForbiddenIsMissing
+from zarrdask.storage.cache.cache_directory import CacheDirectory
+from zarrdask.storage.cache.disk_cache import DiskCachedStore
 from zarrdask.storage.memory import MemoryStore
-from zarrdask.storage.remote_store import RemoteStore
+from zarrdask.storage.remote.forbidden import ForbiddenIsMissing
+from zarrdask.storage.remote.remote_store import RemoteStore
+from zarrdask.storage.remote.retry import RetryingStore
 from zarrdask.storage.resolve import resolve
-from zarrdask.storage.retry import RetryingStore
 from zarrdask.storage.upkeep import listed_keys, listed_sizes, value_sizes
 
 KEYS = ["a/c/0", "a/c/1", "a/c/10", "a/c/2", "a/zarr.json"]

@@ -3,7 +3,7 @@
 import pytest
 
 from zarrdask.storage.memory import MemoryStore
-from zarrdask.storage.retry import RetryingStore
+from zarrdask.storage.remote.retry import RetryingStore
 from zarrdask.storage.upkeep import value_sizes
 from zarrdask.storage.wrapper import WrappedStore
 from zarrdask.testing import StoreContract

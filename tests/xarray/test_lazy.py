@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 from xarray.core.indexing import BasicIndexer, LazilyIndexedArray
 
 import zarrdask
-from tests.graph.counting import CountingStore
+from tests.parallel.graph.counting import CountingStore
 from tests.xarray.samples import temperature, write_sample
 from tests.xarray.variables import held_array
-from zarrdask.chunks.read import read_region
+from zarrdask.arrays.chunks.read import read_region
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.xarray import ZarrdaskBackendEntrypoint, open_zarr
 from zarrdask.xarray.lazy import LazyArray
-from zarrdask.xarray.private import text_dtype
+from zarrdask.xarray.xarray_private import text_dtype
 
 SHAPE = (5, 6, 7)
 VALUES = np.arange(5 * 6 * 7).reshape(SHAPE)
@@ -121,7 +121,7 @@ def threads_used(monkeypatch):
         used.append(threads)
         return read_region(chunks, request, threads=threads, **options)
 
-    monkeypatch.setattr("zarrdask.nodes.array.read_region", read)
+    monkeypatch.setattr("zarrdask.arrays.nodes.array.read_region", read)
     return used
 
 

@@ -9,11 +9,12 @@ from dask.base import tokenize
 from xarray.namedarray.parallelcompat import get_chunked_array_type, list_chunkmanagers
 
 import zarrdask
-from tests.graph.counting import CountingStore
+from tests.parallel.graph.counting import CountingStore
 from tests.storage.latency import LatencyStore
 from tests.xarray.samples import temperature, write_sample
-from zarrdask.storage.local import LocalStore
-from zarrdask.xarray import ZarrdaskBackendEntrypoint, ZarrdaskManager, open_zarr, private
+from zarrdask.storage.local.local_store import LocalStore
+from zarrdask.xarray import ZarrdaskBackendEntrypoint, ZarrdaskManager, open_zarr
+from zarrdask.xarray import xarray_private as private
 
 
 @pytest.fixture

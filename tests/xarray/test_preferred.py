@@ -11,11 +11,11 @@ import xarray as xr
 
 import zarrdask
 from tests.covering import for_each
-from tests.graph.counting import CountingStore
+from tests.parallel.graph.counting import CountingStore
 from tests.storage.latency import LatencyStore
 from tests.xarray.samples import DAYS, temperature, write_sample
-from zarrdask.grids.axis import axis_of
-from zarrdask.storage.local import LocalStore
+from zarrdask.formats.grids.axis import axis_of
+from zarrdask.storage.local.local_store import LocalStore
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.xarray import (
     ZarrdaskBackendEntrypoint,

@@ -8,8 +8,8 @@ import xarray as xr
 
 import zarrdask
 from tests.xarray.writes import days
+from zarrdask.arrays.nodes.array import chunks_of
 from zarrdask.errors import StoreError
-from zarrdask.nodes.array import chunks_of
 from zarrdask.xarray import open_zarr, to_zarr
 from zarrdask.xarray.version import opened_version
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from zarrdask.storage.local import LocalStore
+from zarrdask.storage.local.local_store import LocalStore
 from zarrdask.xarray import to_zarr
 
 #: The exit code of a process that was to die.

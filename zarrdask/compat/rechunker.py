@@ -11,15 +11,15 @@ import dask
 import dask.array as da
 
 from zarrdask import config
+from zarrdask.arrays.hierarchy.lookup import locate_node
+from zarrdask.arrays.hierarchy.node_path import NodePath
+from zarrdask.arrays.nodes.array import Array
+from zarrdask.arrays.nodes.group import Group
+from zarrdask.arrays.nodes.open_group import open as open_node
 from zarrdask.errors import MetadataError
-from zarrdask.hierarchy.lookup import locate_node
-from zarrdask.hierarchy.node_path import NodePath
-from zarrdask.nodes.array import Array
-from zarrdask.nodes.group import Group
-from zarrdask.nodes.open_group import open as open_node
-from zarrdask.rewrite.array_plan import RechunkPlan
-from zarrdask.rewrite.group_plan import GroupPlan
-from zarrdask.rewrite.rechunk import rechunk as plan_rechunk
+from zarrdask.parallel.rewrite.array_plan import RechunkPlan
+from zarrdask.parallel.rewrite.group_plan import GroupPlan
+from zarrdask.parallel.rewrite.rechunk import rechunk as plan_rechunk
 
 #: The schedulers of the executors, by name; None is the current scheduler of Dask.
 _SCHEDULERS = {"dask": None, "python": "sync"}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Generic, TypeVar
 
 from zarrdask import config
-from zarrdask.system import after_fork, renewed_after_fork
+from zarrdask.runtime.system import after_fork, renewed_after_fork
 
 K = TypeVar("K")
 V = TypeVar("V")

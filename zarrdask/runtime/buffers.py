@@ -15,7 +15,7 @@ import numpy as np
 from zarrdask import config
 from zarrdask.errors import CodecError
 from zarrdask.runtime.decoded_chunks import CHUNKS
-from zarrdask.storage.scratch import Scratch
+from zarrdask.runtime.scratch import Scratch
 
 #: Bytes. The allocator of the system itself reuses smaller pieces of memory.
 _MIN_KEPT_BYTES = 2**22

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from weakref import WeakValueDictionary
 
 from zarrdask.errors import StoreError
+from zarrdask.runtime.system import after_fork, renewed_after_fork
 from zarrdask.runtime.turns import Pace
-from zarrdask.system import after_fork, renewed_after_fork
 
 _CHANGED = renewed_after_fork(threading.Condition())
 

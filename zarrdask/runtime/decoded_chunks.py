@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from zarrdask.formats.byte_ranges import Tag
 from zarrdask.runtime.bounded_cache import BoundedCache
-from zarrdask.storage.byte_ranges import Tag
 
 #: The token of an array, which says where its chunks are and how they are decoded; and the index of
 #: a chunk in it. A plain tuple, as a row through small chunks looks up very many.

@@ -13,7 +13,7 @@ from uuid import uuid4
 
 from zarrdask import config
 from zarrdask.errors import MetadataError
-from zarrdask.storage.shared_limit import refused_requests
+from zarrdask.storage.remote.shared_limit import refused_requests
 
 #: What a user passes: whether to show a bar, the file to write it to, or a function that is called
 #: with the work that is done, all work, and the bytes of the work that is done.

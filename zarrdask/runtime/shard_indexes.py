@@ -6,8 +6,8 @@ that writers need not invalidate the cache.
 
 from typing import NamedTuple
 
+from zarrdask.formats.byte_ranges import Tag
 from zarrdask.runtime.bounded_cache import BoundedCache
-from zarrdask.storage.byte_ranges import Tag
 
 
 class IndexPlace(NamedTuple):

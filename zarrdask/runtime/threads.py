@@ -8,9 +8,9 @@ from functools import cache
 from typing import Any, TypeVar
 
 from zarrdask import config
+from zarrdask.runtime.system import after_fork, cpu_count
 from zarrdask.runtime.turns import has_turn
 from zarrdask.storage.base import Store
-from zarrdask.system import after_fork, cpu_count
 
 T = TypeVar("T")
 

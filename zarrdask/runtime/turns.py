@@ -8,7 +8,7 @@ from itertools import islice
 from time import perf_counter
 from typing import TypeVar
 
-from zarrdask.system import renewed_after_fork
+from zarrdask.runtime.system import renewed_after_fork
 
 T = TypeVar("T")
 

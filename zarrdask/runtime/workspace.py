@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from zarrdask.grids.base import Shape
+from zarrdask.formats.grids.chunk_grid import Shape
+from zarrdask.runtime.system import after_fork, renewed_after_fork
 from zarrdask.runtime.threads import on_each
-from zarrdask.system import after_fork, renewed_after_fork
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -7,44 +7,44 @@ pass the tests of `zarrdask.testing.StoreContract`.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from zarrdask.display.other_names import STORAGE
 from zarrdask.errors import no_name
-from zarrdask.other_names import STORAGE
 
 if TYPE_CHECKING:
+    from zarrdask.formats.metadata.storage_transformers import StorageTransformer
+    from zarrdask.formats.store_keys import check_key, check_prefix
+    from zarrdask.storage.adapters.for_zarr_python import as_zarr_python
+    from zarrdask.storage.adapters.saved_fork import SavedFork
     from zarrdask.storage.base import Store
     from zarrdask.storage.capabilities import Capabilities
-    from zarrdask.storage.for_zarr_python import as_zarr_python
-    from zarrdask.storage.fsspec import FsspecStore
-    from zarrdask.storage.keys import check_key, check_prefix
-    from zarrdask.storage.local import LocalStore
+    from zarrdask.storage.local.local_store import LocalStore
     from zarrdask.storage.memory import MemoryStore
-    from zarrdask.storage.obstore import ObstoreStore
     from zarrdask.storage.partial_access import StoreWithPartialAccess, set_partial_values
-    from zarrdask.storage.references import ReferenceStore
-    from zarrdask.storage.saved_fork import SavedFork
-    from zarrdask.storage.transformers import StorageTransformer
+    from zarrdask.storage.references.reference_store import ReferenceStore
+    from zarrdask.storage.remote.fsspec.fsspec_store import FsspecStore
+    from zarrdask.storage.remote.obstore.obstore_store import ObstoreStore
     from zarrdask.storage.upkeep import value_sizes
     from zarrdask.storage.wrapper import WrappedStore
     from zarrdask.storage.zip.store import ZipStore
 
 _MODULES = {
-    "Capabilities": "capabilities",
-    "FsspecStore": "fsspec",
-    "LocalStore": "local",
-    "MemoryStore": "memory",
-    "ObstoreStore": "obstore",
-    "ReferenceStore": "references",
-    "SavedFork": "saved_fork",
-    "StorageTransformer": "transformers",
-    "Store": "base",
-    "StoreWithPartialAccess": "partial_access",
-    "WrappedStore": "wrapper",
-    "ZipStore": "zip.store",
-    "as_zarr_python": "for_zarr_python",
-    "check_key": "keys",
-    "check_prefix": "keys",
-    "set_partial_values": "partial_access",
-    "value_sizes": "upkeep",
+    "Capabilities": "storage.capabilities",
+    "FsspecStore": "storage.remote.fsspec.fsspec_store",
+    "LocalStore": "storage.local.local_store",
+    "MemoryStore": "storage.memory",
+    "ObstoreStore": "storage.remote.obstore.obstore_store",
+    "ReferenceStore": "storage.references.reference_store",
+    "SavedFork": "storage.adapters.saved_fork",
+    "StorageTransformer": "formats.metadata.storage_transformers",
+    "Store": "storage.base",
+    "StoreWithPartialAccess": "storage.partial_access",
+    "WrappedStore": "storage.wrapper",
+    "ZipStore": "storage.zip.store",
+    "as_zarr_python": "storage.adapters.for_zarr_python",
+    "check_key": "formats.store_keys",
+    "check_prefix": "formats.store_keys",
+    "set_partial_values": "storage.partial_access",
+    "value_sizes": "storage.upkeep",
 }
 
 __all__ = [
@@ -71,7 +71,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise no_name(__name__, name, STORAGE)
-    return getattr(import_module(f"zarrdask.storage.{_MODULES[name]}"), name)
+    return getattr(import_module(f"zarrdask.{_MODULES[name]}"), name)
 
 
 def __dir__() -> list[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from urllib.parse import unquote
 
 from zarrdask.errors import no_attribute, printable
-from zarrdask.storage.byte_ranges import (
+from zarrdask.formats.byte_ranges import (
     Buffer,
     KeyRange,
     Part,
@@ -19,14 +19,14 @@ from zarrdask.storage.byte_ranges import (
     Version,
     cut,
 )
+from zarrdask.formats.store_keys import Names, check_key, check_prefix, right_below
+from zarrdask.runtime.scratch import Scratch
+from zarrdask.runtime.system import path_of_url
 from zarrdask.storage.capabilities import Capabilities, bypassed, without
 from zarrdask.storage.former_names import INSTEAD, adopt_former_names
-from zarrdask.storage.in_flight import Requests, window
-from zarrdask.storage.keys import Names, check_key, check_prefix, right_below
-from zarrdask.storage.parts import StoredValue, joined_parts
 from zarrdask.storage.refusals import no_moved_chunks, no_objects, no_references, not_supported
-from zarrdask.storage.scratch import Scratch
-from zarrdask.system import path_of_url
+from zarrdask.storage.remote.in_flight import Requests, window
+from zarrdask.storage.value_parts import StoredValue, joined_parts
 
 T = TypeVar("T")
 Item = TypeVar("Item")

@@ -53,7 +53,7 @@ class Capabilities:
         first. Only for stores whose changes become visible together. Default: False.
     forks : bool
         Tasks in other processes, which can't see the store, change copies of it, whose changes are
-        merged: see `zarrdask.storage.forks`. Default: False.
+        merged: see `zarrdask.storage.adapters.forks`. Default: False.
     """
 
     readable: bool = True

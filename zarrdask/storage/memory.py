@@ -8,11 +8,11 @@ from uuid import uuid4
 from weakref import WeakValueDictionary
 
 from zarrdask.errors import StoreError
+from zarrdask.formats.byte_ranges import Buffer, Tag, Version, cut
+from zarrdask.formats.store_keys import check_prefix
+from zarrdask.runtime.system import renewed_after_fork
 from zarrdask.storage.base import Store
-from zarrdask.storage.byte_ranges import Buffer, Tag, Version, cut
 from zarrdask.storage.capabilities import Capabilities
-from zarrdask.storage.keys import check_prefix
-from zarrdask.system import renewed_after_fork
 
 #: One creates a value at a time; who does may be asked to do so again by what it calls.
 _CREATING = renewed_after_fork(threading.RLock())

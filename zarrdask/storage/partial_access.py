@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from zarrdask.formats.byte_ranges import Buffer, KeyRange, KeyValue, Range, parts_by_key
+from zarrdask.formats.store_keys import check_key
+from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage.base import Store
-from zarrdask.storage.byte_ranges import Buffer, KeyRange, KeyValue, Range, parts_by_key
-from zarrdask.storage.keys import check_key
 from zarrdask.storage.refusals import not_supported
-from zarrdask.storage.scratch import Scratch
 
 
 def set_partial_values(store: Store, key_start_values: Iterable[KeyValue]) -> None:

@@ -8,15 +8,15 @@ from typing import Any
 from urllib.parse import unquote
 
 from zarrdask.errors import MetadataError, StoreError
+from zarrdask.runtime.system import path_of_url
 from zarrdask.storage.base import Store
-from zarrdask.storage.forbidden import forbidden_as_set
-from zarrdask.storage.local import LocalStore
+from zarrdask.storage.local.local_store import LocalStore
+from zarrdask.storage.local.open_file import check_file_name
 from zarrdask.storage.memory import MappingStore, MemoryStore
-from zarrdask.storage.open_file import check_file_name
-from zarrdask.storage.remote import REMOTE_SCHEMES
-from zarrdask.storage.retry import retrying
+from zarrdask.storage.remote.forbidden import forbidden_as_set
+from zarrdask.storage.remote.remote_urls import REMOTE_SCHEMES
+from zarrdask.storage.remote.retry import retrying
 from zarrdask.storage.schemes import ADAPTERS, STORES
-from zarrdask.system import path_of_url
 
 _LOCAL = ("file://", "local://")
 #: The suffixes of paths that are directories as a rule.

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
-from zarrdask.extension import Registry
+from zarrdask.formats.extension import Registry
 from zarrdask.storage.base import Store
-from zarrdask.storage.remote import REMOTE_SCHEMES
+from zarrdask.storage.remote.remote_urls import REMOTE_SCHEMES
 
 #: Given an object, returns the store that it is, or is in; None if it is something else.
 Adapter = Callable[[Any], Store | None]
@@ -19,11 +19,11 @@ STORES: Registry[Opener] = Registry(
     "url",
     "zarrdask.stores",
     {
-        **dict.fromkeys(REMOTE_SCHEMES, f"{_HERE}.remote:open_remote"),
-        "fsspec": f"{_HERE}.fsspec:open_url",
-        "reference": f"{_HERE}.references:open_url",
-        "zip": f"{_HERE}.zip.opening:open_member",
-        ".zip": f"{_HERE}.zip.opening:open_archive",
+        **dict.fromkeys(REMOTE_SCHEMES, f"{_HERE}.remote.remote_urls:open_remote"),
+        "fsspec": f"{_HERE}.remote.fsspec.fsspec_store:open_url",
+        "reference": f"{_HERE}.references.reference_store:open_url",
+        "zip": f"{_HERE}.zip.open_archive:open_member",
+        ".zip": f"{_HERE}.zip.open_archive:open_archive",
     },
 )
 #: By the package that the class of an object is defined in, which need not be installed: the user
@@ -33,10 +33,10 @@ ADAPTERS: Registry[Adapter] = Registry(
     "url",
     "zarrdask.store_types",
     {
-        "fsspec": f"{_HERE}.fsspec_objects:adapt_mapping",
-        "icechunk": f"{_HERE}.icechunk:adapt_store",
-        "obstore": f"{_HERE}.obstore_urls:adapt_object",
-        "upath": f"{_HERE}.fsspec_objects:adapt_path",
-        "zarr": f"{_HERE}.zarr_python:adapt_store",
+        "fsspec": f"{_HERE}.remote.fsspec.fsspec_objects:adapt_mapping",
+        "icechunk": f"{_HERE}.adapters.icechunk:adapt_store",
+        "obstore": f"{_HERE}.remote.obstore.obstore_urls:adapt_object",
+        "upath": f"{_HERE}.remote.fsspec.fsspec_objects:adapt_path",
+        "zarr": f"{_HERE}.adapters.zarr_python:adapt_store",
     },
 )

@@ -5,9 +5,9 @@ from contextlib import AbstractContextManager
 from functools import partial
 from typing import TypeVar
 
+from zarrdask.formats.byte_ranges import StoredObject, Tag, Value
+from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage.base import Store, StoreReferences
-from zarrdask.storage.byte_ranges import StoredObject, Tag, Value
-from zarrdask.storage.scratch import Scratch
 
 T = TypeVar("T")
 Item = TypeVar("Item")
@@ -60,7 +60,7 @@ def temporary_place(store: Store, prefix: str) -> tuple[Store, str]:
 
 
 def fork(store: Store) -> Store:
-    """Return a fork of a store with the capability `forks`; see `zarrdask.storage.forks`."""
+    """Return a fork of a store with the capability `forks`; see `forks`."""
     return store._fork()
 
 

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import attrgetter
 from typing import Any
 
+from zarrdask.formats.byte_ranges import Buffer, KeyRange, StoredObject
 from zarrdask.storage.base import Store
-from zarrdask.storage.byte_ranges import Buffer, KeyRange, StoredObject
 from zarrdask.storage.capabilities import Capabilities, bypassed, without
 
 

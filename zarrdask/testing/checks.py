@@ -4,9 +4,9 @@ import reprlib
 from collections.abc import Iterable
 from typing import Any
 
+from zarrdask.formats.byte_ranges import Buffer
+from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage.base import Store
-from zarrdask.storage.byte_ranges import Buffer
-from zarrdask.storage.scratch import Scratch
 from zarrdask.storage.upkeep import value_sizes
 
 

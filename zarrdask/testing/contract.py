@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from zarrdask.errors import MetadataError, SelectionError
+from zarrdask.formats.byte_ranges import Buffer, Version
+from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage.base import Store
-from zarrdask.storage.byte_ranges import Buffer, Version
 from zarrdask.storage.partial_access import set_partial_values
 from zarrdask.storage.places import key_stamp, store_token, store_uri
-from zarrdask.storage.scratch import Scratch
 from zarrdask.storage.upkeep import value_sizes
 from zarrdask.testing.checks import absent, plain, same
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 import pytest
 
 from zarrdask.errors import ReadOnlyError, UnsupportedError
+from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage.base import Store
 from zarrdask.storage.partial_access import set_partial_values
-from zarrdask.storage.scratch import Scratch
 from zarrdask.storage.upkeep import value_sizes
 from zarrdask.testing.checks import absent, plain, same
 

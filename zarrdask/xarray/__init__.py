@@ -13,14 +13,14 @@ import xarray
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from zarrdask.hierarchy.node_path import NodePath
-    from zarrdask.rewrite.group_plan import GroupPlan
-    from zarrdask.rewrite.planning import RechunkOptions
+    from zarrdask.arrays.hierarchy.node_path import NodePath
+    from zarrdask.parallel.rewrite.group_plan import GroupPlan
+    from zarrdask.parallel.rewrite.planning import RechunkOptions
+    from zarrdask.xarray.dataset_pyramid import to_pyramid
     from zarrdask.xarray.engine import ZarrdaskBackendEntrypoint
     from zarrdask.xarray.manager import ZarrdaskManager
     from zarrdask.xarray.opening import open_mfdataset, open_zarr
-    from zarrdask.xarray.pyramid import to_pyramid
-    from zarrdask.xarray.writer import to_zarr
+    from zarrdask.xarray.writing.dataset_writer import to_zarr
 
 # Loaded on first use: xarray loads the engine in every process that lists engines.
 _HOMES = {
@@ -28,8 +28,8 @@ _HOMES = {
     "ZarrdaskManager": "manager",
     "open_mfdataset": "opening",
     "open_zarr": "opening",
-    "to_pyramid": "pyramid",
-    "to_zarr": "writer",
+    "to_pyramid": "dataset_pyramid",
+    "to_zarr": "writing.dataset_writer",
 }
 
 #: What users look for who know `zarrdask.append`.
@@ -76,19 +76,19 @@ class ZarrdaskAccessor:
     def to_zarr(self, store: Any, mode: str | None = None, **options: Any) -> Any:
         """Write the object to a Zarr group; see `zarrdask.xarray.to_zarr`."""
         # Imported here: the engine is loaded with this module, and needs no Dask.
-        from zarrdask.xarray.writer import to_zarr
+        from zarrdask.xarray.writing.dataset_writer import to_zarr
 
         return to_zarr(self._obj, store, mode, **options)
 
     def to_pyramid(self, store: Any, **options: Any) -> Any:
         """Write the object at several resolutions; see `zarrdask.xarray.to_pyramid`."""
-        from zarrdask.xarray.pyramid import to_pyramid
+        from zarrdask.xarray.dataset_pyramid import to_pyramid
 
         return to_pyramid(self._obj, store, **options)
 
     def rechunk(self, target: Any, **options: Any) -> "GroupPlan":
         """Plan to write the object with other chunks; see `zarrdask.rechunk`."""
-        from zarrdask.rewrite.rechunk import rechunk
+        from zarrdask.parallel.rewrite.rechunk import rechunk
 
         plan: GroupPlan = rechunk(self._obj, target, **options)
         return plan
@@ -120,7 +120,7 @@ class ZarrdaskAccessor:
 
     def plan_rechunk(self, place: "NodePath", options: "RechunkOptions") -> "GroupPlan":
         """Return the plan to write the object to a new group: what `zarrdask.rechunk` calls."""
-        from zarrdask.xarray.rechunk import plan_rechunk
+        from zarrdask.xarray.rechunk_dataset import plan_rechunk
 
         return plan_rechunk(self._obj, place, options)
 

@@ -7,11 +7,11 @@ import numpy as np
 from dask import array as da
 from xarray import Variable
 
-from zarrdask.conventions.spatial import spacing
-from zarrdask.dtypes.ml import kind_of
 from zarrdask.errors import MetadataError
-from zarrdask.pyramids.kernels import METHODS, Missing, Reduction, check_method
-from zarrdask.pyramids.levels import Borders
+from zarrdask.formats.dtypes.ml import kind_of
+from zarrdask.tools.conventions.spatial import spacing
+from zarrdask.tools.pyramids.kernels import METHODS, Missing, Reduction, check_method
+from zarrdask.tools.pyramids.levels import Borders
 
 #: The attributes of CF for values that are names of categories.
 _FLAGS = frozenset({"flag_values", "flag_masks", "flag_meanings"})

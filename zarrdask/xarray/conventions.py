@@ -21,13 +21,13 @@ This module knows arrays and plain values only: it reads no chunks and does not 
 from collections.abc import Hashable, Mapping
 from typing import Any
 
-from zarrdask.codecs.base import Codec, Kind
-from zarrdask.dtypes.cf_fill_values import FILL_VALUE, decode_fill_value
+from zarrdask.arrays.nodes.array import Array, chunks_of
 from zarrdask.errors import MetadataError, UnsupportedError
-from zarrdask.grids.base import ChunkGrid
-from zarrdask.metadata.model import DIMENSIONS, ArrayMetadata
-from zarrdask.metadata.v2_codecs import render_codecs
-from zarrdask.nodes.array import Array, chunks_of
+from zarrdask.formats.codecs.codec import Codec, Kind
+from zarrdask.formats.dtypes.cf_fill_values import FILL_VALUE, decode_fill_value
+from zarrdask.formats.grids.chunk_grid import ChunkGrid
+from zarrdask.formats.metadata.model import DIMENSIONS, ArrayMetadata
+from zarrdask.formats.metadata.v2_codecs import render_codecs
 from zarrdask.xarray.preferred import PreferredChunks, axis_lengths
 
 Chunks = tuple[int | tuple[int, ...], ...]

@@ -6,12 +6,12 @@ from typing import TypeVar
 
 import numpy as np
 
-from zarrdask.chunks.region import ArrayRegion
+from zarrdask.arrays.chunks.region import ArrayRegion
+from zarrdask.arrays.nodes.array import Array, chunks_of
 from zarrdask.errors import ZarrdaskError
-from zarrdask.metadata.model import ArrayMetadata
-from zarrdask.nodes.array import Array, chunks_of
+from zarrdask.formats.metadata.model import ArrayMetadata
+from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage.memory import MemoryStore
-from zarrdask.storage.scratch import Scratch
 from zarrdask.xarray import conventions
 from zarrdask.xarray.datastore import StoredGroup
 

@@ -9,17 +9,17 @@ from xarray import Variable
 from xarray.backends.common import AbstractDataStore
 from xarray.core.indexing import BasicIndexer, LazilyIndexedArray
 
-from zarrdask.chunks.missing import Missing, chosen_missing
-from zarrdask.compliance import strictness
+from zarrdask.arrays.chunks.missing_chunks import Missing, chosen_missing
+from zarrdask.arrays.hierarchy.lookup import look_up
+from zarrdask.arrays.hierarchy.path import join_path
+from zarrdask.arrays.nodes.array import Array
 from zarrdask.errors import NodeNotFoundError, NodeTypeError, ZarrdaskError
-from zarrdask.hierarchy.lookup import look_up
-from zarrdask.hierarchy.path import join_path
-from zarrdask.metadata.detect import Search
-from zarrdask.metadata.model import ArrayMetadata, GroupMetadata, ZarrFormat
-from zarrdask.nodes.array import Array
+from zarrdask.formats.compliance import strictness
+from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata, ZarrFormat
 from zarrdask.runtime.threads import request_on_each
 from zarrdask.storage.base import Store
-from zarrdask.storage.prefetched import prefetch
+from zarrdask.storage.cache.prefetched import prefetch
+from zarrdask.storage.zarr.detect import Search
 from zarrdask.xarray import conventions
 from zarrdask.xarray.lazy import LazyArray
 

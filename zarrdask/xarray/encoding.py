@@ -17,15 +17,15 @@ from xarray import Variable
 from xarray.backends.zarr import encode_zarr_attr_value, encode_zarr_variable
 
 from zarrdask.display.words import did_you_mean
-from zarrdask.dtypes.cf_fill_values import FILL_VALUE, encode_fill_value
 from zarrdask.errors import MetadataError, UnsupportedError, ZarrdaskError
-from zarrdask.graph.placement import chunk_options
-from zarrdask.metadata.create import plan_array
-from zarrdask.metadata.format import Format
-from zarrdask.metadata.model import ArrayMetadata
-from zarrdask.metadata.options import ArrayOptions
-from zarrdask.xarray.private import vlen_dtype
+from zarrdask.formats.dtypes.cf_fill_values import FILL_VALUE, encode_fill_value
+from zarrdask.formats.metadata.array_options import ArrayOptions
+from zarrdask.formats.metadata.format import Format
+from zarrdask.formats.metadata.model import ArrayMetadata
+from zarrdask.formats.metadata.new_metadata import plan_array
+from zarrdask.parallel.graph.placement import chunk_options
 from zarrdask.xarray.request import ArgumentTypeError, WriteSettings
+from zarrdask.xarray.xarray_private import vlen_dtype
 
 #: Keys of an encoding that describe where a variable came from.
 _ORIGIN = frozenset({"source", "original_shape", "preferred_chunks"})

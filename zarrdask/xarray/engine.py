@@ -47,7 +47,7 @@ class ZarrdaskBackendEntrypoint(BackendEntrypoint):
         if isinstance(filename_or_obj, str | os.PathLike):
             return os.fsdecode(filename_or_obj).rstrip("/").endswith(_SUFFIXES)
         # An object of a class of ours can only be there if its module is.
-        modules = map(sys.modules.get, ("zarrdask.storage.base", "zarrdask.nodes.group"))
+        modules = map(sys.modules.get, ("zarrdask.storage.base", "zarrdask.arrays.nodes.group"))
         kinds = [
             getattr(m, name, None) for m, name in zip(modules, ("Store", "Group"), strict=True)
         ]
@@ -117,8 +117,8 @@ def _open(url: Any, options: Mapping[str, Any], *, tree: bool) -> "dict[str, Dat
     """Open a group, and all groups below it if a tree is asked for, as datasets by path."""
     from xarray.backends.store import StoreBackendEntrypoint
 
-    from zarrdask.chunks.missing import check_skipping
-    from zarrdask.nodes.open import check_mode
+    from zarrdask.arrays.chunks.missing_chunks import check_skipping
+    from zarrdask.arrays.nodes.open import check_mode
     from zarrdask.xarray.coordinates import read_coordinates
     from zarrdask.xarray.datastore import Hierarchy, OpenOptions, ZarrdaskDataStore
     from zarrdask.xarray.preferred import PreferredChunks, decoded_sizes

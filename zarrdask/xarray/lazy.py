@@ -13,18 +13,18 @@ from xarray.backends import BackendArray
 from xarray.core import indexing
 
 from zarrdask import config
-from zarrdask.chunks.read import request_shape
-from zarrdask.chunks.stored import StoredChunks
-from zarrdask.codecs.decode import put_fill
-from zarrdask.grids.axis import Axis
-from zarrdask.hierarchy.node_path import NodePath
-from zarrdask.indexing.projection import Points, Request
-from zarrdask.indexing.selection import Pick, pick_size
-from zarrdask.metadata.model import ArrayMetadata
-from zarrdask.nodes.array import Array, chunks_of
+from zarrdask.arrays.chunks.read import request_shape
+from zarrdask.arrays.chunks.stored import StoredChunks
+from zarrdask.arrays.hierarchy.node_path import NodePath
+from zarrdask.arrays.nodes.array import Array, chunks_of
+from zarrdask.formats.codecs.decode import put_fill
+from zarrdask.formats.grids.axis import Axis
+from zarrdask.formats.indexing.projection import Points, Request
+from zarrdask.formats.indexing.selection import Pick, pick_size
+from zarrdask.formats.metadata.model import ArrayMetadata
 from zarrdask.runtime.threads import thread_pool
-from zarrdask.xarray.private import text_dtype
 from zarrdask.xarray.version import check_version, opened_version
+from zarrdask.xarray.xarray_private import text_dtype
 
 #: Points are read one by one if the smallest block that holds them has this many times as many
 #: elements; a smaller block is read as a whole, and the points are taken from it.

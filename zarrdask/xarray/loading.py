@@ -6,8 +6,8 @@ from typing import Any
 
 from xarray import DataArray, DataTree, Variable
 
-from zarrdask.chunks.read import request_shape
-from zarrdask.chunks.together import ArrayRead, read_together
+from zarrdask.arrays.chunks.read import request_shape
+from zarrdask.arrays.chunks.together import ArrayRead, read_together
 from zarrdask.runtime import buffers
 from zarrdask.xarray.lazy import requested_by, serving
 

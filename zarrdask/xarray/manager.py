@@ -30,7 +30,7 @@ class ZarrdaskManager(DaskManager):
         previous_chunks: Any = None,
     ) -> Any:
         """Return the blocks for the chunks that the user asks for, or for the stored ones."""
-        from zarrdask.xarray.blocks import joined_blocks
+        from zarrdask.xarray.variable_blocks import joined_blocks
 
         blocks = joined_blocks(chunks, shape, limit, dtype, previous_chunks)
         if blocks is None:
@@ -39,8 +39,8 @@ class ZarrdaskManager(DaskManager):
 
     def from_array(self, data: Any, chunks: Any, **kwargs: Any) -> Any:
         """Return a Dask array of a lazily indexed variable."""
-        from zarrdask.xarray.blocks import stored_array
-        from zarrdask.xarray.private import unwrap
+        from zarrdask.xarray.variable_blocks import stored_array
+        from zarrdask.xarray.xarray_private import unwrap
 
         if hasattr(data, "__dask_graph__"):
             return data.rechunk(chunks)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import xarray
 
-from zarrdask.chunks.missing import Missing
+from zarrdask.arrays.chunks.missing_chunks import Missing
+from zarrdask.arrays.nodes.arguments import suggests_arguments
 from zarrdask.errors import MetadataError, NodeNotFoundError
-from zarrdask.indexing.selection import is_integer
-from zarrdask.nodes.options import suggests_arguments
+from zarrdask.formats.indexing.selection import is_integer
 from zarrdask.storage.resolve import resolve
 from zarrdask.xarray.engine import ZarrdaskBackendEntrypoint
 from zarrdask.xarray.manager import ZarrdaskManager

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from zarrdask import config
-from zarrdask.grids.axis import Axis
-from zarrdask.grids.base import ChunkGrid
-from zarrdask.packages import load_module
-from zarrdask.plan.align import auto_block
+from zarrdask.formats.grids.axis import Axis
+from zarrdask.formats.grids.chunk_grid import ChunkGrid
+from zarrdask.parallel.plan.align import auto_block
+from zarrdask.runtime.packages import load_module
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Storage:
     def blocks(self) -> dict[Hashable, "JoinedLength | JoinedLengths"]:
         """Return the blocks of `zarrdask.from_zarr` by dimension."""
         # Imported here: xarray asks for blocks only if it uses Dask.
-        from zarrdask.graph.blocks import block_bytes
+        from zarrdask.parallel.graph.blocks import block_bytes
 
         shape = tuple(axis.size for axis in self.axes)
         chunk = tuple(axis.longest for axis in self.axes)

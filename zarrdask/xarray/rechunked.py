@@ -7,7 +7,7 @@ from typing import Any
 from xarray import DataArray, Dataset, DataTree, Variable
 
 from zarrdask.errors import MetadataError
-from zarrdask.rewrite.rechunked import rechunked
+from zarrdask.parallel.rewrite.rechunked import rechunked
 from zarrdask.xarray.manager import ZarrdaskManager
 
 #: The name of the values of a data array while it is a dataset.

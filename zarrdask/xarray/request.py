@@ -6,13 +6,13 @@ from typing import Any, Literal
 
 import xarray
 
+from zarrdask.arrays.nodes.open import check_commit
 from zarrdask.errors import MetadataError
-from zarrdask.graph.target import Resume, check_resume
-from zarrdask.metadata.format import Format
-from zarrdask.metadata.formats import find_format
-from zarrdask.metadata.model import ZarrFormat
-from zarrdask.metadata.options import GridLike
-from zarrdask.nodes.open import check_commit
+from zarrdask.formats.metadata.array_options import GridLike
+from zarrdask.formats.metadata.format import Format
+from zarrdask.formats.metadata.formats import find_format
+from zarrdask.formats.metadata.model import ZarrFormat
+from zarrdask.parallel.graph.target import Resume, check_resume
 from zarrdask.runtime.progress import Show
 
 _MODES = ("w", "w-", "a", "a-", "r+")

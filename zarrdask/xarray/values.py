@@ -4,13 +4,13 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 
 from zarrdask import config
-from zarrdask.chunks.write import Beyond, write_region
-from zarrdask.graph.dependencies import Inputs
-from zarrdask.graph.target import WriteOptions, WriteTarget, find_target
-from zarrdask.graph.write_job import WriteJob, write_jobs
-from zarrdask.nodes.array import chunks_of
+from zarrdask.arrays.chunks.write import Beyond, write_region
+from zarrdask.arrays.nodes.array import chunks_of
+from zarrdask.parallel.graph.dependencies import Inputs
+from zarrdask.parallel.graph.target import WriteOptions, WriteTarget, find_target
+from zarrdask.parallel.graph.write_job import WriteJob, write_jobs
 from zarrdask.runtime.threads import request_on_each
-from zarrdask.xarray.plan import GroupWrite, VariableWrite
+from zarrdask.xarray.writing.plan import GroupWrite, VariableWrite
 
 #: Variables, and where their values go.
 Targets = Sequence[tuple[VariableWrite, WriteTarget]]

@@ -1,9 +1,9 @@
 """Whether an array is still the one that a dataset was opened with."""
 
-from zarrdask.chunks.stored import StoredChunks
+from zarrdask.arrays.chunks.stored import StoredChunks
+from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.errors import StoreError
-from zarrdask.hierarchy.node_path import NodePath
-from zarrdask.metadata.model import ArrayMetadata
+from zarrdask.formats.metadata.model import ArrayMetadata
 from zarrdask.storage.places import key_stamp
 
 

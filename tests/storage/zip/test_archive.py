@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import zarrdask
 from tests.storage.zips import Entry, pack
 from zarrdask.errors import StoreError
-from zarrdask.storage.scratch import Scratch
+from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage.zip.store import ZipStore
 
 TEXT = b"all values are there " * 2000

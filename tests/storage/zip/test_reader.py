@@ -10,10 +10,10 @@ import pytest
 
 import zarrdask
 from tests.storage.zips import run_python, zipped
-from zarrdask.chunks.read import read_region
+from zarrdask.arrays.chunks.read import read_region
+from zarrdask.arrays.nodes.array import chunks_of
 from zarrdask.errors import StoreError
-from zarrdask.nodes.array import chunks_of
-from zarrdask.storage.scratch import Scratch
+from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage.zip.store import ZipStore
 
 DATA = np.arange(96 * 64, dtype="i4").reshape(96, 64)

@@ -19,9 +19,9 @@ from toolz import partition_all
 
 from zarrdask import config
 from zarrdask.errors import StoreError
-from zarrdask.packages import load_module
-from zarrdask.storage.byte_ranges import Buffer, Range, Value, cut
-from zarrdask.storage.scratch import Scratch
+from zarrdask.formats.byte_ranges import Buffer, Range, Value, cut
+from zarrdask.runtime.packages import load_module
+from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage.zip.source import ArchiveFile
 
 try:

@@ -4,8 +4,8 @@ import os
 from contextlib import ExitStack
 
 from zarrdask.errors import StoreError
-from zarrdask.storage.open_file import READ
-from zarrdask.system import IS_WINDOWS
+from zarrdask.runtime.system import IS_WINDOWS
+from zarrdask.storage.local.open_file import READ
 
 
 def lock_archive(path: str, stack: ExitStack) -> bool:

@@ -7,10 +7,10 @@ from functools import cache
 from typing import Any
 
 from zarrdask.errors import StoreError
+from zarrdask.formats.byte_ranges import Buffer, Range
+from zarrdask.formats.store_keys import Names, check_prefix, right_below
+from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage.base import Store
-from zarrdask.storage.byte_ranges import Buffer, Range
-from zarrdask.storage.keys import Names, check_prefix, right_below
-from zarrdask.storage.scratch import Scratch
 from zarrdask.storage.zip.archive import Archive, Directory
 from zarrdask.storage.zip.source import LocalFile
 

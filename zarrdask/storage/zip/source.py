@@ -6,12 +6,12 @@ from typing import Protocol
 from weakref import finalize
 
 from zarrdask.errors import StoreError
-from zarrdask.storage.byte_ranges import Value
-from zarrdask.storage.local import LocalStore
-from zarrdask.storage.open_file import NOT_REGULAR, READ, OpenFile
-from zarrdask.storage.parts import StoredValue
-from zarrdask.storage.scratch import Scratch
-from zarrdask.system import IS_WINDOWS
+from zarrdask.formats.byte_ranges import Value
+from zarrdask.runtime.scratch import Scratch
+from zarrdask.runtime.system import IS_WINDOWS
+from zarrdask.storage.local.local_store import LocalStore
+from zarrdask.storage.local.open_file import NOT_REGULAR, READ, OpenFile
+from zarrdask.storage.value_parts import StoredValue
 
 
 class ArchiveFile(Protocol):

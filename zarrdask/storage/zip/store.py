@@ -11,17 +11,17 @@ from urllib.parse import quote
 from weakref import WeakValueDictionary
 
 from zarrdask.errors import StoreError
+from zarrdask.formats.byte_ranges import Buffer
+from zarrdask.formats.store_keys import check_key, check_prefix
+from zarrdask.runtime.system import after_fork, renewed_after_fork
 from zarrdask.storage.base import Store
-from zarrdask.storage.byte_ranges import Buffer
 from zarrdask.storage.capabilities import Capabilities
-from zarrdask.storage.keys import check_key, check_prefix
-from zarrdask.storage.local import LocalStore
-from zarrdask.storage.open_file import reported
+from zarrdask.storage.local.local_store import LocalStore
+from zarrdask.storage.local.open_file import reported
 from zarrdask.storage.zip.archive import Archive, read_directory
+from zarrdask.storage.zip.archive_writer import PartWriter, ZipWriter
 from zarrdask.storage.zip.reader import ZipReader, no_archive
 from zarrdask.storage.zip.source import LocalFile, stamp_of
-from zarrdask.storage.zip.writer import PartWriter, ZipWriter
-from zarrdask.system import after_fork, renewed_after_fork
 
 
 class _Shared:

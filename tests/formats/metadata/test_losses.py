@@ -1,0 +1,71 @@
+"""What values and metadata lose in another data type or format."""
+
+import numpy as np
+import pytest
+
+import zarrdask
+from tests.covering import for_each
+from zarrdask.errors import CodecError
+from zarrdask.formats.metadata.losses import cast_loss
+
+
+def dtype(name):
+    return zarrdask.create_array({}, shape=1, dtype=name).dtype
+
+
+@for_each(
+    ("before", "after", "text"),
+    [
+        ("f8", "f4", "float64 as float32: digits may be lost"),
+        ("f4", "bfloat16", "float32 as bfloat16: digits may be lost"),
+        ("float16", "bfloat16", "float16 as bfloat16: digits may be lost"),
+        ("c16", "c8", "complex128 as complex64: digits may be lost"),
+        ("i8", "f8", "int64 as float64: digits may be lost"),
+        ("u4", "f4", "uint32 as float32: digits may be lost"),
+        ("f8", "i8", "float64 as int64: fractions are cut off"),
+        ("c8", "f4", "complex64 as float32: imaginary parts are dropped"),
+        ("i4", "bool", "int32 as bool: only whether they are zero is kept"),
+        ("S4", "S2", "|S4 as |S2: the end is cut off"),
+        ("i4", "S2", "int32 as |S2: values may be changed"),
+        ("M8[ns]", "M8[s]", "datetime64[ns] as datetime64[s]: values may be changed"),
+    ],
+)
+def test_what_values_lose(before, after, text):
+    assert cast_loss(dtype(before), dtype(after)) == text
+
+
+@for_each(
+    ("before", "after"),
+    [
+        (">f8", "<f8"),
+        ("f4", "f8"),
+        ("bfloat16", "f4"),
+        ("c8", "c16"),
+        ("f4", "c8"),
+        ("i4", "f8"),
+        ("u2", "f4"),
+        ("int4", "float16"),
+        ("bool", "i1"),
+        ("i8", "i1"),  # what does not fit is an error
+        ("S2", "S4"),
+        ("M8[s]", "M8[ns]"),
+    ],
+)
+def test_what_values_do_not_lose(before, after):
+    assert cast_loss(dtype(before), dtype(after)) is None
+
+
+@pytest.fixture
+def source():
+    z = zarrdask.create_array({}, shape=8, dtype="f8", chunks=2)
+    z[...] = np.arange(8) * 100
+    return z
+
+
+def test_a_copy_tells_what_is_lost_and_what_does_not_fit(source):
+    report = zarrdask.copy(source, {}, dtype="f4")
+    assert "note: float64 as float32: digits may be lost" in str(report)
+    target = {}
+    with pytest.raises(CodecError, match=r"found 300\.0; expected -128 to 127"):
+        zarrdask.copy(source, target, dtype="i1", chunks=4)
+    assert "zarr.json" not in target

@@ -1,0 +1,212 @@
+"""Archives that several processes write, and writers that are killed."""
+
+import gc
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import zipfile
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.storage.zips import ROOT, hidden, run_python
+from zarrdask.errors import StoreError
+from zarrdask.storage.zip.lock import lock_archive
+
+
+def set_values(store, number):
+    for n in range(20):
+        store.set(f"{number}/{n}", bytes([n]) * 1000)
+    store.erase("gone")
+    return os.getpid()
+
+
+def read_value(store):
+    try:
+        return store.get("k")
+    except StoreError as error:
+        return str(error)
+
+
+def write_value(store):
+    try:
+        store.set("new", b"1")
+    except StoreError as error:
+        return str(error)
+    return None
+
+
+class TestProcesses:
+    def test_values_of_other_processes_are_handed_to_the_one_that_writes(self, store, pool):
+        store.set("gone", b"1")
+        with store.batch():
+            store.set("own", b"1")
+            list(pool.map(set_values, [store] * 4, range(4)))
+            assert store.get("2/5") == b"\5" * 1000
+            assert store.get("gone") is None
+        assert len(list(store.list())) == 81
+        assert zipfile.ZipFile(store.path).testzip() is None
+        assert hidden(Path(store.path).parent) == []
+
+    def test_they_read_an_archive_that_is_complete_but_not_another_one(self, store, pool):
+        store.set("k", b"1")
+        assert pool.submit(read_value, store).result() == b"1"
+        packed = pickle.dumps(store)
+        store.set("k", b"2")
+        assert "was changed after this task" in pool.submit(_read_packed, packed).result()
+        assert pool.submit(read_value, store).result() == b"2"
+
+    def test_they_cannot_read_in_a_batch(self, store, pool):
+        store.set("k", b"1")
+        with store.batch():
+            store.set("l", b"2")
+            assert "can't read" in pool.submit(read_value, store).result()
+
+    def test_they_cannot_write_without_a_batch(self, store, pool):
+        store.set("k", b"1")
+        assert "written by one process" in pool.submit(write_value, store).result()
+        with store.batch():
+            packed = pickle.dumps(store)
+        assert "no longer being written" in pool.submit(_write_packed, packed).result()
+        assert list(store.list()) == ["k"]
+
+    def test_another_process_that_writes_is_kept_away(self, store):
+        store.set("k", b"1")
+        with store.batch():
+            store.set("k", b"2")
+            code = (
+                "import sys; from zarrdask.storage.zip.store import ZipStore\n"
+                "ZipStore(sys.argv[1]).set('k', b'3')"
+            )
+            done = run_python(code, store.path)
+            assert done.returncode
+            assert b"another process is writing" in done.stderr
+        assert store.get("k") == b"2"
+
+    def test_of_two_that_make_an_archive_the_first_one_stays(self, store):
+        code = (
+            "import sys; from zarrdask.storage.zip.store import ZipStore\n"
+            "ZipStore(sys.argv[1]).set('k', b'theirs')"
+        )
+
+        def write():
+            with store.batch():
+                store.set("k", b"ours")
+                assert run_python(code, store.path).returncode == 0
+
+        with pytest.raises(StoreError, match="meanwhile"):
+            write()
+        assert store.get("k") == b"theirs"
+        assert hidden(Path(store.path).parent) == []
+
+    def test_a_forked_process_reads_what_was_opened_before(self, store):
+        with store.batch():
+            for n in range(50):
+                store.set(str(n), bytes([n]) * 5000)
+        store.get("0")
+        children = [fork(lambda: check_values(store)) for _ in range(3)]
+        check_values(store)
+        assert [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children] == [0] * 3
+
+    def test_a_process_that_is_forked_in_a_batch_hands_over_what_it_writes(self, store):
+        with store.batch():
+            store.set("a", b"1")
+            child = fork(lambda: store.set("b", b"2"))
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert [(key, store.get(key)) for key in store.list()] == [("a", b"1"), ("b", b"2")]
+
+    def test_the_lock_is_not_released_by_a_forked_process(self, store):
+        store.set("k", b"1")
+        with store.batch():
+            store.set("k", b"2")
+            child = fork(lambda: (store.set("l", b"3"), gc.collect()))
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+            with ExitStack() as stack, pytest.raises(StoreError, match="is writing"):
+                lock_archive(store.path, stack)
+
+
+def _read_packed(packed):
+    return read_value(pickle.loads(packed))
+
+
+def _write_packed(packed):
+    return write_value(pickle.loads(packed))
+
+
+def fork(action):
+    child = os.fork()
+    if child:
+        return child
+    try:
+        action()
+    except BaseException:
+        os._exit(1)
+    os._exit(0)
+
+
+def check_values(store):
+    for _ in range(20):
+        for n in range(50):
+            if store.get(str(n)) != bytes([n]) * 5000:
+                raise AssertionError(n)
+
+
+WRITES = """
+import sys, time
+from zarrdask.storage.zip.store import ZipStore
+store = ZipStore(sys.argv[1])
+with store.batch():
+    for n in range(10**9):
+        store.set(f"new/{n}", b"x" * 10_000)
+        if n == 20:
+            print("begun", flush=True)
+"""
+
+
+class TestKilledWriter:
+    @pytest.mark.parametrize("there", [False, True])
+    def test_the_archive_is_as_it_was(self, store, there):
+        if there:
+            store.set("old", b"1")
+        before = Path(store.path).read_bytes() if there else None
+        command = [sys.executable, "-c", WRITES, store.path]
+        writer = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE)
+        try:
+            assert writer.stdout.readline() == b"begun\n"
+        finally:
+            os.kill(writer.pid, signal.SIGKILL)
+            writer.wait(60)
+            writer.stdout.close()
+        after = Path(store.path).read_bytes() if os.path.exists(store.path) else None
+        assert after == before
+        store.set("later", b"2")
+        assert zipfile.ZipFile(store.path).namelist() == (["old"] if there else []) + ["later"]
+
+    def test_a_value_that_a_task_wrote_in_part_is_not_taken(self, store):
+        with store.batch():
+            store.set("own", b"1")
+            folder = Path(pickle_folder(store))
+            part = folder / "part-0"
+            whole = source_of_part(folder, "done", b"value")
+            part.write_bytes(whole + source_of_part(folder, "torn", b"x" * 99)[:-1])
+        assert {key: store.get(key) for key in store.list()} == {"own": b"1", "done": b"value"}
+
+
+def pickle_folder(store):
+    """Return the folder to which other processes write in the batch that is open."""
+    return store.__reduce__()[1][2]
+
+
+def source_of_part(folder, key, value):
+    """Return the bytes that another process appends for a value."""
+    from zarrdask.storage.zip.archive_writer import PartWriter
+
+    writer = PartWriter(str(folder), "a.zip")
+    writer.set(key, value)
+    (path,) = folder.glob("part-*")
+    data = path.read_bytes()
+    path.unlink()
+    return data

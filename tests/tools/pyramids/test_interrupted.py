@@ -1,0 +1,130 @@
+"""Pyramids that are interrupted, and on other schedulers."""
+
+import random
+import subprocess
+import sys
+import time
+from contextlib import suppress
+
+import numpy as np
+import pytest
+
+import zarrdask
+from tests.parallel.rewrite.cut_short import cut_short
+from tests.tools.pyramids.reference import reference
+from zarrdask.arrays.hierarchy.changes import journal
+from zarrdask.errors import NodeExistsError
+from zarrdask.tools.pyramids.passes import PyramidPass
+
+VALUES = np.random.default_rng(0).integers(0, 100, (96, 96)).astype("u1")
+LEVELS = reference(VALUES, [(2, 2)] * 4, "mean", "trim")
+
+
+def source(place):
+    array = zarrdask.create_array(place / "a", shape=VALUES.shape, dtype="u1", chunks=(8, 8))
+    array[...] = VALUES
+    return array
+
+
+def planned(array, target, scheduler="threads", **options):
+    arguments = {"levels": 5, "max_mem": "2.01 MiB", "scheduler": scheduler, **options}
+    return zarrdask.pyramid(array, target, **arguments)
+
+
+def check(group):
+    for number, level in enumerate(LEVELS):
+        np.testing.assert_array_equal(group[str(number)][...], level, str(number))
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_run_that_is_cut_short_goes_on(tmp_path, monkeypatch, inside):
+    monkeypatch.setattr(journal, "WRITE_INTERVAL", 0)
+    array = source(tmp_path)
+    if inside:
+        zarrdask.create_group(tmp_path / "b")
+        zarrdask.copy(array, tmp_path / "b", "0")
+        array = zarrdask.open_array(tmp_path / "b", "0")
+    plan = planned(array, tmp_path / "b")
+    assert len(plan.scheme.stages) > 1
+    last = 2 if inside else plan.scheme.stages[0].tasks
+    cut_short(plan, monkeypatch, last, PyramidPass)
+    assert "1" not in zarrdask.open_group(tmp_path / "b")
+    again, call = [], PyramidPass.__call__
+    monkeypatch.setattr(
+        PyramidPass, "__call__", lambda self, n, *count: again.append(n) or call(self, n, *count)
+    )
+    check(planned(array, tmp_path / "b").execute("sync", progress=False))
+    assert last + len(again) == plan.tasks
+    names = {path.name for path in (tmp_path / "b").iterdir()}
+    assert names == {".zarrdask", "zarr.json", *"01234"}
+
+
+def test_workers_of_a_cluster_pass_on_what_they_have(tmp_path, client):
+    group = planned(source(tmp_path), tmp_path / "b", client).execute(client, progress=False)
+    check(group)
+
+
+RUN = """
+import sys, zarrdask
+from zarrdask.arrays.hierarchy.changes import journal
+journal.WRITE_INTERVAL = 0
+a, b = sys.argv[1:]
+plan = zarrdask.pyramid(a, b, levels=5, max_mem="2.01 MiB", scheduler="threads")
+print("begins", flush=True)
+plan.execute("threads", progress=False)
+"""
+
+
+@pytest.mark.stress
+@pytest.mark.parametrize("seed", range(2))
+def test_what_is_killed_goes_on(tmp_path, seed):
+    array, wait, kills = source(tmp_path), random.Random(seed), 0
+    for _ in range(3):
+        process = subprocess.Popen(
+            [sys.executable, "-c", RUN, str(tmp_path / "a"), str(tmp_path / "b")],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+        process.stdout.readline()
+        time.sleep(wait.uniform(0, 0.15))
+        process.kill()
+        process.communicate()
+        if process.returncode == 0:
+            break
+        kills += 1
+    if process.returncode:
+        with suppress(NodeExistsError):  # it was killed when it had written everything
+            planned(array, tmp_path / "b").execute("threads", progress=False)
+    check(zarrdask.open_group(tmp_path / "b"))
+    assert not zarrdask.verify(tmp_path / "b").problems
+    assert kills
+
+
+UPDATE = """
+import sys, zarrdask
+print("begins", flush=True)
+zarrdask.update_pyramid(sys.argv[1], max_mem="2.01 MiB", scheduler="threads")
+"""
+
+
+@pytest.mark.stress
+@pytest.mark.parametrize("seed", range(2))
+def test_an_update_that_is_killed_is_stale_until_it_is_done_again(tmp_path, seed):
+    place = tmp_path / "b"
+    group = planned(source(tmp_path), place).execute("threads", progress=False)
+    group["0"][:50, 40:] = 255
+    group["0"].append(VALUES[:20])
+    process = subprocess.Popen(
+        [sys.executable, "-c", UPDATE, str(place)], stdout=subprocess.PIPE, text=True
+    )
+    process.stdout.readline()
+    time.sleep(random.Random(seed).uniform(0, 0.1))
+    process.kill()
+    process.communicate()
+    if process.returncode:
+        assert "stale" in {problem.kind for problem in zarrdask.verify(place).failures}
+    updated = zarrdask.update_pyramid(place, scheduler="threads")
+    levels = reference(updated["0"][...], [(2, 2)] * 4, "mean", "trim")
+    for number, level in enumerate(levels):
+        np.testing.assert_array_equal(updated[str(number)][...], level, str(number))
+    assert not zarrdask.verify(place).problems

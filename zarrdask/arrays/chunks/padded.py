@@ -1,0 +1,75 @@
+"""Regions of stored arrays with margins around them."""
+
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from zarrdask.arrays.chunks.margins import Assembly, Margins
+from zarrdask.arrays.chunks.region import ArrayRegion
+from zarrdask.formats.indexing.selection import Region
+from zarrdask.runtime import buffers
+
+
+class PaddedRegion(ArrayRegion):
+    """A region of a stored array with margins, which are made from its elements.
+
+    `shape` is that with the margins; `region` is that of the array.
+    """
+
+    __slots__ = ("margins",)
+
+    def __init__(self, region: ArrayRegion, margins: tuple[Margins, ...]) -> None:
+        stored = region.stored
+        if not stored.is_shared:
+            stored = replace(stored, is_shared=True)
+        super().__init__(stored, region.region, region.axes, region.token)
+        self.margins = margins
+        pairs = zip(margins, self.shape, strict=True)
+        self.shape = tuple([each.before + size + each.after for each, size in pairs])
+
+    def regions(self, part: Region) -> list[Region]:
+        """Return the regions of the stored array that are read for a part, in order."""
+        return [self.in_array(box) for _, box in _reads(self._assemblies(part))]
+
+    def read(self, part: Region, *, out: np.ndarray | None = None) -> np.ndarray:
+        """Return a part, read in this thread; in `out`, if that is given."""
+        axes = self._assemblies(part)
+        if not any(axis.copies or axis.fills or len(axis.reads) > 1 for axis in axes):
+            return super().read(tuple(axis.reads[0][1] for axis in axes), out=out)
+        values = buffers.empty(tuple(axis.length for axis in axes), self.dtype)
+        for place, box in _reads(axes):
+            values[place] = super().read(box)
+        # Those of a later axis are made from those of an earlier one, too.
+        for number, (axis, margins) in enumerate(zip(axes, self.margins, strict=True)):
+            before = (slice(None),) * number
+            for to, source, is_reversed in axis.copies:
+                copied = values[*before, source]
+                values[*before, to] = np.flip(copied, number) if is_reversed else copied
+            for to in axis.fills:
+                values[*before, to] = margins.value
+        values = values[tuple(axis.pick for axis in axes)]
+        if out is None:
+            return values
+        out[...] = values
+        return out
+
+    def _assemblies(self, part: Region) -> list[Assembly]:
+        axes = zip(self.margins, self.shape, part, strict=True)
+        return [m.assembly(n - m.before - m.after, pick) for m, n, pick in axes]
+
+    def __dask_tokenize__(self) -> tuple[Any, ...]:
+        margins = [(m.before, m.after, m.kind, m.value) for m in self.margins]
+        return "zarrdask.padded", *super().__dask_tokenize__(), margins
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return PaddedRegion, (self.as_stored(), self.margins)
+
+
+def _reads(axes: list[Assembly]) -> list[tuple[Region, Region]]:
+    """Return where in the buffer regions go, and which."""
+    return [
+        (tuple(place for place, _ in pairs), tuple(source for _, source in pairs))
+        for pairs in product(*(axis.reads for axis in axes))
+    ]

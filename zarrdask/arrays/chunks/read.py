@@ -1,0 +1,279 @@
+"""Read parts of a stored array.
+
+A *unit* is a stored object: a chunk, or a shard of an array that has shards.
+"""
+
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from itertools import chain, groupby, islice, tee
+from typing import Any
+
+import numpy as np
+
+from zarrdask.arrays.chunks.cached import (
+    InnerCaches,
+    copy_cached,
+    get_cached,
+    inner_caches,
+    is_cached,
+)
+from zarrdask.arrays.chunks.divide import divide
+from zarrdask.arrays.chunks.missing_chunks import stored_only
+from zarrdask.arrays.chunks.parts import in_parts
+from zarrdask.arrays.chunks.shards import FetchedShard, ShardRequest, fetch_shards
+from zarrdask.arrays.chunks.stored import StoredChunks
+from zarrdask.errors import ChunkNotFoundError, StoreError, ZarrdaskError
+from zarrdask.formats.byte_ranges import Value
+from zarrdask.formats.codecs.array_to_bytes.sharding import locate, read_shard
+from zarrdask.formats.codecs.decode import Blocks, put_fill, scatter
+from zarrdask.formats.codecs.pipeline import Pipeline
+from zarrdask.formats.grids.chunk_grid import Index, Shape
+from zarrdask.formats.indexing.projection import Points, Projection, Request, project
+from zarrdask.formats.indexing.selection import pick_size
+from zarrdask.runtime import buffers
+from zarrdask.runtime.progress import Show
+from zarrdask.runtime.scratch import Scratch
+from zarrdask.runtime.threads import thread_count
+from zarrdask.storage.local.open_file import OpenFile
+from zarrdask.storage.remote.large_values import get_values
+from zarrdask.storage.upkeep import reading
+
+#: Shards are divided among threads into parts of at least this size, decoded.
+MIN_PART_BYTES = 2**20
+
+#: The keys of units in the store, and which part of each goes where.
+_Part = tuple[list[str], Projection]
+
+
+def read_region(
+    chunks: StoredChunks,
+    request: Request,
+    *,
+    threads: int | None = 1,
+    out: np.ndarray | None = None,
+    show: Show | None = False,
+) -> np.ndarray:
+    """Return the requested elements of an array.
+
+    Parameters
+    ----------
+    chunks : StoredChunks
+        The array.
+    request : Request
+        For each axis a slice with a positive step, or an array of positions; or points. All lie
+        within the shape of the array.
+    threads : int, optional
+        The number of threads that decode in parallel, by default 1: a Dask task uses one, since
+        the workers run in parallel. None means as many as configured.
+    out : ndarray, optional
+        An array for the result, with the data type of the array and the shape of the request. By
+        default a new one.
+    show : bool, file or callable, default False
+        Whether and how to show a progress bar. None shows one if the read is large.
+
+    Returns
+    -------
+    ndarray
+        `out`, or a new array in C order with one axis for each slice or array of positions, or a
+        single axis for points.
+
+    Raises
+    ------
+    ChunkNotFoundError
+        If a chunk is missing and missing chunks are errors.
+    CodecError
+        If a unit is damaged; the error names its key.
+    StoreError
+        If the store fails.
+    """
+    values = buffers.empty(request_shape(request), chunks.metadata.dtype) if out is None else out
+    # Threads would take longer to start than chunks that are cached to copy.
+    if not copy_cached(chunks, request, values):
+        projection = project(request, chunks.metadata.grid.axes)
+        read_units(chunks, projection, out=values, threads=threads, show=show)
+    return values
+
+
+def read_regions(chunks: StoredChunks, requests: Iterable[Request]) -> Iterator[np.ndarray]:
+    """Yield the elements of several requests, each while the next ones are being fetched.
+
+    A remote store fetches the chunks or shards of all requests concurrently, as far as the settings
+    allow. Each request is as in `read_region`, and so are the errors.
+    """
+    axes = chunks.metadata.grid.axes
+    ahead, parts = tee(
+        (request, _with_keys(chunks, project(request, axes))) for request in requests
+    )
+    units = _fetch(chunks, (part for _, part in ahead))
+    for request, part in parts:
+        out = buffers.empty(request_shape(request), chunks.metadata.dtype)
+        _decode(chunks, part, units, out=out)
+        yield out
+
+
+def read_units(
+    chunks: StoredChunks,
+    projection: Projection,
+    *,
+    out: np.ndarray | Blocks,
+    threads: int | None,
+    show: Show | None,
+) -> None:
+    """Read parts of units to their places in a block, or in several; see `read_region`."""
+    projection = _divide_shards(chunks, projection, threads, out.nbytes)
+    read = partial(read_part, chunks, out=out)
+    in_parts(read, chunks, projection, threads=threads, label="read", show=show, nbytes=out.nbytes)
+
+
+def request_shape(request: Request) -> Shape:
+    """Return the shape of the result of a request."""
+    if isinstance(request, Points):
+        return (len(request.coordinates[0]),) if request.coordinates else (1,)
+    return tuple(map(pick_size, request))
+
+
+def _divide_shards(
+    chunks: StoredChunks, projection: Projection, threads: int | None, nbytes: int
+) -> Projection:
+    """Divide the shards of a projection if there are too few of them for all threads."""
+    metadata = chunks.metadata
+    # The requests for remote shards are in flight together in any case.
+    if metadata.shard is None or chunks.is_remote or not metadata.grid.is_regular:
+        return projection
+    count = min(2 * thread_count(threads), nbytes // MIN_PART_BYTES)
+    shards = len(projection.indices)
+    if threads == 1 or not 0 < shards < count:
+        return projection
+    shapes = metadata.chunk_shape, metadata.read_grid.chunk_shape
+    return divide(projection, *shapes, -(-count // shards))
+
+
+def read_part(chunks: StoredChunks, projection: Projection, *, out: np.ndarray | Blocks) -> None:
+    """Read parts of units to their places in this thread."""
+    part = _with_keys(chunks, projection)
+    _decode(chunks, part, _fetch(chunks, [part]), out=out)
+
+
+def _with_keys(chunks: StoredChunks, projection: Projection) -> _Part:
+    """Return the keys of units, and the units, those of one shape together."""
+    grid, keys = chunks.metadata.grid, chunks.metadata.keys
+    if not grid.is_regular:
+        projection = projection.ordered(grid.shape_of)
+    return [chunks.prefix + name for name in keys.names(projection.indices)], projection
+
+
+def _fetch(chunks: StoredChunks, parts: Iterable[_Part]) -> Iterator[Any]:
+    """Return the encoded units; of an array with shards, contexts in which each shard is read.
+
+    The needed parts of remote shards are in memory.
+    """
+    metadata, store, scratch = chunks.metadata, chunks.units, buffers.THREAD.scratch
+    if metadata.shard is None and is_cached(chunks):
+        places = chain.from_iterable(
+            zip(keys, projection.indices, strict=True) for keys, projection in parts
+        )
+        return get_cached(chunks, [*places] if isinstance(parts, list) else places)
+    if metadata.shard is None:
+        # A single key of a list is requested in this thread.
+        keys: Iterable[str] = (
+            [key for keys, _ in parts for key in keys]
+            if isinstance(parts, list)
+            else chain.from_iterable(keys for keys, _ in parts)
+        )
+        return get_values(store, keys, metadata.pipeline.spec.nbytes, scratch)
+    if not chunks.is_remote:
+        return (reading(store, key, scratch) for keys, _ in parts for key in keys)
+    cache = inner_caches(chunks)
+    requests = (
+        _shard_request(key, index, metadata.pipeline_at(index), inside, cache)
+        for keys, projection in parts
+        for key, index, inside in zip(keys, projection.indices, projection.insides, strict=True)
+    )
+    return map(nullcontext, fetch_shards(store, requests, scratch))
+
+
+def _shard_request(
+    key: str, index: Index, pipeline: Pipeline, inside: Any, cache: InnerCaches | None
+) -> ShardRequest:
+    return ShardRequest(key, pipeline, inside, cache and partial(cache, key, index))
+
+
+def _decode(
+    chunks: StoredChunks, part: _Part, units: Iterator[Any], *, out: np.ndarray | Blocks
+) -> None:
+    """Decode what `_fetch` returned for a part, the next of several, to its places."""
+    (keys, projection), metadata, store = part, chunks.metadata, chunks.units
+    if metadata.shard is not None:
+        _decode_shards(chunks, keys, projection, islice(units, len(keys)), out=out)
+        return
+    again = store.get if chunks.is_remote else None
+    if metadata.grid.is_regular:
+        _, insides, outsides = projection
+        values = _values(chunks, part, units, 0, len(keys))
+        scatter(metadata.pipeline, keys, insides, outsides, values, out=out, again=again)
+        return
+    at = 0
+    for shape, run in groupby(map(metadata.grid.shape_of, projection.indices)):
+        end = at + sum(1 for _ in run)
+        _, insides, outsides = projection.some(at, end)
+        values = _values(chunks, part, units, at, end)
+        pipeline = metadata.pipeline_of(shape)
+        scatter(pipeline, keys[at:end], insides, outsides, values, out=out, again=again)
+        at = end
+
+
+def _values(
+    chunks: StoredChunks, part: _Part, units: Iterator[Any], start: int, end: int
+) -> Iterator[Any]:
+    """Return some of the chunks of a part, the next ones of `units`."""
+    values = islice(units, end - start)
+    if not chunks.is_strict:
+        return values
+    keys, projection = part
+    names = [f"{chunks.store.url}/{key}" for key in keys[start:end]]
+    return stored_only(values, names, projection.indices[start:end])
+
+
+def _decode_shards(
+    chunks: StoredChunks,
+    keys: list[str],
+    projection: Projection,
+    shards: Iterable[AbstractContextManager[Value | None]],
+    *,
+    out: np.ndarray | Blocks,
+    may_repeat: bool = True,
+) -> None:
+    metadata, store, required = chunks.metadata, chunks.units, chunks.is_strict
+    cache = inner_caches(chunks)
+    for number, (key, shard, index, inside, outside) in enumerate(
+        zip(keys, shards, *projection, strict=True)
+    ):
+        with shard as value:
+            pipeline = metadata.pipeline_at(index)
+            try:
+                # A fetched shard already has the offsets of its chunks.
+                located = value.chunks if isinstance(value, FetchedShard) else None
+                if value is not None:
+                    located = located or locate(pipeline, value, inside)
+                if cache and located and isinstance(value, OpenFile) and value.tag is not None:
+                    of_version = cache(key, index, value.tag)
+                    located = located.without_cached(of_version)
+                if value is not None and located is not None:
+                    read_shard(pipeline, value, located, out, outside, required=required)
+                elif required:
+                    raise ChunkNotFoundError.of("shard", index)
+                else:
+                    put_fill(out, outside, metadata.fill)
+            except ChunkNotFoundError as error:
+                raise error.within(f"{store.url}/{key}") from None
+            except StoreError:
+                raise  # it names the key
+            except ZarrdaskError as error:
+                if not may_repeat:
+                    raise error.within(key) from error.__cause__
+                # It may have been damaged in transit, or replaced after its index was read.
+                request = _shard_request(key, index, pipeline, inside, cache)
+                fetched = fetch_shards(store, [request], Scratch())
+                part, again = projection.some(number, number + 1), map(nullcontext, fetched)
+                _decode_shards(chunks, [key], part, again, out=out, may_repeat=False)

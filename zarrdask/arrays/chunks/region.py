@@ -1,0 +1,241 @@
+"""Regions of stored arrays: what tasks carry to read and write arrays."""
+
+import threading
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from zarrdask.arrays.chunks.read import read_region, read_regions
+from zarrdask.arrays.chunks.stored import StoredChunks
+from zarrdask.arrays.chunks.write import Beyond, write_region
+from zarrdask.formats.grids.chunk_grid import Shape
+from zarrdask.formats.indexing.projection import project
+from zarrdask.formats.indexing.regions import compose_axis, overlap
+from zarrdask.formats.indexing.selection import (
+    Region,
+    Selection,
+    basic,
+    pick_size,
+    region_shape,
+    whole_region,
+)
+from zarrdask.formats.metadata.model import ArrayMetadata
+from zarrdask.storage.locks.chunk_locks import ChunkLocks
+from zarrdask.storage.remote.in_flight import Requests
+
+#: The attribute `prefetched` has the regions that this thread requests before it reads them.
+_THREAD = threading.local()
+
+
+class ArrayRegion:
+    """A region of a stored array, which reads and writes it: an array-like that Dask slices.
+
+    It pickles to a few hundred bytes.
+
+    Parameters
+    ----------
+    stored : StoredChunks
+        The stored array.
+    region : tuple of slice, optional
+        The region, with positive steps and within the shape; by default all of the array.
+    axes : tuple of int, optional
+        The axes of the stored array that this array has, by default all. Of each other axis, the
+        region has one element.
+    token : str, optional
+        A string that identifies the array in its current version. It names Dask graphs, which are
+        not built in tasks.
+    """
+
+    __slots__ = ("__weakref__", "axes", "ndim", "region", "shape", "stored", "token")
+
+    def __init__(
+        self,
+        stored: StoredChunks,
+        region: Region | None = None,
+        axes: tuple[int, ...] | None = None,
+        token: str = "",
+    ) -> None:
+        self.stored = stored
+        self.region = whole_region(stored.metadata.shape) if region is None else region
+        self.token = token
+        self.axes = tuple(range(len(self.region))) if axes is None else axes
+        self.shape: Shape = tuple([pick_size(self.region[axis]) for axis in self.axes])
+        self.ndim = len(self.axes)
+
+    @property
+    def metadata(self) -> ArrayMetadata:
+        """The metadata of the stored array."""
+        return self.stored.metadata
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The data type of the elements."""
+        return self.stored.metadata.dtype
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether requests to the store are slow."""
+        return self.stored.is_remote
+
+    @property
+    def chunks(self) -> Shape | None:
+        """The shape of the chunks that are decoded, if the region begins with whole ones.
+
+        Packages that choose blocks read this attribute; None if the chunks differ in shape.
+        """
+        grid = self.metadata.read_grid
+        picks = [self.region[axis] for axis in self.axes]
+        lengths = [grid.chunk_shape[axis] for axis in self.axes]
+        is_even = grid.is_regular and all(
+            pick.step == 1 and length and pick.start % length == 0
+            for pick, length in zip(picks, lengths, strict=True)
+        )
+        return tuple(lengths) if is_even else None
+
+    # ---- parts
+
+    def in_array(self, part: Region) -> Region:
+        """Return the region of the stored array that is a region of this array."""
+        picks = list(self.region)
+        for axis, pick in zip(self.axes, part, strict=True):
+            picks[axis] = compose_axis(picks[axis], pick)
+        return tuple(picks)
+
+    def select(self, selection: Selection) -> "ArrayRegion":
+        """Return the selected part of this array, before new axes and reversals."""
+        axes = tuple([self.axes[axis] for axis in selection.kept])
+        return ArrayRegion(self.stored, self.in_array(selection.slices), axes, self.token)
+
+    def regions(self, part: Region) -> list[Region]:
+        """Return the regions of the stored array that are read for a part, in order."""
+        return [self.in_array(part)]
+
+    def keys(self, part: Region) -> list[str]:
+        """Return the keys of the units that hold a region of this array."""
+        axes, regions = self.metadata.grid.axes, self.regions(basic(part, self.shape).slices)
+        return [self.stored.key(i) for region in regions for i in project(region, axes).indices]
+
+    def as_stored(self) -> "ArrayRegion":
+        """Return the region as it is stored, if a derived class changes it."""
+        return ArrayRegion(self.stored, self.region, self.axes, self.token)
+
+    # ---- elements
+
+    def __getitem__(self, index: Any) -> np.ndarray:
+        selection = basic(index, self.shape)
+        values = self.read(selection.slices)
+        return values if selection.plain else values[selection.finish]
+
+    def read(self, part: Region, *, out: np.ndarray | None = None) -> np.ndarray:
+        """Return a region of this array, read in this thread; in `out`, if that is given."""
+        region, prefetched = self.in_array(part), vars(_THREAD).get("prefetched")
+        if prefetched and self in prefetched and out is None:
+            out = prefetched[self].take(region)
+            values = read_region(self.stored, region) if out is None else out
+        else:
+            values = read_region(self.stored, region, out=out)
+        return values if self.ndim == len(region) else values.reshape(region_shape(part))
+
+    def write(
+        self,
+        values: np.ndarray,
+        part: Region,
+        *,
+        empty: bool,
+        beyond: Beyond = "keep",
+        threads: int | None = 1,
+        locks: ChunkLocks | None = None,
+        requests: Requests | None = None,
+    ) -> int:
+        """Write a region of this array; return how many units are stored: see `write_region`."""
+        return write_region(
+            self.stored,
+            self.in_array(part),
+            values,
+            empty=empty,
+            beyond=beyond,
+            threads=threads,
+            locks=locks,
+            requests=requests,
+        )
+
+    # ---- other regions
+
+    @property
+    def place(self) -> str:
+        """The place of the array, as returned by `location_of`."""
+        return self.stored.place
+
+    @property
+    def start(self) -> Shape:
+        """The index of the first element in the stored array."""
+        return tuple([pick.start for pick in self.region])
+
+    def is_below(self, place: str) -> bool:
+        """Whether the array is at a place, or in the group at that place."""
+        return self.place.startswith(place)
+
+    def overlaps(self, other: "ArrayRegion") -> bool:
+        """Whether two regions may have elements in common."""
+        return self.place == other.place and overlap(self.region, other.region)
+
+    def __str__(self) -> str:
+        return f"[{', '.join(f'{pick.start}:{pick.stop}' for pick in self.region)}]"
+
+    # ---- in graphs
+
+    def __dask_tokenize__(self) -> tuple[Any, ...]:
+        return "zarrdask", self.token, _bounds(self.region), self.axes
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _region, (self.stored, _bounds(self.region), self.axes)
+
+
+def _bounds(region: Region) -> tuple[tuple[int, int, int], ...]:
+    return tuple([(pick.start, pick.stop, pick.step) for pick in region])
+
+
+def _region(
+    stored: StoredChunks, bounds: tuple[tuple[int, int, int], ...], axes: tuple[int, ...]
+) -> ArrayRegion:
+    return ArrayRegion(stored, tuple(slice(*each) for each in bounds), axes)
+
+
+class _Prefetched:
+    """Regions of a stored array that are requested before they are read, one after another.
+
+    The requests for several of them are in flight together.
+    """
+
+    def __init__(self, stored: StoredChunks, regions: Iterable[Region]) -> None:
+        self._next = deque(regions)
+        self._values = read_regions(stored, tuple(self._next))
+
+    def take(self, region: Region) -> np.ndarray | None:
+        """Return the values of a region, or None if another one is the next."""
+        if not self._next or self._next[0] != region:
+            return None
+        self._next.popleft()
+        return next(self._values)
+
+
+@contextmanager
+def reading_ahead(reads: Iterable[tuple[ArrayRegion, Region]]) -> Iterator[None]:
+    """Request what this thread is going to read from remote stores: parts of regions.
+
+    The parts of each region are in the order in which they are read.
+    """
+    regions = defaultdict[ArrayRegion, list[Region]](list)
+    for source, part in reads:
+        if source.is_remote:
+            regions[source] += source.regions(basic(part, source.shape).slices)
+    outer = vars(_THREAD).get("prefetched", {})
+    own = {source: _Prefetched(source.stored, each) for source, each in regions.items()}
+    _THREAD.prefetched = {**outer, **own}
+    try:
+        yield
+    finally:
+        _THREAD.prefetched = outer

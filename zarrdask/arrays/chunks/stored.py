@@ -1,0 +1,207 @@
+"""The chunks and shards of an array, bound to the store that they are in.
+
+A *unit* is what is stored as one object: a chunk, or a shard of an array that has shards.
+"""
+
+import pickle
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from hashlib import blake2b
+from typing import Any
+from zlib import compress, decompress
+
+from zarrdask import __version__, config
+from zarrdask.arrays.chunks.missing_chunks import Missing
+from zarrdask.errors import UnsupportedError
+from zarrdask.formats.codecs.shard_order import shard_order
+from zarrdask.formats.compliance import strictness
+from zarrdask.formats.grids.chunk_grid import Index
+from zarrdask.formats.metadata.model import ArrayMetadata
+from zarrdask.runtime import serialize
+from zarrdask.runtime.decoded_chunks import CHUNKS
+from zarrdask.storage.base import Store
+from zarrdask.storage.locks.chunk_locks import location_of
+from zarrdask.storage.places import store_token
+from zarrdask.storage.upkeep import for_chunks, uncached
+from zarrdask.storage.zarr import detect
+
+#: The largest size of metadata that each task may hold, in bytes.
+_MAX_INLINE_BYTES = 2**16
+#: The number of unpickled arrays that a process keeps.
+_MAX_OPEN_ARRAYS = 256
+#: The version of the content of a pickled array. Increase it whenever that changes, so that a
+#: worker with another release of zarrdask reports the difference instead of a decoding error. The
+#: name `unpack` and its first two parameters never change.
+LAYOUT = 5
+
+
+@dataclass(frozen=True)
+class StoredChunks:
+    """The units of one array in a store.
+
+    It pickles to a few hundred bytes, without attributes, dimension names and the like, and is
+    opened once per process. What was pickled is kept, for tasks that are pickled one by one.
+
+    Attributes
+    ----------
+    store : Store
+    prefix : str
+        The prefix of the array's keys: "" or ends with "/".
+    metadata : ArrayMetadata
+    guard : callable, optional
+        Returns the view of a store through which units are changed, on a condition.
+    missing : {"fill", "error"}
+        How chunks that are not stored are read; by default as the fill value. None stands for the
+        setting at the time of the read.
+    is_shared : bool
+        Whether regions that overlap are read, so that decoded chunks are cached in any case.
+    units : Store
+        The store seen through the array's storage transformers: chunks and shards are read from
+        it and written to it.
+    """
+
+    store: Store
+    prefix: str
+    metadata: ArrayMetadata
+    guard: Callable[[Store], Store] | None = field(default=None, compare=False, repr=False)
+    missing: Missing | None = "fill"
+    is_shared: bool = field(default=False, compare=False)
+    units: Store = field(init=False, compare=False, repr=False)
+    #: The pickled content by the order of chunks in shards, which is a setting of this process.
+    _packed: dict[Any, bytes] = field(init=False, compare=False, repr=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        # Consolidated metadata holds no chunks: these are listed and read in the store itself.
+        object.__setattr__(self, "store", uncached(self.store))
+        units = for_chunks(self.store)
+        if self.guard is not None:
+            units = self.guard(units)
+        for transformer in reversed(self.metadata.transformers):
+            grid = self.metadata.grid
+            units = transformer.wrap(units, self.prefix, self.metadata.keys, grid.counts)
+        object.__setattr__(self, "units", units)
+
+    def key(self, index: Index) -> str:
+        """Return the key of a unit in `units`."""
+        return self.prefix + self.metadata.keys.key(index)
+
+    @property
+    def is_strict(self) -> bool:
+        """Whether a missing chunk is an error."""
+        return (self.missing or config.get("missing")) == "error"
+
+    @property
+    def cache_size(self) -> int:
+        """The largest size of the cache of decoded chunks, in bytes."""
+        if not self.is_shared:
+            return CHUNKS.limit
+        # The other half is for the memory of blocks, which has to be reused as well.
+        return max(CHUNKS.limit, int(config.get("keep-memory")) // 2)
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether requests to the store of the units are slow."""
+        return self.units.capabilities.has_latency
+
+    @property
+    def location(self) -> str:
+        """The URL of the array, for messages."""
+        return f"{self.store.url}/{self.prefix}".rstrip("/")
+
+    def task_name(self, verb: str) -> str:
+        """Return the name of tasks, for dashboards: such as ``read_t2m`` for the array ``t2m``.
+
+        Dashboards cut names at the first "-" that is not followed by letters alone.
+        """
+        name = self.location.rpartition("/")[2].partition(".")[0]
+        return re.sub(r"\W+", "_", f"{verb}_{name}").strip("_")
+
+    @cached_property
+    def place(self) -> str:
+        """The location of the array, the same for all stores and prefixes that lead to it."""
+        return location_of(self.store, self.prefix)
+
+    @cached_property
+    def decoding(self) -> str:
+        """A token of where units are, and of what decides how they are decoded."""
+        documents = self.metadata.without_labels().render()
+        content = repr((store_token(self.units), self.prefix, sorted(documents.items())))
+        return blake2b(content.encode(), digest_size=16).hexdigest()
+
+    def lock_name(self, index: Index) -> str:
+        """Return the name of the lock of a unit."""
+        return self.place + self.metadata.keys.key(index)
+
+    @cached_property
+    def documents(self) -> dict[str, bytes]:
+        """The documents of the array: as they were read, if they were."""
+        metadata = self.metadata
+        documents = metadata.render() if metadata.documents is None else metadata.documents
+        return {name: data for name, data in documents.items() if data is not None}
+
+    @property
+    def is_small(self) -> bool:
+        """Whether each task may hold the metadata. Thousands of chunk lengths make them large."""
+        size = sum(map(len, self.documents.values()))
+        return size <= _MAX_INLINE_BYTES or len(self._pack()) <= _MAX_INLINE_BYTES
+
+    def renewed(self) -> "StoredChunks":
+        """Return the same chunks without the pickled content that is kept.
+
+        The pickled form of a store may change, as that of an archive that is being written does.
+        """
+        chunks = object.__new__(type(self))
+        vars(chunks).update(vars(self), _packed={})
+        return chunks
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return unpack, (LAYOUT, __version__, self._pack())
+
+    def _pack(self) -> bytes:
+        """Return the pickled fields, the documents and the order of shards, compressed."""
+        import cloudpickle
+
+        shard = self.metadata.shard
+        order = None if shard is None else shard.codec.written_order
+        if order not in self._packed:
+            serialize.prepare(self.metadata.dtype)
+            documents = self.metadata.without_labels().render()
+            missing = "error" if self.is_strict else "fill"
+            # As Dask does: the class of a store may be defined in the user's script.
+            options = self.guard, missing, self.is_shared
+            content = self.store, self.prefix, documents, options, order
+            self._packed[order] = compress(cloudpickle.dumps(content, 5), 9)
+        return self._packed[order]
+
+
+@lru_cache(maxsize=_MAX_OPEN_ARRAYS)
+def unpack(layout: int, release: str, packed: bytes) -> StoredChunks:
+    """Return an unpickled array, with its codecs bound. A process caches the result.
+
+    `layout` is the `LAYOUT` of the `release` that pickled it.
+    """
+    if layout != LAYOUT:
+        raise _other_release(release)
+    try:
+        store, prefix, documents, options, order = pickle.loads(decompress(packed))
+    except Exception as error:
+        if release == __version__:
+            raise
+        raise _other_release(release) from error
+    # Warnings about the metadata were emitted where the array was opened.
+    with strictness(strict=False, quiet=True), shard_order(order):
+        metadata = detect.parse(documents, store)
+        chunks = StoredChunks(store, prefix, metadata, *options)  # type: ignore[arg-type]
+    serialize.prepare(chunks.metadata.dtype)
+    chunks._packed[order] = packed
+    return chunks
+
+
+def _other_release(release: str) -> UnsupportedError:
+    return UnsupportedError(
+        f"this task was created by zarrdask {release} and cannot be read by zarrdask "
+        f"{__version__}, which runs here; install the same release for the client, the scheduler "
+        "and all workers"
+    )

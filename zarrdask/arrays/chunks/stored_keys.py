@@ -1,0 +1,293 @@
+"""List, count and erase the stored chunks and shards of an array."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import tee
+from operator import floordiv, lt
+from typing import Literal, TypeVar, cast
+
+import numpy as np
+from toolz import partition_all
+
+from zarrdask import config
+from zarrdask.arrays.chunks.shards import MAX_ROUND_RANGES
+from zarrdask.arrays.chunks.stored import StoredChunks
+from zarrdask.errors import StoreError, ZarrdaskError
+from zarrdask.formats.byte_ranges import StoredObject
+from zarrdask.formats.codecs.array_to_bytes.sharding import Shard
+from zarrdask.formats.codecs.byte_source import HeldValue
+from zarrdask.formats.codecs.decode import fill_chunk
+from zarrdask.formats.grids.chunk_grid import ChunkGrid, Index, Shape
+from zarrdask.formats.indexing.projection import project
+from zarrdask.formats.metadata.model import ArrayMetadata
+from zarrdask.runtime.threads import on_each
+from zarrdask.storage.base import Store
+from zarrdask.storage.locks.chunk_locks import ChunkLocks
+from zarrdask.storage.locks.unchanged import change_if_unchanged
+from zarrdask.storage.upkeep import (
+    check_erasable,
+    listed_keys,
+    listed_objects,
+    listed_sizes,
+    value_sizes,
+)
+
+T = TypeVar("T")
+
+#: The message for a file that has the name of a directory of chunks.
+IN_THE_WAY = "a file has the name of a directory of chunks; remove or rename it"
+#: The number of keys that are erased by one call.
+KEYS_PER_CALL = 256
+#: The number of keys that object stores list by one request.
+KEYS_PER_LISTING = 1000
+#: How many keys are compared for each part of a listing, so that the parts are of similar length.
+_SAMPLES_PER_PART = 16
+
+
+def stored_units(chunks: StoredChunks) -> Iterator[Index]:
+    """Return the indices of the units (chunks, or shards if there are any) that are stored.
+
+    Raises
+    ------
+    UnsupportedError
+        If the store can't be listed.
+    StoreError
+        If listing fails, or a file has the name of a directory of chunks; the error names it.
+    """
+    keys = listed_keys(chunks.units, chunks.prefix, _listing_bounds(chunks))
+    return (index for index, _ in _units_of(chunks, ((key, None) for key in keys)))
+
+
+def unit_sizes(chunks: StoredChunks) -> Iterator[tuple[Index, int]]:
+    """Yield the units that are stored and the size of each in bytes, as `stored_units` does."""
+    listed = listed_sizes(chunks.units, chunks.prefix, _listing_bounds(chunks))
+    for batch in partition_all(MAX_ROUND_RANGES, _units_of(chunks, listed)):
+        # Not every store has the sizes in its listings.
+        unknown = [unit for unit, size in batch if size is None]
+        yield from ((unit, size) for unit, size in batch if size is not None)
+        yield from _sizes(chunks, unknown)
+
+
+def unit_objects(chunks: StoredChunks) -> Iterator[tuple[Index, StoredObject]]:
+    """Yield the units that are stored, and the object that holds each.
+
+    Raises
+    ------
+    UnsupportedError
+        If the values of the store are no objects with URLs of their own.
+    """
+    listed = listed_objects(chunks.units, chunks.prefix, _listing_bounds(chunks))
+    return _units_of(chunks, ((each.key, each) for each in listed))
+
+
+def _listing_bounds(chunks: StoredChunks) -> list[str]:
+    """Return keys that divide the listing of a large array into parts of similar length, sorted."""
+    grid = chunks.metadata.grid
+    count = min(grid.size // KEYS_PER_LISTING, config.get("requests"))
+    if count < 2:
+        return []
+    numbers = range(0, grid.size, max(grid.size // (count * _SAMPLES_PER_PART), 1))
+    # Row by row: the numbers of chunks may exceed what an array of NumPy can count.
+    sample = sorted(chunks.key(_index_of(number, grid.counts)) for number in numbers)
+    step = len(sample) // count
+    return sample[step : step * count : step]
+
+
+def _index_of(number: int, counts: Shape) -> Index:
+    """Return the index of a unit by its number in C order."""
+    index = []
+    for count in reversed(counts):
+        number, position = divmod(number, count)
+        index.append(position)
+    return tuple(reversed(index))
+
+
+def _units_of(chunks: StoredChunks, listed: Iterable[tuple[str, T]]) -> Iterator[tuple[Index, T]]:
+    """Yield the units among listed keys, each with what was listed with its key."""
+    metadata = chunks.metadata
+    counts = metadata.grid.counts
+    start, is_local = len(chunks.prefix), chunks.units.capabilities.directories
+    for key, entry in listed:
+        name = key[start:]
+        # A directory with the name of a chunk is yielded, too: reading that chunk is an error.
+        index = metadata.keys.index(name.rstrip("/") if is_local else name, len(counts))
+        if index is not None:
+            if all(map(lt, index, counts)):
+                yield index, entry
+        elif is_local and not name.endswith("/") and is_in_the_way(metadata, name):
+            raise StoreError(IN_THE_WAY, key=f"{chunks.store.url}/{key}")
+
+
+def is_in_the_way(metadata: ArrayMetadata, name: str) -> bool:
+    """Whether a file of an array has the name of a directory of chunks.
+
+    `name` is the key of the file without the prefix of the array.
+    """
+    ndim = len(metadata.shape)
+    deeper = (name + "/0" * depth for depth in range(1, ndim + 1))
+    return any(metadata.keys.index(key, ndim) is not None for key in deeper)
+
+
+def chunks_with_data(grid: ChunkGrid, arrays: Sequence[StoredChunks]) -> Iterator[Index]:
+    """Yield the chunks of a grid, in C order, for which an array of its shape has stored data.
+
+    The chunks of the arrays may differ from those of the grid. All chunks are yielded if a store
+    can't be listed, or at least half of an array is stored.
+    """
+    indices = set[Index]()
+    for chunks in arrays:
+        own_grid = chunks.metadata.grid
+        units = list(stored_units(chunks)) if chunks.store.capabilities.listable else None
+        if units is None or 2 * len(units) >= own_grid.size:
+            yield from grid.indices()
+            return
+        for unit in units:
+            indices.update(project(own_grid.region(unit), grid.axes).indices)
+    yield from sorted(indices)
+
+
+def erase_leftovers(chunks: StoredChunks, *, unless: Callable[[], object] | None = None) -> None:
+    """Erase the units of a former array at the path of a new one, which would show them.
+
+    Units without documents are left if a node was not erased completely, or if an array that was to
+    appear when it is complete was not completed. `chunks` is the new array, before its documents
+    are written. Before units are erased, `unless` is called: it raises an error if another process
+    has just created the array, so that they are not left over.
+    """
+    if chunks.store.capabilities.listable:
+        leftovers = [chunks.key(index) for index in stored_units(chunks)]
+        if unless is not None and leftovers:
+            unless()
+        check_erasable(chunks.units, leftovers)
+        chunks.units.erase_values(leftovers)
+
+
+def trim(chunks: StoredChunks, shape: Shape) -> None:
+    """Erase the elements of an array outside a smaller shape: if it grows again, they are not seen.
+
+    Several threads are used. It may be repeated if it was cut short. If the store can't be listed,
+    all units that might be stored are erased.
+    """
+    grid = chunks.metadata.grid
+    new_counts = grid.resize(shape).counts
+    indices = stored_units(chunks) if chunks.store.capabilities.listable else grid.indices()
+    outside, overlapping = [], []
+    for index in indices:
+        if any(i >= n for i, n in zip(index, new_counts, strict=True)):
+            outside.append(chunks.key(index))
+        elif _loses_elements(grid, index, shape):
+            overlapping.append(index)
+    check_erasable(chunks.units, outside)
+    locks = ChunkLocks(chunks.store)
+    batches = [outside[at : at + KEYS_PER_CALL] for at in range(0, len(outside), KEYS_PER_CALL)]
+    on_each(chunks.units.erase_values, batches, None)
+    on_each(lambda index: _clear_outside(chunks, locks, index, shape), overlapping, None)
+
+
+def _loses_elements(grid: ChunkGrid, index: Index, shape: Shape) -> bool:
+    """Whether a unit holds elements of the array that are outside a smaller shape."""
+    return any(
+        at + length > new < old
+        for at, length, new, old in zip(
+            grid.start(index), grid.shape_of(index), shape, grid.shape, strict=True
+        )
+    )
+
+
+def _clear_outside(chunks: StoredChunks, locks: ChunkLocks, index: Index, shape: Shape) -> None:
+    """Set the elements of a unit that are outside a shape to the fill value."""
+    grid, pipeline = chunks.metadata.grid, chunks.metadata.pipeline_at(index)
+    inside = tuple(
+        slice(0, min(length, size - at), 1)
+        for length, size, at in zip(grid.shape_of(index), shape, grid.start(index), strict=True)
+    )
+    key = chunks.key(index)
+
+    def clear(units: Store) -> None:
+        data = units.get(key)
+        if data is None:
+            return
+        unit = fill_chunk(pipeline.spec)
+        try:
+            unit[inside] = pipeline.decode(data)[inside]
+            encoded = pipeline.encode(unit)
+        except ZarrdaskError as error:
+            raise error.within(key) from error.__cause__
+        units.set(key, encoded)
+
+    with locks.hold(chunks.lock_name(index)):
+        # Another machine may write elements that stay.
+        change_if_unchanged(chunks.units, clear)
+
+
+def stored_sizes(chunks: StoredChunks) -> tuple[int, int]:
+    """Return the number of stored units of an array, and their total size in bytes."""
+    sizes = [size for _, size in unit_sizes(chunks)]
+    return len(sizes), sum(sizes)
+
+
+def _sizes(chunks: StoredChunks, units: Iterable[Index]) -> Iterator[tuple[Index, int]]:
+    """Yield the units that are stored, and the size of each in bytes."""
+    units, ahead = tee(units)
+    sizes = value_sizes(chunks.units, map(chunks.key, ahead))
+    for unit, size in zip(units, sizes, strict=True):
+        if size is not None:  # it was not erased meanwhile
+            yield unit, size
+
+
+def count_stored(chunks: StoredChunks) -> int:
+    """Return the number of stored chunks; in a sharded array, of those in the shard indexes."""
+    units = stored_units(chunks)
+    if chunks.metadata.shard is None:
+        return sum(1 for _ in units)
+    return sum(int((sizes >= 0).sum()) for _, sizes in chunk_sizes(chunks, units))
+
+
+def stored_map(
+    chunks: StoredChunks, per: Literal["shard", "chunk"], units: Iterable[Index] | None = None
+) -> np.ndarray:
+    """Return which units, or which chunks in shards, are stored; see `Array.stored_map`.
+
+    `units` are those that are stored, if they are known.
+    """
+    units, metadata = stored_units(chunks) if units is None else units, chunks.metadata
+    grid = metadata.grid if per == "shard" else metadata.read_grid
+    result = np.zeros(grid.counts, bool)
+    if per == "shard" or metadata.shard is None:
+        for unit in units:
+            result[unit] = True
+        return result
+    for first, sizes in chunk_sizes(chunks, units):
+        place = tuple(slice(at, at + n) for at, n in zip(first, sizes.shape, strict=True))
+        # A shard at the end of an axis may have chunks outside the array.
+        result[place] = sizes[tuple(map(slice, result[place].shape))] >= 0
+    return result
+
+
+def chunk_sizes(chunks: StoredChunks, units: Iterable[Index]) -> Iterator[tuple[Index, np.ndarray]]:
+    """Yield the stored bytes of the chunks in some units, -1 for chunks that are not stored.
+
+    Each unit that is stored yields the index of its first chunk, and the sizes of all of its chunks
+    (one, unless it is a shard, whose index names them). Many shard indexes are read together.
+    """
+    metadata = chunks.metadata
+    if metadata.shard is None:
+        for unit, size in _sizes(chunks, units):
+            yield unit, np.full((1,) * len(unit), size)
+        return
+    chunk_shape = metadata.read_grid.chunk_shape
+    for batch in partition_all(MAX_ROUND_RANGES, units):
+        pipelines = [metadata.pipeline_at(unit) for unit in batch]
+        keys = [chunks.key(unit) for unit in batch]
+        ranges = [cast(Shard, pipeline.serializer).index_range for pipeline in pipelines]
+        values = chunks.units.get_partial_values(zip(keys, ranges, strict=True))
+        for unit, key, pipeline, value in zip(batch, keys, pipelines, values, strict=True):
+            if value is None:
+                continue  # the shard was erased meanwhile
+            try:
+                index = cast(Shard, pipeline.serializer).read_index(HeldValue(value))
+            except ZarrdaskError as error:
+                raise error.within(key) from error.__cause__
+            if index is not None:
+                first = tuple(map(floordiv, metadata.grid.start(unit), chunk_shape))
+                back, sizes = pipeline.back, index.stored_bytes
+                yield first, sizes if back is None else sizes.transpose(back)

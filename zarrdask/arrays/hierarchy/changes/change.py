@@ -1,0 +1,212 @@
+"""Write and erase the documents of a node, and keep consolidated metadata consistent with them.
+
+Consolidated metadata is one document about many nodes. Any number of writers can remove them at
+the same time. To update them instead, a writer has to read, change and write that one document,
+and of two writers at the same time the later one discards the change of the earlier one. Hence
+removing them is the default (setting ``zarrdask.consolidated-after-change``).
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
+
+from zarrdask import config
+from zarrdask.arrays.hierarchy import draft
+from zarrdask.arrays.hierarchy.changes.removal import remove_keys
+from zarrdask.arrays.hierarchy.find import read_documents
+from zarrdask.arrays.hierarchy.path import AnyPath, StorePath, ancestors, key_prefix
+from zarrdask.errors import MetadataError, one_of
+from zarrdask.formats.compliance import strictness, warn_compliance
+from zarrdask.formats.metadata.json import Documents, dump_json
+from zarrdask.formats.metadata.model import ArrayMetadata, Metadata, ZarrFormat
+from zarrdask.storage.base import Store
+from zarrdask.storage.local.local_store import LocalStore
+from zarrdask.storage.locks.unchanged import ChangedError, change_if_unchanged
+from zarrdask.storage.upkeep import check_erasable, drop_cache
+from zarrdask.storage.zarr import consolidated_documents as consolidated
+from zarrdask.storage.zarr import detect
+
+_V3 = "zarr.json"
+#: The documents that a group may have.
+_GROUP_DOCUMENTS = (".zgroup", _V3)
+
+
+def write_node(
+    node: StorePath,
+    metadata: Metadata,
+    *,
+    before: Metadata | None = None,
+    is_member: bool = False,
+) -> None:
+    """Write a node's documents, and erase those that the node no longer has.
+
+    `before` is the node as it is stored at present. Documents that stay the same are not written:
+    another writer may have added members to them that are not known here. With `is_member`,
+    consolidated metadata is left to the caller, who changes many nodes.
+    """
+    documents = metadata.render()
+    if before is not None:
+        old = before.render()
+        documents = {name: value for name, value in documents.items() if old.get(name) != value}
+    if is_member:
+        _put(node, documents)
+    elif documents:
+        is_array = isinstance(metadata, ArrayMetadata)
+        with changing(node, whole=False, is_array=is_array) as real:
+            _put(real, documents)
+
+
+def _put(node: StorePath, documents: Documents) -> None:
+    store, prefix = node.store, node.prefix
+    for name, value in documents.items():
+        if value is None:
+            store.erase(prefix + name)
+        else:
+            store.set(prefix + name, value)
+
+
+def erase_node(node: StorePath) -> None:
+    """Erase a node and everything below it; of a node that is a symbolic link, the link."""
+    check_erasable(node.store, [node.prefix])
+    with changing(node, whole=True) as real:
+        remove_keys(real)
+        draft.keep_parent(real)
+
+
+# --------------------------------------------------------------------------------------------
+# Consolidated metadata
+
+
+class _Dropped(NamedTuple):
+    """Consolidated metadata that was removed from a group: v2's document, or v3's member."""
+
+    group: str
+    zarr_format: ZarrFormat
+    content: Any
+
+
+@contextmanager
+def changing(
+    node: AnyPath, *, whole: bool, is_array: bool = False, keep: str | None = None
+) -> Iterator[AnyPath]:
+    """Keep consolidated metadata consistent during a change; yield the node in the store to change.
+
+    That of the node and of the groups above it is removed first, so that concurrent readers read
+    the nodes' own documents.
+
+    Parameters
+    ----------
+    whole : bool
+        Whether everything below the node is erased, too.
+    is_array : bool
+        Whether the node is known to be an array, which has no consolidated metadata.
+    keep : str, optional
+        The path of the node, or of a group above it, whose consolidated metadata stays: the caller
+        writes it again when all changes are complete, so that readers see all changes or none. That
+        of other groups is removed then, whatever the setting.
+    """
+    with node.store.batch():
+        if not node.layout.has_consolidated:
+            yield node
+            return
+        drop_cache(node.store)
+        node = node.current
+        setting = "consolidated-after-change"
+        after = one_of(config.get(setting), f"zarrdask.{setting}", ("drop", "update"))
+        wide, below = outermost = _widened(node)
+        groups = [*ancestors(below), *([] if is_array else [below])]
+        if keep is not None:
+            around = below.removesuffix(node.path).rstrip("/")
+            groups.remove(f"{around}/{keep}".strip("/"))
+        if outermost.fresh is not outermost:
+            # What was read beforehand may have been changed: what is to be removed is read again.
+            documents = read_documents(wide, groups, (consolidated.NAMES,))
+            groups = [
+                group for group, each in zip(groups, documents, strict=True) if _consolidates(each)
+            ]
+        # The documents are only removed: whether they follow all rules does not matter.
+        with strictness(strict=False, quiet=True):
+            dropped = change_if_unchanged(wide, partial(_drop, groups))
+        conflict = None
+        try:
+            yield node
+        except ChangedError as error:
+            conflict = error  # The change is repeated, and finds them again.
+        if after == "update" and keep is None:
+            for each in dropped:
+                change_if_unchanged(wide, partial(_update, each, outermost, whole=whole))
+        if conflict is not None:
+            raise conflict
+
+
+def _widened(node: StorePath) -> StorePath:
+    """Return a node in the store of the outermost group around it.
+
+    A local directory may be opened as a store by itself, though it is a node in a group.
+    """
+    store, path = node
+    if type(store) is not LocalStore:
+        return node
+    root = store.root
+    above, name = os.path.split(root)
+    while name and any(os.path.exists(f"{above}/{key}") for key in _GROUP_DOCUMENTS):
+        root, path = above, f"{name}/{path}" if path else name
+        above, name = os.path.split(root)
+    return node if root == store.root else StorePath(replace(store, root=root), path)
+
+
+def _consolidates(documents: Documents) -> bool:
+    """Whether the documents of a group may have consolidated metadata."""
+    own = documents[_V3]
+    has_member = own is not None and consolidated.MEMBER.encode() in own
+    return has_member or documents[consolidated.KEY] is not None
+
+
+def _drop(groups: list[str], store: Store) -> list[_Dropped]:
+    """Remove the consolidated metadata of the groups at some paths, and return it.
+
+    The rest of a group's document stays: other machines may change its attributes meanwhile.
+    """
+    dropped, read = [], read_documents(store, groups, (consolidated.NAMES,))
+    for group, documents in zip(groups, read, strict=True):
+        prefix = key_prefix(group)
+        flat, document = documents[consolidated.KEY], None
+        with suppress(MetadataError):  # nobody can read such a document, so it misleads nobody
+            document = consolidated.group_with_member(documents[_V3])
+        if flat is not None:
+            store.erase(prefix + consolidated.KEY)
+            dropped.append(_Dropped(group, 2, flat))
+        if document is not None:
+            member = document.pop(consolidated.MEMBER)
+            store.set(f"{prefix}{_V3}", dump_json(document))
+            dropped.append(_Dropped(group, 3, member))
+    return dropped
+
+
+def _update(dropped: _Dropped, node: StorePath, store: Store, *, whole: bool) -> None:
+    """Write consolidated metadata again, updated after a change of a node."""
+    group, zarr_format, path = dropped.group, dropped.zarr_format, node.path
+    start = key_prefix(group)
+    try:
+        entries = consolidated.Entries.parse(zarr_format, dropped.content)
+        paths = [each for each in (*ancestors(path), path) if f"{each}/".startswith(start)]
+        if whole:
+            erased = key_prefix(path)
+            for below in [p for p in entries if f"{start}{p}/".startswith(erased)]:
+                del entries[below]
+        read = read_documents(store, paths, (detect.all_names(),))
+        for each, documents in zip(paths, read, strict=True):
+            entries.add(each[len(start) :], documents)
+        for below in [p for p, documents in entries.items() if not documents]:
+            del entries[below]
+        if entries.is_group(""):
+            for name, value in entries.render(zarr_format).items():
+                store.set(start + name, value)
+    except MetadataError as error:
+        place = StorePath(store, group).location
+        warn_compliance(
+            f"{place}: consolidated metadata was removed, as it can't be updated: {error}"
+        )

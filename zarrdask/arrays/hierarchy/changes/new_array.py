@@ -1,0 +1,169 @@
+"""New nodes: their documents are written before the chunks, or after them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import chain
+
+from zarrdask.arrays.chunks.stored_keys import erase_leftovers
+from zarrdask.arrays.hierarchy.changes.journal import BESIDE
+from zarrdask.arrays.hierarchy.changes.transaction import Change
+from zarrdask.arrays.hierarchy.node_creation import put_first_members
+from zarrdask.arrays.hierarchy.node_path import NodePath
+from zarrdask.arrays.hierarchy.path import key_prefix
+from zarrdask.errors import NodeExistsError
+from zarrdask.formats.compliance import strictness
+from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata, Metadata
+from zarrdask.runtime.threads import request_on_each
+from zarrdask.storage.zarr.consolidated_documents import render_with_members
+
+
+@dataclass(frozen=True)
+class NewArray(Change):
+    """A new array whose documents are written before its chunks."""
+
+    #: The location of the array, in a store that may know what is there already.
+    node: NodePath
+    metadata: ArrayMetadata
+    #: Whether an existing node is erased first.
+    overwrite: bool
+    #: Whether there was a node when the write was requested.
+    existed: bool
+
+    @property
+    def location(self) -> str:
+        """The location of the array."""
+        return self.node.location
+
+    @property
+    def is_blank(self) -> bool:
+        """Whether chunks that were left here can be found, and are erased by `begin`."""
+        is_listable = self.node.store.capabilities.listable
+        return is_listable and not self.node.is_in_draft(self.metadata)
+
+    def begin(self) -> None:
+        """Erase the old node, if there is one, and write the documents."""
+        node, metadata = self.node, self.metadata
+
+        def check() -> None:
+            # Of two writers that create the array, the other may be writing chunks by now.
+            node.fresh.check_creation(metadata, overwrite=False)
+
+        if not self.overwrite and not node.is_in_draft(metadata):
+            erase_leftovers(node.chunks(metadata), unless=check)
+        node.create(metadata, overwrite=self.overwrite)
+
+    def abort(self) -> str:
+        """Describe what the location holds now."""
+        erased = "the previous content was erased; " if self.existed else ""
+        return f"{erased}chunks or shards that were not written read as the fill value"
+
+
+@dataclass(frozen=True)
+class LateArray(Change):
+    """A new array whose documents are written after its chunks."""
+
+    #: The location of the array.
+    node: NodePath
+    #: The location as its hierarchy sees it.
+    view: NodePath
+    metadata: ArrayMetadata
+    #: Whether an existing node may have to be erased first.
+    erases: bool = False
+    #: Whether there was a node when the write was requested.
+    existed: bool = False
+
+    @property
+    def location(self) -> str:
+        """The location of the array."""
+        return self.node.location
+
+    def begin(self) -> None:
+        """Erase the old node, if there is one."""
+        if self.erases:
+            self.view.erase()
+
+    def commit(self) -> None:
+        """Write the documents."""
+        create_after_chunks(self.node, self.view, self.metadata)
+
+    def abort(self) -> str:
+        """Describe what the location holds now."""
+        erased = ", and the previous content was erased" if self.existed else ""
+        return f"there is no array{erased}; the next write here replaces chunks that may be left"
+
+
+def create_after_chunks(
+    node: NodePath, view: NodePath, metadata: Metadata, *, is_recorded: bool = False
+) -> NodePath:
+    """Write the documents of a new node below which all is stored; it may be done again.
+
+    `view` is the node as its hierarchy sees it; `is_recorded` and the result are those of
+    `NodePath.create`.
+    """
+    # Warnings about the metadata were emitted when the write was requested.
+    with strictness(strict=False, quiet=True):
+        try:
+            return node.create(metadata, overwrite=False, is_recorded=is_recorded)
+        except NodeExistsError:
+            if not _is_stored(view, metadata):
+                raise
+            return view
+
+
+def create_group_after_chunks(
+    node: NodePath,
+    view: NodePath,
+    metadata: GroupMetadata,
+    members: Mapping[str, Metadata],
+    *,
+    consolidate: bool,
+) -> bool:
+    """Write the documents of new nodes below which all is stored, and then those of their group.
+
+    `members` has the nodes by their paths from the group; `node` and `view` are those of
+    `create_after_chunks`. Return whether the group got its consolidated metadata, too: if it is
+    requested, and no other nodes are below the group.
+    """
+    own, consolidated, capabilities = None, dict[str, bytes](), view.store.capabilities
+    consolidate &= capabilities.listable
+    with node.store.batch():
+        # Another writer may have created the group since the chunks were written. That is read
+        # while the members are written: until the group exists, they are not part of anything.
+        seen = node.prefetched(metadata, listed=consolidate)
+        put_first_members(view, {path: each.render() for path, each in members.items()})
+        if consolidate and not _has_others(view.via(seen.store), members):
+            own, consolidated = render_with_members(metadata, members)
+        with strictness(strict=False, quiet=True):
+            try:
+                seen.create(metadata, overwrite=False, documents=own)
+            except NodeExistsError:
+                if not _is_stored(view, metadata):
+                    raise
+                return False  # Another writer of the same group may have created other members.
+        if own is None:
+            return False
+        if consolidated:
+            # Not before the group: a writer that has not created it would replace the document.
+            create, prefix = view.store.create, view.prefix
+            items = consolidated.items()
+            return capabilities.create_exclusive and all(create(prefix + k, v) for k, v in items)
+        # Otherwise, of several writers that created the group the last one finds all nodes.
+        return capabilities.create_exclusive or not _has_others(view, members)
+
+
+def _is_stored(node: NodePath, metadata: Metadata) -> bool:
+    """Whether the stored documents of a node are those of some metadata."""
+    stored = node.stored_metadata(metadata.zarr_format)
+    return stored is not None and stored.render() == metadata.render()
+
+
+def _has_others(group: NodePath, members: Mapping[str, Metadata]) -> bool:
+    """Whether there may be nodes below a group besides some members."""
+    groups = ["", *(path for path, each in members.items() if isinstance(each, GroupMetadata))]
+
+    def below(path: str) -> list[str]:
+        names = group.store.list_dir(group.join(path).prefix)[1]
+        return [key_prefix(path) + name for name in names if f"{name}/" != BESIDE]
+
+    paths = request_on_each(group.store, below, groups)
+    return any(path not in members for path in chain.from_iterable(paths))

@@ -1,0 +1,66 @@
+"""Remove a node and everything below it, in an order that makes an interruption harmless.
+
+The document of an array is erased before its chunks, so that no reader sees an array that lacks
+some of them. The document of a group is erased last, so that the same call can remove the rest.
+"""
+
+from contextlib import suppress
+
+from zarrdask.arrays.hierarchy.path import StorePath
+from zarrdask.errors import LinkError, ZarrdaskError
+from zarrdask.formats.compliance import strictness
+from zarrdask.formats.metadata.model import GroupMetadata
+from zarrdask.runtime.scratch import Scratch
+from zarrdask.storage.upkeep import request_each
+from zarrdask.storage.zarr import consolidated_documents as consolidated
+from zarrdask.storage.zarr import detect
+
+
+def remove_keys(node: StorePath) -> None:
+    """Erase the keys of a node and of everything below it.
+
+    Consolidated metadata of groups above it stay.
+    """
+    store, prefix = node.store, node.prefix
+    if store.capabilities.listable:
+        documents = [prefix + name for name in detect.names(store)]
+        # A node that is a symbolic link is removed below; its target stays.
+        with suppress(LinkError):
+            if _is_group(node):
+                _remove_members(node)
+                documents.reverse()  # The document that makes it a group follows its attributes.
+            store.erase_values(documents)
+    store.erase_prefix(prefix)
+
+
+def _is_group(node: StorePath) -> bool:
+    """Whether the documents of a node are those of a group."""
+    names = detect.names(node.store)
+    values = node.store.get_many([node.prefix + name for name in names], Scratch())
+    documents = {
+        name: None if value is None else bytes(value)
+        for name, value in zip(names, values, strict=True)
+    }
+    with strictness(strict=False, quiet=True), suppress(ZarrdaskError):
+        return isinstance(detect.parse(documents, node.store), GroupMetadata)
+    return False
+
+
+def _remove_members(group: StorePath) -> None:
+    """Erase everything below a group but its own documents: first the documents of members."""
+    store, prefix = group.store, group.prefix
+    names = {*detect.names(store), consolidated.KEY}
+    # A member that is a symbolic link is removed below.
+    with suppress(LinkError):
+        documents = [
+            key
+            for key in store.list_prefix(prefix)
+            if "/" in key[len(prefix) :] and key.rpartition("/")[2] in names
+        ]
+        documents.sort(key=lambda key: key.count("/"), reverse=True)
+        store.erase_values(documents)
+    keys, members = store.list_dir(prefix)
+    below = [f"{prefix}{name}/" for name in members]
+    for _ in request_each(store, store.erase_prefix, below):
+        pass
+    store.erase_values([prefix + name for name in keys if name not in names])

@@ -1,0 +1,231 @@
+"""The message for a path without a node: which of the usual mistakes was made."""
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+
+from zarrdask.arrays.hierarchy.path import StorePath
+from zarrdask.display.words import nearest
+from zarrdask.errors import MetadataError, NodeExistsError, StoreError, ZarrdaskError
+from zarrdask.formats.metadata.draft.entry import KEY, EntryPoint
+from zarrdask.formats.metadata.json import parse_json
+from zarrdask.runtime.scratch import Scratch
+from zarrdask.storage.base import Store
+from zarrdask.storage.places import directory_of, is_listed_fast, key_stamp, stores_above
+
+#: How many directories up nodes are searched for where each costs a request.
+_MAX_LEVELS = 4
+#: Modes, which other software takes as the second argument.
+_MODES = ("r", "r+", "a", "w", "w-")
+#: The documents that are looked for in the directories above a store.
+DOCUMENTS_ABOVE = (KEY, ".zarray")
+#: The documents by which a directory is recognised as a hierarchy.
+_ROOTS = ("zarr.json", ".zgroup", ".zarray")
+#: How many names in a directory are examined, and how many are listed in a message.
+_MAX_NAMES, _MAX_LISTED = 1000, 8
+#: The first bytes of files whose chunks references can present as Zarr, and the names of formats.
+_OTHER_FORMATS = {
+    b"\x89HDF\r\n\x1a\n": "NetCDF or HDF5",
+    b"CDF": "NetCDF",
+    b"GRIB": "GRIB",
+    b"II*\0": "TIFF",
+    b"MM\0*": "TIFF",
+    b"II+\0": "TIFF",
+}
+#: The directories of a draft hierarchy.
+_DRAFT_DIRECTORIES = ("meta", "data")
+
+
+def missing_node(node: StorePath, text: str) -> str:
+    """Return the message for a path that was passed to a function, as `why_missing` does.
+
+    A mode is the second argument in other software, and a path here.
+    """
+    advice = why_missing(node, text)
+    if node.path in _MODES:
+        return f"{advice}; if {node.path!r} is meant as the mode, pass mode={node.path!r} by name"
+    return advice
+
+
+def why_missing(node: StorePath, text: str = "there is no array or group here") -> str:
+    """Return the message for a path without a node, with a hint if the mistake is a usual one.
+
+    `text` is the message without a hint.
+    """
+    store, path = node
+    if _is_unlisted(node):
+        return (
+            f"{text}, by the consolidated metadata of its group, which is out of date: call "
+            "consolidate_metadata, or open the group with consolidated=False"
+        )
+    array = _array_above(node)
+    if array is not None:
+        return f"{text}: it is inside an array, {array}, which can't hold other nodes"
+    for url, v3_document, v2_document in _documents_above(store, _MAX_LEVELS):
+        if EntryPoint.is_in(v3_document):
+            component = _component(f"{store.url[len(url) :]}/{path}".strip("/"))
+            return (
+                f"{text}: it is inside a hierarchy of the v3 draft; open that at its root, "
+                f"{url}" + (f", with component={component!r}" if component else "")
+            )
+        if v2_document is not None or _is_array(v3_document):
+            return f"{text}: it is inside an array, {url}"
+    if store.capabilities.directories and node.layout.has_directories:
+        place = f"{directory_of(store)}/{path}".rstrip("/")
+        if os.path.isdir(place):
+            stores = _stores_in(place)
+            return text if stores is None else f"{text}, but below it: pass one of {stores}"
+        if os.path.exists(place):
+            return f"{text}: {_file_advice(place)}"
+        text = f"{text}: there is no such directory"
+    name, names = _names_beside(node)
+    near = nearest(name, names)
+    if near is not None:
+        return f"{text}; the nearest name is {near!r}"
+    if path and 0 < len(names) <= _MAX_LISTED:
+        start = "names there are" if len(names) > 1 else "only name there is"
+        return f"{text}; the {start} {', '.join(map(repr, names))}"
+    return text
+
+
+def _is_unlisted(node: StorePath) -> bool:
+    """Whether there is a document of the node which consolidated metadata does not have."""
+    if not node.is_cached:
+        return False
+    keys = [node.prefix + name for name in _ROOTS]
+    try:
+        values = node.current.store.get_many(keys, Scratch())
+        return any(value is not None for value in values)
+    except ZarrdaskError:
+        return False
+
+
+def _array_above(node: StorePath) -> str | None:
+    """Return the location of an array among the paths above a node; None if there is none.
+
+    In a remote store only the path right above is looked at, unless that is the root.
+    """
+    store, path = node
+    parts = path.split("/")[:-1]
+    parents = ["/".join(parts[:length]) for length in range(len(parts), -1, -1)] if path else []
+    for parent in parents[: min(len(parts), 1)] if store.capabilities.has_latency else parents:
+        prefix = f"{parent}/" if parent else ""
+        try:
+            documents = store.get_many([prefix + name for name in DOCUMENTS_ABOVE], Scratch())
+            v3_document, v2_document = (None if v is None else bytes(v) for v in documents)
+        except ZarrdaskError:
+            return None
+        if v2_document is not None or _is_array(v3_document):
+            return StorePath(store, parent).location
+    return None
+
+
+def _stores_in(directory: str) -> str | None:
+    """Return the names of hierarchies in a directory, as text; None if there are none."""
+    try:
+        names = sorted(os.listdir(directory))[:_MAX_NAMES]
+    except OSError:
+        return None
+    stores = [
+        name
+        for name in names
+        if name.endswith(".zarr.zip")
+        or any(os.path.isfile(os.path.join(directory, name, document)) for document in _ROOTS)
+    ]
+    more = ", ..." if len(stores) > _MAX_LISTED else ""
+    return ", ".join(map(repr, stores[:_MAX_LISTED])) + more if stores else None
+
+
+def _file_advice(path: str) -> str:
+    """Return what to do with a file in the place of a node, by its first bytes."""
+    head = b""
+    if os.path.isfile(path):  # to open a FIFO would block
+        with suppress(OSError), open(path, "rb") as file:
+            head = file.read(8)
+    for start, kind in _OTHER_FORMATS.items():
+        if head.startswith(start):
+            return (
+                f"this is a {kind} file; to read its chunks as Zarr, make references with "
+                "kerchunk or VirtualiZarr and open reference:// with them"
+            )
+    return "this is a file; pass the directory of the array or the group"
+
+
+def check_around(store: Store) -> None:
+    """Check that the directory of a store is not inside that of an array, where no nodes can be."""
+    array = array_around(store)
+    if array is not None:
+        raise below_array_error(array)
+
+
+def below_array_error(location: str) -> NodeExistsError:
+    """Return the error for a node that would be below the array at a location."""
+    return NodeExistsError(
+        "this is an array, which can't hold other nodes; create the node in a group", key=location
+    )
+
+
+def array_around(store: Store) -> str | None:
+    """Return the location of an array whose directory a store is in; None if there is none.
+
+    In a remote store, only the directory right above is read.
+    """
+    for url, v3_document, v2_document in _documents_above(store, 1):
+        if v2_document is not None or _is_array(v3_document):
+            return url
+        if v3_document is not None:
+            return None
+    return None
+
+
+def _is_array(document: bytes | None) -> bool:
+    """Whether a ``zarr.json`` is that of an array."""
+    try:
+        return document is not None and parse_json(document, KEY).get("node_type") == "array"
+    except MetadataError:
+        return False
+
+
+def _names_beside(node: StorePath) -> tuple[str, list[str]]:
+    """Return the name of a node and the other names in its directory.
+
+    Only local directories and dicts are searched, as other stores may take requests.
+    """
+    store, path = node
+    if not is_listed_fast(store):
+        return path, []
+    above, _, name = path.rpartition("/")
+    prefix = f"{above}/" if above else ""
+    if not path:
+        parent = next(stores_above(store, 0), None)
+        if parent is None:
+            return path, []
+        store, name = parent, os.path.basename(store.url)
+    try:
+        _, names = store.list_dir(prefix)
+    except ZarrdaskError:
+        return name, []
+    return name, sorted(n for n in names if n != name)
+
+
+def _documents_above(store: Store, levels: int) -> Iterator[tuple[str, bytes | None, bytes | None]]:
+    """Yield the location of each directory above a store, its ``zarr.json`` and its ``.zarray``."""
+    for above in stores_above(store, levels):
+        try:
+            # On a local disk, looking whether a document is there takes a fraction of reading it.
+            may_exist = (key_stamp(above, key) for key in DOCUMENTS_ABOVE)
+            if not above.capabilities.directories or any(may_exist):
+                values = above.get_many(DOCUMENTS_ABOVE, Scratch())
+                v3_document, v2_document = (None if v is None else bytes(v) for v in values)
+                yield above.url, v3_document, v2_document
+        except StoreError:
+            return  # access to the store does not imply access to the directories around it
+
+
+def _component(path: str) -> str:
+    """Return the path of the node that a path in the ``meta`` or ``data`` directory belongs to."""
+    directory, _, rest = path.partition("/")
+    if directory not in _DRAFT_DIRECTORIES:
+        return path
+    name, _, below = rest.partition("/")
+    return below if name == "root" else rest

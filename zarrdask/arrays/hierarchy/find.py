@@ -1,0 +1,311 @@
+"""Find the node at a path: read its documents and parse them."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import islice
+from typing import Literal
+
+from zarrdask import config
+from zarrdask.arrays.hierarchy import diagnose, draft
+from zarrdask.arrays.hierarchy.path import AnyPath, StorePath, ancestors, key_prefix
+from zarrdask.errors import (
+    MetadataError,
+    NodeNotFoundError,
+    StoreError,
+    UnsupportedError,
+    ZarrdaskError,
+)
+from zarrdask.formats.compliance import report_deviation, warn_compliance
+from zarrdask.formats.grids.keys import ChunkKeyEncoding
+from zarrdask.formats.metadata.json import Documents
+from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata, Metadata
+from zarrdask.formats.metadata.v2 import V2
+from zarrdask.formats.metadata.v3 import EntryPointError
+from zarrdask.runtime.scratch import Scratch
+from zarrdask.storage.base import Store
+from zarrdask.storage.places import key_stamp
+from zarrdask.storage.remote.failures import is_forbidden
+from zarrdask.storage.upkeep import request_each
+from zarrdask.storage.zarr import consolidated_documents as forms
+from zarrdask.storage.zarr import detect
+from zarrdask.storage.zarr.consolidated_store import (
+    ConsolidatedMetadata,
+    ConsolidatedStore,
+    as_consolidated,
+)
+from zarrdask.storage.zarr.detect import ANY, Search
+from zarrdask.storage.zarr.draft_store import stored_in
+
+#: Which consolidated metadata is used to find a node. "never": none, the node's own documents are
+#: read. "inherited": only those that the store is already seen through. "own": also those of the
+#: group itself, if it has any. "nearest": those of the group itself or of the nearest group above
+#: that has any. "required": the same; it is an error if there are none.
+UseConsolidated = Literal["never", "inherited", "own", "nearest", "required"]
+
+
+def find_node(
+    node: AnyPath, *, consolidated: UseConsolidated = "never", search: Search = ANY
+) -> tuple[AnyPath, Metadata]:
+    """Return a node in the store as its hierarchy sees it, and the metadata.
+
+    That is a `DraftStore` if the node is in a hierarchy of the v3 draft, a `ConsolidatedStore` if
+    the node was read from consolidated metadata (see `UseConsolidated`), else the store itself.
+    """
+    if consolidated == "never":
+        node = node.current
+    required, above = consolidated == "required", consolidated in ("nearest", "required")
+    if required or ((above or consolidated == "own") and node.layout.has_consolidated):
+        node, documents = _read_consolidated(node, search, above=above, required=required)
+    else:
+        documents = documents_of(node, search)
+    hierarchy = None
+    try:
+        metadata = node_of(node, documents, search)
+    except EntryPointError:
+        if not search.enters_hierarchies:
+            raise
+        hierarchy = draft.enter(node.current, documents["zarr.json"] or b"")
+    else:
+        if metadata is not None:
+            return node, metadata
+        if search.enters_hierarchies:
+            hierarchy = draft.root_above(node.current.parents)
+    if hierarchy is not None:
+        node = node.via(hierarchy)
+        metadata = read_node(node, search)
+        if metadata is not None:
+            return node, metadata
+    raise not_found(node, search)
+
+
+def not_found(node: StorePath, search: Search) -> NodeNotFoundError:
+    """Return the error for a node that does not exist."""
+    names = [name for names in search.rounds(node.store) for name in names]
+    if node.layout.documents:
+        names = [node.layout.real(node.prefix + name) for name in names]
+    of_format = f" of zarr_format={search.zarr_format!r}" if search.only else ""
+    return NodeNotFoundError(
+        diagnose.missing_node(node, f"there is no array or group{of_format} here"),
+        key=node.location,
+        expected=f"one of {', '.join(names)}",
+    )
+
+
+# --------------------------------------------------------------------------------------------
+# The documents of nodes
+
+
+def read_documents(
+    store: Store, paths: list[str], rounds: tuple[tuple[str, ...], ...]
+) -> list[Documents]:
+    """Return the documents of several nodes, whose names are given in rounds.
+
+    Those of one round are requested together, for the nodes for which no earlier round returned a
+    document that makes a node. Servers answer 403 for a missing key if one may not list them: once
+    a document makes a node, those that would make another one are taken to be absent.
+    """
+    documents: list[dict[str, bytes | None]] = [{} for _ in paths]
+    prefixes = [key_prefix(path) for path in paths]
+    refusals = dict[str, StoreError]()
+    left = list(range(len(paths)))
+    for turn, names in enumerate(rounds):
+        if turn:
+            left = [at for at in left if not detect.is_node(documents[at])]
+        keys = [prefixes[at] + name for at in left for name in names]
+        values = iter(_get_all(store, keys, refusals))
+        for at in left:
+            documents[at].update(zip(names, islice(values, len(names)), strict=True))
+    if refusals:
+        for prefix, own in zip(prefixes, documents, strict=True):
+            for name in detect.other_documents(own) if detect.is_node(own) else own:
+                error = refusals.get(prefix + name)
+                if error is not None:
+                    raise error
+    return [*documents]
+
+
+def _get_all(store: Store, keys: list[str], refusals: dict[str, StoreError]) -> list[bytes | None]:
+    """Return the values of keys; those that the server refuses to send are added to `refusals`."""
+
+    def get(key: str) -> bytes | None:
+        try:
+            return store.get(key)
+        except StoreError as error:
+            if not is_forbidden(error):
+                raise
+            refusals[key] = error
+            return None
+
+    try:
+        # Each value is valid until the next is requested: copy it.
+        return [None if v is None else bytes(v) for v in store.get_many(keys, Scratch())]
+    except StoreError as error:
+        if not is_forbidden(error):
+            raise
+    return list(request_each(store, get, keys))
+
+
+def documents_of(node: StorePath, search: Search) -> Documents:
+    """Return the documents of one node; see `read_documents`."""
+    return read_documents(node.store, [node.path], search.rounds(node.store))[0]
+
+
+def node_of(node: StorePath, documents: Documents, search: Search | None) -> Metadata | None:
+    """Return the metadata of a node whose documents were read, or None if there is no node.
+
+    Without a search, that is a node of any format with a document.
+    """
+    try:
+        metadata = detect.parse(documents, node.store)
+        if metadata is not None:
+            form = metadata.format
+            if form.has_conventions:
+                form.check_stored_path(node.layout.inside(node.prefix).rstrip("/"))
+                other = form.unstated_keys(documents)
+                metadata = metadata if other is None else _with_stored_keys(node, metadata, other)
+    except ZarrdaskError as error:
+        raise error.within(node.location) from error.__cause__
+    except RecursionError as error:
+        # `parse_json` limits the depth of documents; this is for callers with little stack left.
+        raise MetadataError(
+            "the metadata is nested too deeply for what is left of Python's call stack; open the "
+            "node outside of recursive functions",
+            key=node.location,
+        ) from error
+    if metadata is None:
+        return implied_group(node) if search and search.accepts(3) else None
+    others = detect.other_nodes(documents, metadata)
+    if others:
+        warn_compliance(
+            f"{node.location}: there is metadata of two formats; the node is read "
+            f"as Zarr {metadata.zarr_format}, and {', '.join(others)} is ignored"
+        )
+    return metadata if search is None or search.accepts(metadata.zarr_format) else None
+
+
+def read_node(node: StorePath, search: Search = ANY) -> Metadata | None:
+    """Return the metadata of a node, or None if there is no node."""
+    return node_of(node, documents_of(node, search), search)
+
+
+def node_exists(node: StorePath, search: Search = ANY) -> bool:
+    """Whether there is a node with a document at a path, be it valid or not."""
+    store, path = node
+    rounds = tuple(tuple(filter(detect.node_names().__contains__, r)) for r in search.rounds(store))
+    return detect.is_node(read_documents(store, [path], rounds)[0])
+
+
+def has_document(node: StorePath) -> bool:
+    """Whether a node has a document now: groups that are only implied have none."""
+    layout = node.layout
+    if layout.documents is None:
+        return node_exists(node.current)
+    keys = [layout.real(node.prefix + name) for name in layout.documents]
+    return any(value is not None for value in stored_in(node.store).get_many(keys, Scratch()))
+
+
+def implied_group(node: StorePath) -> GroupMetadata | None:
+    """Return the group without a document that a v3 node below a path implies (C-6, X-C10).
+
+    Drafts of v3 had such groups. They are read if ``zarrdask.implicit-groups`` is set.
+    """
+    if not config.get("implicit-groups"):
+        return None
+    name = "zarr.json"
+    try:
+        keys = node.store.list_prefix(node.prefix)
+        has_nodes = any(key.rpartition("/")[2] == name for key in keys)
+    except UnsupportedError:
+        return None  # the store can't be listed
+    if not has_nodes:
+        return None
+    report_deviation("X-C10", "a group must have a document", key=node.path or "/", expected=name)
+    return GroupMetadata(3)
+
+
+def _with_stored_keys(node: StorePath, metadata: Metadata, other: ChunkKeyEncoding) -> Metadata:
+    """Return the metadata of a node with the chunk keys under which its chunks are stored (X-A1).
+
+    Those are the `other` keys, which old writers used without saying so in the document, if
+    ``zarrdask.v2-nested-legacy`` is set and the first chunk is stored under its key of these only.
+    """
+    if not isinstance(metadata, ArrayMetadata) or len(metadata.shape) < 2:
+        return metadata
+    if not config.get("v2-nested-legacy"):
+        return metadata
+    first_chunk = (0,) * len(metadata.shape)
+    flat, nested = (node.prefix + keys.key(first_chunk) for keys in (metadata.keys, other))
+    if node.store.get_range(flat, 0, 1) is not None or node.store.get_range(nested, 0, 1) is None:
+        return metadata
+    report_deviation(
+        "X-A1",
+        "the chunks are nested, which the document does not say",
+        key="dimension_separator",
+        expected="'/'",
+    )
+    return replace(metadata, keys=other)
+
+
+def version_stamp(node: StorePath, names: Iterable[str] | None = None) -> str:
+    """Return a text that changes when the node's documents are written again.
+
+    `names` are those to look at, by default all. The text is "" for stores that would need a
+    request for it.
+    """
+    store, prefix = node.store, node.prefix
+    return "".join(key_stamp(store, prefix + name) for name in names or detect.all_names())
+
+
+# --------------------------------------------------------------------------------------------
+# Consolidated metadata
+
+
+def _read_consolidated(
+    node: AnyPath, search: Search, *, above: bool, required: bool
+) -> tuple[AnyPath, Documents]:
+    """Return a node in the store as consolidated metadata shows it, and its documents.
+
+    With `above`, those of the groups above are used, too; `required` makes it an error if there
+    are none.
+    """
+    consolidated = as_consolidated(node.store)
+    if consolidated is not None and consolidated.holds(node.path):
+        return node, documents_of(node, search)
+    node = node.current
+    store, path = node
+    groups = [path, *reversed(ancestors(path))] if above else [path]
+    rounds = tuple(
+        (*names, forms.KEY) if set(V2.documents) <= set(names) else names
+        for names in search.rounds(store)
+    )
+    all_documents = read_documents(store, groups, rounds)
+    for group, documents in zip(groups, all_documents, strict=True):
+        own, held = _split(node.at(group), documents)
+        if held is None and above:
+            continue
+        # Consolidated metadata without members is not used: the group may have members all the
+        # same.
+        view = node
+        if held and any(held.documents):
+            view = node.via(ConsolidatedStore(store, group, held))
+        if group != path:
+            own = documents_of(view, search)
+            if not (required or detect.is_node(own)):
+                break  # The consolidated metadata is older than the node.
+        return view, own
+    if not required:
+        return node, _split(node, all_documents[0])[0]
+    raise MetadataError(
+        "there is no consolidated metadata here; write it with zarrdask.consolidate_metadata, "
+        "or open the node without consolidated=True",
+        key=node.location,
+        expected=f"{forms.KEY}, or {forms.MEMBER} in zarr.json",
+    )
+
+
+def _split(node: StorePath, documents: Documents) -> tuple[Documents, ConsolidatedMetadata | None]:
+    """Return a node's own documents, and its consolidated metadata if it has any."""
+    try:
+        return forms.split_documents(documents)
+    except ZarrdaskError as error:
+        raise error.within(node.location) from error.__cause__

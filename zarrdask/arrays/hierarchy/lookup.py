@@ -1,0 +1,83 @@
+"""Locate the node that a user names, and find it as the user asks."""
+
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+from zarrdask.arrays.hierarchy.find import UseConsolidated
+from zarrdask.arrays.hierarchy.node_path import NodePath
+from zarrdask.arrays.hierarchy.path import normalise_path
+from zarrdask.formats.compliance import strictness
+from zarrdask.formats.metadata.formats import find_format
+from zarrdask.formats.metadata.model import Metadata, ZarrFormat
+from zarrdask.storage.base import Store
+from zarrdask.storage.resolve import open_store
+from zarrdask.storage.zarr.detect import ANY, Search
+
+
+def locate_node(
+    url: Any, component: str | None, storage_options: dict[str, Any] | None
+) -> NodePath:
+    """Return the path of the node that a user names, and its store; the node need not exist.
+
+    The arguments are those of `zarrdask.open`. Of an opened node its own store is returned.
+    """
+    store, path = getattr(url, "store", None), getattr(url, "path", None)
+    if store is None or not isinstance(path, str) or isinstance(url, Store):
+        node = NodePath(open_store(url, storage_options), "")
+    elif isinstance(store, Store):
+        node = NodePath(store, path)
+    else:  # a node of zarr-python
+        node = NodePath(open_store(store, storage_options), normalise_path(path))
+    return node.join(component) if component else node
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """The node that a user names, and how it is read.
+
+    `search` has the formats that the node may have, and `strict` says whether deviations from the
+    specifications are errors; if it is None, the setting does.
+    """
+
+    node: NodePath
+    search: Search
+    strict: bool | None
+
+    def find(
+        self,
+        consolidated: bool | None,  # noqa: FBT001
+        *,
+        default: UseConsolidated,
+    ) -> tuple[NodePath, Metadata]:
+        """Return the node in the store as its hierarchy sees it, and the metadata.
+
+        `consolidated` is the argument of the user: consolidated metadata is required, or never
+        used. If it is None, `default` holds; see `UseConsolidated`.
+        """
+        use = default if consolidated is None else "required" if consolidated else "never"
+        with nullcontext() if self.strict is None else strictness(self.strict):
+            return self.node.find(consolidated=use, search=self.search)
+
+
+def look_up(
+    url: Any,
+    component: str | None,
+    storage_options: dict[str, Any] | None,
+    *,
+    zarr_format: ZarrFormat | None = None,
+    strict: bool | None = None,
+) -> Lookup:
+    """Return where the node is that a user names, and how it is read; the node need not exist.
+
+    The arguments are those of `zarrdask.open`. The members of an opened group are read as the
+    group was, unless `zarr_format` and `strict` say otherwise.
+    """
+    search = ANY if zarr_format is None else Search(find_format(zarr_format).version, only=True)
+    if not isinstance(url, str):
+        inherited = getattr(url, "search", None), getattr(url, "strict", None)
+        if zarr_format is None and isinstance(inherited[0], Search):
+            search = inherited[0]
+        if strict is None and isinstance(inherited[1], bool):
+            strict = inherited[1]
+    return Lookup(locate_node(url, component, storage_options), search, strict)

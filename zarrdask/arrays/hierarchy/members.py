@@ -1,0 +1,131 @@
+"""The nodes below a group: their names, documents and metadata."""
+
+from collections.abc import Callable, Container, Iterator
+
+from zarrdask.arrays.hierarchy.changes.journal import BESIDE
+from zarrdask.arrays.hierarchy.find import documents_of, implied_group, node_of, read_documents
+from zarrdask.arrays.hierarchy.path import StorePath, join_path
+from zarrdask.errors import ZarrdaskError
+from zarrdask.formats.compliance import strictness
+from zarrdask.formats.metadata.formats import find_format
+from zarrdask.formats.metadata.json import Documents
+from zarrdask.formats.metadata.model import GroupMetadata, Metadata
+from zarrdask.storage.zarr import detect
+from zarrdask.storage.zarr.consolidated_documents import Entries
+from zarrdask.storage.zarr.consolidated_store import as_consolidated
+from zarrdask.storage.zarr.detect import ANY, Search
+
+
+def member_documents(
+    group: StorePath,
+    search: Search = ANY,
+    *,
+    skip: Container[str] = (),
+    reserved: bool = False,
+) -> Iterator[tuple[str, Documents]]:
+    """Yield the name and the documents of each node right below a group, valid or not.
+
+    The store is listed once, and all documents are requested together.
+
+    `skip` has names of nodes that are not read, and `reserved` says whether v3 nodes are included
+    whose names v3 reserves, such as xarray's ``__values__``.
+    """
+    store = group.store
+    _, prefixes = store.list_dir(group.prefix)
+    # Names that no node can have are those of directories with another purpose.
+    names = [n for n in prefixes if n.strip(".") and "\\" not in n and n not in skip]
+    names = [name for name in names if f"{name}/" != BESIDE]
+    paths = [join_path(group.path, name) for name in names]
+    is_free = reserved or not group.layout.reserves_names
+    for name, member in zip(names, read_documents(store, paths, search.rounds(store)), strict=True):
+        if not is_free and find_format(3).is_reserved(name):
+            is_node = detect.is_node(member, name)
+        else:
+            is_node = detect.is_node(member) or (
+                search.accepts(3) and implied_group(group.join(name)) is not None
+            )
+        if is_node:
+            yield name, member
+
+
+def member_names(group: StorePath, search: Search = ANY) -> list[str]:
+    """Return the names of the nodes right below a group, valid or not."""
+    consolidated = as_consolidated(group.store)
+    names = None if consolidated is None else consolidated.members(group.path)
+    return [name for name, _ in member_documents(group, search)] if names is None else names
+
+
+def child_nodes(
+    group: StorePath,
+    search: Search = ANY,
+    *,
+    skip: Container[str] = (),
+    reserved: bool = False,
+) -> Iterator[tuple[str, Metadata | ZarrdaskError]]:
+    """Yield the name and the metadata of each node right below a group.
+
+    In place of the metadata of an invalid node there is the error. The parameters are those of
+    `member_documents`.
+    """
+    members = member_documents(group, search, skip=skip, reserved=reserved)
+    for name, documents in members:
+        try:
+            metadata = node_of(group.join(name), documents, search)
+        except ZarrdaskError as error:
+            yield name, error
+        else:
+            if metadata is not None:
+                yield name, metadata
+
+
+def walk_nodes(
+    root: StorePath,
+    *,
+    search: Search = ANY,
+    strict: bool | None = None,
+    descend: Callable[[str], bool] | None = None,
+    depth: int | None = None,
+) -> Iterator[tuple[str, Metadata | ZarrdaskError]]:
+    """Yield the path and the metadata of every node below a group, each group before its members.
+
+    In place of the metadata of an invalid node there is the error. Each group is listed once, when
+    the walk reaches it. The paths are relative to the group. Unless the search is for one format
+    only, members are expected to have the format of their group.
+
+    `strict` says whether metadata that breaks a rule is an error; by default the setting does.
+    `descend` is called with the relative path of each group, after that group was yielded: if it
+    returns False, nothing below the group is visited. `depth` is the number of levels; None is all.
+    """
+
+    def members(group: str, expected: Search) -> list[tuple[str, Metadata | ZarrdaskError]]:
+        with strictness(strict):
+            nodes = list(child_nodes(root.join(group), expected))
+        return [(join_path(group, name), node) for name, node in reversed(nodes)]
+
+    pending = members("", search) if depth is None or depth > 0 else []
+    while pending:
+        below, node = pending.pop()
+        yield below, node
+        is_left_out = depth is not None and below.count("/") + 1 >= depth
+        if not isinstance(node, GroupMetadata) or is_left_out:
+            continue
+        if descend is None or descend(below):
+            pending += members(below, search if search.only else Search(node.zarr_format))
+
+
+def documents_below(root: StorePath, search: Search = ANY, *, reserved: bool = False) -> Entries:
+    """Return the documents of a group and of all nodes below it, as consolidated metadata.
+
+    The result has the parsed documents of each node, by name, by its path from the group ("" is
+    the group). The parameters are those of `member_documents`.
+    """
+    entries = Entries()
+    entries.add("", documents_of(root, search))
+    groups = [""]
+    for group in groups:  # grows while it is iterated
+        for name, documents in member_documents(root.join(group), search, reserved=reserved):
+            below = join_path(group, name)
+            entries.add(below, documents)
+            if entries.is_group(below):
+                groups.append(below)
+    return entries

@@ -1,0 +1,357 @@
+"""Create nodes: check that it is possible, then write the documents in a safe order."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Literal, TypeVar
+
+from zarrdask.arrays.chunks.stored_keys import erase_leftovers
+from zarrdask.arrays.hierarchy import draft
+from zarrdask.arrays.hierarchy.changes.change import changing
+from zarrdask.arrays.hierarchy.changes.journal import erase_beside, is_begun, record_key
+from zarrdask.arrays.hierarchy.changes.removal import remove_keys
+from zarrdask.arrays.hierarchy.diagnose import (
+    DOCUMENTS_ABOVE,
+    below_array_error,
+    check_around,
+)
+from zarrdask.arrays.hierarchy.find import node_exists, node_of, read_documents
+from zarrdask.arrays.hierarchy.members import documents_below
+from zarrdask.arrays.hierarchy.path import AnyPath, StorePath, ancestors, exists_error, key_prefix
+from zarrdask.arrays.hierarchy.resize import lock_node
+from zarrdask.errors import NodeExistsError, ZarrdaskError
+from zarrdask.formats.metadata.formats import find_format
+from zarrdask.formats.metadata.json import Documents
+from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
+from zarrdask.runtime.threads import request_on_each
+from zarrdask.storage.base import Store
+from zarrdask.storage.cache.prefetched import prefetch
+from zarrdask.storage.locks.unchanged import change_if_unchanged
+from zarrdask.storage.upkeep import check_erasable, check_writable
+from zarrdask.storage.zarr import consolidated_documents as consolidated
+from zarrdask.storage.zarr import detect
+from zarrdask.storage.zarr.detect import ANY, Search
+
+T = TypeVar("T")
+#: Which nodes a new one may replace: none, those with the same documents, or any.
+Replace = Literal["never", "same", "always"]
+
+
+def is_in_draft(node: StorePath, metadata: Metadata) -> bool:
+    """Whether a new node belongs to a hierarchy of the v3 draft."""
+    return node.layout.base is not None or metadata.format.has_entry_point
+
+
+def check_creation(node: AnyPath, metadata: Metadata, *, overwrite: bool) -> AnyPath:
+    """Check that `create_node` can create a node, without writing anything; return its result."""
+    metadata.render()
+    if is_in_draft(node, metadata):
+        return node.via(draft.prepare(node, metadata, overwrite=overwrite)[0])
+    _check(node, metadata, overwrite=overwrite)
+    return node
+
+
+def create_node(
+    node: AnyPath,
+    metadata: Metadata,
+    *,
+    overwrite: bool,
+    is_recorded: bool = False,
+    documents: Documents | None = None,
+) -> AnyPath:
+    """Write a new node, and the groups above it that don't exist (conformance A-48, C-6).
+
+    With `overwrite`, an existing node is removed first, with everything below it. What an
+    interrupted rewrite has left is removed, too, unless `is_recorded`: then the record is that of
+    the caller, who removes it when the nodes below are complete. `documents` are those of the
+    metadata, by default without consolidated metadata. The result is the node in the store as its
+    hierarchy sees it.
+    """
+    rendered = metadata.render()  # before anything is erased: rendering may fail
+    documents = rendered if documents is None else documents
+    exists, missing_groups = overwrite, list[AnyPath]()
+    with node.store.batch():
+        if is_in_draft(node, metadata):
+            node = view = node.via(draft.begin(node, metadata, overwrite=overwrite))
+        else:
+            view = prefetched(node, metadata)
+            missing_groups, exists = _check(view, metadata, overwrite=overwrite)
+        with changing(view, whole=True) as real:
+            for group in missing_groups:
+                _put_group(real.at(group.path), metadata)
+            real.tidy()
+            # Only nodes are erased: a directory with other files is left alone.
+            if exists:
+                remove_keys(real)
+            elif not is_recorded and ((begun := is_begun(real)) or overwrite):
+                if isinstance(metadata, ArrayMetadata):
+                    erase_leftovers(real.chunks(metadata))
+                if begun:
+                    erase_beside(real)
+            put = put_documents if overwrite else put_new_documents
+            put(real, documents)
+    return node
+
+
+def prefetched(node: AnyPath, metadata: Metadata, *, listed: bool = False) -> AnyPath:
+    """Read the documents that creating a node needs, in one round trip; `fresh` undoes it.
+
+    The result is the node in a store that serves them from memory; it is the node itself if the
+    store has no latency, if the documents were read before, or in the draft. With `listed`, the
+    node's directory is listed, too, as for the creation of its members.
+    """
+    check_writable(node.store)
+    if is_in_draft(node, metadata):
+        return node
+    prefix, above = node.prefix if listed else None, () if node.path else DOCUMENTS_ABOVE
+    return node.via(prefetch(node.store, _keys_to_create(node), listed=prefix, above=above))
+
+
+def _keys_to_create(node: StorePath) -> Iterator[str]:
+    """Yield the keys of the values that creating a node reads."""
+    for each in (*node.parents, node):
+        yield from (each.prefix + name for name in (*detect.all_names(), consolidated.KEY))
+    yield record_key(node)
+
+
+def _check(node: AnyPath, metadata: Metadata, *, overwrite: bool) -> tuple[list[AnyPath], bool]:
+    """Return the paths above a node where there is no group, and whether the node exists."""
+    metadata.format.check_path(node.path)
+    base = node.current
+    paths = [*ancestors(node.path), node.path]
+    *above, own = read_documents(base.store, paths, ANY.rounds(base.store))
+    missing_groups = _missing_groups(base, above)
+    if len(missing_groups) == len(above):
+        check_around(node.store)
+    exists = detect.is_node(own)
+    if exists and not overwrite:
+        raise exists_error(node)
+    if exists:
+        check_erasable(base.store, [node.prefix])
+    return missing_groups, exists
+
+
+def _missing_groups(node: AnyPath, above: list[Documents] | None = None) -> list[AnyPath]:
+    """Return the paths above a node where there is no group; if there is an array, raise an error.
+
+    `above` are the documents there, if they have been read.
+    """
+    store, path = node
+    missing = []
+    if above is None:
+        above = read_documents(store, ancestors(path), ANY.rounds(store)) if path else []
+    for parent, documents in zip(node.parents, above, strict=True):
+        metadata = node_of(parent, documents, None)
+        if isinstance(metadata, ArrayMetadata):
+            raise below_array_error(parent.location)
+        if metadata is None:
+            missing.append(parent)
+    return missing
+
+
+def create_parents(node: StorePath, metadata: Metadata) -> None:
+    """Write the groups above a node that are missing, in the format of the node."""
+    missing = _missing_groups(node.current)
+    if missing:
+        with changing(node.at(missing[0].path), whole=True) as real:
+            for parent in missing:
+                _put_group(real.at(parent.path), metadata)
+
+
+def _put_group(group: StorePath, below: Metadata) -> None:
+    """Write a group above a new node, unless another writer has done so meanwhile."""
+    try:
+        put_new_documents(group, GroupMetadata(below.zarr_format).render())
+    except NodeExistsError:
+        _missing_groups(group.join("member"))  # an error if that node is an array
+
+
+def put_documents(node: StorePath, documents: Documents) -> None:
+    """Write a node's documents, the one that makes it a node last."""
+    for name, value in _in_order(documents):
+        node.store.set(node.prefix + name, value)
+
+
+def put_new_documents(node: StorePath, documents: Documents) -> None:
+    """Write the documents of a node that does not exist: of several writers, only one succeeds."""
+    store, prefix, late = node.store, node.prefix, []
+    for name, value in _in_order(documents):
+        if store.create(prefix + name, value):
+            continue
+        if name in detect.node_names():
+            raise exists_error(node)
+        # It was left by an erased node, or is from a concurrent writer, which may still be the
+        # first.
+        late.append((name, value))
+    for name, value in late:
+        store.set(prefix + name, value)
+
+
+def _in_order(documents: Documents) -> list[tuple[str, bytes]]:
+    names = sorted(documents, key=detect.node_names().__contains__)
+    return [(name, value) for name in names if (value := documents[name]) is not None]
+
+
+def create_members(
+    group: StorePath,
+    members: Mapping[str, Metadata],
+    *,
+    has_chunks: bool = False,
+    keep: str | None = None,
+) -> None:
+    """Write new nodes below a group that exists: the documents of all at the same time.
+
+    `members` has the nodes by their paths from the group. Names that v3 reserves are accepted:
+    xarray stores nameless variables under such names. With `has_chunks`, the chunks are there
+    already, and this may be done again; otherwise chunks that are found are left from former
+    arrays, and erased. `keep` is that of `changing`.
+
+    If there is a node already at one of the paths, nothing is written if that is known beforehand,
+    and what another writer created meanwhile stays.
+    """
+    if not members:
+        return
+    documents = {name: metadata.render() for name, metadata in members.items()}
+    if not has_chunks:
+        clear_members(group, members)
+    with changing(group, whole=False, keep=keep) as real:
+        put_members(real, documents, again=has_chunks)
+
+
+def put_members(group: StorePath, members: Mapping[str, Documents], *, again: bool) -> None:
+    """Write the documents of new nodes below a group: those of all nodes at the same time.
+
+    With `again`, this may have been done before.
+    """
+    nodes = [(group.join(name), documents) for name, documents in members.items()]
+    request_on_each(group.store, lambda item: _put_member(*item, again=again), nodes)
+
+
+def put_first_members(group: StorePath, members: Mapping[str, Documents]) -> None:
+    """Write the documents of nodes below a group that does not exist yet: all in one round trip.
+
+    The order of those of a node does not matter, as nobody reads it. This may have been done
+    before.
+    """
+    items = [
+        (path, group.join(path).prefix + name, name, value)
+        for path, documents in members.items()
+        for name, value in _in_order(documents)
+    ]
+    store = group.store
+    created = request_on_each(store, lambda item: store.create(item[1], item[3]), items)
+    refused = [item for item, is_created in zip(items, created, strict=True) if not is_created]
+    for path, _, name, _ in refused:
+        if name in detect.node_names() and not _is_stored(group.join(path), members[path]):
+            raise exists_error(group.join(path))
+    for _, key, name, value in refused:
+        if name not in detect.node_names():
+            store.set(key, value)  # what is there was left by an erased node
+
+
+def check_members(
+    group: AnyPath, members: Mapping[str, Metadata], replace: Replace = "never"
+) -> list[tuple[AnyPath, Metadata]]:
+    """Check that there are no nodes at some paths in a group; return those with anything below.
+
+    Nodes that may be replaced are accepted. The group is listed once: what it does not have
+    requires no other request.
+    """
+    if group.store.capabilities.listable and members:
+        below = set(group.store.list_dir(group.prefix)[1])
+        members = {name: m for name, m in members.items() if name.partition("/")[0] in below}
+    nodes = [(group.join(name), metadata) for name, metadata in members.items()]
+    request_on_each(group.store, lambda item: _check_free(*item, replace=replace), nodes)
+    return nodes
+
+
+def clear_members(
+    group: StorePath, members: Mapping[str, Metadata], replace: Replace = "never"
+) -> None:
+    """Check that there are no nodes at some paths in a group, and erase what former ones left.
+
+    Nodes that may be replaced are erased, too: of a group only its documents.
+    """
+    nodes = check_members(group, members, replace)
+    request_on_each(group.store, lambda item: _clear(*item, is_replaced=replace != "never"), nodes)
+
+
+def _check_free(node: StorePath, metadata: Metadata, *, replace: Replace) -> None:
+    if is_in_draft(node, metadata):
+        draft.prepare(node, metadata, overwrite=False)
+    elif replace != "always" and node_exists(node):
+        is_same = replace == "same" and _is_stored(node, metadata.render())
+        if not is_same:
+            raise exists_error(node)
+
+
+def _is_stored(node: StorePath, documents: Documents) -> bool:
+    """Whether a node has some documents, as they are."""
+    get, prefix = node.store.get, node.prefix
+    return all(get(prefix + name) == value for name, value in documents.items())
+
+
+def _clear(node: StorePath, metadata: Metadata, *, is_replaced: bool) -> None:
+    store, prefix = node.store, node.prefix
+    node.tidy()
+    if is_replaced:
+        # Documents are erased first: if this is cut short, the rest is not a node.
+        store.erase_values([prefix + name for name in detect.names(store)])
+    if isinstance(metadata, ArrayMetadata):
+        erase_leftovers(node.chunks(metadata))
+    if is_begun(node):
+        erase_beside(node)
+
+
+def _put_member(node: StorePath, documents: Documents, *, again: bool) -> None:
+    try:
+        put_new_documents(node, documents)
+    except NodeExistsError:
+        if not (again and _is_stored(node, documents)):
+            raise
+
+
+def write_consolidated(
+    node: StorePath,
+    zarr_format: ZarrFormat,
+    *,
+    group: GroupMetadata | None = None,
+    nodes: Iterable[str] | None = None,
+) -> None:
+    """Write a group's consolidated metadata (conformance A-67, C-78).
+
+    If the store has `compare_and_swap`, the documents are read again if another writer has
+    changed the consolidated metadata, or the group in v3: nobody's changes are lost.
+
+    `group` is new metadata of the group, to be written, too. For a dataset of xarray, `nodes` are
+    paths that are probably below the group, to read all of them at once; then members whose names
+    v3 reserves are included.
+    """
+    key = find_format(zarr_format).consolidated_key
+    prefix, own = node.prefix, {} if group is None else group.render()
+    search = Search(zarr_format)
+
+    def write(target: Store) -> None:
+        if target is not node.store:
+            target.get(f"{prefix}{key}")  # for the condition of `set`
+        source = node if nodes is None else _prefetched_below(node, search, nodes)
+        try:
+            entries = documents_below(source, search, reserved=nodes is not None)
+            if group is not None:
+                entries.add("", own)
+            documents = entries.render(zarr_format)
+        except ZarrdaskError as error:
+            raise error.within(node.location) from error.__cause__
+        with target.batch():
+            for name, value in (own | documents).items():  # in v3 all is in one document
+                if value is not None:
+                    target.set(prefix + name, value)
+
+    # Of two writers the later one must see what the earlier one wrote, also the group's attributes.
+    with lock_node(node, "documents"):
+        change_if_unchanged(node.store, write)
+
+
+def _prefetched_below(group: AnyPath, search: Search, paths: Iterable[str]) -> AnyPath:
+    store = group.store
+    names = search.rounds(store)[0]
+    keys = (key_prefix(each) + name for each in (group.path, *paths) for name in names)
+    return group.via(prefetch(store, keys, listed=group.prefix))

@@ -1,0 +1,99 @@
+"""`NodePath`: the location of a node, and what can be done with the node there."""
+
+from zarrdask.arrays.hierarchy.changes.append import append_values
+from zarrdask.arrays.hierarchy.changes.change import changing, erase_node, write_node
+from zarrdask.arrays.hierarchy.changes.journal import beside, is_begun, packed_place
+from zarrdask.arrays.hierarchy.changes.removal import remove_keys
+from zarrdask.arrays.hierarchy.diagnose import why_missing
+from zarrdask.arrays.hierarchy.erase import erase_elements
+from zarrdask.arrays.hierarchy.find import (
+    find_node,
+    has_document,
+    implied_group,
+    node_exists,
+    not_found,
+    read_node,
+    version_stamp,
+)
+from zarrdask.arrays.hierarchy.members import child_nodes, documents_below, member_names, walk_nodes
+from zarrdask.arrays.hierarchy.node_creation import (
+    check_creation,
+    check_members,
+    clear_members,
+    create_members,
+    create_node,
+    is_in_draft,
+    prefetched,
+    write_consolidated,
+)
+from zarrdask.arrays.hierarchy.path import StorePath, exists_error
+from zarrdask.arrays.hierarchy.resize import (
+    discard_append,
+    drop_leading,
+    exclusive_shape,
+    grow,
+    lock_node,
+    refreshed,
+    resize_array,
+    stored_metadata,
+    update_node,
+)
+
+
+class NodePath(StorePath):
+    """The location of a node: a store, and the node's path in it; the node need not exist.
+
+    It is immutable, and pickles. Its methods are functions of the other modules of this folder,
+    whose first argument is the node.
+    """
+
+    __slots__ = ()
+
+    # Metadata
+    find = find_node
+    read = read_node
+    exists = node_exists
+    has_document = has_document
+    implied_group = implied_group
+    not_found = not_found
+    why_missing = why_missing
+    version_stamp = version_stamp
+    stored_metadata = stored_metadata
+
+    # Members of a group
+    names = member_names
+    children = child_nodes
+    walk = walk_nodes
+    documents_below = documents_below
+
+    # Creation
+    is_in_draft = is_in_draft
+    prefetched = prefetched
+    check_creation = check_creation
+    create = create_node
+    create_members = create_members
+    check_members = check_members
+    clear_members = clear_members
+    exists_error = exists_error
+    is_begun = is_begun
+    beside = beside
+    packed_place = packed_place
+
+    # Changes of an array
+    append = append_values
+    discard_append = discard_append
+    drop_leading = drop_leading
+    erase_elements = erase_elements
+    exclusive_shape = exclusive_shape
+    grow = grow
+    refreshed = refreshed
+    resize = resize_array
+
+    # Changes
+    changing = changing
+    write = write_node
+    erase = erase_node
+    remove_keys = remove_keys
+    consolidate = write_consolidated
+    lock = lock_node
+    update = update_node

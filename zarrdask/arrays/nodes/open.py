@@ -1,0 +1,119 @@
+"""The function that opens an array."""
+
+from typing import Any
+
+from zarrdask.arrays.chunks.missing_chunks import Missing
+from zarrdask.arrays.hierarchy.lookup import look_up
+from zarrdask.arrays.nodes.arguments import suggests_arguments
+from zarrdask.arrays.nodes.array import Array
+from zarrdask.arrays.nodes.node import is_group_error
+from zarrdask.errors import MetadataError
+from zarrdask.formats.metadata.model import ArrayMetadata, ZarrFormat
+
+#: The modes of functions that open existing nodes.
+MODES = ("r", "r+")
+#: Modes that users of other software pass to create a node.
+_CREATING_MODES = ("w", "w-", "a", "x")
+
+
+@suggests_arguments
+def open_array(
+    url: Any,
+    component: str | None = None,
+    mode: str = "r",
+    storage_options: dict[str, Any] | None = None,
+    *,
+    zarr_format: ZarrFormat | None = None,
+    strict: bool | None = None,
+    consolidated: bool | None = None,
+    missing: Missing | None = None,
+) -> Array:
+    """Open a stored array.
+
+    Parameters
+    ----------
+    url : str, os.PathLike, MutableMapping, Store, Array or Group
+        Where the array is: a path, any fsspec URL, a mapping of keys to bytes, a store, the array
+        itself, or a group above it.
+    component : str, optional
+        The path of the array from `url`. By default the array is at `url` itself.
+    mode : {"r", "r+"}
+        Read only ("r", the default), or read and write ("r+").
+    storage_options : dict, optional
+        Options for fsspec, such as credentials.
+    zarr_format : {2, 3, "v3-draft", "v3-draft-protocol"}, optional
+        The only format whose documents are requested; by default, those of all formats are. It
+        saves requests, and opens arrays in stores that deny access to documents that don't exist.
+    strict : bool, optional
+        Whether metadata that breaks a rule of the format, but whose meaning is clear, is an error
+        that names the rule. By default as the group passed as `url` was opened, or else the
+        setting ``zarrdask.strict``, which is False.
+    consolidated : bool, optional
+        True requires consolidated metadata of a group above the array; False reads the array's
+        own documents. By default consolidated metadata is used if `url` is a group that was
+        opened with it.
+    missing : {"fill", "error"}, optional
+        How chunks that are not stored are read: as the fill value, or by raising
+        `ChunkNotFoundError`. It holds for all reads of the array, also by tasks in other processes.
+        By default as `url`, if that is an array, or else the setting ``zarrdask.missing``, which is
+        "fill".
+
+    Returns
+    -------
+    Array
+
+    Raises
+    ------
+    NodeNotFoundError
+        If there is no node.
+    NodeTypeError
+        If the node is a group.
+    MetadataError, UnsupportedError
+        If the metadata is invalid, or requires a codec, data type or extension that is not
+        available.
+
+    Examples
+    --------
+    >>> import zarrdask
+    >>> store = {}
+    >>> z = zarrdask.create_array(store, "a", shape=(4, 6), dtype="i4")
+    >>> zarrdask.open_array(store, "a").shape
+    (4, 6)
+    """
+    check_mode(mode, MODES)
+    place = look_up(url, component, storage_options, zarr_format=zarr_format, strict=strict)
+    if isinstance(url, Array) and not component:
+        missing = missing or url.missing
+        if place.search.accepts(url.zarr_format) and not strict:
+            if mode in ("r", url.mode) and missing == url.missing:
+                return url
+            return Array(url.node_path, url.metadata, mode, missing)
+    node, metadata = place.find(consolidated, default="inherited")
+    if not isinstance(metadata, ArrayMetadata):
+        raise is_group_error(
+            "a group can't be opened as an array; pass component='path/to/array', the path of an "
+            "array in it",
+            node.location,
+        )
+    return Array(node, metadata, mode, missing)
+
+
+def check_mode(mode: str, modes: tuple[str, ...]) -> None:
+    """Check that the mode that a user asks for is one of some modes."""
+    if mode in modes:
+        return
+    message = "unknown mode"
+    if mode in _CREATING_MODES:
+        message = (
+            "this function opens existing nodes; create one with create_array or create_group, "
+            "with overwrite=True to replace another"
+        )
+    expected = " or ".join(map(repr, modes))
+    raise MetadataError(message, key="mode", found=mode, expected=expected)
+
+
+def check_commit(commit: str) -> None:
+    """Check that the time at which a user wants the metadata to be written is a known one."""
+    if commit not in ("first", "last"):
+        message, expected = "unknown time for writing the metadata", "'first' or 'last'"
+        raise MetadataError(message, key="commit", found=commit, expected=expected)

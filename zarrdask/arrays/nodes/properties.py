@@ -1,0 +1,104 @@
+"""The properties of an array that its metadata says."""
+
+from math import prod
+from typing import Any, Literal
+
+import numpy as np
+
+from zarrdask.arrays.nodes.info import Info, array_info, codec_options, dtype_name
+from zarrdask.arrays.nodes.node import Node
+from zarrdask.display.words import brief_lengths
+from zarrdask.errors import printable
+from zarrdask.formats.codecs.codec import Codec
+from zarrdask.formats.grids.chunk_grid import Shape
+from zarrdask.formats.metadata.model import ArrayMetadata
+from zarrdask.storage.places import opened_by
+
+
+class ArrayProperties(Node):
+    """An array as its metadata describes it; `Array` adds its elements."""
+
+    @property
+    def metadata(self) -> ArrayMetadata:
+        """The parsed documents of the array."""
+        raise NotImplementedError
+
+    @property
+    def shape(self) -> Shape:
+        """The lengths of the axes, in elements."""
+        return self.metadata.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The data type of the elements."""
+        return self.metadata.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.metadata.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return prod(self.metadata.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """The size of all elements, decoded, in bytes."""
+        return self.size * self.dtype.itemsize
+
+    @property
+    def chunks(self) -> Shape | tuple[Shape, ...]:
+        """The shape of the chunks, in elements; of a sharded array, of the chunks in the shards.
+
+        If the chunks differ in length along an axis, the lengths of all chunks along each axis, as
+        in Dask.
+        """
+        return self.metadata.read_grid.chunks
+
+    @property
+    def shards(self) -> Shape | tuple[Shape, ...] | None:
+        """The shape of the shards, given as in `chunks`, or None if the array is not sharded."""
+        return None if self.metadata.shard is None else self.metadata.grid.chunks
+
+    @property
+    def fill_value(self) -> Any:
+        """The value of elements in chunks that are not stored; None means undefined, read as 0."""
+        return self.metadata.fill_value
+
+    @property
+    def dimension_names(self) -> tuple[str | None, ...] | None:
+        """The names of the axes, or None if no axis has a name."""
+        return self.metadata.dimension_names
+
+    @property
+    def nchunks(self) -> int:
+        """The number of chunks, stored or not; of a sharded array, of the chunks in all shards."""
+        return self.metadata.read_grid.size
+
+    @property
+    def compressors(self) -> tuple[Codec, ...]:
+        """The codecs on the bytes of a chunk; in v2 at most one."""
+        return codec_options(self.metadata)[2]
+
+    @property
+    def filters(self) -> tuple[Codec, ...]:
+        """The codecs on the elements of a chunk; in v2 all codecs before the compressor."""
+        return codec_options(self.metadata)[1]
+
+    @property
+    def order(self) -> Literal["C", "F"]:
+        """The order of the elements in a stored chunk."""
+        return codec_options(self.metadata)[0]
+
+    @property
+    def info(self) -> Info:
+        """The properties of the array as a table, which prints."""
+        return array_info(self.node_path.location, self.metadata, opened_by(self.store))
+
+    def __repr__(self) -> str:
+        shards = f", shards={brief_lengths(self.shards)}" if self.shards else ""
+        chunks = f"chunks={brief_lengths(self.chunks)}{shards}"
+        kind = f"{self.shape} {dtype_name(self.metadata)}, {chunks}"
+        return printable(f"<zarrdask.Array {self.node_path.location} {kind}>")

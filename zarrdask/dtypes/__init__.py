@@ -1,5 +1,0 @@
-"""Data types and fill values. The names below are what your own data types are derived from."""
-
-from zarrdask.dtypes.base import DataType, check_configuration
-
-__all__ = ["DataType", "check_configuration"]

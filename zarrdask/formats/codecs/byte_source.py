@@ -1,0 +1,59 @@
+"""Stored values that can be read in parts: codecs use them instead of a store."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from zarrdask.errors import TruncatedError
+from zarrdask.formats.byte_ranges import Range, Value
+from zarrdask.formats.codecs.codec import Buffer
+
+
+@dataclass(frozen=True)
+class HeldValue:
+    """A value in memory."""
+
+    data: Buffer
+
+    def part(self, start: int, length: int) -> Buffer | None:
+        view = memoryview(self.data)
+        start = max(len(view) + start, 0) if start < 0 else start
+        return view[start : start + length]
+
+    def parts(self, ranges: Sequence[Range]) -> Iterator[Buffer | None]:
+        return (self.part(start, length) for start, length in ranges)
+
+
+@dataclass(frozen=True)
+class PartOfValue:
+    """A part of a value, such as a shard within a shard."""
+
+    value: Value
+    offset: int
+    size: int
+
+    def part(self, start: int, length: int) -> Buffer | None:
+        start = max(self.size + start, 0) if start < 0 else start
+        return self.value.part(self.offset + start, min(length, max(self.size - start, 0)))
+
+    def parts(self, ranges: Sequence[Range]) -> Iterator[Buffer | None]:
+        within = ((s, max(min(n, self.size - s), 0)) for s, n in ranges)
+        return self.value.parts([(self.offset + start, length) for start, length in within])
+
+
+def exact(
+    values: Iterator[Buffer | None], ranges: Sequence[Range], names: Sequence[Any]
+) -> Iterator[Buffer]:
+    """Yield the parts of a value, given their ranges, after a check of their lengths.
+
+    `names` are those of the chunks in these parts, for errors.
+    """
+    for data, (start, size), name in zip(values, ranges, names, strict=True):
+        if data is None or len(data) != size:
+            raise TruncatedError(
+                "the index of the shard points outside it",
+                key=f"inner chunk {name}: bytes {start} to {start + size}",
+                found=f"{0 if data is None else len(data)} bytes",
+                expected=f"{size} bytes",
+            )
+        yield data

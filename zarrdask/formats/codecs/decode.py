@@ -1,0 +1,283 @@
+"""Decode chunks: directly into their places in a block, or to change a part of one."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+
+from zarrdask.errors import ZarrdaskError
+from zarrdask.formats.codecs.codec import Buffer, ChunkSpec, named
+from zarrdask.formats.codecs.pipeline import Pipeline
+from zarrdask.formats.indexing.projection import Points, Request, numpy_index
+from zarrdask.formats.indexing.selection import pick_size
+from zarrdask.runtime import buffers
+from zarrdask.runtime.turns import SMALL_CHUNK_BYTES, in_turns
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """The blocks that `Regions` are read into, indexed by the places in them."""
+
+    blocks: Sequence[np.ndarray]
+    dtype: np.dtype[Any]
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes of each block."""
+        return self.blocks[0].ndim
+
+    @property
+    def nbytes(self) -> int:
+        """The size of all blocks in bytes."""
+        return sum(block.nbytes for block in self.blocks)
+
+    def __getitem__(self, places: Any) -> "Blocks":
+        return Blocks([self.blocks[number][place] for number, place in places], self.dtype)
+
+    def __setitem__(self, places: Any, value: Any) -> None:
+        for block in self.blocks if places is ... else self[places].blocks:
+            block[...] = value
+
+    def transpose(self, axes: Sequence[int] | None) -> "Blocks":
+        """Return the blocks with their axes in another order."""
+        return Blocks([block.transpose(axes) for block in self.blocks], self.dtype)
+
+
+class CachedChunk:
+    """A stored chunk that is decoded as a whole for a cache, or is in it."""
+
+    # No abstract base class: each chunk that is decoded is checked for being an instance.
+    __slots__ = ()
+
+    def decoded(self, pipeline: Pipeline) -> np.ndarray:
+        """Return the chunk, which must not be changed."""
+        raise NotImplementedError
+
+
+class ChunkCache(Protocol):
+    """A cache of the chunks of one shard, by index."""
+
+    def get(self, index: tuple[int, ...]) -> CachedChunk | None:
+        """Return a chunk that is in the cache."""
+
+    def new(self, index: tuple[int, ...], data: Buffer) -> CachedChunk:
+        """Return an encoded chunk that is put into the cache when it is decoded."""
+
+
+#: The name, the requested part, the place and the stored value of a chunk.
+Item = tuple[Any, Any, Any, Buffer | CachedChunk | None]
+
+
+def scatter(
+    pipeline: Pipeline,
+    names: Sequence[Any],
+    insides: Iterable[Any],
+    outsides: Iterable[Any],
+    values: Iterable[Buffer | CachedChunk | None],
+    *,
+    out: np.ndarray | Blocks,
+    kind: str = "",
+    again: Callable[[Any], Buffer | None] | None = None,
+) -> None:
+    """Decode chunks, and copy the requested part of each to its place in a block.
+
+    Parameters
+    ----------
+    pipeline : Pipeline
+        The pipeline of all the chunks.
+    names : sequence
+        The names of the chunks, with which errors begin.
+    insides, outsides : iterable
+        As in `zarrdask.formats.indexing.projection.Projection`.
+    values : iterable of bytes-like, CachedChunk or None
+        The stored chunks. None stands for a missing chunk, which reads as the fill value. Each is
+        used before the next one is requested.
+    out : ndarray or Blocks
+        The block, or several of them if the requests are `Regions`.
+    kind : str
+        The text before a name in an error.
+    again : callable, optional
+        Given if `values` waits for requests to a store with latency: it requests the value of a
+        name once more, as a chunk that can't be decoded may have been damaged in transit.
+    """
+    work: Callable[[Iterable[Item]], int]
+    if isinstance(out, Blocks):
+        work = partial(_scatter_regions, pipeline, out, kind, again)
+    else:
+        work = partial(_scatter, pipeline, out, kind, again)
+    items = zip(names, insides, outsides, values, strict=True)
+    if again or len(names) == 1:
+        work(items)
+    else:
+        in_turns(work, items, count=len(names), nbytes=pipeline.spec.nbytes)
+
+
+def _scatter(
+    pipeline: Pipeline,
+    out: np.ndarray,
+    kind: str,
+    again: Callable[[Any], Buffer | None] | None,
+    items: Iterable[Item],
+) -> int:
+    """Decode chunks to their places, and return their number."""
+    memory, in_place, count = _memory(pipeline), None, 0
+    for name, inside, outside, data in items:
+        try:
+            if data is None:
+                put_fill(out, outside, pipeline.spec.fill_value)
+            elif inside is not None or isinstance(data, CachedChunk):
+                out[outside] = _decode(pipeline, data, inside, memory)
+            else:
+                if in_place is None:
+                    in_place = fits(pipeline, out, outside)
+                place = out[outside].reshape(-1).view(np.uint8) if in_place else memory
+                chunk = pipeline.decode(data, place)
+                if not (in_place and np.may_share_memory(chunk, out)):
+                    out[outside] = chunk
+        except ZarrdaskError as error:
+            if again is None:
+                raise error.within(f"{kind}{name}") from error.__cause__
+            _scatter(pipeline, out, kind, None, [(name, inside, outside, again(name))])
+        count += 1
+    return count
+
+
+def _scatter_regions(
+    pipeline: Pipeline,
+    out: Blocks,
+    kind: str,
+    again: Callable[[Any], Buffer | None] | None,
+    items: Iterable[Item],
+) -> int:
+    """Decode each chunk once, and copy the part that each region needs to its block."""
+    memory, count = _memory(pipeline), 0
+    for count, (name, inside, places, data) in enumerate(items, 1):  # noqa: B007
+        regions = inside.regions
+        if data is None or regions == (None,):  # It may be decoded in place.
+            for region, (number, place) in zip(regions, places, strict=True):
+                _scatter(pipeline, out.blocks[number], kind, again, [(name, region, place, data)])
+            continue
+        try:
+            if len(regions) == 1:
+                number, place = places[0]
+                out.blocks[number][place] = _decode(pipeline, data, regions[0], memory)
+                continue
+            chunk = _decode(pipeline, data, None, memory)
+        except ZarrdaskError as error:
+            if again is None:
+                raise error.within(f"{kind}{name}") from error.__cause__
+            _scatter_regions(pipeline, out, kind, None, [(name, inside, places, again(name))])
+            continue
+        for region, (number, place) in zip(regions, places, strict=True):
+            out.blocks[number][place] = chunk if region is None else chunk[region]
+    return count
+
+
+def _decode(
+    pipeline: Pipeline,
+    data: Buffer | CachedChunk,
+    inside: Request | None,
+    memory: np.ndarray | None,
+) -> np.ndarray:
+    """Return the requested elements of a chunk; decode only a part of it if that is faster."""
+    if isinstance(data, CachedChunk):
+        chunk = data.decoded(pipeline)
+    else:
+        if inside is not None and pipeline.partial:
+            part = decode_part(pipeline, data, inside)
+            if part is not None:
+                return part
+        chunk = pipeline.decode(data, memory)
+    return chunk if inside is None else chunk[numpy_index(inside)]
+
+
+def _memory(pipeline: Pipeline) -> np.ndarray | None:
+    """Return memory of this thread to decode chunks into, one after another, or None.
+
+    A chunk that is decoded into it is still in the cache of the CPU when it is copied to its place.
+    For small chunks, codecs are faster if they allocate memory.
+    """
+    size = pipeline.spec.nbytes
+    is_used = size >= SMALL_CHUNK_BYTES and pipeline.raw is not None and pipeline.compressors
+    return buffers.of_thread(size) if is_used else None
+
+
+def fits(pipeline: Pipeline, out: np.ndarray, outside: Any) -> bool:
+    """Whether the decoded bytes of a chunk are those of its place in a block."""
+    # NumPy reads None as float64 when it compares it with a dtype.
+    if pipeline.axes is not None or pipeline.raw is None or pipeline.raw != out.dtype:
+        return False
+    return bool(out[outside].flags.c_contiguous)
+
+
+def decode_part(pipeline: Pipeline, data: Buffer, inside: Request) -> np.ndarray | None:
+    """Return a small part of a chunk, decoded without the rest; None if that is not possible.
+
+    The chunk must have several blocks that can be decoded without others, and the requested
+    elements, from the first to the last, must lie within less than half of it.
+    """
+    codec = pipeline.partial
+    if codec is None or isinstance(inside, Points):
+        return None
+    try:
+        if codec.block_bytes(data) >= pipeline.spec.nbytes:
+            return None  # The whole is decoded without copying its bytes first.
+    except ZarrdaskError as error:
+        raise named(error, codec) from error.__cause__
+    if pipeline.axes is not None:
+        inside = tuple(inside[axis] for axis in pipeline.axes)
+    size = pipeline.raw.itemsize  # type: ignore[union-attr]
+    first, span, counts, steps = 0, 1, [], []
+    for pick, stride in zip(inside, pipeline.strides, strict=True):
+        if not isinstance(pick, slice):
+            return None
+        count = pick_size(pick)
+        first += pick.start * stride
+        span += (count - 1) * pick.step * stride
+        counts.append(count)
+        steps.append(pick.step * stride)
+        if 2 * span * size > pipeline.spec.nbytes:
+            return None
+    try:
+        start, decoded = codec.decode_part(
+            data, pipeline.spec.nbytes, first * size, (first + span) * size
+        )
+    except ZarrdaskError as error:
+        raise named(error, codec) from error.__cause__
+    offset, strides = first * size - start, [step * size for step in steps]
+    # Not by as_strided, which does not support all dtypes.
+    part: np.ndarray = np.ndarray(counts, pipeline.raw, decoded, offset, strides)
+    return part if pipeline.back is None else part.transpose(pipeline.back)
+
+
+def merge(
+    pipeline: Pipeline, data: Buffer | None, inside: Request, values: np.ndarray
+) -> np.ndarray:
+    """Return a stored chunk in which the elements of a request have new values.
+
+    None stands for a missing chunk, which reads as the fill value.
+    """
+    chunk = fill_chunk(pipeline.spec) if data is None else pipeline.decode(data)
+    if not chunk.flags.writeable or chunk.dtype != pipeline.spec.dtype:
+        chunk = np.array(chunk, pipeline.spec.dtype)
+    chunk[numpy_index(inside)] = values
+    return chunk
+
+
+def fill_chunk(spec: ChunkSpec) -> np.ndarray:
+    """Return a new chunk, or shard, in which every element is the fill value."""
+    chunk = buffers.chunk(spec.shape, spec.dtype)
+    put_fill(chunk, ..., spec.fill_value)
+    return chunk
+
+
+def put_fill(out: np.ndarray | Blocks, outside: Any, fill: Any) -> None:
+    """Fill a place in a block, or places in several, with the fill value."""
+    if out.dtype.hasobject:
+        # As one object: the items of a list or an array would be spread over the place.
+        cell = np.empty((), object)
+        cell[()] = fill
+        fill = cell
+    out[outside] = fill

@@ -1,0 +1,211 @@
+"""The codecs of an array, bound to its chunks: checked when it is opened, applied per chunk."""
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any, Protocol, cast
+
+import numpy as np
+
+from zarrdask.errors import MetadataError, ZarrdaskError
+from zarrdask.formats.codecs.array_to_array.transpose import TransposeCodec
+from zarrdask.formats.codecs.codec import (
+    MOST,
+    SLACK,
+    ArrayArray,
+    ArrayBytes,
+    Buffer,
+    BytesBytes,
+    ChunkSpec,
+    Codec,
+    Kind,
+    check_count,
+    check_dimensions,
+    named,
+)
+
+
+class PartialCodec(Codec, Protocol):
+    """A codec that decodes part of the bytes of a value without the rest; see `BloscCodec`."""
+
+    def block_bytes(self, data: Buffer) -> int: ...
+    def decode_part(
+        self, data: Buffer, whole: int, start: int, stop: int
+    ) -> tuple[int, Buffer]: ...
+
+
+_ORDER = tuple(Kind)
+
+
+class Pipeline:
+    """Encodes and decodes the chunks of one array.
+
+    Parameters
+    ----------
+    codecs : sequence of Codec
+        Array -> array codecs, one array -> bytes codec, bytes -> bytes codecs (conformance C-42).
+    spec : ChunkSpec
+        The properties of the chunks.
+
+    Attributes
+    ----------
+    axes, back : tuple of int or None
+        Leading transpositions, folded into one permutation, and its inverse: they cost a view, not
+        a copy.
+    filters : tuple of (ArrayArray, ChunkSpec)
+        The other array -> array codecs, each with the properties of its input.
+    array_bytes : ArrayBytes
+        The array -> bytes codec.
+    serializer : Serializer
+        The same, bound to its input.
+    raw : numpy.dtype or None
+        The dtype of the decoded bytes if they are the elements and nothing else (the codec
+        ``bytes``, with at most transpositions before it). Then they can be decoded directly into
+        their place in a block.
+    compressors : tuple of (BytesBytes, int)
+        The bytes -> bytes codecs, each with the maximum size of its decoded bytes.
+    partial : PartialCodec or None
+        The only compressor, if it can decode part of the bytes of a chunk.
+
+    Raises
+    ------
+    MetadataError
+        If the order of the codecs is wrong, or a chunk is larger than any memory.
+    ZarrdaskError
+        If a codec can't encode its input, or an array of NumPy can't have so many dimensions.
+    """
+
+    __slots__ = (
+        "array_bytes",
+        "axes",
+        "back",
+        "codecs",
+        "compressors",
+        "encoded_size",
+        "filters",
+        "most",
+        "partial",
+        "raw",
+        "serializer",
+        "spec",
+        "strides",
+    )
+
+    def __init__(self, codecs: Sequence[Codec], spec: ChunkSpec) -> None:
+        before, self.array_bytes, after = split(codecs)
+        check_dimensions(len(spec.shape), "chunk_shape")
+        if spec.nbytes >= MOST:
+            raise MetadataError(
+                "a chunk is larger than any memory",
+                key="chunk_shape",
+                found=spec.shape,
+                expected=f"less than {MOST} bytes",
+            )
+        self.codecs = tuple(codecs)
+        self.spec = spec
+        # Leading transpositions become one permutation.
+        unchanged = axes = tuple(range(len(spec.shape)))
+        filters: list[tuple[ArrayArray, ChunkSpec]] = []
+        last, codec = spec, cast(Any, self.array_bytes)
+        try:
+            for codec in before:
+                following = codec.resolve(last)
+                check_dimensions(len(following.shape), f"the output of the codec {codec.name}")
+                if isinstance(codec, TransposeCodec) and not filters:
+                    axes = tuple(axes[i] for i in codec.order)
+                else:
+                    filters.append((codec, last))
+                last = following
+            codec = self.array_bytes
+            self.serializer = codec.bind(last)
+        except ZarrdaskError as error:
+            raise named(error, codec) from error.__cause__
+        self.axes = None if axes == unchanged else axes
+        self.back = None if axes == unchanged else tuple(map(axes.index, unchanged))
+        self.filters = tuple(filters)
+        self.raw = None if filters else self.serializer.raw
+        size = self.serializer.encoded_size
+        limit = min(self.serializer.most, MOST)
+        compressors = []
+        for codec in after:
+            compressors.append((codec, limit))
+            size = None if size is None else codec.encoded_size(size)
+            limit = limit * getattr(codec, "growth", 2) + SLACK if size is None else size
+            limit = min(limit, MOST)
+        self.compressors = tuple(compressors)
+        one = after[0] if len(after) == 1 and self.raw is not None else None
+        self.partial = cast(PartialCodec | None, one if hasattr(one, "decode_part") else None)
+        #: The strides of an encoded chunk, in elements.
+        self.strides = tuple(prod(last.shape[i + 1 :]) for i in range(len(last.shape)))
+        #: The size of every encoded chunk, or None if it depends on the values.
+        self.encoded_size = size
+        #: The maximum size of an encoded chunk in bytes.
+        self.most = limit
+
+    def encode(self, chunk: np.ndarray) -> Buffer:
+        """Return the encoded bytes of a chunk, which may be a view of the chunk."""
+        if self.axes is not None:
+            chunk = chunk.transpose(self.axes)
+        codec: Any = self.array_bytes
+        try:
+            for codec, _ in self.filters:
+                chunk = codec.encode(chunk)
+            codec = self.array_bytes
+            data = self.serializer.encode(chunk)
+            for codec, _ in self.compressors:
+                data = codec.encode(data)
+        except ZarrdaskError as error:
+            raise named(error, codec) from error.__cause__
+        return data
+
+    def decode(self, data: Buffer, memory: np.ndarray | None = None) -> np.ndarray:
+        """Return the chunk for a stored value, which may be a read-only view of the value.
+
+        `memory` (ndarray of uint8) has the size that the bytes -> bytes codecs decode to. If the
+        codec that is undone last can decode into it, the chunk may be a view of it.
+        """
+        codec: Any = self.array_bytes
+        try:
+            if self.compressors:
+                (first, size), *later = self.compressors
+                for codec, limit in reversed(later):
+                    data = codec.decode(data, limit)
+                codec = first
+                data = first.decode(data, size, memory)
+            codec = self.array_bytes
+            chunk = self.serializer.decode(data)
+            for codec, spec in reversed(self.filters):
+                chunk = codec.decode(chunk, spec)
+        except ZarrdaskError as error:
+            raise named(error, codec) from error.__cause__
+        return chunk if self.back is None else chunk.transpose(self.back)
+
+    def decode_apart(self, data: Buffer) -> np.ndarray:
+        """Return the chunk for a stored value as an array of its own, not a view of the value."""
+        memory = None
+        if self.raw is not None and self.compressors:
+            memory = np.empty(self.spec.nbytes, np.uint8)
+        chunk = self.decode(data, memory)
+        is_apart = memory is not None and np.may_share_memory(chunk, memory)
+        is_apart = is_apart and chunk.dtype == self.spec.dtype
+        return chunk if is_apart else np.array(chunk, self.spec.dtype)
+
+
+def split(
+    codecs: Sequence[Codec],
+) -> tuple[list[ArrayArray], ArrayBytes, list[BytesBytes]]:
+    """Return the codecs by kind, if their number and order are right (conformance C-9, C-42)."""
+    check_count(codecs, "codecs")
+    kinds = [codec.kind for codec in codecs]
+    if kinds.count(Kind.ARRAY_BYTES) != 1 or kinds != sorted(kinds, key=_ORDER.index):
+        raise MetadataError(
+            "the codecs are in the wrong order",
+            key="codecs",
+            found=[codec.name for codec in codecs],
+            expected="array->array codecs, then one array->bytes codec, then bytes->bytes codecs",
+        )
+    at = kinds.index(Kind.ARRAY_BYTES)
+    return (
+        cast(list[ArrayArray], list(codecs[:at])),
+        cast(ArrayBytes, codecs[at]),
+        cast(list[BytesBytes], list(codecs[at + 1 :])),
+    )

@@ -1,0 +1,45 @@
+"""Packages that have codecs which zarrdask does not have, for the errors of unknown codecs."""
+
+from zarrdask.formats.extension import find_package
+
+#: By the id of a codec in numcodecs, or by the beginning of the id: packages that have it.
+_OF_NUMCODECS = {
+    "FITSAscii": "kerchunk",
+    "FITSVarBintable": "kerchunk",
+    "fill_hdf_strings": "kerchunk",
+    "grib": "kerchunk",
+    "gribscan.": "gribscan",
+    "imagecodecs_": "imagecodecs-numcodecs",
+    "pcodec": "zarrdask[pcodec]",
+    "rawgrib": "gribscan",
+    "record_member": "kerchunk",
+    "wavpack": "wavpack-numcodecs",
+    "zfpy": "zarrdask[zfp]",
+}
+#: By the name of a codec in v3, or by the beginning of the name: packages that add it to
+#: zarr-python.
+_OF_ZARR_PYTHON = {
+    "any-numcodecs.": "zarr-any-numcodecs",
+    "gribberish": "gribberish",
+    "imagecodecs_": "imagecodecs-zarr",
+    "omfiles.": "omfiles",
+    "virtual_tiff.": "virtual-tiff",
+}
+
+
+def of_numcodecs(name: str) -> str | None:
+    """Return what to install for a codec of numcodecs, or None if no package is known.
+
+    >>> of_numcodecs("imagecodecs_jpeg"), of_numcodecs("lzw")
+    ("pip install 'imagecodecs-numcodecs'", None)
+    """
+    package = find_package(name, _OF_NUMCODECS)
+    return None if package is None else f"pip install '{package}'"
+
+
+def of_zarr_python(name: str) -> str | None:
+    """Return which package has a codec of v3 for zarr-python, or None if none is known."""
+    package = find_package(name, _OF_ZARR_PYTHON)
+    if package is None:
+        return None
+    return f"a codec that zarrdask.register.codec adds; zarr-python has it from {package}"

@@ -1,0 +1,156 @@
+"""The projection of a request on chunks: which chunks, which part of each, and where it goes.
+
+Axes are projected one by one, so that the work grows with the number of chunks along each axis.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import product, starmap
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from zarrdask.formats.grids.axis import Axis
+from zarrdask.formats.indexing.selection import Pick, Region, whole_region
+
+
+class Points(NamedTuple):
+    """A pointwise request: one 1-d array of positions for each axis; the result is 1-d."""
+
+    coordinates: tuple[np.ndarray, ...]
+
+
+class Regions(NamedTuple):
+    """Several regions, each of which is read into a block of its own; None stands for all elements.
+
+    The places in the results (`Projection.outsides`) are lists of pairs: the number of the block,
+    and the NumPy index of the place in it.
+    """
+
+    regions: tuple[Region | None, ...]
+
+
+#: The elements to read or write of an array or chunk: the outer product of one pick for each axis,
+#: or points.
+Request = tuple[Pick, ...] | Points
+#: A request for one block, or regions for several.
+AnyRequest = Request | Regions
+
+
+class Projection(NamedTuple):
+    """The chunks that a request overlaps, as three lists with one entry for each chunk."""
+
+    #: The index of the chunk.
+    indices: list[tuple[int, ...]]
+    #: The requested elements of the chunk, as a `Request` or `Regions`; None for all of them.
+    insides: list[Any]
+    #: The NumPy index of the place in the result.
+    outsides: list[Any]
+
+    def some(self, start: int, stop: int) -> "Projection":
+        """Return the entries from `start` to `stop`."""
+        entries = slice(start, stop)
+        return Projection(self.indices[entries], self.insides[entries], self.outsides[entries])
+
+    def ordered(self, key: Callable[[tuple[int, ...]], Any]) -> "Projection":
+        """Return the entries, sorted by a function of the chunk's index."""
+        keys = list(map(key, self.indices))
+        return self.at(sorted(range(len(keys)), key=keys.__getitem__))
+
+    def at(self, positions: Sequence[int]) -> "Projection":
+        """Return the entries at some positions."""
+        return Projection(
+            [self.indices[i] for i in positions],
+            [self.insides[i] for i in positions],
+            [self.outsides[i] for i in positions],
+        )
+
+
+def project(request: AnyRequest, axes: Sequence[Axis]) -> Projection:
+    """Return the projection of a request on the chunks along each axis."""
+    if isinstance(request, Points):
+        return _project_points(request, axes)
+    if isinstance(request, Regions):
+        return _project_regions(request, axes)
+    if not request:
+        return Projection([()], [None], [...])  # a 0-d array with the index () is a scalar
+    parts = [axis.parts(pick) for pick, axis in zip(request, axes, strict=True)]
+    if not all(parts):
+        return Projection([], [], [])
+    if all(len(axis) == 1 for axis in parts):  # A single chunk, as in most tasks.
+        index, inside, outside, whole = zip(*[axis[0] for axis in parts], strict=True)
+        return Projection([index], [None if all(whole) else inside], [numpy_index(outside)])
+    # For each attribute of `ChunkPart` the values of each axis; all combinations are chunks.
+    columns = [zip(*axis, strict=True) for axis in parts]
+    indices, insides, outsides, wholes = starmap(product, zip(*columns, strict=True))
+    places: Iterable[Any] = outsides
+    if not all(isinstance(pick, slice) for pick in request):
+        places = map(numpy_index, outsides)
+    picks: Iterable[Any] = insides
+    # Of a row through larger chunks, no part is a whole chunk.
+    if all(any(part.whole for part in axis) for axis in parts):
+        picks = [None if all(whole) else pick for whole, pick in zip(wholes, insides, strict=True)]
+    return Projection(list(indices), list(picks), list(places))
+
+
+def _project_points(points: Points, axes: Sequence[Axis]) -> Projection:
+    coordinates = points.coordinates
+    numbers = np.stack([axis.number(c) for c, axis in zip(coordinates, axes, strict=True)])
+    order = np.lexsort(numbers[::-1])
+    ordered = numbers[:, order]
+    edges = np.nonzero((np.diff(ordered, axis=1) != 0).any(axis=0))[0] + 1
+    groups = np.split(order, edges) if len(order) else []
+    indices = [tuple(int(n) for n in numbers[:, group[0]]) for group in groups]
+    insides: list[Request | None] = [
+        Points(
+            tuple(
+                c[group] - axis.start(i)
+                for c, i, axis in zip(coordinates, index, axes, strict=True)
+            )
+        )
+        for group, index in zip(groups, indices, strict=True)
+    ]
+    return Projection(indices, insides, list(groups))
+
+
+def _project_regions(request: Regions, axes: Sequence[Axis]) -> Projection:
+    """Return each chunk once, with the parts of it that all regions need."""
+    # The parts of each chunk, and where they go.
+    parts: dict[tuple[int, ...], tuple[list[Any], list[tuple[int, Any]]]] = {}
+    for number, region in enumerate(request.regions):
+        whole = whole_region(tuple(axis.size for axis in axes)) if region is None else region
+        for index, inside, outside in zip(*project(whole, axes), strict=True):
+            if index not in parts:
+                parts[index] = [inside], [(number, outside)]
+            else:
+                insides, places = parts[index]
+                insides.append(inside)
+                places.append((number, outside))
+    return Projection(
+        list(parts),
+        [Regions(tuple(insides)) for insides, _ in parts.values()],
+        [places for _, places in parts.values()],
+    )
+
+
+def numpy_index(request: Request) -> tuple[Any, ...]:
+    """Return a request as an index of an ndarray."""
+    if isinstance(request, Points):
+        return request.coordinates
+    for pick in request:
+        if not isinstance(pick, slice):
+            break
+    else:
+        return request
+    ranges = (range(p.start, p.stop, p.step) if isinstance(p, slice) else p for p in request)
+    return np.ix_(*ranges)
+
+
+def permute(request: AnyRequest, axes: tuple[int, ...]) -> AnyRequest:
+    """Return the request for the transposed array, whose axis i is axis ``axes[i]`` of this one."""
+    if isinstance(request, Points):
+        return Points(tuple(request.coordinates[i] for i in axes))
+    if isinstance(request, Regions):
+        return Regions(
+            tuple(r if r is None else tuple(r[i] for i in axes) for r in request.regions)
+        )
+    return tuple(request[i] for i in axes)

@@ -1,0 +1,106 @@
+"""Descriptions of what is lost when values or metadata are converted to another type or format."""
+
+from typing import Any
+
+import numpy as np
+
+from zarrdask.errors import quoted
+from zarrdask.formats.codecs.array_to_array.cast import floats
+from zarrdask.formats.codecs.array_to_bytes.bytes import endian_of, stored_type
+from zarrdask.formats.dtypes.ml import kind_of, limits, name_of
+from zarrdask.formats.metadata.convert import flat_codecs
+from zarrdask.formats.metadata.model import ArrayMetadata, Metadata
+
+
+def cast_loss(before: np.dtype[Any], after: np.dtype[Any]) -> str | None:
+    """Return a description of what values may lose in another data type, or None.
+
+    >>> cast_loss(np.dtype("f8"), np.dtype("f4"))
+    'float64 as float32: digits may be lost'
+    >>> cast_loss(np.dtype("i2"), np.dtype("f4")) is None
+    True
+    """
+    before, after = before.newbyteorder("="), after.newbyteorder("=")
+    loss = None if before == after else _lost(before, after)
+    return loss and f"{dtype_label(before)} as {dtype_label(after)}: {loss}"
+
+
+def _lost(before: np.dtype[Any], after: np.dtype[Any]) -> str | None:
+    kinds = kind_of(before) + kind_of(after)
+    if kinds in ("ff", "cc", "fc"):
+        return None if _holds(after, before) else "digits may be lost"
+    if kinds in ("if", "uf", "ic", "uc"):
+        low, high = limits(before)
+        bits = max(-low - 1, high).bit_length()
+        return None if bits <= floats(_real(after)).digits else "digits may be lost"
+    if kinds in ("fi", "fu"):
+        return "fractions are cut off"
+    if kinds in ("ci", "cu", "cf"):
+        return "imaginary parts are dropped"
+    if kinds in ("ii", "iu", "ui", "uu") or (kinds[0] == "b" and kinds[1] in "iufc"):
+        return None  # `zarrdask.arrays.chunks.cast` raises an error for values out of range
+    if kinds[1] == "b" and kinds[0] in "iufc":
+        return "only whether they are zero is kept"
+    if kinds in ("SS", "UU", "VV") and before.names is after.names is None:
+        return None if before.itemsize <= after.itemsize else "the end is cut off"
+    return None if np.can_cast(before, after, "safe") else "values may be changed"
+
+
+def _real(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    return np.empty(0, dtype).real.dtype if dtype.kind == "c" else dtype
+
+
+def _holds(wide: np.dtype[Any], narrow: np.dtype[Any]) -> bool:
+    """Whether a type can represent all numbers of another one."""
+    wide_numbers, narrow_numbers = floats(_real(wide)), floats(_real(narrow))
+    return (
+        wide_numbers.digits >= narrow_numbers.digits
+        and wide_numbers.quantum <= narrow_numbers.quantum
+        and wide_numbers.most >= narrow_numbers.most
+    )
+
+
+def dtype_label(dtype: np.dtype[Any]) -> str:
+    """Return the name of a dtype for messages: also of those that NumPy shows as void."""
+    return name_of(dtype) or str(dtype)
+
+
+def losses(before: Metadata, after: Metadata) -> tuple[str, ...]:
+    """Return descriptions of what an array or a group loses in a conversion of its metadata.
+
+    Differences that are only of spelling are left out.
+    """
+    descriptions = []
+    if isinstance(before, ArrayMetadata) and isinstance(after, ArrayMetadata):
+        descriptions = _array_losses(before, after)
+    dropped = [f"the extension {e.name}" for e in before.extensions if e not in after.extensions]
+    dropped += [f"the member {name}" for name in before.extra if name not in after.extra]
+    return *descriptions, *(f"{item} was dropped" for item in dropped)
+
+
+def _array_losses(before: ArrayMetadata, after: ArrayMetadata) -> list[str]:
+    descriptions = [*filter(None, [cast_loss(before.dtype, after.dtype)])]
+    if before.shard is not None and after.shard is None:
+        inner = _text(before.read_grid.chunks)
+        descriptions.append(f"shards of {_text(before.grid.chunks)} became chunks of {inner}")
+    if before.fill_value is None and after.fill_value is not None:
+        descriptions.append(f"the fill value, which was undefined, is {after.fill_value} now")
+    elif before.dtype.hasobject and type(before.fill_value) is not type(after.fill_value):
+        old_fill, new_fill = quoted(before.fill_value), quoted(after.fill_value)
+        descriptions.append(f"the fill value {old_fill} is {new_fill} now")
+    if before.dimension_names and not after.dimension_names:
+        descriptions.append("the dimensions, which had no names, are not named one by one any more")
+    if len(before.transformers) > len(after.transformers):
+        descriptions.append("storage transformers were undone")
+    if _mixed(before) and not _mixed(after):
+        descriptions.append("the byte order of the fields is the same for all now")
+    return descriptions
+
+
+def _text(lengths: Any) -> str:
+    return " x ".join(map(str, lengths)) or "one element"
+
+
+def _mixed(metadata: ArrayMetadata) -> bool:
+    dtype = stored_type(metadata.dtype, flat_codecs(metadata))
+    return endian_of(dtype) == "own"

@@ -1,4 +1,0 @@
-"""Dask graphs of stored arrays: the only code that imports Dask."""
-
-# Dask before any of its modules: see `zarrdask.packages`.
-import dask  # noqa: F401

@@ -1,0 +1,161 @@
+"""Writes of the blocks of a Dask array, in tasks."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from zarrdask.arrays.chunks.cast import check_mask
+from zarrdask.arrays.chunks.region import ArrayRegion
+from zarrdask.arrays.chunks.write import Beyond
+from zarrdask.arrays.hierarchy.changes.block_log import BlockLog
+from zarrdask.formats.indexing.selection import Region
+from zarrdask.parallel.execution.forks import changing_region
+from zarrdask.parallel.execution.locks import among_workers
+from zarrdask.runtime.cancellation import write_named
+from zarrdask.runtime.turns import Pace
+from zarrdask.storage.adapters.forks import Changes
+from zarrdask.storage.locks.chunk_locks import ChunkLocks
+from zarrdask.storage.locks.lock_files import lock_place
+from zarrdask.storage.remote.in_flight import Requests
+
+#: For the fused task that this thread runs, by the names of writes: the function that writes a
+#: block, and the blocks that were written.
+_JOINED = threading.local()
+
+
+class BlockWriter:
+    """Writes the blocks of a Dask array to a region of a stored array: what tasks carry.
+
+    Parameters
+    ----------
+    region : ArrayRegion
+        The region that is written.
+    empty : bool
+        Whether units that hold only the fill value are stored.
+    name : str
+        The unique name of the write.
+    beyond : {"keep", "fill"}
+        Whether elements that units hold beyond the end of the array are kept, or become the fill
+        value; see `write_region`.
+    log : BlockLog, optional
+        Where the blocks that are stored are recorded, if they are.
+    threads : int, default 1
+        The number of threads that encode a block, in the process that made the writer: more than
+        one if there are fewer blocks than threads. Other processes use one.
+    """
+
+    __slots__ = ("_locked_at", "_write", "beyond", "empty", "log", "name", "region", "threads")
+
+    def __init__(
+        self,
+        region: ArrayRegion,
+        *,
+        empty: bool,
+        name: str,
+        beyond: Beyond,
+        log: BlockLog | None = None,
+        threads: int = 1,
+    ) -> None:
+        self._locked_at: str | None = None
+        self.log = log
+        self.threads = threads
+        self._write = write_named(name)
+        self.region = region
+        self.empty = empty
+        self.name = name
+        self.beyond = beyond
+
+    def write(self, values: np.ndarray, block: Region) -> int | Changes:
+        """Write a block, and return the number of units that were stored.
+
+        If the block is not joined with others, and the store is a fork: the changes.
+        """
+        check_mask(values, self.region.stored)
+        values = np.asarray(values).astype(self.region.dtype, copy=False)
+        joined = vars(_JOINED).get(self.name)
+        if joined is not None:
+            write, written = joined
+            with self._write.block():
+                count: int = write(values, block)
+                if self.log is not None:
+                    written.append((block, count))
+            return count
+        with self._write.block(), changing_region(self.region) as (region, changes):
+            count = self._writer(region)(values, block)
+            if self.log is not None:
+                self.log.add([(block, count)])
+        return changes[0] if changes else count
+
+    def _writer(
+        self, region: ArrayRegion, requests: Requests | None = None
+    ) -> Callable[[np.ndarray, Region], int]:
+        """Return the function that writes a block to the region, or to that of a copy."""
+        store = region.stored.store
+        # No other writer can change a fork.
+        locks = ChunkLocks(
+            store, among_workers(None if store.capabilities.forks else self._locked_at)
+        )
+        return partial(
+            region.write,
+            empty=self.empty,
+            beyond=self.beyond,
+            threads=self.threads,
+            locks=locks,
+            requests=requests,
+        )
+
+    @contextmanager
+    def joining(self, requests: Requests) -> Iterator[list[Changes]]:
+        """Share locks and requests among the blocks that this thread writes.
+
+        In a remote store, their requests are added to `requests`: the blocks are stored when the
+        context of these is left, which must come first. Then they are recorded. If the store is a
+        fork, the list that is yielded holds its changes afterwards.
+        """
+        written, joined = list[tuple[Region, int]](), vars(_JOINED)
+        with (
+            self._write.block() if self.region.is_remote else nullcontext(),
+            changing_region(self.region) as (region, changes),
+        ):
+            joined[self.name] = self._writer(region, requests), written
+            try:
+                yield changes
+            finally:
+                del joined[self.name]
+            if self.log is not None and written:
+                self.log.add(written)
+
+    @property
+    def pace(self) -> Pace:
+        """The pace of the threads of this process that write small blocks."""
+        return self._write.pace
+
+    def abort(self) -> None:
+        """Stop writing blocks in this process, and wait for those that are being written."""
+        self._write.abort()
+
+    def __dask_tokenize__(self) -> tuple[Any, ...]:
+        return "zarrdask", self.name  # which is unique
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._locked_at is None:
+            self._locked_at = lock_place()
+        place = self._locked_at
+        return _writer, (self.region, self.empty, self.name, self.beyond, self.log, place)
+
+
+def _writer(
+    region: ArrayRegion,
+    empty: Any,
+    name: str,
+    beyond: Beyond,
+    log: BlockLog | None,
+    locked_at: str,
+) -> BlockWriter:
+    writer = BlockWriter(region, empty=empty, name=name, beyond=beyond, log=log)
+    writer._locked_at = locked_at
+    return writer

@@ -1,0 +1,88 @@
+"""The stores that tasks write to: forks of those that tasks in other processes can't see."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+import numpy as np
+
+from zarrdask.arrays.chunks.region import ArrayRegion
+from zarrdask.arrays.chunks.stored import StoredChunks
+from zarrdask.parallel.execution.client import check_visible, other_processes
+from zarrdask.storage.adapters.forks import Changes, changing
+from zarrdask.storage.base import Store
+from zarrdask.storage.places import store_token
+from zarrdask.storage.upkeep import fork
+
+
+class TaskStores:
+    """The stores that the tasks of one call write to: each store is forked once.
+
+    Parameters
+    ----------
+    is_forked : bool
+        Whether tasks write to a fork of each store that can be forked.
+    is_later : bool, default False
+        Whether the tasks are computed after the call. Others may write to the store meanwhile, so
+        tasks that read from it don't write to a fork.
+    """
+
+    def __init__(self, *, is_forked: bool, is_later: bool = False) -> None:
+        self._is_forked = is_forked
+        self._is_later = is_later
+        self._forks = dict[str, Store]()
+
+    @classmethod
+    def of_scheduler(cls, *, is_later: bool) -> "TaskStores":
+        """Return the stores for tasks that the current scheduler runs, or any one later."""
+        return cls(is_forked=is_later or other_processes() is not None, is_later=is_later)
+
+    def chunks(self, chunks: StoredChunks) -> StoredChunks:
+        """Return the chunks of an array as tasks change them."""
+        store = chunks.store
+        if not (self._is_forked and store.capabilities.forks):
+            return chunks
+        token = store_token(store)
+        if token not in self._forks:
+            self._forks[token] = fork(store)
+        # No other writer can change the fork.
+        return replace(chunks, store=self._forks[token], guard=None)
+
+    def region(self, region: ArrayRegion, *, reads: bool) -> ArrayRegion:
+        """Return a region of an array as tasks change it; `reads` is whether they change units.
+
+        Raises
+        ------
+        StoreError
+            If tasks in other processes need the store itself.
+        """
+        if reads and self._is_later:
+            check_visible(region.stored.store)
+            return region
+        return _in(region, self.chunks(region.stored))
+
+
+@contextmanager
+def changing_chunks(chunks: StoredChunks) -> Iterator[tuple[StoredChunks, list[Changes]]]:
+    """Yield the chunks that a task changes, and a list that holds its changes after the block."""
+    with changing(chunks.store) as (store, changes):
+        yield chunks if store is chunks.store else replace(chunks, store=store), changes
+
+
+@contextmanager
+def changing_region(region: ArrayRegion) -> Iterator[tuple[ArrayRegion, list[Changes]]]:
+    """Yield the region that a task changes, and a list that holds its changes after the block."""
+    with changing_chunks(region.stored) as (chunks, changes):
+        yield _in(region, chunks), changes
+
+
+def changes_of(receipt: np.ndarray) -> Iterator[Changes]:
+    """Yield the changes in the receipt of a task."""
+    if receipt.dtype == object:
+        yield from (each for each in receipt.flat if isinstance(each, Changes))
+
+
+def _in(region: ArrayRegion, chunks: StoredChunks) -> ArrayRegion:
+    if chunks is region.stored:
+        return region
+    return ArrayRegion(chunks, region.region, region.axes, region.token)

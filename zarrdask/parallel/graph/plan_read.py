@@ -1,0 +1,133 @@
+"""`plan_read`: what reading a Dask array, or a stored array, would fetch and decode."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from math import prod
+from typing import Any
+
+import numpy as np
+from dask.base import is_dask_collection
+
+from zarrdask.arrays.chunks.stored import StoredChunks
+from zarrdask.arrays.chunks.stored_keys import chunk_sizes
+from zarrdask.arrays.nodes.array import chunks_of
+from zarrdask.arrays.nodes.open import open_array
+from zarrdask.errors import SelectionError, ZarrdaskError
+from zarrdask.formats.indexing.selection import Region, basic, index_by_name, is_basic
+from zarrdask.parallel.execution.dask_private import Task, convert_legacy_graph
+from zarrdask.parallel.graph.dependencies import reads_of
+from zarrdask.parallel.graph.fuse.optimization import unfused_tasks
+from zarrdask.parallel.plan.read_plan import ArrayReads, ReadPlan
+from zarrdask.storage.places import is_listed_fast
+
+#: The most objects and chunks whose sizes are looked up.
+_MAX_SIZED_UNITS, _MAX_SIZED_CHUNKS = 10_000, 2**20
+
+
+def plan_read(
+    x: Any,
+    region: Any = None,
+    *,
+    component: str | None = None,
+    storage_options: dict[str, Any] | None = None,
+) -> ReadPlan:
+    """Plan a read: which chunks would be decoded, how often, and by how many requests.
+
+    Only metadata is read; on a local disk and in memory, also the sizes of up to 10,000 stored
+    objects, and the shard indexes. The plan prints as text; a notebook and its method `svg` show a
+    drawing. Of a Dask array, the tasks are those after its optimisation; chunks that several tasks
+    decode are a reason to choose other blocks (``from_zarr(..., chunks=...)``) or other chunks
+    (`rechunk`).
+
+    Parameters
+    ----------
+    x : dask.array.Array, Array, str, os.PathLike, MutableMapping, Store or Group
+        A Dask array (or xarray's object with Dask arrays) that is computed from stored arrays; or a
+        stored array, which is read without Dask.
+    region : basic index, or dict of names of dimensions to integers and slices, optional
+        The part of `x` that would be read. Only stored arrays take a dict. An xarray Dataset takes
+        none: select by its methods.
+    component : str, optional
+        The path of the array within `x`, if `x` is a place.
+    storage_options : dict, optional
+        Options for fsspec, if `x` is a URL.
+
+    Returns
+    -------
+    ReadPlan
+        The plan: for each stored array the number of objects, requests, chunks and bytes.
+
+    Raises
+    ------
+    SelectionError
+        If the region is not a basic index, or does not fit.
+    NodeNotFoundError, NodeTypeError, MetadataError, UnsupportedError
+        As in `zarrdask.open_array`.
+
+    See Also
+    --------
+    plan_write : Plan a write by `to_zarr`.
+
+    Examples
+    --------
+    >>> import zarrdask
+    >>> z = zarrdask.create_array({}, shape=(100, 90), dtype="f8", chunks=(10, 90))
+    >>> z[...] = 1
+    >>> plan = plan_read(zarrdask.from_zarr(z, chunks=(15, 90))[:, 0])
+    >>> plan.requests, plan.repeated, plan.amplification
+    (13, 3, 117.0)
+    """
+    if region is not None and not isinstance(region, Mapping) and not is_basic(region):
+        raise SelectionError(
+            "only a basic index can be planned: integers, slices, '...' and None", found=region
+        )
+    if is_dask_collection(x):
+        return _plan_of(x if region is None else x[region])
+    array = open_array(x, component, storage_options=storage_options)
+    if isinstance(region, Mapping):
+        region = index_by_name(region, array.dimension_names)
+    selection = basic(() if region is None else region, array.shape)
+    return ReadPlan((_reads(chunks_of(array), [selection.slices]),))
+
+
+def _plan_of(x: Any) -> ReadPlan:
+    """Return the plan of computing a Dask collection."""
+    graph = convert_legacy_graph(unfused_tasks(x))
+    regions: dict[str, tuple[StoredChunks, list[Region]]] = {}
+    for node in graph.values():
+        if isinstance(node, Task):
+            for read in reads_of([node], graph):
+                regions.setdefault(read.place, (read.stored, []))[1].append(read.region)
+    return ReadPlan(tuple(_reads(chunks, found) for chunks, found in regions.values()))
+
+
+def _reads(chunks: StoredChunks, regions: list[Region]) -> ArrayReads:
+    metadata = chunks.metadata
+    ordered = sorted(regions, key=lambda region: [pick.start for pick in region])
+    reads = ArrayReads(
+        chunks.location, metadata, metadata.read_grid.axes, metadata.grid.axes, tuple(ordered)
+    )
+    return replace(reads, sizes=_sizes(chunks, reads))
+
+
+def _sizes(chunks: StoredChunks, reads: ArrayReads) -> np.ndarray | None:
+    """Return the stored bytes of the chunks that are read, or None if that would take long."""
+    units = reads.units(_MAX_SIZED_UNITS) if is_listed_fast(chunks.store) else None
+    lengths = [high - low + 1 for low, high in reads.box]
+    if units is None or prod(lengths) > _MAX_SIZED_CHUNKS or chunks.metadata.transformers:
+        return None
+    sizes = np.full(lengths, -1)
+    try:
+        for first, part in chunk_sizes(chunks, sorted(units)):
+            starts = [at - low for at, (low, _) in zip(first, reads.box, strict=True)]
+            place = tuple(
+                slice(max(at, 0), max(at + n, 0)) for at, n in zip(starts, part.shape, strict=True)
+            )
+            inside = tuple(
+                slice(max(-at, 0), max(-at, 0) + n)
+                for at, n in zip(starts, sizes[place].shape, strict=True)
+            )
+            sizes[place] = part[inside]
+    except (ZarrdaskError, OSError):
+        return None  # a plan does not fail because of what is wrong with the store
+    return sizes

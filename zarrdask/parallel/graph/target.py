@@ -1,0 +1,257 @@
+"""The targets of writes: what happens before the blocks are written, afterwards, and on failure."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, NamedTuple, Self
+
+import dask.array as da
+import numpy as np
+
+from zarrdask import config
+from zarrdask.arrays.chunks.region import ArrayRegion
+from zarrdask.arrays.chunks.stored import StoredChunks
+from zarrdask.arrays.chunks.write import Beyond
+from zarrdask.arrays.hierarchy.changes.block_log import RecordedBlocks
+from zarrdask.arrays.hierarchy.changes.journal import digest
+from zarrdask.arrays.hierarchy.changes.new_array import LateArray, NewArray
+from zarrdask.arrays.hierarchy.changes.recorded import check_begun
+from zarrdask.arrays.hierarchy.changes.replace import ReplacedNode, can_stage
+from zarrdask.arrays.hierarchy.changes.resumable import RecordedArray, ResumableArray
+from zarrdask.arrays.hierarchy.changes.transaction import Change
+from zarrdask.arrays.hierarchy.lookup import locate_node
+from zarrdask.arrays.hierarchy.node_path import NodePath
+from zarrdask.arrays.nodes.array import Array, chunks_of
+from zarrdask.arrays.nodes.group import Group
+from zarrdask.arrays.nodes.node import check_writable
+from zarrdask.arrays.nodes.open import check_commit, check_mode, open_array
+from zarrdask.errors import MetadataError, NodeExistsError, SelectionError
+from zarrdask.formats.indexing.selection import Region, whole_region
+from zarrdask.formats.metadata.array_options import ArrayOptions, GridLike
+from zarrdask.formats.metadata.model import ArrayMetadata
+from zarrdask.formats.metadata.new_metadata import plan_array
+from zarrdask.parallel.execution.client import check_changeable
+from zarrdask.parallel.graph.dependencies import Inputs
+from zarrdask.parallel.graph.object_elements import check_elements
+from zarrdask.parallel.graph.placement import chunk_options, find_place
+from zarrdask.parallel.graph.stored_array import data_type_of
+
+#: Whether a write is resumed; "restart" discards what earlier runs have stored.
+Resume = bool | Literal["restart"]
+
+
+def check_resume(resume: Resume) -> None:
+    """Check the option `resume`."""
+    if not isinstance(resume, bool | np.bool_) and resume != "restart":
+        raise MetadataError(
+            "unknown value", key="resume", found=resume, expected="True, False or 'restart'"
+        )
+
+
+class WriteOptions(NamedTuple):
+    """The options of `to_zarr` that are not options of a new array; see there."""
+
+    region: Any = None
+    mode: str = "a"
+    overwrite: bool = False
+    grid: GridLike = "regular"
+    commit: Literal["first", "last"] = "first"
+    resume: Resume = False
+    compute: bool = True
+    #: Whether the array is one of several that are written together.
+    is_member: bool = False
+
+    def check(self) -> None:
+        """Check the options that have a few possible values."""
+        check_mode(self.mode, ("a", "r+", "w", "w-"))
+        check_resume(self.resume)
+        check_commit(self.commit)
+
+    @property
+    def is_immediate(self) -> bool:
+        """Whether the values are written by this call, and by no later one."""
+        return self.compute and not self.resume
+
+    @property
+    def replaces(self) -> bool:
+        """Whether an existing node is replaced."""
+        return self.overwrite or self.mode == "w"
+
+
+@dataclass(frozen=True)
+class WriteTarget:
+    """An array, or a region of one, that a Dask array is written to."""
+
+    #: The array as it is after the write.
+    array: Array
+    #: The region of the array that is written.
+    region: Region
+    #: The stored chunks that tasks write to.
+    chunks: StoredChunks
+    #: The change of the array besides its chunks; None if it is left to the caller.
+    change: Change | None
+    #: What becomes of the elements that stored units hold beyond the end of the array: they are
+    #: kept, or become the fill value; see `zarrdask.arrays.chunks.write.write_region`.
+    beyond: Beyond = "fill"
+    #: Whether the array is created or replaced.
+    is_new: bool = True
+    #: Whether nothing is stored in the region when the change has begun.
+    is_blank: bool = False
+    #: The blocks that earlier runs have stored, if the write can be resumed.
+    recorded: RecordedBlocks | None = None
+
+    @cached_property
+    def written(self) -> ArrayRegion:
+        """The written region, at its final place."""
+        return ArrayRegion(chunks_of(self.array), self.region)
+
+    @classmethod
+    def replacing(cls, array: Array) -> Self:
+        """Return the target for an array that `_can_stage`: it replaces the node when complete."""
+        change = ReplacedNode(array.node_path.current, array.metadata)
+        chunks = change.new.chunks(array.metadata)
+        return cls(array, whole_region(array.shape), chunks, change, is_blank=True)
+
+    @classmethod
+    def existing(cls, array: Array, region: Region) -> Self:
+        """Return the target for a region of an array that exists."""
+        change = ExistingArray(array)
+        return cls(array, region, chunks_of(array), change, beyond="keep", is_new=False)
+
+
+@dataclass(frozen=True)
+class ExistingArray(Change):
+    """An existing array whose chunks are stored one by one."""
+
+    array: Array
+
+    @property
+    def location(self) -> str:
+        """The location of the array."""
+        return self.array.node_path.location
+
+    def abort(self) -> str:
+        """Describe what the array holds now."""
+        return "each stored chunk or shard has either its old or its new content"
+
+
+def find_target(
+    x: da.Array,
+    url: Any,
+    component: str | None,
+    storage_options: dict[str, Any] | None,
+    how: WriteOptions,
+    options: dict[str, Any],
+    inputs: Inputs,
+) -> WriteTarget:
+    """Return the target of an array: a new array, or an existing one. Nothing is written.
+
+    `options` are those of a new array, and `inputs` the stored arrays that this call reads.
+    """
+    how.check()
+    node = locate_node(url, component, storage_options)
+    check_changeable(node.store)
+    is_open = isinstance(url, Array) and not component
+    if not (is_open or how.region is not None or how.mode == "r+"):
+        options = {
+            "dtype": data_type_of(x),
+            **options,
+            **chunk_options(x.chunks, how.grid, options),
+        }
+        if node.layout.zarr_format is not None:
+            options.setdefault("zarr_format", node.layout.zarr_format)
+        elif isinstance(url, Group):
+            options.setdefault("zarr_format", url.zarr_format)
+        metadata = plan_array(ArrayOptions(shape=x.shape, **options))
+        check_elements(x, metadata)
+        if how.resume and not how.is_member:
+            return _resumable_array(x, node, metadata, how, inputs)
+        return _new_array(node, metadata, how, inputs)
+    if options or how.grid != "regular" or how.commit != "first":
+        raise MetadataError(
+            "these options are for new arrays, and this array exists; omit them",
+            key=node.location,
+            found=sorted(options) or ["grid" if how.grid != "regular" else "commit"],
+        )
+    array: Array = url if is_open else open_array(*node, mode="r+")
+    check_writable(array)
+    return _existing_region(array, find_place(x.shape, how.region, array.metadata), inputs)
+
+
+def _new_array(
+    node: NodePath, metadata: ArrayMetadata, how: WriteOptions, inputs: Inputs
+) -> WriteTarget:
+    known = node.prefetched(metadata, listed=True)
+    # Of arrays that are resumed, some may be complete: `RecordedArray` checks that.
+    view = known.check_creation(metadata, overwrite=how.replaces or bool(how.resume))
+    existed = how.replaces and view.has_document()
+    array = Array(view.fresh, metadata, "r+")
+    # Whatever the blocks read, through this package or not: the old array stays until the end.
+    if existed and _can_stage(array) and not how.resume:
+        return WriteTarget.replacing(array)
+    # A group of the draft may have no document.
+    erases = how.replaces and (existed or view.layout.base is not None)
+    if erases and inputs.are_below(chunks_of(array).place):
+        raise _read_error(node)
+    region = whole_region(array.shape)
+    if how.resume:
+        place = node, array.node_path, metadata
+        recorded = RecordedArray(*place, erases, existed, overwrites=how.replaces)
+        return WriteTarget(array, region, chunks_of(array), recorded)
+    # Where chunks need an array (icechunk), nothing is visible before the commit of the session.
+    if how.commit == "last" and not node.store.capabilities.bounded:
+        late = LateArray(node, array.node_path, metadata, erases, existed)
+        return WriteTarget(array, region, chunks_of(array), late)
+    new = NewArray(known, metadata, how.replaces, existed)
+    return WriteTarget(array, region, chunks_of(array), new, is_blank=new.is_blank)
+
+
+def _resumable_array(
+    x: da.Array, node: NodePath, metadata: ArrayMetadata, how: WriteOptions, inputs: Inputs
+) -> WriteTarget:
+    _, view = check_begun(node, metadata, overwrite=how.replaces)
+    array = Array(view, metadata, "r+")
+    if how.replaces and inputs.are_below(chunks_of(array).place):
+        raise _read_error(node)
+    overwrite, restart = how.replaces, how.resume == "restart"
+    plan = write_id(x, metadata)
+    change = ResumableArray(node, view, metadata, plan, overwrite=overwrite, restart=restart)
+    region = whole_region(array.shape)
+    return WriteTarget(array, region, chunks_of(array), change, recorded=change.blocks)
+
+
+def write_id(x: da.Array, metadata: ArrayMetadata, region: Any = None) -> dict[str, str]:
+    """Return the values that identify the write of an array, by their names."""
+    settings = [config.get(name) for name in ("block-size", "write-empty-chunks")]
+    return {
+        "name of the Dask array": x.name,
+        "chunks or data type of the Dask array": digest(x.chunks, x.dtype.str),
+        "metadata of the target": digest(metadata.render()),
+        "region": digest(region),
+        "zarrdask.block-size or zarrdask.write-empty-chunks": digest(settings),
+    }
+
+
+def _read_error(node: NodePath) -> NodeExistsError:
+    return NodeExistsError(
+        "the new array is computed from the one that it would replace, which this store can't "
+        "keep until the new one is complete; write it elsewhere",
+        key=node.location,
+    )
+
+
+def _can_stage(array: Array) -> bool:
+    return not array.metadata.transformers and can_stage(array.node_path.current)
+
+
+def _existing_region(array: Array, region: Region, inputs: Inputs) -> WriteTarget:
+    if inputs.overlap(ArrayRegion(chunks_of(array), region)):
+        current = open_array(*array.node_path, mode="r+", consolidated=False)
+        if region == whole_region(current.shape) and _can_stage(current):
+            return WriteTarget.replacing(current)
+        raise SelectionError(
+            "the source reads the region that is being overwritten; write elsewhere, or read "
+            "less: from_zarr(..., region=...)",
+            key=array.node_path.location,
+            found=region,
+        )
+    return WriteTarget.existing(array, region)

@@ -1,0 +1,189 @@
+"""The tasks of a write: one for each block, and those that finish it or read the blocks back."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+import dask.array as da
+import numpy as np
+from dask.core import flatten
+from dask.delayed import Delayed, delayed
+from dask.highlevelgraph import HighLevelGraph
+from dask.layers import ArraySliceDep
+
+from zarrdask import config
+from zarrdask.arrays.chunks.region import ArrayRegion
+from zarrdask.arrays.chunks.write import Beyond
+from zarrdask.arrays.hierarchy.changes.block_log import BlockLog
+from zarrdask.formats.indexing.selection import Region
+from zarrdask.parallel.execution.block_writer import BlockWriter
+from zarrdask.parallel.execution.client import local_threads
+from zarrdask.parallel.execution.expressions import EXPRESSIONS
+from zarrdask.parallel.execution.forks import TaskStores, changes_of
+from zarrdask.parallel.execution.locks import check_parts_are_locked
+from zarrdask.parallel.graph.block_writes import BlockWrites
+from zarrdask.parallel.graph.fuse.optimization import optimized
+from zarrdask.parallel.graph.missing_blocks import equal_blocks
+from zarrdask.parallel.plan.align import Chunks
+from zarrdask.parallel.plan.write_plan import plan_writes
+from zarrdask.storage.adapters.forks import Changes
+
+
+def write_blocks(
+    x: da.Array,
+    to: ArrayRegion,
+    beyond: Beyond = "keep",
+    *,
+    empty: bool | None = None,
+    is_blank: bool = False,
+    log: BlockLog | None = None,
+    stores: TaskStores | None = None,
+) -> BlockWrites:
+    """Return the tasks that write a Dask array to a region of a stored array, one for each block.
+
+    `empty` and `beyond` are as in `write_region`. If nothing is stored in the
+    region when the tasks run (`is_blank`), only one of equal blocks has to be computed to know that
+    none of them is stored. Blocks that are stored are recorded in `log`, if there is one.
+    They are written to `stores`, by default to the store of the region itself.
+    """
+    plan = plan_writes(
+        x.chunks,
+        x.dtype,
+        to.metadata,
+        to.region,
+        block_size=config.get("block-size"),
+        keeps=beyond == "keep",
+    )
+    if plan.read_modify_write:
+        check_parts_are_locked(to.stored.store)
+    if stores is not None:
+        to = stores.region(to, reads=plan.read_modify_write > 0)
+    blocks = plan.blocks
+    if blocks != x.chunks:
+        # If rechunking takes several steps, no intermediate block exceeds the written ones.
+        x = x.rechunk(blocks, block_size_limit=plan.block_bytes)
+    # A unique name, not one by content: a write that is requested again has to be done again.
+    name = f"{to.stored.task_name('write')}-{uuid4().hex}"
+    empty = config.get("write-empty-chunks") if empty is None else empty
+    threads = max(1, local_threads() // max(plan.tasks, 1))
+    writer = BlockWriter(to, empty=empty, name=name, beyond=beyond, log=log, threads=threads)
+    receipts = _map_blocks(
+        write_block,
+        x,
+        writer,
+        blocks,
+        dtype=np.intp,
+        chunks=tuple((1,) * len(axis) for axis in blocks),
+        meta=np.empty((0,) * x.ndim, np.intp),
+        name=name,
+    )
+    return BlockWrites(receipts, blocks, writer, equal_blocks(x) if is_blank else None)
+
+
+def _map_blocks(
+    task: Callable[..., np.ndarray],
+    x: da.Array,
+    place: BlockWriter | ArrayRegion,
+    blocks: Chunks,
+    **options: Any,
+) -> da.Array:
+    """Map a task over blocks; its arguments are the block, where it is stored, and its slices."""
+    if not EXPRESSIONS:
+        return x.map_blocks(task, place, ArraySliceDep(blocks), **options)
+    # Array expressions can pass block numbers to tasks, but no slices yet.
+    return x.map_blocks(_at, _Numbered(task, place, blocks), **options)
+
+
+class _Numbered(NamedTuple):
+    task: Callable[..., np.ndarray]
+    place: BlockWriter | ArrayRegion
+    blocks: Chunks
+
+
+def _at(values: np.ndarray, numbered: _Numbered, block_id: tuple[int, ...] = ()) -> np.ndarray:
+    """Run a task on the block with a number."""
+    ends = (sum(axis[: i + 1]) for axis, i in zip(numbered.blocks, block_id, strict=True))
+    block = tuple(
+        slice(end - axis[i], end)
+        for end, axis, i in zip(ends, numbered.blocks, block_id, strict=True)
+    )
+    return numbered.task(values, numbered.place, block)
+
+
+def write_block(values: np.ndarray, writer: BlockWriter, block: Region) -> np.ndarray:
+    """Write a block, and return its receipt: the task."""
+    receipt = writer.write(values, block)
+    dtype = np.intp if isinstance(receipt, int) else object
+    return np.full((1,) * len(block), receipt, dtype)
+
+
+#: An action that finishes a write, after all its blocks were stored.
+Action = Callable[[], object]
+
+
+def finish(commits: Sequence[Action | None], *receipts: Any) -> Changes | None:
+    """Commit writes, after all their blocks were stored: the last task.
+
+    Return the changes of forks that still have to be merged in the process that has the store.
+    """
+    changes = Changes.joined(each for receipt in receipts for each in changes_of(receipt))
+    for commit in commits:
+        if commit is not None:
+            commit()
+    return changes
+
+
+def gather(receipts: Sequence[da.Array], commits: Sequence[Action | None]) -> Delayed:
+    """Return one Delayed that stores all blocks of all writes, then commits each write."""
+    # Array expressions are optimised at computation.
+    blocks = receipts if EXPRESSIONS else _delayed(receipts)
+    # Dask would search arguments for tasks, but not those of a partial function.
+    last = delayed(partial(finish, commits), pure=False, traverse=False)
+    return last(*blocks, dask_key_name=f"to-zarr-{uuid4().hex}")
+
+
+def _delayed(arrays: Sequence[da.Array]) -> list[Delayed]:
+    """Return the blocks of arrays, optimised together so that common tasks stay common."""
+    if not arrays:
+        return []
+    keys = [key for x in arrays for key in flatten(x.__dask_keys__())]
+    graph = HighLevelGraph.merge(*(x.__dask_graph__() for x in arrays))
+    layer = f"delayed-{arrays[0].name}"
+    tasks = optimized(graph, keys)
+    needed = {key for task in tasks.values() for key in getattr(task, "dependencies", ())}
+    # Dask drops the futures of persisted blocks, which a cluster releases with the last reference.
+    tasks.update({key: graph[key] for key in needed - tasks.keys()})
+    whole = HighLevelGraph.from_collections(layer, tasks)
+    return [Delayed(key, whole, layer=layer) for key in keys]
+
+
+def read_blocks(writes: BlockWrites, written: ArrayRegion, commit: Action | None) -> da.Array:
+    """Return a written region as a Dask array that reads each block after it was written.
+
+    If there is a commit, all blocks are written before any block is read.
+    """
+    receipts, blocks = writes.receipts, writes.blocks
+    if commit is not None:
+        committed = da.from_delayed(gather([receipts], [commit]), (), meta=np.empty((), object))
+        receipts = receipts.map_blocks(_after, committed, dtype=receipts.dtype, meta=receipts._meta)
+    return _map_blocks(
+        read_block,
+        receipts,
+        written,
+        blocks,
+        dtype=written.dtype,
+        chunks=blocks,
+        meta=np.empty((0,) * receipts.ndim, written.dtype),
+        name=f"stored-{receipts.name}",
+    )
+
+
+def _after(receipt: np.ndarray, committed: Any) -> np.ndarray:
+    """Return a receipt, after the write was committed."""
+    return receipt
+
+
+def read_block(receipt: np.ndarray, written: ArrayRegion, block: Region) -> np.ndarray:
+    """Read a written block: the task."""
+    return written.read(block)

@@ -1,0 +1,232 @@
+"""One or more writes of Dask arrays that begin, run and finish together."""
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from math import prod
+from numbers import Number
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+import dask
+import dask.array as da
+import numpy as np
+from dask.core import flatten
+from dask.delayed import Delayed
+
+from zarrdask.arrays.chunks.cast import check_mask
+from zarrdask.arrays.chunks.region import ArrayRegion
+from zarrdask.arrays.hierarchy.changes.transaction import transaction
+from zarrdask.arrays.nodes.array import Array
+from zarrdask.arrays.nodes.indexers import broadcast
+from zarrdask.errors import MetadataError, NodeTypeError, UnsupportedError
+from zarrdask.parallel.execution.compute import compute_blocks
+from zarrdask.parallel.execution.dask_private import DataNode
+from zarrdask.parallel.execution.expressions import EXPRESSIONS, is_expression
+from zarrdask.parallel.execution.forks import TaskStores
+from zarrdask.parallel.graph.block_writes import BlockWrites
+from zarrdask.parallel.graph.conflicts import check_disjoint
+from zarrdask.parallel.graph.fuse.writes import fuse_writes
+from zarrdask.parallel.graph.placement import known_blocks
+from zarrdask.parallel.graph.target import WriteTarget
+from zarrdask.parallel.graph.tasks import Action, gather, read_blocks, write_blocks
+from zarrdask.runtime.progress import Show
+from zarrdask.storage.upkeep import is_deferrable
+
+
+class WriteJob(NamedTuple):
+    """A write that has begun: its target is ready, and its tasks exist."""
+
+    target: WriteTarget
+    tasks: BlockWrites
+
+    @property
+    def nbytes(self) -> int:
+        """The size of all blocks in bytes, in the data type of the stored array."""
+        itemsize = self.target.array.dtype.itemsize
+        return prod(sum(axis) for axis in self.tasks.blocks) * int(itemsize)
+
+    @property
+    def commit(self) -> Action | None:
+        """The action that finishes the write, if there is one."""
+        change = self.target.change
+        return None if change is None or not change.has_commit else change.commit
+
+    def stored(self) -> da.Array:
+        """Return the stored array as a Dask array, which is written when it is computed."""
+        return read_blocks(self.tasks, self.target.written, self.commit)
+
+
+def as_dask_array(x: Any, *, may_be_masked: bool = False, is_view: bool = False) -> da.Array:
+    """Return an array-like as a Dask array with known chunk sizes, by default without masks.
+
+    Dask copies the elements of an array of NumPy, and hashes them for a name. If `is_view`, it does
+    not: the array must not be changed until it is written, and the name is another one each time.
+    """
+    check_plain(x)
+    if not may_be_masked:
+        check_mask(x, "x")
+        x = np.asarray(x) if isinstance(x, np.ma.MaskedArray) else x
+    if is_view and type(x) is np.ndarray and not EXPRESSIONS:
+        key = (f"values-{uuid4().hex}", *(0 for _ in x.shape))
+        return da.Array({key: DataNode(key, x)}, key[0], [(n,) for n in x.shape], dtype=x.dtype)
+    if is_expression(x):
+        # Imported here: few arrays are of that package.
+        from zarrdask.parallel.graph.expression_array import ExpressionArray
+
+        x = ExpressionArray.of(x)
+    array = da.asanyarray(x)
+    is_object = array.dtype == object and not array.ndim
+    if is_object and not isinstance(x, Number | np.ndarray | da.Array):
+        # NumPy makes an array of any object.
+        raise NodeTypeError(
+            "this is not an array",
+            key="x",
+            found=type(x).__name__,
+            expected="an array, or a mapping of paths to arrays",
+        )
+    known_blocks(array.shape, array.chunks)  # Raises the error if any is unknown.
+    return array
+
+
+def cast_numbers(x: da.Array, value: Any, array: Array) -> da.Array:
+    """Return `x` in the data type of an array if it was made of numbers of Python.
+
+    These have no data type: NumPy checks their range only if they are converted directly to that of
+    the array, as an assignment to the array does.
+    """
+    if not isinstance(value, list | tuple | int | float | complex) or x.dtype.kind not in "iufc":
+        return x
+    if any(map(dask.is_dask_collection, flatten([value], container=(list, tuple)))):
+        return x
+    return da.from_array(broadcast(value, x.shape, array), chunks=x.chunks)
+
+
+def check_plain(x: Any) -> None:
+    """Check that an object is an array: no URL, nothing delayed, no table, and none of xarray."""
+    if isinstance(x, str | os.PathLike):
+        raise NodeTypeError(
+            "the array to write comes first, then the URL; zarrdask.copy(a, b) and "
+            "zarrdask.rechunk(a, b, chunks) write what is stored at a URL to another one",
+            key="x",
+            found=x,
+            expected="an array, or a mapping of paths to arrays",
+        )
+    if isinstance(x, Delayed):
+        raise NodeTypeError(
+            "the shape of a delayed object is unknown; make an array of it by "
+            "dask.array.from_delayed(x, shape=..., dtype=...)",
+            key="x",
+            found=type(x).__name__,
+            expected="an array, or a mapping of paths to arrays",
+        )
+    if hasattr(x, "columns") and hasattr(x, "dtypes"):
+        raise UnsupportedError(
+            "a table has columns of different types; pass its values as an array, or an array for "
+            "each column: zarrdask.to_zarr({name: df[name].to_numpy() for name in df.columns}, "
+            "url); of a Dask DataFrame, df[name].to_dask_array(lengths=True)",
+            key="x",
+            found=type(x).__name__,
+            expected="an array, or a mapping of paths to arrays",
+        )
+    if hasattr(x, "to_zarr") and (isinstance(x, Mapping) or hasattr(x, "to_dataset")):
+        raise UnsupportedError(
+            "an object of xarray would lose its dimensions, coordinates and attributes; pass it to "
+            "zarrdask.xarray.to_zarr (which also appends), or pass the `data` of a DataArray to "
+            "store its values alone",
+            key="x",
+            found=type(x).__name__,
+            expected="an array, or a mapping of paths to arrays",
+        )
+
+
+@contextmanager
+def writing(targets: Sequence[WriteTarget], *, commits: bool = True) -> Iterator[None]:
+    """Begin the changes of targets, write in the block, then commit; see `transaction`.
+
+    In stores that can do that, all changes in the block appear at once. If two writes overlap, an
+    error is raised before anything is written.
+    """
+    _check_distinct(targets)
+    changes = [target.change for target in targets if target.change is not None]
+    with ExitStack() as stack:
+        for target in targets if commits else ():
+            stack.enter_context(target.array.store.batch())
+        stack.enter_context(transaction(changes, commits=commits))
+        yield
+
+
+def write_jobs(
+    writes: Sequence[tuple[da.Array, WriteTarget]],
+    empty: Sequence[bool | None] | None = None,
+    *,
+    later: bool = False,
+) -> list[WriteJob]:
+    """Create the tasks of writes that have begun.
+
+    For each write, `empty` is whether chunks that hold only the fill value are stored; as
+    configured by default. `later` is whether the caller returns the tasks.
+    """
+    jobs, stores = [], TaskStores.of_scheduler(is_later=later)
+    for (x, to), stores_empty in zip(writes, empty or [None] * len(writes), strict=True):
+        tasks = write_blocks(
+            x,
+            ArrayRegion(to.chunks, to.region),
+            to.beyond,
+            empty=stores_empty,
+            is_blank=to.is_blank,
+            log=None if to.recorded is None else to.recorded.log,
+            stores=stores,
+        )
+        jobs.append(WriteJob(to, tasks if to.recorded is None else tasks.without(to.recorded)))
+    return jobs
+
+
+def check_deferrable(arrays: Iterable[Array]) -> None:
+    """Check that the stores of arrays allow writes that are computed later."""
+    for array in arrays:
+        if not is_deferrable(array.store):
+            raise UnsupportedError(
+                "a write to a zip archive can't be computed later, unless both the call and the "
+                "computation are within `with store.batch():`; omit compute=False, or write a "
+                "directory and zarrdask.copy it",
+                key=array.node_path.location,
+            )
+
+
+def _check_distinct(targets: Sequence[WriteTarget]) -> None:
+    if len(targets) == 1:
+        return
+    counts = Counter(target.written.place for target in targets)
+    for target in targets:
+        if target.is_new and counts[target.written.place] > 1:
+            raise MetadataError(
+                "two arrays would be stored at the same place; give each its own path",
+                key=target.array.node_path.location,
+            )
+    check_disjoint([target.written for target in targets])
+
+
+def compute(jobs: Sequence[WriteJob], *, show: Show = False, **options: Any) -> None:
+    """Write all blocks of all jobs; after an error, no task stores anything more."""
+    if not jobs:
+        return
+    try:
+        nbytes = sum(job.nbytes for job in jobs)
+        tasks = fuse_writes([job.tasks for job in jobs])
+        if tasks:
+            is_recorded = any(job.target.recorded is not None for job in jobs)
+            compute_blocks(tasks, "write", show, nbytes=nbytes, is_recorded=is_recorded, **options)
+    except BaseException:
+        for job in jobs:
+            job.tasks.writer.abort()
+        raise
+
+
+def deferred(jobs: Sequence[WriteJob], completions: Sequence[Action] = ()) -> Delayed:
+    """Return one Delayed that writes all blocks of all jobs, commits each, then completes all."""
+    # By then, other writes may have stored chunks that blocks without values have to erase.
+    tasks = [job.tasks._replace(equal_blocks=None) for job in jobs]
+    # All blocks come first: a commit may replace what another array is computed from.
+    return gather(fuse_writes(tasks), [*(job.commit for job in jobs), *completions])

@@ -1,0 +1,1 @@
+"""Stores of other packages, and forks of stores."""

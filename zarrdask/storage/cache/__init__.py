@@ -1,0 +1,1 @@
+"""Values that are kept on the local disk, or read beforehand."""

@@ -1,0 +1,183 @@
+"""A store some values of which were read beforehand, in one round trip."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future
+from threading import Thread
+from typing import TypeVar
+
+from zarrdask.formats.byte_ranges import Buffer, Tag
+from zarrdask.formats.store_keys import Names
+from zarrdask.runtime.scratch import Scratch
+from zarrdask.storage.base import Store
+from zarrdask.storage.wrapper import WrappedStore
+from zarrdask.storage.zarr.consolidated_store import ConsolidatedStore
+
+T = TypeVar("T")
+
+
+def prefetch(
+    store: Store,
+    keys: Iterable[str],
+    *,
+    listed: str | None = None,
+    above: Sequence[str] = (),
+) -> Store:
+    """Read values in one round trip; return a store that serves them from memory.
+
+    The function does not block: a value is awaited when it is used. The result is the store itself
+    if it has no latency, or has cached documents already: then `keys` are not iterated over.
+
+    Parameters
+    ----------
+    store : Store
+        The store.
+    keys : iterable of str
+        The keys of the values.
+    listed : str, optional
+        A prefix to list in the same round trip, if the store can be listed: keys that the listing
+        rules out are not requested then.
+    above : sequence of str, optional
+        Keys to read, in the same round trip, of the directory that the store is in.
+    """
+    if isinstance(store, ConsolidatedStore | PrefetchedStore) or not store.capabilities.has_latency:
+        return store
+    return PrefetchedStore(store, keys, listed if store.capabilities.listable else None, above)
+
+
+def fresh(store: Store) -> Store:
+    """Return a store without values that were read beforehand."""
+    return store.inner if isinstance(store, PrefetchedStore) else store
+
+
+class PrefetchedStore(WrappedStore):
+    """A store some values of which were read beforehand; see `prefetch`.
+
+    A change through this store is seen.
+    """
+
+    def __init__(
+        self,
+        inner: Store,
+        keys: Iterable[str] = (),
+        listed: str | None = None,
+        above: Sequence[str] = (),
+    ) -> None:
+        super().__init__(inner)
+        self._read_above = None if not above else _in_background(lambda: _above_of(inner, above))
+        self._prefix = listed or ""
+        self._listing = None if listed is None else _in_background(lambda: _list_dir(inner, listed))
+        keys = list(dict.fromkeys(keys))
+        self._fetch = _in_background(lambda: _read_all(inner, keys))
+
+    @property
+    def _values(self) -> dict[str, bytes | None]:
+        return self._fetch.result()
+
+    def _above(self) -> Store | None:
+        future = self._read_above
+        # If it can't be read, access to the store does not imply access to the directory above.
+        return self.inner._above() if future is None or future.exception() else future.result()
+
+    def get(self, key: str) -> bytes | None:
+        return self._values[key] if self._is_known(key) else self.inner.get(key)
+
+    def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
+        keys = list(keys)
+        known = {key: self._values[key] for key in keys if self._is_known(key)}
+        others = [key for key in keys if key not in known]
+        values = iter(self.inner.get_many(others, scratch) if others else ())
+        return (known[key] if key in known else next(values) for key in keys)
+
+    def list_dir(self, prefix: str) -> Names:
+        if self._listing is None or prefix != self._prefix:
+            return self.inner.list_dir(prefix)
+        keys, prefixes = self._listing.result()
+        return sorted(keys), sorted(prefixes)
+
+    def list_prefix(self, prefix: str) -> Iterator[str]:
+        if self._listing is None or prefix != self._prefix or self._listing.exception():
+            return self.inner.list_prefix(prefix)
+        keys, prefixes = self.list_dir(prefix)
+        return self.inner.list_prefix(prefix) if prefixes else (prefix + key for key in keys)
+
+    def _is_known(self, key: str) -> bool:
+        if key not in self._values and self._is_ruled_out(key):
+            self._values[key] = None
+        return key in self._values
+
+    def _is_ruled_out(self, key: str) -> bool:
+        listing = self._listing
+        if listing is None or not key.startswith(self._prefix) or listing.exception():
+            return False
+        name, is_below, _ = key[len(self._prefix) :].partition("/")
+        return bool(is_below) and name not in listing.result()[1]
+
+    def set(self, key: str, value: Buffer) -> None:
+        self._forget(key)
+        self.inner.set(key, value)
+
+    def create(self, key: str, value: Buffer) -> bool:
+        if not self.inner.capabilities.create_exclusive and self._is_known(key):
+            return super(WrappedStore, self).create(key, value)
+        self._forget(key)
+        return self.inner.create(key, value)
+
+    def swap(self, key: str, value: Buffer, tag: Tag | None) -> bool:
+        self._forget(key)
+        return self.inner.swap(key, value, tag)
+
+    def _forget(self, key: str) -> None:
+        """Forget a value that is about to change; the listing gets its name."""
+        self._values.pop(key, None)
+        listing = self._listing
+        if listing is not None and key.startswith(self._prefix) and not listing.exception():
+            name, is_below, _ = key[len(self._prefix) :].partition("/")
+            listing.result()[bool(is_below)].add(name)
+
+    def erase(self, key: str) -> None:
+        self._values.pop(key, None)
+        self._listing = None
+        self.inner.erase(key)
+
+    def erase_values(self, keys: Iterable[str]) -> None:
+        if not (keys := list(keys)):
+            return
+        self._values.clear()
+        self._listing = None
+        self.inner.erase_values(keys)
+
+    def erase_prefix(self, prefix: str) -> None:
+        self._values.clear()
+        self._listing = None
+        self.inner.erase_prefix(prefix)
+
+
+def _above_of(store: Store, keys: Sequence[str]) -> Store | None:
+    above = store._above()
+    return None if above is None else PrefetchedStore(above, keys)
+
+
+def _read_all(store: Store, keys: list[str]) -> dict[str, bytes | None]:
+    values = store.get_many(keys, Scratch()) if keys else ()
+    # Each value is valid until the next is requested: copy it.
+    copies = (None if value is None else bytes(value) for value in values)
+    return dict(zip(keys, copies, strict=True))
+
+
+def _list_dir(store: Store, prefix: str) -> tuple[set[str], set[str]]:
+    keys, prefixes = store.list_dir(prefix)
+    return {*keys}, {*prefixes}
+
+
+def _in_background(call: Callable[[], T]) -> "Future[T]":
+    """Call a function in a thread for which the process does not wait when it ends."""
+    future: Future[T] = Future()
+
+    def work() -> None:
+        try:
+            future.set_result(call())
+        except BaseException as error:  # noqa: BLE001 - it is raised where the result is used
+            future.set_exception(error)
+
+    Thread(target=work, daemon=True).start()
+    return future

@@ -1,0 +1,1 @@
+"""The local disk: files, and directories that are replaced as a whole."""

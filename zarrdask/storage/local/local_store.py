@@ -1,0 +1,409 @@
+"""Directories on a local disk: one `open` and one `read` for each value.
+
+Only regular files are values. Symbolic links are followed when a value is read or stored, unless
+that is disabled; nothing is ever erased through a link below the root.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from errno import ENAMETOOLONG
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Self
+
+from zarrdask import config
+from zarrdask.errors import StoreError
+from zarrdask.formats.byte_ranges import Buffer, Range, StoredObject, Tag, Version
+from zarrdask.formats.store_keys import Names, check_prefix
+from zarrdask.runtime.scratch import Scratch
+from zarrdask.runtime.system import NO_LINKS, fill, open_file, preadv, replace
+from zarrdask.storage.base import Store
+from zarrdask.storage.capabilities import Capabilities
+from zarrdask.storage.local.atomic import link, put_file, tidy
+from zarrdask.storage.local.links import (
+    entries_in,
+    is_linked,
+    names_in,
+    open_unlinked,
+    opened_directory,
+    remove_below,
+)
+from zarrdask.storage.local.open_file import (
+    ABSENT,
+    READ,
+    OpenFile,
+    check_file_name,
+    fail,
+    listed_status,
+    open_value,
+    part_of,
+    read_whole,
+    reopened,
+    reported,
+    settled_version,
+    size_in,
+    size_of,
+    stamp_in,
+    version_in,
+    write_whole,
+)
+
+
+@dataclass(frozen=True)
+class LocalStore(Store):
+    """Files under a directory (conformance A-2, B-88).
+
+    Parameters
+    ----------
+    root : str
+        The absolute path of the directory, which may be a symbolic link. It need not exist before
+        the first write.
+    follow_links : bool, optional
+        Whether symbolic links below the root are followed when values are read and stored. If
+        not, a value that is a link, or is behind one, is an error. The default is the setting
+        ``zarrdask.follow-links``.
+    """
+
+    root: str
+    follow_links: bool | None = None
+    #: Whether all keys are those of chunks. Then a directory in the place of a value, or a file in
+    #: the place of a directory, is an error; otherwise "a" may be a directory as "a/b" is a key.
+    holds_chunks: bool = field(default=False, compare=False, repr=False)
+
+    capabilities = Capabilities(
+        has_latency=False, create_exclusive=True, versions=True, directories=True
+    )
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Each task carries the store, so defaults are left out. That links are not followed holds
+        # in all processes, though only this one may have the setting.
+        defaults = type(self)
+        state = {k: v for k, v in vars(self).items() if getattr(defaults, k, self) is not v}
+        if not state.pop("_follows", self._follows):
+            state["follow_links"] = False
+        return state
+
+    def _for_chunks(self) -> Self:
+        # The constructor of a subclass may take other arguments.
+        plain = type(self) is LocalStore
+        return type(self)(self.root, self.follow_links, holds_chunks=True) if plain else self
+
+    @property
+    def url(self) -> str:
+        """The directory's path."""
+        return self.root
+
+    @property
+    def _uri(self) -> str:
+        """The directory's URI: ``file:///my%20data``."""
+        return Path(self.root).as_uri()
+
+    @property
+    def _directory(self) -> str:
+        """The directory's path."""
+        return self.root
+
+    def _above(self) -> "LocalStore | None":
+        directory = os.path.dirname(self.root)
+        return None if directory == self.root else LocalStore(directory, self.follow_links)
+
+    def path(self, key: str) -> str:
+        """Return the file that holds a key's value."""
+        return f"{self.root}/{key}"
+
+    def _is_absent(self, error: OSError | ValueError) -> bool:
+        """Whether an error of the system means that a value is missing."""
+        absent = (FileNotFoundError, ValueError) if self.holds_chunks else ABSENT
+        return isinstance(error, absent) or getattr(error, "errno", None) == ENAMETOOLONG
+
+    @cached_property
+    def _follows(self) -> bool:
+        """Whether symbolic links below the root are followed."""
+        chosen = self.follow_links
+        return bool(config.get("follow-links") if chosen is None else chosen)
+
+    @property
+    def _open(self) -> Callable[[str, int], int]:
+        """The function that opens the file of a path below the root."""
+        if self.follow_links is None and not self.holds_chunks:
+            # Reading the setting imports Dask, which takes longer than opening a store.
+            return self._open_document
+        return open_file if self._follows else self._open_unlinked
+
+    def _open_document(self, path: str, flags: int) -> int:
+        fd = open_file(path, flags)
+        if not is_linked(self.root, path[len(self.root) + 1 :]) or self._follows:
+            return fd
+        os.close(fd)
+        return self._open_unlinked(path, flags)
+
+    def _open_unlinked(self, path: str, flags: int) -> int:
+        return open_unlinked(self.root, path[len(self.root) + 1 :], flags)
+
+    def get(self, key: str) -> bytes | None:
+        with self.opened(key) as (fd, size):
+            return None if fd < 0 else read_whole(fd, size)
+
+    def get_if_changed(
+        self, key: str, tag: Tag | None, start: int = 0, length: int | None = None
+    ) -> Version:
+        if tag is not None and self._follows:
+            # Opening the file says what an error means.
+            with suppress(OSError, ValueError):
+                if version_in(os.stat(self.path(key))) == tag:
+                    return Version(tag=tag)
+        with self.opened(key) as (fd, size):
+            if fd < 0:
+                return Version()
+            found = settled_version(fd)
+            if found is not None and found == tag:
+                return Version(tag=tag)
+            is_whole = start == 0 and length is None
+            value = read_whole(fd, size) if is_whole else part_of(fd, size, start, length)
+            return Version(value, size, found)
+
+    def _are_unchanged(self, tags: Mapping[str, Tag]) -> bool:
+        if not self._follows:
+            return super()._are_unchanged(tags)
+        with suppress(OSError, ValueError):
+            start = f"{self.root}/"
+            return all(version_in(os.stat(start + key)) == tag for key, tag in tags.items())
+        return False
+
+    def _size(self, key: str) -> int | None:
+        if not self._follows:
+            with self.opened(key) as (fd, size):
+                return None if fd < 0 else size
+        path = self.path(key)
+        try:
+            return size_in(os.stat(path))
+        except (OSError, ValueError) as error:
+            if not self._is_absent(error):
+                fail(path, error)
+            return None
+
+    def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
+        # The hot loop: no fstat, no allocation; a value that fills the buffer is read again.
+        open_, start = self._open, f"{self.root}/"
+        view = scratch.view
+        space = len(view)
+        for key in keys:
+            try:
+                fd = open_(start + key, READ)
+            except (OSError, ValueError) as error:
+                if self._is_absent(error):
+                    yield None
+                    continue
+                fd = reopened(open_, start + key, error)
+            try:
+                size = preadv(fd, (view,), 0)
+                if size == space or not size:
+                    # Some devices return as much as is requested, or nothing.
+                    size = size_of(fd)
+                    view = scratch.reserve(size + 1)
+                    space = len(view)
+                    size = fill(fd, view[:size], 0)
+            except OSError as error:
+                if not self._is_absent(error):
+                    fail(start + key, error)
+                yield None
+                continue
+            finally:
+                os.close(fd)
+            yield view[:size]
+
+    def get_range(self, key: str, start: int, length: int | None = None) -> Buffer | None:
+        with self.opened(key) as (fd, size):
+            return part_of(fd, size, start, length)
+
+    def get_ranges(
+        self, key: str, ranges: Sequence[Range], scratch: Scratch
+    ) -> Iterator[Buffer | None]:
+        with self._reading(key, scratch) as file:
+            yield from file.parts(ranges)
+
+    @contextmanager
+    def _reading(self, key: str, scratch: Scratch) -> "Iterator[OpenFile]":
+        with self.opened(key) as (fd, size):
+            yield OpenFile(fd, size, scratch)
+
+    def set(self, key: str, value: Buffer) -> None:
+        self._put(key, lambda fd: write_whole(fd, value), replace)
+
+    @contextmanager
+    def opened(self, key: str) -> Iterator[tuple[int, int]]:
+        """Open a value for reading: its descriptor (negative if it is missing) and its size."""
+        path = self.path(key)
+        fd, size = open_value(path, self._open, self._is_absent)
+        try:
+            yield fd, size
+        except OSError as error:
+            fail(path, error)
+        finally:
+            if fd >= 0:
+                os.close(fd)
+
+    def replace(self, key: str, write: Callable[[int], None]) -> None:
+        """Store a value that a function writes to the file whose descriptor it is passed.
+
+        Raises
+        ------
+        StoreError
+            If that fails; the old value is kept.
+        """
+        self._put(key, write, replace)
+
+    def create(self, key: str, value: Buffer) -> bool:
+        if not self.capabilities.create_exclusive:
+            return super().create(key, value)
+        try:
+            self._put(key, lambda fd: write_whole(fd, value), link)
+        except StoreError as error:
+            if isinstance(error.__cause__, FileExistsError) and os.path.isfile(self.path(key)):
+                return False
+            if getattr(error.__cause__, "errno", None) in NO_LINKS:
+                return super().create(key, value)
+            raise
+        return True
+
+    def _put(
+        self, key: str, write: Callable[[int], None], move: Callable[[str, str], None]
+    ) -> None:
+        """Write a value to a temporary file, which is then moved to its place."""
+        path = self.path(key)
+        check_file_name(path)
+        if not self._follows:
+            self._check_erasable([key])
+        try:
+            put_file(path, write, move, self._make_directory)
+        except OSError as error:
+            fail(path, error)
+
+    def _make_directory(self, path: str) -> None:
+        try:
+            os.makedirs(path, exist_ok=True)
+        except FileExistsError as error:
+            if not os.path.islink(path):
+                raise
+            raise StoreError(
+                "a symbolic link whose target does not exist stands in the place of a directory; "
+                "remove it, or create the target",
+                key=path,
+            ) from error
+
+    def erase(self, key: str) -> None:
+        """Remove a value, if there is one; of a symbolic link, only the link.
+
+        Raises
+        ------
+        LinkError
+            If the value is behind a symbolic link below the root.
+        """
+        path = self.path(key)
+        with reported(path), suppress(*ABSENT):
+            os.lstat(path)
+            *above, name = names_in(key)
+            with opened_directory(self.root, above) as directory:
+                directory.unlink(name)
+
+    def _check_erasable(self, keys: Iterable[str]) -> None:
+        for folder in {key.rstrip("/").rpartition("/")[0] for key in keys}:
+            opened = opened_directory(self.root, names_in(folder))
+            with reported(self.path(folder)), suppress(*ABSENT), opened:
+                pass
+
+    def _tidy(self, prefix: str, *, recursive: bool = False) -> None:
+        with suppress(StoreError):
+            # Files behind a link are kept.
+            self._check_erasable([f"{prefix}x"])
+            path = self.path(prefix)
+            for directory in (place for place, *_ in os.walk(path)) if recursive else (path,):
+                tidy(directory)
+
+    def erase_prefix(self, prefix: str) -> None:
+        """Remove every key that begins with the prefix; of symbolic links, only the links.
+
+        If the root is a symbolic link, the directory that it points to is emptied and kept.
+
+        Raises
+        ------
+        LinkError
+            If the directory is behind a symbolic link below the root.
+        """
+        with reported(self.path(check_prefix(prefix))):
+            remove_below(self.root.rstrip("/"), names_in(prefix))
+
+    def list_dir(self, prefix: str) -> Names:
+        keys, prefixes, _ = self.list_entries(prefix)
+        return keys, prefixes
+
+    def list_entries(self, prefix: str) -> tuple[list[str], list[str], list[str]]:
+        """Return the names of keys, of directories, and of links that lead to one above them.
+
+        Such links are no directories to others: a walk that enters them would not end.
+        """
+        self._check_directory(check_prefix(prefix))
+        return self._entries(prefix)
+
+    def _check_directory(self, prefix: str) -> None:
+        """Check that a directory is not behind a symbolic link, if links are not followed."""
+        if is_linked(self.root, prefix) and not self._follows:
+            self._check_erasable([f"{prefix}x"])
+
+    def _entries(self, prefix: str) -> tuple[list[str], list[str], list[str]]:
+        """Return what `list_entries` does, of a directory that was checked."""
+        with reported(self.path(prefix)), suppress(*ABSENT):
+            return entries_in(self.root, prefix)
+        return [], [], []
+
+    def _walk(self, prefix: str) -> Iterator[str]:
+        """Yield every key that begins with the prefix.
+
+        If all keys are those of chunks, directories are yielded, too, with a slash at their end:
+        one may be in the place of a chunk.
+        """
+        self._check_directory(check_prefix(prefix))
+        pending = [prefix]
+        while pending:
+            folder = pending.pop()
+            if folder != prefix:
+                if self.holds_chunks:
+                    yield folder
+                # The directories above it were checked.
+                if os.path.islink(self.path(folder[:-1])):
+                    self._check_directory(folder)
+            keys, prefixes, loops = self._entries(folder)
+            yield from (folder + name for name in keys)
+            if self.holds_chunks:
+                yield from (f"{folder}{name}/" for name in loops)
+            pending += [f"{folder}{name}/" for name in reversed(prefixes)]
+
+    def _list_sizes(
+        self, prefix: str, after: str = "", until: str | None = None
+    ) -> Iterator[tuple[str, int | None]]:
+        for key, _ in super()._list_sizes(prefix, after, until):
+            status = listed_status(f"{self.root}/{key}")
+            yield key, None if status is None else status.st_size
+
+    def _list_objects(
+        self, prefix: str, after: str = "", until: str | None = None
+    ) -> Iterator[StoredObject]:
+        root = f"{self._uri}/"
+        for key, _ in super()._list_sizes(prefix, after, until):
+            if key.endswith("/"):
+                # A directory that has the name of a chunk can't be read.
+                yield StoredObject(key, root, 0, None)
+                continue
+            status = listed_status(f"{self.root}/{key}")
+            if status is None:
+                with self.opened(key) as (fd, _):
+                    status = os.fstat(fd) if fd >= 0 else None
+            if status is not None:
+                yield StoredObject(key, root, status.st_size, status.st_mtime, stamp_in(status))
+
+    def _stamp(self, key: str) -> str:
+        with suppress(OSError, ValueError):
+            return stamp_in(os.stat(self.path(key)))
+        return ""

@@ -1,0 +1,1 @@
+"""Locks, leases and conditional changes."""

@@ -1,0 +1,1 @@
+"""References to ranges of other files."""

@@ -1,0 +1,1 @@
+"""Remote stores: requests, their limits, retries and errors."""

@@ -1,0 +1,403 @@
+"""Stores behind the clients of other packages, which send single requests.
+
+`ClientStore` decides which requests an operation sends, what it returns for an answer or an error,
+and what to do if a server lacks a kind of request. A subclass sends the requests, and says what the
+errors of its package mean. `Store` keeps several requests in flight, and `retry`
+repeats failed ones.
+"""
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Any, ClassVar, NamedTuple, TypeVar
+from urllib.parse import quote
+
+from zarrdask.errors import ReadOnlyError, StoreError, without_secrets
+from zarrdask.formats.byte_ranges import Buffer, Part, StoredObject, Tag, Version, cut, strong_etag
+from zarrdask.formats.store_keys import Names, check_prefix
+from zarrdask.storage.base import Store
+from zarrdask.storage.capabilities import Capabilities, without
+from zarrdask.storage.refusals import (
+    FORBIDDEN_HINT,
+    no_bucket,
+    not_listable,
+    not_supported,
+    not_writable,
+)
+from zarrdask.storage.remote.failures import Meaning, is_forbidden
+
+T = TypeVar("T")
+
+
+class Described(NamedTuple):
+    """The properties of the whole value, from an answer.
+
+    Attributes
+    ----------
+    size : int
+        The size in bytes; 0 if the server does not say.
+    etag : str, optional
+        The ETag, which may be a weak one.
+    condition : optional
+        The tag of this version for conditional writes.
+    """
+
+    size: int = 0
+    etag: str | None = None
+    condition: Tag | None = None
+
+
+class Answer:
+    """The answer to a request for a value, or for part of it.
+
+    Parameters
+    ----------
+    value : bytes-like
+        The requested part, or all of the value.
+    is_whole : bool
+        Whether it is all of the value, also if part of it was requested.
+    describe : callable
+        Returns the properties of the whole value, which most reads do not need.
+    """
+
+    __slots__ = ("describe", "is_whole", "value")
+
+    def __init__(
+        self, value: Buffer, describe: Callable[[], Described] = Described, *, is_whole: bool
+    ) -> None:
+        self.value, self.describe, self.is_whole = value, describe, is_whole
+
+    def part(self, start: int, length: int | None) -> Buffer:
+        """Return the requested part."""
+        if self.is_whole:
+            return self.value if start == 0 and length is None else cut(self.value, start, length)
+        # A range from the end is requested up to there: it may be longer than the value.
+        return memoryview(self.value)[:length]
+
+    def version(self, start: int, length: int | None) -> Version:
+        """Return the requested part with the size and the tag of the whole value."""
+        size, etag, _ = self.describe()
+        # Without the size, parts of several versions might be taken for those of one.
+        tag = strong_etag(etag) if size or self.is_whole else None
+        return Version(self.part(start, length), size, tag)
+
+
+class ClientStore(Store):
+    """A store whose values a client of another package requests."""
+
+    capabilities = Capabilities(
+        concurrent=True, create_exclusive=True, compare_and_swap=True, etags=True, versions=True
+    )
+
+    #: The classes of the client's errors.
+    _errors: ClassVar[tuple[type[Exception], ...]] = (Exception,)
+    #: Whether a range can be counted from the end of a value.
+    _has_suffixes = True
+    #: Whether the keys below a prefix are listed by the thousand, not directory by directory.
+    _lists_flat = True
+
+    # ---- what a subclass implements
+
+    @property
+    @abstractmethod
+    def _real_url(self) -> str:
+        """The URL, with passwords."""
+
+    @abstractmethod
+    def path(self, key: str) -> str:
+        """Return the path of a key, by which the client knows it."""
+
+    @abstractmethod
+    def _fetch(
+        self, path: str, start: int, length: int | None, tag: Tag | None, unless: Tag | None
+    ) -> Answer:
+        """Request a value, or part of it, which has the ETag `tag` and not `unless`, if given."""
+
+    @abstractmethod
+    def _request_size(self, path: str) -> int | None:
+        """Request the size of a value; None if the server does not say."""
+
+    @abstractmethod
+    def _put(self, path: str, value: Buffer) -> None:
+        """Store a value."""
+
+    @abstractmethod
+    def _put_if(self, path: str, value: Buffer, condition: Tag | None) -> None:
+        """Store a value if the present one has a tag, or if there is none for None."""
+
+    @abstractmethod
+    def _delete(self, path: str) -> None:
+        """Remove a value."""
+
+    @abstractmethod
+    def _list_names(self, directory: str) -> Names:
+        """Return the names of values and of directories in a directory."""
+
+    @abstractmethod
+    def _list_entries(
+        self, directory: str, after: str, until: str | None, members: tuple[str, ...]
+    ) -> Iterable[tuple[Any, ...]]:
+        """Return members of the entries below a directory, behind `after` and up to `until`.
+
+        The members are the first of "path", "size", "last_modified" (a time) and "e_tag".
+        """
+
+    @abstractmethod
+    def _meaning(self, error: Exception) -> Meaning | None:
+        """Return the meaning of an error of the client; None for other errors."""
+
+    @abstractmethod
+    def _failed(self, key: str, error: Exception) -> StoreError:
+        """Return the error of the store for an error of the client."""
+
+    @abstractmethod
+    def _cause(self, error: Exception) -> BaseException:
+        """Return an error without secrets that replaces one of the client as the cause."""
+
+    @abstractmethod
+    def _shows_no_listing(self, error: Exception) -> bool:
+        """Whether an error of a listing says that the server has none."""
+
+    @property
+    @abstractmethod
+    def _bucket(self) -> str | None:
+        """The name of the bucket, for messages."""
+
+    # ---- reading
+
+    @property
+    def url(self) -> str:
+        return without_secrets(self._real_url)
+
+    def get(self, key: str) -> bytes | None:
+        answer = self._answer(key)
+        return bytes(answer.value) if isinstance(answer, Answer) else None
+
+    def get_range(self, key: str, start: int, length: int | None = None) -> Buffer | None:
+        answer = self._answer(key, start, length)
+        if isinstance(answer, Answer):
+            return answer.part(start, length)
+        return b"" if answer is Meaning.BEHIND else None
+
+    def get_part(self, key: str, start: int, length: int, tag: Tag | None = None) -> Part | None:
+        answer = self._answer(key, start, length, tag=tag)
+        if isinstance(answer, Answer):
+            size, etag, _ = answer.describe()
+            # A server that sends no parts sends none of a certain version either.
+            has_tag = size and not answer.is_whole
+            part = Part(answer.value, size, strong_etag(etag) if has_tag else None)
+        elif answer is Meaning.BEHIND:
+            part = Part(b"", 0, None)
+        else:
+            return None
+        return part if tag in (None, part.tag) else None  # not every server knows the condition
+
+    def get_if_changed(
+        self, key: str, tag: Tag | None, start: int = 0, length: int | None = None
+    ) -> Version:
+        answer = self._answer(key, start, length, unless=tag)
+        if isinstance(answer, Answer):
+            return answer.version(start, length)
+        if answer is Meaning.UNCHANGED:
+            return Version(tag=tag)
+        return Version(b"" if answer is Meaning.BEHIND else None)
+
+    def get_tagged(self, key: str) -> tuple[Buffer | None, Tag | None]:
+        answer = self._answer(key)
+        if not isinstance(answer, Answer):
+            return None, None
+        return answer.value, answer.describe().condition
+
+    def _answer(
+        self,
+        key: str,
+        start: int = 0,
+        length: int | None = None,
+        *,
+        tag: Tag | None = None,
+        unless: Tag | None = None,
+    ) -> Answer | Meaning:
+        """Request a value, or part of it; return the answer, or what the error says instead.
+
+        That is MISSING, BEHIND, NOT_MET or UNCHANGED.
+        """
+        if start < 0 and not self._has_suffixes:
+            return self._answer_from_end(key, start, length, tag=tag, unless=unless)
+        path = self.path(key)
+        try:
+            # A range of no bytes can't be requested.
+            return self._fetch(path, start, 1 if length == 0 else length, tag, unless)
+        except self._errors as error:
+            meaning = self._meaning(error)
+            if meaning is Meaning.UNSUPPORTED and (start or length is not None):
+                # The server sends whole values only.
+                return self._answer(key, tag=tag, unless=unless)
+            expected = {
+                Meaning.BEHIND: True,
+                Meaning.NOT_MET: tag is not None,
+                Meaning.UNCHANGED: unless is not None,
+            }
+            if meaning is not None and expected.get(meaning):
+                return meaning
+            try:
+                self._check_missing(key, error)
+            except StoreError as failure:
+                if is_forbidden(failure):
+                    failure.add_note(FORBIDDEN_HINT)
+                raise
+            return Meaning.MISSING
+
+    def _answer_from_end(
+        self, key: str, start: int, length: int | None, **conditions: Any
+    ) -> Answer | Meaning:
+        """Request the end of a value from a server that can't count ranges from the end."""
+        size = self._size(key)
+        if not size:
+            return Meaning.MISSING if size is None else Meaning.BEHIND
+        answer = self._answer(key, max(size + start, 0), length, **conditions)
+        if isinstance(answer, Answer) and answer.describe().size not in (0, size):
+            return self._answer(key, **conditions)  # it was changed meanwhile
+        return answer
+
+    def _size(self, key: str) -> int | None:
+        path = self.path(key)
+        try:
+            size = self._request_size(path)
+        except self._errors as error:
+            self._check_missing(key, error)
+            return None
+        return super()._size(key) if size is None else size
+
+    # ---- writing
+
+    def set(self, key: str, value: Buffer) -> None:
+        self._check_writable()
+        path = self.path(key)
+        try:
+            self._put(path, value)
+        except self._errors as error:
+            raise self._not_written(key, error) from self._cause(error)
+
+    def create(self, key: str, value: Buffer) -> bool:
+        self._check_writable()
+        if self.capabilities.create_exclusive:
+            is_created = self._is_put(key, value, None)
+            if is_created is not None:
+                return is_created
+        return super().create(key, value)
+
+    def swap(self, key: str, value: Buffer, tag: Tag | None) -> bool:
+        self._check_writable()
+        # Not `create`, which may look the key up first: it could replace another writer's value.
+        is_stored = self._is_put(key, value, tag)
+        if is_stored is None:
+            raise not_supported(self.url, "changed on a condition")
+        return is_stored
+
+    def _is_put(self, key: str, value: Buffer, condition: Tag | None) -> bool | None:
+        """Store a value on a condition; return whether it was met, or None if it is unsupported."""
+        path = self.path(key)
+        try:
+            self._put_if(path, value, condition)
+        except self._errors as error:
+            meaning = self._meaning(error)
+            if meaning is Meaning.NOT_MET or (meaning is Meaning.MISSING and condition is not None):
+                return False
+            if meaning is not Meaning.UNSUPPORTED:
+                raise self._failed(key, error) from self._cause(error)
+            # No conditional write is requested again of this server, or of an old client.
+            absent = frozenset({"create_exclusive", "compare_and_swap"})
+            self.capabilities = without(self.capabilities, absent)
+            return None
+        return True
+
+    def erase(self, key: str) -> None:
+        self._check_writable()
+        path = self.path(key)
+        try:
+            self._delete(path)
+        except self._errors as error:
+            self._check_erased(key, error)
+
+    def _check_erased(self, key: str, error: Exception) -> None:
+        """Check that an error of erasing says that there is no such key."""
+        if isinstance(error, NotImplementedError):
+            raise self._not_written(key, error) from self._cause(error)
+        self._check_missing(key, error)
+
+    def _not_written(self, key: str, error: Exception) -> StoreError:
+        if isinstance(error, NotImplementedError):
+            return ReadOnlyError("this file system can't be written", key=f"{self.url}/{key}")
+        return self._failed(key, error)
+
+    def _check_writable(self) -> None:
+        if not self.capabilities.writable:
+            raise not_writable(self.url)
+
+    # ---- listing
+
+    def list_dir(self, prefix: str) -> Names:
+        directory = self.path(check_prefix(prefix)).rstrip("/")
+        keys, prefixes = self._listed(prefix, partial(self._list_names, directory)) or ([], [])
+        return sorted(keys), sorted(prefixes)
+
+    def list_prefix(self, prefix: str) -> Iterator[str]:
+        if not self._lists_flat:
+            return super().list_prefix(prefix)
+        return iter(sorted(key for key, _ in self._list_sizes(prefix)))
+
+    def _list_sizes(
+        self, prefix: str, after: str = "", until: str | None = None
+    ) -> Iterator[tuple[str, int | None]]:
+        if not self._lists_flat:
+            return super()._list_sizes(prefix, after, until)
+        skipped = len(self.path(""))
+        entries = self._entries(prefix, after, until, ("path", "size"))
+        return ((path[skipped:], size) for path, size in entries)
+
+    def _list_objects(
+        self, prefix: str, after: str = "", until: str | None = None
+    ) -> Iterator[StoredObject]:
+        if not (self._lists_flat and self.capabilities.shared):
+            return super()._list_objects(prefix, after, until)
+        skipped, root = len(self.path("")), quote(self._real_url, safe=":/") + "/"
+        members = "path", "size", "last_modified", "e_tag"
+        return (
+            StoredObject(path[skipped:], root, size, time and time.timestamp(), strong_etag(etag))
+            for path, size, time, etag in self._entries(prefix, after, until, members)
+        )
+
+    def _entries(
+        self, prefix: str, after: str, until: str | None, members: tuple[str, ...]
+    ) -> Iterable[tuple[Any, ...]]:
+        directory = self.path(check_prefix(prefix))
+        first, last = (key and self.path(key) for key in (after, until))
+        ask = partial(self._list_entries, directory, first or "", last, members)
+        return self._listed(prefix, ask) or ()
+
+    def _listed(self, prefix: str, ask: Callable[[], T]) -> T | None:
+        """Return what a listing returns, or None where there is nothing below a prefix."""
+        try:
+            return ask()
+        except self._errors as error:
+            if self._shows_no_listing(error):
+                reason = self._failed(prefix, error).message
+                raise not_listable(self.url, reason) from self._cause(error)
+            self._check_missing(prefix, error)
+            return None
+
+    # ---- errors
+
+    def _check_missing(self, key: str, error: Exception) -> None:
+        """Check that an error says that there is no such key.
+
+        Raises
+        ------
+        StoreError
+            If it says something else, or that the whole bucket is not there.
+        """
+        meaning = self._meaning(error)
+        if meaning is Meaning.NO_BUCKET:
+            raise no_bucket(self._bucket, self.url) from self._cause(error)
+        if meaning is not Meaning.MISSING:
+            raise self._failed(key, error) from self._cause(error)

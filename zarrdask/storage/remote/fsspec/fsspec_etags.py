@@ -1,0 +1,102 @@
+"""Requests with ETags to S3 and to HTTP servers, which file systems of fsspec do not offer."""
+
+from http import HTTPStatus
+from typing import Any
+
+import fsspec  # noqa: F401
+from fsspec.asyn import sync
+
+from zarrdask.formats.byte_ranges import Tag
+from zarrdask.storage.remote.client_store import Answer, Described
+from zarrdask.storage.remote.fsspec.fsspec_options import protocols
+
+
+class NotModifiedError(Exception):
+    """The answer 304 of an HTTP server: the value still has the ETag of ``If-None-Match``."""
+
+    status = HTTPStatus.NOT_MODIFIED
+
+
+def header(start: int, length: int | None) -> str | None:
+    """Return the header ``Range`` for part of a value, or None for all of it.
+
+    >>> header(4, 2), header(4, None), header(-4, 4), header(0, None)
+    ('bytes=4-5', 'bytes=4-', 'bytes=-4', None)
+    """
+    if start < 0:
+        return f"bytes={start}"
+    if length is None:
+        return f"bytes={start}-" if start else None
+    return f"bytes={start}-{start + length - 1}"
+
+
+def request(
+    fs: Any,
+    path: str,
+    start: int = 0,
+    length: int | None = None,
+    tag: str | None = None,
+    unless: str | None = None,
+) -> Answer:
+    """Request a value, or part of it.
+
+    It must have the ETag `tag`, and must not have the ETag `unless`, if they are given.
+    """
+    call = _from_s3 if "s3" in protocols(fs) else _by_http
+    return sync(fs.loop, call, fs, path, header(start, length), tag, unless)  # type: ignore[no-any-return]
+
+
+async def _from_s3(
+    fs: Any, path: str, part: str | None, tag: str | None, unless: str | None
+) -> Answer:
+    bucket, name, _ = fs.split_path(path)
+    options = {"Range": part, "IfMatch": tag, "IfNoneMatch": unless, **fs.req_kw}
+    options = {option: each for option, each in options.items() if each is not None}
+    answer = await fs._call_s3("get_object", Bucket=bucket, Key=name, **options)
+    async with answer["Body"] as body:
+        status = answer["ResponseMetadata"]["HTTPStatusCode"]
+        return _answer(await body.read(), status, answer.get("ETag"), answer.get("ContentRange"))
+
+
+async def _by_http(
+    fs: Any, path: str, part: str | None, tag: str | None, unless: str | None
+) -> Answer:
+    options = dict(fs.kwargs)
+    conditions = {"Range": part, "If-Match": tag, "If-None-Match": unless}
+    headers = {**options.pop("headers", {}), "Accept-Encoding": "identity"}
+    headers |= {name: each for name, each in conditions.items() if each is not None}
+    session = await fs.set_session()
+    async with session.get(fs.encode_url(path), headers=headers, **options) as answer:
+        fs._raise_not_found_for_status(answer, path)
+        if answer.status == NotModifiedError.status:
+            raise NotModifiedError
+        value, found = await answer.read(), answer.headers
+        return _answer(value, answer.status, found.get("ETag"), found.get("Content-Range"))
+
+
+def _answer(value: bytes, status: int, etag: str | None, content_range: str | None) -> Answer:
+    # A server may send the whole value although part of it was requested.
+    is_whole = status != HTTPStatus.PARTIAL_CONTENT and content_range is None
+    size = str(len(value)) if is_whole else (content_range or "").rpartition("/")[2]
+    described = Described(int(size) if size.isdigit() else 0, etag, etag)
+    return Answer(value, lambda: described, is_whole=is_whole)
+
+
+def replace(fs: Any, path: str, value: bytes, tag: Tag | None) -> None:
+    """Store a value in S3 if the present one has an ETag, or if there is none for None.
+
+    Raises
+    ------
+    NotImplementedError
+        If it is not S3, or botocore has no conditional writes: s3fs would leave the condition out.
+    """
+    client = getattr(fs, "s3", None)
+    if client is None:
+        raise NotImplementedError
+    operation = client.meta.service_model.operation_model("PutObject")
+    if "IfMatch" not in operation.input_shape.members:
+        raise NotImplementedError
+    bucket, name, _ = fs.split_path(path)
+    # Not `pipe_file`, which may look the key up first: it could replace another writer's value.
+    condition = {"IfNoneMatch": "*"} if tag is None else {"IfMatch": tag}
+    fs.call_s3("put_object", Bucket=bucket, Key=name, Body=value, **condition)

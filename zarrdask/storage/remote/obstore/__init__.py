@@ -1,0 +1,1 @@
+"""Object stores by way of obstore."""

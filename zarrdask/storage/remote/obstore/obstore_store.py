@@ -1,0 +1,251 @@
+"""Object stores by way of obstore: S3, Google Cloud Storage, Azure, HTTP."""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from hashlib import blake2b
+from typing import Any
+from uuid import uuid4
+
+import obstore
+from obstore.exceptions import BaseError
+
+from zarrdask.errors import StoreError
+from zarrdask.formats.byte_ranges import Buffer, Tag
+from zarrdask.formats.store_keys import Names, check_key
+from zarrdask.storage.capabilities import without
+from zarrdask.storage.memory import LIVE, recall
+from zarrdask.storage.remote.client_store import Answer, ClientStore, Described
+from zarrdask.storage.remote.failures import Meaning, meaning_of
+from zarrdask.storage.remote.in_flight import window
+from zarrdask.storage.remote.obstore.obstore_errors import EncodedError, cause, message
+from zarrdask.storage.remote.obstore.obstore_listing import PAGE, list_entries, lists_parts
+from zarrdask.storage.remote.obstore.obstore_objects import (
+    ERASE_MANY,
+    endpoint_of,
+    is_usable,
+    kind_of,
+    not_usable,
+    pickled,
+    root_url,
+    settings_of,
+    unsupported,
+)
+
+#: Bytes: larger values are uploaded in parts of this size, so that none of the requests takes
+#: longer than the time limit of a request. They appear at once all the same.
+UPLOAD_PART_BYTES = 2**26
+
+
+class ObstoreStore(ClientStore):
+    """Values in an object store that obstore knows.
+
+    Requests wait in the threads of `in_flight`, outside of Python's lock and
+    without an event loop. An object that a user passes repeats failed requests as its
+    ``retry_config`` says; these are not repeated here once more.
+
+    Parameters
+    ----------
+    store : obstore.store.ObjectStore
+        An ``S3Store``, ``GCSStore``, ``AzureStore``, ``HTTPStore``, ``LocalStore`` or
+        ``MemoryStore``.
+    prefix : str
+        A prefix of all keys, in addition to that of the object itself.
+    """
+
+    # Parts of a value are not read by obstore's `get_ranges`: it keeps up to ten requests in flight
+    # of its own, beyond the limit of the process, and fails as a whole where one range lies behind
+    # the value.
+
+    #: What obstore raises: errors of its own, and of these built-in ones.
+    _errors = (BaseError, OSError, ValueError, NotImplementedError)
+    _opened_by = "obstore"
+
+    def __init__(self, store: Any, prefix: str = "") -> None:
+        self.inner = store
+        self.prefix = prefix.strip("/")
+        self._kind = kind_of(store)
+        self._has_suffixes = self._kind != "AzureStore"
+        self._name = uuid4().hex
+        retries = getattr(store, "retry_config", None) or {}
+        #: Whether obstore itself repeats requests that failed.
+        self._repeats = retries.get("max_retries") != 0
+        self.capabilities = without(self.capabilities, unsupported(store))
+        if not self.capabilities.shared:
+            LIVE[self._name] = self
+
+    # ---- identity
+
+    @property
+    def _real_url(self) -> str:
+        inner = getattr(self.inner, "prefix", None)
+        parts = [root_url(self.inner), str(inner or "").strip("/"), self.prefix]
+        return "/".join(part for part in parts if part)
+
+    def _above(self) -> "ObstoreStore | None":
+        directory = self.prefix.rpartition("/")[0]
+        has_parent = self.prefix and self.capabilities.shared
+        return ObstoreStore(self.inner, directory) if has_parent else None
+
+    @property
+    def _token(self) -> str:
+        settings = sorted(settings_of(self.inner).items())
+        return f"{self._real_url}#{blake2b(repr(settings).encode(), digest_size=8).hexdigest()}"
+
+    @property
+    def _access(self) -> Mapping[str, Any]:
+        client = getattr(self.inner, "client_options", None) or {}
+        return {**settings_of(self.inner), "headers": client.get("default_headers")}
+
+    @property
+    def _endpoint(self) -> str:
+        return endpoint_of(self.inner)
+
+    def path(self, key: str) -> str:
+        """Return the path of a key in obstore's object.
+
+        Raises
+        ------
+        StoreError
+            If this process was forked from one that used obstore.
+        """
+        if not is_usable():
+            raise not_usable(self.url)
+        return f"{self.prefix}/{key}" if self.prefix else key
+
+    # ---- requests
+
+    def _fetch(
+        self, path: str, start: int, length: int | None, tag: Tag | None, unless: Tag | None
+    ) -> Answer:
+        is_whole = start == 0 and length is None
+        options: dict[str, Any] = {} if is_whole else {"range": _range(start, length)}
+        if tag is not None:
+            options["if_match"] = tag
+        if unless is not None:
+            options["if_none_match"] = unless
+        answer = obstore.get(self.inner, path, options=options or None)
+        if self._kind == "HTTPStore":
+            encoding = answer.attributes.get("Content-Encoding", "identity")
+            if encoding != "identity":
+                raise EncodedError(f"the server encoded the body: {encoding}")
+        value = memoryview(answer.bytes())
+        return Answer(value, partial(_described, answer), is_whole=is_whole)
+
+    def _request_size(self, path: str) -> int | None:
+        # Not every HTTP server answers such a request.
+        return None if self._kind == "HTTPStore" else obstore.head(self.inner, path)["size"]
+
+    def _put(self, path: str, value: Buffer) -> None:
+        body = self._body(value)
+        is_large = len(body) > UPLOAD_PART_BYTES
+        options = {"use_multipart": is_large, "chunk_size": UPLOAD_PART_BYTES}
+        obstore.put(self.inner, path, body, **options)
+
+    def _put_if(self, path: str, value: Buffer, condition: Tag | None) -> None:
+        # obstore takes no tags that are None, which it returns itself.
+        tags = {name: tag for name, tag in (condition or {}).items() if tag is not None}
+        mode = tags or "create"
+        obstore.put(self.inner, path, self._body(value), mode=mode, use_multipart=False)
+
+    def _body(self, value: Buffer) -> bytes | memoryview:
+        # obstore's memory keeps what it is given, not a copy; others send it before they return.
+        return memoryview(value).cast("B") if self.capabilities.shared else bytes(value)
+
+    def _delete(self, path: str) -> None:
+        obstore.delete(self.inner, path)
+
+    def erase_values(self, keys: Iterable[str]) -> None:
+        checked = [check_key(key) for key in keys]
+        if self._kind not in ERASE_MANY or len(checked) < 2:
+            super().erase_values(checked)
+            return
+        pages = [checked[at : at + PAGE] for at in range(0, len(checked), PAGE)]
+        for _ in window(self._erase_page, pages):
+            pass
+
+    def _erase_page(self, keys: Sequence[str]) -> None:
+        paths = [self.path(key) for key in keys]
+        try:
+            obstore.delete(self.inner, paths)
+        except FileNotFoundError:
+            # A missing key may have kept others from being erased.
+            for key in keys:
+                self.erase(key)
+        except self._errors as error:
+            raise self._failed(keys[0], error) from self._cause(error)
+
+    # ---- listings
+
+    def _list_names(self, directory: str) -> Names:
+        listed = obstore.list_with_delimiter(self.inner, directory)
+        keys = [_name(entry["path"]) for entry in listed["objects"]]
+        return keys, [_name(path) for path in listed["common_prefixes"]]
+
+    @property
+    def _lists_parts(self) -> bool:  # type: ignore[override]
+        return lists_parts(self.inner)
+
+    def _list_entries(
+        self, directory: str, after: str, until: str | None, members: tuple[str, ...]
+    ) -> Iterable[tuple[Any, ...]]:
+        return list_entries(self.inner, directory.rstrip("/"), after, until, members)
+
+    def _shows_no_listing(self, error: Exception) -> bool:
+        # Servers that don't know WebDAV answer in many ways.
+        return self._kind == "HTTPStore"
+
+    # ---- errors
+
+    def _meaning(self, error: Exception) -> Meaning | None:
+        if isinstance(error, FileNotFoundError):
+            # Most requests for sparse arrays get this answer, so its text is not searched.
+            return Meaning.NO_BUCKET if "NoSuchBucket" in str(error) else Meaning.MISSING
+        # Of a key below a key, obstore's LocalStore raises an error of no particular class.
+        if self._kind == "LocalStore" and "kind: NotADirectory" in str(error):
+            return Meaning.MISSING
+        # What else the server answered is in the text of the error, which `cause` parses.
+        return meaning_of(error) or meaning_of(self._cause(error))
+
+    def _failed(self, key: str, error: Exception) -> StoreError:
+        return StoreError(message(error), key=f"{self.url}/{key}")
+
+    def _cause(self, error: Exception) -> Exception:
+        return cause(error, repeated=self._repeats)
+
+    @property
+    def _bucket(self) -> str | None:
+        return settings_of(self.inner).get("bucket")
+
+    # ---- in other processes
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.capabilities.shared:
+            return pickled(type(self), self.inner, self.prefix)
+        return recall, (self._name, os.getpid())
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ObstoreStore):
+            return NotImplemented
+        return bool(self.prefix == other.prefix and self.inner == other.inner)
+
+    def __hash__(self) -> int:
+        # Objects of obstore can be compared, but have no hash.
+        return hash((self._kind, self.url))
+
+
+def _range(start: int, length: int | None) -> Any:
+    """Return a range for obstore; one from the end of a value extends up to the end."""
+    if start < 0:
+        return {"suffix": -start}
+    return {"offset": start} if length is None else (start, start + length)
+
+
+def _described(answer: Any) -> Described:
+    meta = answer.meta
+    condition = {"e_tag": meta["e_tag"], "version": meta["version"]}
+    return Described(meta["size"], meta["e_tag"], condition)
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]

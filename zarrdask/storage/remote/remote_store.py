@@ -1,0 +1,172 @@
+"""URLs that obstore opens, and that fsspec takes over where obstore can't go on."""
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
+from importlib import import_module
+from typing import Any
+
+from zarrdask.errors import StoreError, UnsupportedError
+from zarrdask.formats.byte_ranges import Buffer, StoredObject
+from zarrdask.formats.store_keys import Names
+from zarrdask.runtime.scratch import Scratch
+from zarrdask.storage.base import Store
+from zarrdask.storage.capabilities import Capabilities
+from zarrdask.storage.remote.obstore.obstore_errors import AnswerError
+from zarrdask.storage.remote.obstore.obstore_objects import is_forked, not_usable
+from zarrdask.storage.wrapper import WrappedStore
+
+_LOG = logging.getLogger(__name__)
+
+
+class RemoteStore(WrappedStore):
+    """A URL that obstore opens, and that fsspec takes over where obstore can't go on.
+
+    That is in a process that was forked after obstore was used, for servers whose answers obstore
+    does not understand, and for listings of HTTP servers without WebDAV.
+
+    Parameters
+    ----------
+    url : str
+        The URL.
+    storage_options : dict, optional
+        The options of the user, for fsspec.
+    inner : ObstoreStore
+        The store that obstore opened.
+    """
+
+    def __init__(self, url: str, storage_options: dict[str, Any] | None, inner: Store) -> None:
+        self._opened = url, storage_options
+        self._by_obstore = inner
+        #: Whether obstore does not understand the server's answers, or can't list it.
+        self._is_taken_over = self._is_listed_by_fsspec = False
+
+    # It stays the same store if fsspec takes over: in the names of tasks and locks, and as a key.
+
+    @property
+    def url(self) -> str:
+        return self._by_obstore.url
+
+    _uri = Store._uri
+
+    @property
+    def _token(self) -> str:
+        return self._by_obstore._token
+
+    @property
+    def _access(self) -> Mapping[str, Any]:
+        return self._by_obstore._access
+
+    @property
+    def _endpoint(self) -> str:
+        return self._by_obstore._endpoint
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and self._by_obstore == other._by_obstore
+
+    def __hash__(self) -> int:
+        return hash(self._by_obstore)
+
+    @property
+    def inner(self) -> Store:  # type: ignore[override]
+        """The store that is used in this process, at present."""
+        return self._by_fsspec if self._is_taken_over or is_forked() else self._by_obstore
+
+    @property
+    def capabilities(self) -> Capabilities:  # type: ignore[override]
+        """Those of the store that is used in this process."""
+        return self.inner.capabilities
+
+    @cached_property
+    def _by_fsspec(self) -> Store:
+        # Imported on demand: most processes use obstore only.
+        module = import_module("zarrdask.storage.remote.fsspec.fsspec_store")
+        try:
+            return module.open_url(*self._opened)  # type: ignore[no-any-return]
+        except StoreError as error:
+            if is_forked():
+                error.add_note(str(not_usable(self._by_obstore.url)))
+            raise
+
+    def _above(self) -> "RemoteStore | None":
+        url, options = self._opened
+        directory = url.rstrip("/").rpartition("/")[0]
+        if "://" not in directory:
+            return None
+        module = import_module("zarrdask.storage.remote.obstore.obstore_urls")
+        return RemoteStore(directory, options, module.open_url(directory, options))
+
+    def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
+        return self._each(lambda key: self.get_range(key, 0), keys)
+
+    get_ranges = Store.get_ranges
+
+    def list_dir(self, prefix: str) -> Names:
+        names: Names = self._listed(lambda store: store.list_dir(prefix))
+        return names
+
+    def list_prefix(self, prefix: str) -> Iterator[str]:
+        return iter(self._listed(lambda store: [*store.list_prefix(prefix)]))
+
+    @property
+    def _lists_parts(self) -> bool:  # type: ignore[override]
+        return self.inner._lists_parts and not self._is_listed_by_fsspec
+
+    def _list_sizes(
+        self, prefix: str, after: str = "", until: str | None = None
+    ) -> Iterator[tuple[str, int | None]]:
+        return iter(self._listed(lambda store: [*store._list_sizes(prefix, after, until)]))
+
+    def _list_objects(
+        self, prefix: str, after: str = "", until: str | None = None
+    ) -> Iterator[StoredObject]:
+        return iter(self._listed(lambda store: [*store._list_objects(prefix, after, until)]))
+
+    def _listed(self, ask: Callable[[Store], Any]) -> Any:
+        if not self._is_listed_by_fsspec:
+            try:
+                return ask(self.inner)
+            except UnsupportedError as error:
+                listed = self._take_over(error, "can't list this server")
+                self._is_listed_by_fsspec = True
+                return ask(listed)
+        return ask(self._by_fsspec)
+
+    def _attempt(self, name: str, *arguments: Any, **options: Any) -> Any:
+        try:
+            return getattr(self.inner, name)(*arguments, **options)
+        except StoreError as error:
+            if not isinstance(error.__cause__, AnswerError):
+                raise
+            store = self._take_over(error, f"does not understand its answers ({error.__cause__})")
+            self._is_taken_over = True
+            return getattr(store, name)(*arguments, **options)
+
+    def _take_over(self, error: Exception, reason: str) -> Store:
+        """Return the store of fsspec; the error is raised if fsspec can't open it."""
+        try:
+            store = self._by_fsspec
+        except StoreError as failure:
+            error.add_note(f"fsspec, which may be able to, can't be used: {failure}")
+            raise error from error.__cause__
+        _LOG.info("%s: from now on by fsspec, as obstore %s", self.url, reason)
+        return store
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        state = {"_is_taken_over": self._is_taken_over}
+        return RemoteStore, (*self._opened, self._by_obstore), state
+
+
+def _attempted(name: str) -> Callable[..., Any]:
+    def operation(self: RemoteStore, *arguments: Any, **options: Any) -> Any:
+        return self._attempt(name, *arguments, **options)
+
+    operation.__name__, operation.__doc__ = name, getattr(Store, name).__doc__
+    return operation
+
+
+for _name in (
+    *("get", "get_range", "get_part", "get_if_changed", "get_tagged"),
+    *("_size", "set", "create", "swap", "erase"),
+):
+    setattr(RemoteStore, _name, _attempted(_name))

@@ -1,0 +1,288 @@
+"""Retry transient errors of stores, and raise others as store errors."""
+
+import logging
+import random
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import cached_property, partial
+from itertools import count
+from typing import Any, NamedTuple, TypeVar
+
+from zarrdask import config
+from zarrdask.errors import StoreError, ZarrdaskError, censored, printable, without_secrets
+from zarrdask.formats.byte_ranges import Buffer, KeyRange, Range, StoredObject, Tag, Value
+from zarrdask.runtime.scratch import Scratch
+from zarrdask.storage.base import Store
+from zarrdask.storage.memory import MappingStore
+from zarrdask.storage.remote.failures import is_refusal, is_transient, is_unconnected, retry_after
+from zarrdask.storage.remote.in_flight import MAX_BYTES_IN_FLIGHT, pause
+from zarrdask.storage.remote.rates import Kind, place_of, request_rate
+from zarrdask.storage.wrapper import WrappedStore
+from zarrdask.storage.zarr.draft_store import DraftStore
+
+T = TypeVar("T")
+
+_LOG = logging.getLogger(__name__)
+#: The number of retries of one operation without a warning.
+_QUIET_RETRIES = 3
+#: The longest time in seconds for which an operation is retried if the server has never answered
+#: and can't be connected to: its address is probably wrong.
+_FIRST_CONTACT_SECONDS = 1.0
+
+
+class RetryingStore(WrappedStore):
+    """A store that retries operations after transient errors.
+
+    An operation is retried up to ``zarrdask.retries`` times, after a random pause of up to 0.1 s,
+    0.2 s, 0.4 s and so on (at most ``zarrdask.retry-delay`` seconds), but not later than
+    ``zarrdask.retry-time`` seconds after its first attempt. Other errors are raised at once. All
+    operations have the same result if they are repeated.
+
+    Of a call that concerns many values, only the requests that failed are repeated if the store is
+    `concurrent`.
+
+    As long as no operation has succeeded, a server to which no connection can be made is an error
+    after about a second: its address is probably wrong.
+
+    An error that is not a `ZarrdaskError`, such as an `OSError` or an error of another package, is
+    raised as a `StoreError` that names the key and has the original error as its cause.
+
+    Parameters
+    ----------
+    inner : Store
+        The store whose operations are retried.
+    """
+
+    #: Whether an operation has succeeded, in this process or where the store was pickled.
+    _is_reached = False
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Where it is unpickled, the environment may name another server.
+        return *super().__reduce__(), {"_is_reached": self._is_reached}
+
+    def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
+        if self.capabilities.concurrent:
+            return Store.get_many(self, keys, scratch)
+        keys = list(keys)
+        return self._resumed(keys, lambda start: self.inner.get_many(keys[start:], scratch))
+
+    def get_ranges(
+        self, key: str, ranges: Sequence[Range], scratch: Scratch
+    ) -> Iterator[Buffer | None]:
+        if self.capabilities.concurrent:
+            return Store.get_ranges(self, key, ranges, scratch)
+        return self._resumed(
+            [key] * len(ranges), lambda start: self.inner.get_ranges(key, ranges[start:], scratch)
+        )
+
+    @contextmanager
+    def _reading(self, key: str, scratch: Scratch) -> Iterator[Value]:
+        """Return a context in which parts of a value are read, of the same value if possible."""
+        with ExitStack() as stack:
+            opened = self.inner._reading
+            value = self._attempt(key, lambda: stack.enter_context(opened(key, scratch)))
+            yield _RetriedValue(self, key, value)
+
+    def get_partial_values(self, key_ranges: Iterable[KeyRange]) -> Sequence[Buffer | None]:
+        if self.capabilities.concurrent:
+            return Store.get_partial_values(self, key_ranges)
+        ranges = list(key_ranges)
+        return self._attempt("", partial(self.inner.get_partial_values, ranges))
+
+    def set_many(self, values: Iterable[tuple[str, Buffer]]) -> None:
+        built_in = Store.set_many, WrappedStore.set_many
+        if self.capabilities.concurrent or type(self.inner).set_many in built_in:
+            Store.set_many(self, values)
+            return
+        held, size = list[tuple[str, bytes]](), 0
+        for key, value in values:
+            held.append((key, bytes(value)))
+            size += len(value)
+            if size >= MAX_BYTES_IN_FLIGHT:
+                self._attempt(key, partial(self.inner.set_many, held), kind="write")
+                held, size = [], 0
+        if held:
+            self._attempt(held[0][0], partial(self.inner.set_many, held), kind="write")
+
+    def create(self, key: str, value: Buffer) -> bool:
+        """Store a value if the key is missing, and return whether it was.
+
+        An attempt that failed may have stored the value, and a remote backend may itself have
+        repeated a request whose answer was lost. So if the value is refused, and the same value is
+        there, this call is taken to have stored it.
+        """
+        return self._attempt_once(key, value, partial(self.inner.create, key, value))
+
+    def swap(self, key: str, value: Buffer, tag: Tag | None) -> bool:
+        """Store a value if the present one has a tag, and return whether it had; see `create`."""
+        return self._attempt_once(key, value, partial(self.inner.swap, key, value, tag))
+
+    def _attempt_once(self, key: str, value: Buffer, store: Callable[[], bool]) -> bool:
+        attempts = count()
+
+        def call() -> bool:
+            is_repeated = next(attempts) > 0 or self.capabilities.has_latency
+            return store() or (is_repeated and self.inner.get(key) == bytes(value))
+
+        return self._attempt(key, call, kind="write")
+
+    def _check_erasable(self, keys: Iterable[str]) -> None:
+        self._attempt("", partial(self.inner._check_erasable, list(keys)))
+
+    def erase_values(self, keys: Iterable[str]) -> None:
+        if self.capabilities.concurrent and type(self.inner).erase_values is Store.erase_values:
+            Store.erase_values(self, keys)
+            return
+        self._attempt("", partial(self.inner.erase_values, list(keys)), kind="write")
+
+    def list_prefix(self, prefix: str) -> Iterator[str]:
+        return iter(self._attempt(prefix, lambda: list(self.inner.list_prefix(prefix))))
+
+    @property
+    def _lists_parts(self) -> bool:  # type: ignore[override]
+        return self.inner._lists_parts
+
+    def _list_sizes(
+        self, prefix: str, after: str = "", until: str | None = None
+    ) -> Iterator[tuple[str, int | None]]:
+        listed = partial(self.inner._list_sizes, prefix, after, until)
+        return iter(self._attempt(prefix, lambda: list(listed())))
+
+    def _list_objects(
+        self, prefix: str, after: str = "", until: str | None = None
+    ) -> Iterator[StoredObject]:
+        listed = partial(self.inner._list_objects, prefix, after, until)
+        return iter(self._attempt(prefix, lambda: list(listed())))
+
+    @cached_property
+    def _place(self) -> str | None:
+        """The bucket or host whose request rates are adapted; None for a store without latency."""
+        has_latency = self.inner.capabilities.has_latency
+        return place_of(self.url, self._endpoint) if has_latency else None
+
+    def _attempt(self, key: str, call: Callable[[], T], *, kind: Kind = "read") -> T:
+        """Return the result of a call, which is repeated after transient errors."""
+        rate = None if self._place is None else request_rate(self._place, kind)
+        # The time before a request is sent is not that of the operation.
+        start = sent = time.monotonic() if rate is None else rate.wait()
+        retries = 0
+        while True:
+            try:
+                result = call()
+            except Exception as error:
+                is_paced = False
+                # A request that is refused at any rate is not refused because of the rate.
+                if rate is not None and retries < _QUIET_RETRIES and is_refusal(error):
+                    is_paced = rate.refuse(sent, retry_after(error))
+                if self._pause(key, error, retries, start, is_paced=is_paced):
+                    retries += 1
+                    begin = time.monotonic()
+                    sent = begin if rate is None else rate.wait()
+                    start += sent - begin
+                    continue
+                if isinstance(error, ZarrdaskError | MemoryError):
+                    raise
+                raise StoreError(
+                    f"an operation of the store failed: {str(error) or type(error).__name__}",
+                    key=f"{self.url}/{key}",
+                    found=type(error).__name__,
+                ) from censored(error)
+            if not self._is_reached:
+                self._is_reached = True
+            if rate is not None:
+                rate.accept()
+            return result
+
+    def _resumed(self, keys: list[str], read: Callable[[int], Iterator[T]]) -> Iterator[T]:
+        """Yield a value for each key; after a transient error, the remaining ones are read again.
+
+        Parameters
+        ----------
+        keys : list of str
+            The keys.
+        read : callable
+            Returns the values of the keys from a position on.
+        """
+        values: Iterator[T] | None = None
+
+        def read_next(position: int) -> T:
+            nonlocal values
+            following, values = values or iter(read(position)), None
+            value = next(following)
+            values = following  # it has not failed
+            return value
+
+        for position, key in enumerate(keys):
+            yield self._attempt(key, partial(read_next, position))
+
+    def _pause(
+        self, key: str, error: Exception, retries: int, start: float, *, is_paced: bool
+    ) -> bool:
+        """Wait before another attempt, and return True; return False after the last attempt.
+
+        If the rate of requests is adapted to the store, the next attempt waits for its turn only.
+        """
+        if retries >= config.get("retries") or not is_transient(error):
+            return False
+        most = config.get("retry-time")
+        if not self._is_reached and is_unconnected(error):
+            most = min(most, _FIRST_CONTACT_SECONDS)
+        # A random time, so that many clients do not repeat their requests all at once.
+        most_seconds = 0.0 if is_paced else min(0.1 * 2**retries, config.get("retry-delay"))
+        seconds = random.uniform(0, most_seconds)
+        if time.monotonic() + seconds > start + most:
+            return False
+        # Python shows warnings by default, and hides what is only informative.
+        level = logging.WARNING if retries >= _QUIET_RETRIES else logging.INFO
+        place = without_secrets(f"{self.url}/{key}")
+        reason = without_secrets(str(error)).removeprefix(f"{place}: ")
+        _LOG.log(level, "%s: retry %d after: %s", printable(place), retries + 1, printable(reason))
+        return pause(seconds)
+
+
+def _retried(name: str) -> Callable[..., Any]:
+    def operation(self: RetryingStore, key: str, *arguments: Any, **options: Any) -> Any:
+        call = partial(getattr(self.inner, name), key, *arguments, **options)
+        return self._attempt(key, call, kind="read" if name in _READS else "write")
+
+    operation.__name__, operation.__doc__ = name, getattr(Store, name).__doc__
+    return operation
+
+
+_READS = ("get", "get_range", "get_part", "get_if_changed", "get_tagged", "list_dir", "_size")
+for _name in (*_READS, "set", "erase", "erase_prefix", "_tidy"):
+    setattr(RetryingStore, _name, _retried(_name))
+
+
+class _RetriedValue(NamedTuple):
+    """A value that is read in parts, which are read again after transient errors."""
+
+    store: RetryingStore
+    key: str
+    value: Value
+
+    def part(self, start: int, length: int) -> Buffer | None:
+        return self.store._attempt(self.key, partial(self.value.part, start, length))
+
+    def parts(self, ranges: Sequence[Range]) -> Iterator[Buffer | None]:
+        keys = [self.key] * len(ranges)
+        return self.store._resumed(keys, lambda start: self.value.parts(ranges[start:]))
+
+
+def retrying(store: Store) -> Store:
+    """Return a store that retries, unless all errors of the store are raised by this package."""
+    inner, is_safe = store, _is_safe(store)
+    while isinstance(inner, WrappedStore):
+        if isinstance(inner, RetryingStore | DraftStore):
+            return store  # it retries already
+        inner = inner.inner
+        is_safe = is_safe and _is_safe(inner)
+    return store if is_safe else RetryingStore(store)
+
+
+def _is_safe(store: Store) -> bool:
+    """Whether a store is of this package, uses no object of a user, and needs no retries."""
+    ours = type(store).__module__.startswith("zarrdask.")
+    is_plain = not isinstance(store, MappingStore) or type(store.values) is dict
+    return ours and is_plain and (not store.capabilities.has_latency or store.capabilities.retries)

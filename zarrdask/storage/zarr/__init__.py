@@ -1,0 +1,1 @@
+"""What knows the documents and keys of Zarr: consolidated metadata and the draft."""

@@ -1,0 +1,160 @@
+"""A store that takes the documents of a group from consolidated metadata."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from zarrdask.formats.byte_ranges import Buffer, Range
+from zarrdask.formats.store_keys import Names, check_prefix
+from zarrdask.runtime.scratch import Scratch
+from zarrdask.storage.base import Store
+from zarrdask.storage.capabilities import Capabilities
+from zarrdask.storage.wrapper import WrappedStore
+
+
+@dataclass(frozen=True)
+class ConsolidatedMetadata:
+    """The parsed documents of a group and of all nodes below it, by path and by name.
+
+    `members` has the sorted names of the members of each group, by its path from the group. `names`
+    are those of all documents that a node can have: documents of these names that are not in
+    `documents` are missing from the hierarchy. `dump` returns a parsed document as bytes, as this
+    package writes documents.
+    """
+
+    documents: Mapping[str, Mapping[str, Any]]
+    members: Mapping[str, Sequence[str]]
+    names: frozenset[str]
+    dump: Callable[[Mapping[str, Any]], bytes]
+
+
+class ConsolidatedStore(WrappedStore):
+    """A store seen through the consolidated metadata of a group (conformance A-68, C-78).
+
+    Metadata documents of the group and of the nodes below it, and the members of groups, come from
+    the consolidated metadata; chunks, and all other keys, from the inner store. After the first
+    write through this store, everything comes from the inner store. It pickles as the inner store.
+    """
+
+    def __init__(self, inner: Store, path: str, consolidated: ConsolidatedMetadata) -> None:
+        super().__init__(inner)
+        self.path = path
+        self.consolidated: ConsolidatedMetadata | None = consolidated
+
+    @property
+    def _uncached(self) -> Store:
+        """The inner store."""
+        return self.inner
+
+    def _drop_cache(self) -> None:
+        """Read everything from the inner store from now on."""
+        self.consolidated = None
+
+    def holds(self, path: str) -> bool:
+        """Whether the consolidated metadata covers a path."""
+        return self.consolidated is not None and self._below(path) is not None
+
+    def members(self, path: str) -> list[str] | None:
+        """Return the names of a group's members, or None if they must be listed."""
+        consolidated, below = self.consolidated, self._below(path)
+        if consolidated is None or below is None:
+            return None
+        names = consolidated.members.get(below)
+        return None if names is None else list(names)
+
+    def _below(self, path: str) -> str | None:
+        """Return a path relative to the group, or None if it is not below the group."""
+        if not self.path or path == self.path:
+            return path[len(self.path) :]
+        start = f"{self.path}/"
+        return path[len(start) :] if path.startswith(start) else None
+
+    def _document(
+        self, consolidated: ConsolidatedMetadata | None, key: str
+    ) -> tuple[bool, bytes | None]:
+        """Return whether the consolidated metadata covers a key, and its value then."""
+        path, _, name = key.rpartition("/")
+        below = self._below(path)
+        if consolidated is None or below is None or name not in consolidated.names:
+            return False, None
+        document = consolidated.documents.get(below, {}).get(name)
+        # As if it were written by us: arrays have one name in graphs, however they were found.
+        return True, None if document is None else consolidated.dump(document)
+
+    # ---- properties, which are those of the inner store
+
+    @property
+    def capabilities(self) -> Capabilities:  # type: ignore[override]
+        """Those of the inner store; and the members of groups can always be listed."""
+        inner = super().capabilities
+        return inner if self.consolidated is None else replace(inner, listable=True)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Store) and self.inner == other._uncached
+
+    def __hash__(self) -> int:
+        return hash(self.inner)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A task needs chunks only, so the documents must not be sent with each task.
+        return _inner, (self.inner,)
+
+    def _for_chunks(self) -> Store:
+        """Return the inner store: consolidated metadata has no chunks."""
+        return self.inner._for_chunks()
+
+    # ---- reading
+
+    def get(self, key: str) -> bytes | None:
+        is_covered, value = self._document(self.consolidated, key)
+        return value if is_covered else self.inner.get(key)
+
+    def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
+        keys, consolidated = list(keys), self.consolidated
+        documents = [self._document(consolidated, key) for key in keys]
+        others = [
+            key for key, (is_covered, _) in zip(keys, documents, strict=True) if not is_covered
+        ]
+        values = iter(self.inner.get_many(others, scratch) if others else ())
+        for is_covered, value in documents:
+            yield value if is_covered else next(values)
+
+    def get_range(self, key: str, start: int, length: int | None = None) -> Buffer | None:
+        if self._document(self.consolidated, key)[0]:
+            return Store.get_range(self, key, start, length)
+        return self.inner.get_range(key, start, length)
+
+    def get_ranges(
+        self, key: str, ranges: Sequence[Range], scratch: Scratch
+    ) -> Iterator[Buffer | None]:
+        if self._document(self.consolidated, key)[0]:
+            return Store.get_ranges(self, key, ranges, scratch)
+        return self.inner.get_ranges(key, ranges, scratch)
+
+    def list_dir(self, prefix: str) -> Names:
+        consolidated, below = self.consolidated, self._below(check_prefix(prefix).rstrip("/"))
+        if consolidated is None or below is None or below not in consolidated.members:
+            return self.inner.list_dir(prefix)
+        return sorted(consolidated.documents.get(below, ())), list(consolidated.members[below])
+
+
+def as_consolidated(store: Store) -> ConsolidatedStore | None:
+    """Return a store if it is seen through consolidated metadata, else None."""
+    return store if isinstance(store, ConsolidatedStore) else None
+
+
+def _forget_and_pass_on(name: str) -> Callable[..., Any]:
+    def operation(self: ConsolidatedStore, *arguments: Any, **options: Any) -> Any:
+        self._drop_cache()
+        return getattr(self.inner, name)(*arguments, **options)
+
+    return operation
+
+
+_WRITES = ("set", "create", "swap", "erase", "erase_values", "erase_prefix")
+for _name in _WRITES:
+    setattr(ConsolidatedStore, _name, _forget_and_pass_on(_name))
+
+
+def _inner(store: Store) -> Store:
+    return store

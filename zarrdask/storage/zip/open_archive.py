@@ -1,0 +1,41 @@
+"""Open zip archives by URL: on a local disk, or behind a file system of fsspec."""
+
+import os
+from importlib import import_module
+from typing import Any
+
+from zarrdask.runtime.system import path_of_url
+from zarrdask.storage.base import Store
+from zarrdask.storage.zip.store import ZipStore
+
+
+def open_archive(url: str, storage_options: dict[str, Any] | None) -> Store:
+    """Return the store of the archive at a path or URL, or of the directory that is there."""
+    return _open(url, "", storage_options)
+
+
+def open_member(url: str, storage_options: dict[str, Any] | None) -> Store:
+    """Return the store at a prefix in an archive: ``zip://prefix::archive``."""
+    member, chained, archive = url.partition("::")
+    if not chained:
+        module = import_module("zarrdask.storage.remote.fsspec.fsspec_store")
+        return module.open_url(url, storage_options)  # type: ignore[no-any-return]
+    prefix = member.partition("://")[2].strip("/")
+    # The options of the archive itself are not used; the others are those of its file system.
+    options = {name: value for name, value in (storage_options or {}).items() if name != "zip"}
+    return _open(archive, f"{prefix}/" if prefix else "", options)
+
+
+def _open(archive: str, prefix: str, storage_options: dict[str, Any] | None) -> Store:
+    if archive.startswith("file://") or not ("://" in archive or "::" in archive):
+        return ZipStore(os.path.expanduser(path_of_url(archive.removeprefix("file://"))), prefix)
+    # Imported on demand: a local archive needs no fsspec.
+    store = import_module("zarrdask.storage.remote.fsspec.fsspec_store").open_url(
+        archive, storage_options
+    )
+    if not prefix and import_module("zarrdask.storage.remote.fsspec.fsspec_objects").is_directory(
+        store
+    ):
+        return store  # type: ignore[no-any-return]
+    module = import_module("zarrdask.storage.zip.remote_archive")
+    return module.RemoteZipStore(store.fs, store.root, prefix)  # type: ignore[no-any-return]

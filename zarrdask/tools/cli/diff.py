@@ -1,0 +1,35 @@
+"""``zarrdask diff``: whether two arrays or hierarchies are equal."""
+
+from typing import Any
+
+import click
+
+from zarrdask.tools.cli import options
+from zarrdask.tools.cli.nodes import both_places, suggestions
+from zarrdask.tools.cli.output import print_report
+from zarrdask.tools.verification.compare import compare
+
+
+@click.command(
+    epilog=options.examples(
+        "zarrdask diff data.zarr copy.zarr",
+        "zarrdask diff data.zarr s3://bucket/data --values-only",
+    )
+)
+@options.place("first")
+@options.place("second")
+@options.component
+@click.option("--values-only", is_flag=True, help="Ignore differences of metadata.")
+@options.two_nodes
+def command(first: str, second: str, *, values_only: bool, as_json: bool, **arguments: Any) -> int:
+    """Compare two arrays or hierarchies, whatever their formats, chunks and codecs.
+
+    Elements are compared bit by bit. Exits with 1 if they differ, or if shapes, data types, fill
+    values, dimension names or attributes do.
+    """
+    with suggestions(*both_places(first, second, arguments)):
+        comparison = compare(first, second, **arguments)
+    if values_only:
+        comparison = comparison.without_metadata()
+    print_report(comparison, as_json=as_json)
+    return int(not comparison.ok)

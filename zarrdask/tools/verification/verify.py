@@ -1,0 +1,157 @@
+"""``verify``: check that everything stored can be read."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from zarrdask.arrays.chunks.stored import StoredChunks
+from zarrdask.arrays.hierarchy.lookup import locate_node
+from zarrdask.arrays.nodes.arguments import suggests_arguments
+from zarrdask.arrays.nodes.info import dtype_name
+from zarrdask.formats.metadata.model import ArrayMetadata
+from zarrdask.parallel.execution.executor import run_shown
+from zarrdask.runtime.progress import Show
+from zarrdask.tools.verification.check import Tally, check_units
+from zarrdask.tools.verification.pyramid_levels import pyramid_problems
+from zarrdask.tools.verification.scan import Scan, scan_hierarchy
+from zarrdask.tools.verification.verification_report import ArrayReport, VerifyReport
+
+#: The most decoded bytes, and the most units, that one task checks.
+_TASK_BYTES, _TASK_UNITS = 2**26, 512
+
+
+@suggests_arguments
+def verify(
+    url: Any,
+    *,
+    component: str | None = None,
+    storage_options: dict[str, Any] | None = None,
+    strict: bool = False,
+    every: bool = False,
+    scheduler: Any = None,
+    progress: Show = False,
+) -> VerifyReport:
+    """Check that everything stored in an array or a hierarchy can be read.
+
+    All metadata is parsed, and every stored chunk or shard is read and decoded as a whole, with its
+    checksums; of a shard, the index and every chunk. Missing ones are no problem: they read as the
+    fill value. That holds also for a coarser level of a pyramid from which a chunk was deleted;
+    `zarrdask.inventory` lists missing chunks.
+
+    `zarrdask.compare` checks that two nodes hold the same.
+
+    Parameters
+    ----------
+    url : str, os.PathLike, MutableMapping, Store, Array or Group
+        The node to check, as in `zarrdask.open`.
+    component : str, optional
+        The path of the node below `url`.
+    storage_options : dict, optional
+        Options of fsspec for a URL.
+    strict : bool, default False
+        Whether the check also fails for metadata that is read although it breaks a rule, and
+        for chunks of a shard that share bytes.
+    every : bool, default False
+        Whether chunks or shards that are missing or hold only the fill value are listed as well.
+    scheduler : str or distributed.Client, optional
+        What the tasks run on: "threads", "processes", "sync", a client, or the address of a
+        scheduler. The default is the current scheduler of Dask.
+    progress : bool, file or callable, default False
+        Whether to show a bar: in the output of a notebook's cell, or on standard error; or the file
+        to write it to. A file that is not a terminal gets a line every ten seconds. A function is
+        called with the work that is done, all work, and the bytes that are done.
+
+    Returns
+    -------
+    VerifyReport
+        It prints, and its attribute `ok` is the result of the check.
+
+    Raises
+    ------
+    NodeNotFoundError
+        If there is no node.
+    StoreError
+        If a store can't be reached.
+    UnsupportedError
+        If the node is a group, and its store can't be listed.
+
+    Examples
+    --------
+    >>> import zarrdask
+    >>> z = zarrdask.create_array({}, shape=(4, 4), dtype="i4", chunks=2, compressors="crc32c")
+    >>> z[:2] = 1
+    >>> z.store.set("c/0/1", b"damaged")
+    >>> report = zarrdask.verify(z)
+    >>> report.ok, report.problems[0].kind, report.problems[0].key
+    (False, 'truncated', 'c/0/1')
+    """
+    scan = scan_hierarchy(locate_node(url, component, storage_options))
+    scan.problems += pyramid_problems(scan)
+    tallies = check_scanned(scan, "verify", every=every, scheduler=scheduler, show=progress)
+    return _report(scan, tallies, strict=strict)
+
+
+class VerifyTask(NamedTuple):
+    """Some units of an array that one task checks."""
+
+    chunks: StoredChunks
+    path: str
+    #: The indices of the units, a row each; or their numbers in C order.
+    units: np.ndarray | range
+    every: bool
+
+
+def check_scanned(
+    scan: Scan, label: str, *, every: bool = False, scheduler: Any, show: Show
+) -> dict[str, Tally]:
+    """Check the units that a scan has found, or `every` unit; return the results by array."""
+    tasks = _plan(scan, every=every)
+    sizes = [len(task.units) for task in tasks]
+    nbytes = sum(len(t.units) * t.chunks.metadata.pipeline.spec.nbytes for t in tasks)
+    options = {"scheduler": scheduler, "show": show, "sizes": sizes, "nbytes": nbytes}
+    results = run_shown(verify_chunks, tasks, label, scan.base, **options)
+    tallies: dict[str, Tally] = {path: Tally() for path, _ in scan.arrays()}
+    for task, tally in zip(tasks, results, strict=True):
+        tallies[task.path] += tally
+    return tallies
+
+
+def _plan(scan: Scan, *, every: bool) -> list[VerifyTask]:
+    """Return the tasks of a check: with every unit of the grids, or with the stored ones only."""
+    tasks = []
+    for path, chunks in scan.arrays():
+        stored = scan.units[path]
+        units = range(chunks.metadata.grid.size) if every or stored is None else stored
+        nbytes = chunks.metadata.pipeline.spec.nbytes
+        step = max(1, min(_TASK_UNITS, _TASK_BYTES // max(nbytes, 1)))
+        parts = (units[start : start + step] for start in range(0, len(units), step))
+        tasks += [VerifyTask(chunks, path, part, every) for part in parts]
+    return tasks
+
+
+def verify_chunks(task: VerifyTask) -> Tally:
+    """Check some units. This is the task: dashboards of clusters show its name."""
+    chunks, rows = task.chunks, task.units
+    if isinstance(rows, range):
+        counts = chunks.metadata.grid.counts
+        rows = np.stack(np.unravel_index(rows, counts), axis=1) if counts else np.empty((1, 0))
+    return check_units(chunks, list(map(tuple, rows.tolist())), every=task.every)
+
+
+def _report(scan: Scan, tallies: dict[str, Tally], *, strict: bool) -> VerifyReport:
+    """Return the report, in the order of the nodes."""
+    arrays = []
+    for path, chunks in scan.arrays():
+        metadata, tally = chunks.metadata, tallies[path]
+        size = metadata.grid.size
+        counts = size, tally.stored, size - tally.stored, tally.fill_only, tally.chunks, tally.size
+        arrays.append(ArrayReport(path, metadata.shape, dtype_name(metadata), *counts))
+    return VerifyReport(
+        scan.root.location,
+        sum(not isinstance(node, ArrayMetadata | None) for node in scan.nodes.values()),
+        tuple(arrays),
+        (*scan.problems, *(p for tally in tallies.values() for p in tally.problems)),
+        strict,
+        scan.base.capabilities.listable,
+        scan.root.current,
+    )

@@ -1,0 +1,219 @@
+"""The blocks of xarray's variables, and the Dask arrays that have them.
+
+Reading and decoding are one task, and a slice of the result is a slice of the read: Dask moves
+slices into what a task reads, but not past functions that are tasks of their own.
+"""
+
+import sys
+from collections.abc import Callable, Sequence
+from functools import cache, partial, wraps
+from types import ModuleType
+from typing import Any
+
+import dask
+import dask.array as da
+import dask.config
+import numpy as np
+from dask.array.core import normalize_chunks
+from dask.base import normalize_token, tokenize
+from dask.utils import parse_bytes
+
+from zarrdask.arrays.chunks.region import ArrayRegion
+from zarrdask.formats.grids.axis import Axis
+from zarrdask.formats.indexing.selection import basic
+from zarrdask.parallel.graph.blocks import block_bytes, region_blocks
+from zarrdask.parallel.graph.from_zarr import from_zarr, region_source
+from zarrdask.parallel.graph.missing_blocks import sources_of
+from zarrdask.parallel.graph.stored_array import rechunked
+from zarrdask.parallel.plan.align import Chunks, auto_block
+from zarrdask.runtime.packages import load_module
+from zarrdask.xarray.lazy import LazyArray, as_variable
+from zarrdask.xarray.preferred import JoinedLength, JoinedLengths
+from zarrdask.xarray.version import check_version
+from zarrdask.xarray.xarray_private import LazyParts
+
+Functions = tuple[Callable[[np.ndarray], np.ndarray], ...]
+
+
+def joined_blocks(
+    chunks: Any, shape: tuple[int, ...] | None, limit: int | None, dtype: Any, previous: Any
+) -> Chunks | None:
+    """Return the blocks of a variable, with stored chunks joined along some axes.
+
+    `chunks` is for each axis what xarray asks for: the preferred length, chunks joined up to the
+    size of the blocks of `zarrdask.from_zarr`, ``"auto"``, chunks joined up to Dask's
+    ``array.chunk-size``, or what the user asks for. The others are arguments of Dask's
+    `normalize_chunks`. The result is None if nothing may be joined, or the variable is not one of
+    our engine.
+    """
+    preferred = _preferred(previous)
+    if shape is None or dtype is None or preferred is None or not isinstance(chunks, tuple):
+        return None
+    auto = [isinstance(axis, str) and axis == "auto" for axis in chunks]
+    joined = [
+        is_auto or isinstance(axis, JoinedLength | JoinedLengths)
+        for axis, is_auto in zip(chunks, auto, strict=True)
+    ]
+    if not any(joined):
+        return None
+    if limit is None and any(auto):
+        limit = parse_bytes(dask.config.get("array.chunk-size"))
+    elif limit is None:
+        limit = block_bytes(max((length.block_factor for length in preferred), default=1))
+    stored = tuple(length.axis for length in preferred)
+    itemsize = max(np.dtype(dtype).itemsize, *(length.itemsize for length in preferred))
+    return _join_chunks(chunks, joined, stored, shape, itemsize, limit)
+
+
+def _preferred(previous: Any) -> tuple[JoinedLength | JoinedLengths, ...] | None:
+    """Return the preferred lengths of blocks, or None if they are not those of our engine."""
+    if not isinstance(previous, tuple):
+        return None
+    ours = all(isinstance(length, JoinedLength | JoinedLengths) for length in previous)
+    return previous if ours else None
+
+
+def _join_chunks(
+    chunks: tuple[Any, ...],
+    joined: Sequence[bool],
+    stored: tuple[Axis, ...],
+    shape: tuple[int, ...],
+    itemsize: int,
+    limit: int,
+) -> Chunks:
+    """Join stored chunks to blocks along some axes; along the others the user said how."""
+    given = [
+        None if chosen else normalize_chunks((length,), (size,), dtype=np.dtype(f"V{itemsize}"))[0]
+        for length, chosen, size in zip(chunks, joined, shape, strict=True)
+    ]
+    # A block of a given length counts as the whole axis: it grows no more.
+    chunk = tuple(
+        axis.longest if blocks is None else max(blocks)
+        for axis, blocks in zip(stored, given, strict=True)
+    )
+    extent = tuple(
+        size if blocks is None else max(blocks) for size, blocks in zip(shape, given, strict=True)
+    )
+    block = auto_block(extent, chunk, chunk, itemsize, limit)
+    return tuple(
+        axis.join(length).blocks(slice(0, axis.size, 1)) if blocks is None else blocks
+        for axis, length, blocks in zip(stored, block, given, strict=True)
+    )
+
+
+def _active_dask_array() -> ModuleType | None:
+    """Return the package dask-array if the user made it xarray's: it does not mix with Dask's."""
+    if "dask_array._xarray" not in sys.modules:
+        return None
+    active = load_module("dask_array.xarray").isactive()
+    return load_module("dask_array") if active else None
+
+
+def stored_array(parts: LazyParts, chunks: Any) -> Any:
+    """Return the Dask array of a variable, decoded; None if its array is not one of ours."""
+    if not isinstance(parts.array, LazyArray):
+        return None
+    array, functions = parts.array.stored, parts.functions
+    if parts.array.dtype.kind == "T":
+        functions = (partial(as_variable, dtype=parts.array.dtype), *functions)
+    region = region_source(array, parts.region)
+    blocks = region_blocks(region, chunks)
+    expressions = _active_dask_array()
+    if parts.array.skip_missing and not expressions and not da.ARRAY_EXPR_ENABLED:
+        x = from_zarr(array, chunks=blocks, region=parts.region, skip_missing=True)
+        meta = np.empty((0,) * x.ndim, parts.dtype)
+        return da.map_blocks(decode, x, functions, dtype=parts.dtype, meta=meta)
+    decoded = DecodedRegion(region, functions, parts.dtype, parts.array.version)
+    if expressions is not None or da.ARRAY_EXPR_ENABLED:  # They name arrays themselves.
+        options = _options(decoded, blocks)
+        x = (expressions or da).from_array(decoded, fancy=False, **options)
+        if expressions is None:
+            return x
+        # Imported here: few users have that package.
+        from zarrdask.parallel.graph.expression_array import fused_read
+
+        return fused_read(x)
+    _register()
+    return _read_array(decoded, blocks)
+
+
+def _read_array(source: "DecodedRegion", blocks: Chunks) -> da.Array:
+    """Return the array that reads and decodes blocks of a region.
+
+    It is a plain Dask array, not one that knows its source: xarray does not mix array classes.
+    """
+    return da.from_array(source, name=_name(source, blocks), **_options(source, blocks))
+
+
+def _options(source: "DecodedRegion", blocks: Chunks) -> dict[str, Any]:
+    meta = np.empty((0,) * source.ndim, source.dtype)
+    return {"chunks": blocks, "meta": meta, "inline_array": source.stored.is_small}
+
+
+def _name(source: "DecodedRegion", blocks: Chunks) -> str:
+    lengths = [np.array(axis).tobytes() for axis in blocks]
+    return f"{source.stored.task_name('read')}-{tokenize(source, lengths)}"
+
+
+@cache
+def _register() -> None:
+    """Let Dask's method ``rechunk`` read other blocks of such arrays, where that is possible.
+
+    `ds.chunk` calls it.
+    """
+    default = da.Array.rechunk
+
+    @wraps(default)
+    def rechunk(x: da.Array, chunks: Any = "auto", *args: Any, **options: Any) -> da.Array:
+        layer = getattr(x.dask, "layers", {}).get(x.name)
+        for source in sources_of(layer):
+            if isinstance(source, DecodedRegion) and x.name == _name(source, x.chunks):
+                blocks = None if args else rechunked(x, source, chunks, options)
+                if blocks is not None:
+                    return _read_array(source, blocks)
+        return default(x, chunks, *args, **options)
+
+    da.Array.rechunk = rechunk
+
+
+def decode(values: np.ndarray, functions: Functions) -> np.ndarray:
+    """Apply elementwise functions, one after another."""
+    for function in functions:
+        values = function(values)
+    return values
+
+
+class DecodedRegion(ArrayRegion):
+    """A region of a stored array, whose elements functions decode one by one.
+
+    `dtype` is that of the decoded elements, and `version` that of the array when it was opened; see
+    `check_version`. Its parts by `read` and `select` are not decoded.
+    """
+
+    __slots__ = ("_dtype", "functions", "version")
+
+    def __init__(
+        self, region: ArrayRegion, functions: Functions, dtype: np.dtype[Any], version: str
+    ) -> None:
+        super().__init__(region.stored, region.region, region.axes, region.token)
+        self.functions = functions
+        self._dtype = dtype
+        self.version = version
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The data type of the decoded elements."""
+        return self._dtype
+
+    def __getitem__(self, index: Any) -> Any:
+        selection = basic(index, self.shape)
+        check_version(self.stored, self.version)
+        values = decode(self.read(selection.slices), self.functions)
+        return values if selection.plain else values[selection.finish]
+
+    def __dask_tokenize__(self) -> tuple[Any, ...]:
+        parts = self.as_stored(), self.functions, self.dtype
+        return "zarrdask.xarray", normalize_token(parts)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return DecodedRegion, (self.as_stored(), self.functions, self.dtype, self.version)

@@ -1,0 +1,1 @@
+"""Write datasets, data arrays and trees."""

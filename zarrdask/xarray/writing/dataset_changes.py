@@ -1,0 +1,241 @@
+"""The changes of datasets: in an order in which no reader sees half of one, even after a crash.
+
+Values come first: readers can't see those of new arrays yet, nor those beyond the end of arrays
+that get longer. Then the shapes, those of index coordinates last: only they make the new elements
+part of the dataset. Then consolidated metadata, all in one document: readers that use it see the
+dataset as it was, complete, until that document is replaced.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from zarrdask.arrays.hierarchy.changes.new_array import create_group_after_chunks
+from zarrdask.arrays.hierarchy.changes.replace import ReplacedNode
+from zarrdask.arrays.hierarchy.changes.transaction import Change
+from zarrdask.arrays.hierarchy.node_path import NodePath
+from zarrdask.arrays.hierarchy.path import join_path
+from zarrdask.arrays.nodes.array import chunks_of
+from zarrdask.errors import MetadataError
+from zarrdask.formats.metadata.model import GroupMetadata, Metadata, ZarrFormat
+from zarrdask.runtime.threads import request_on_each
+from zarrdask.xarray.writing.plan import GroupWrite, VariableWrite
+
+#: What a failed write of a new dataset, or of new variables, leaves.
+_LATE_DATASET = (
+    "there is no dataset, unless the error occurred after its last document was written; the same "
+    "write made again, or one with mode='w', replaces chunks that may be left"
+)
+_EARLY_DATASET = (
+    "the new dataset is incomplete: what was not written reads as the fill value; replace it with "
+    "mode='w', or write the rest"
+)
+_LATE_VARIABLES = "new variables may be missing"
+_EARLY_VARIABLES = "new variables are incomplete: what was not written reads as the fill value"
+
+
+@dataclass(frozen=True)
+class ChangedDataset(Change):
+    """A dataset that is created or changed: its new nodes, shapes and consolidated metadata."""
+
+    #: The first group, in the store without views of it.
+    node: NodePath
+    #: The same, in a store that may know what is there already.
+    seen: NodePath
+    #: The groups that are written, without values; the first one is above all others.
+    writes: Sequence[GroupWrite]
+    #: The path of the group that gets consolidated metadata, if any does.
+    root: str | None
+    #: Whether new groups and arrays get their documents after their values.
+    late: bool
+    #: Whether nodes that are found may be replaced.
+    overwrites: bool
+    #: Whether there is a node at the location of the first group, which is replaced.
+    replaces: bool
+
+    @property
+    def location(self) -> str:
+        """The location of the first group."""
+        return self.node.location
+
+    @property
+    def first(self) -> GroupWrite:
+        """The first group."""
+        return self.writes[0]
+
+    @property
+    def _is_new(self) -> bool:
+        """Whether the first group is created."""
+        return self.first.before is None
+
+    @cached_property
+    def _members(self) -> dict[str, Metadata]:
+        """The new nodes below the first group."""
+        return new_members(self.writes)
+
+    def _view(self, node: NodePath) -> NodePath:
+        """Return the first group: `node`, unless the hierarchy has its own view of the store."""
+        return self.first.node if self.first.node.layout.base is not None else node
+
+    def begin(self) -> None:
+        """Write the documents of new nodes, or erase what former nodes left in their places."""
+        if self.late:
+            if self.replaces:
+                self.node.erase()
+            if creates_nodes(self.writes):
+                group = self._view(self.node if self.replaces else self.seen)
+                group.clear_members(self._members, "always" if self.overwrites else "same")
+        else:
+            if self._is_new:
+                self.seen.create(self.first.metadata, overwrite=self.overwrites)
+            self._view(self.seen).create_members(self._members, keep=self.root)
+        longer = [each.array for write in self.writes for each in write.appends]
+        request_on_each(
+            self.node.store,
+            lambda array: array.node_path.discard_append(chunks_of(array)),
+            longer,
+        )
+        if self.first.node.store.capabilities.bounded:
+            _grow_arrays(self.first, self.root)
+
+    def commit(self) -> None:
+        """Make what was written part of the dataset; the first group comes last."""
+        root = None if self.late and self._create_late() else self.root
+        first, *others = self.writes
+        for each in reversed(others):
+            _complete(each, None)
+        nodes = [each.node.path for each in others]
+        nodes += [variable.array.path for each in self.writes for variable in each.variables]
+        _complete(first, root, nodes)
+
+    def _create_late(self) -> bool:
+        """Write the documents of new nodes after their values, that of the first group last.
+
+        The result is whether consolidated metadata is written, too.
+        """
+        group, members = self.first, self._members
+        if self._is_new:
+            own = self.root == group.node.path
+            return create_group_after_chunks(
+                self.node, group.node, group.metadata, members, consolidate=own
+            )
+        self._view(self.node).create_members(members, has_chunks=True, keep=self.root)
+        return False
+
+    def abort(self) -> str:
+        """Erase what was appended to arrays, and describe what the dataset holds now."""
+        appends = [each.append for write in self.writes for each in write.appends]
+        states = {append.abort() for append in appends if append is not None}
+        if self._is_new:
+            states.add(_LATE_DATASET if self.late else _EARLY_DATASET)
+        elif self._members:
+            states.add(_LATE_VARIABLES if self.late else _EARLY_VARIABLES)
+        unchanged = "each stored chunk or shard has either its old or its new content"
+        return "; ".join(sorted(states)) or unchanged
+
+
+@dataclass(frozen=True)
+class ReplacedDataset(Change):
+    """A dataset that is written beside the group that it replaces, which stays until then."""
+
+    replaced: ReplacedNode
+    #: The group that is replaced.
+    node: NodePath
+    #: The groups that are written, without values.
+    writes: Sequence[GroupWrite]
+    #: The path of the group that gets consolidated metadata, if any does.
+    root: str | None
+
+    @property
+    def location(self) -> str:
+        """The location of the group."""
+        return self.node.location
+
+    def begin(self) -> None:
+        """Write all documents of the new group."""
+        group = self.replaced.new
+        self.replaced.begin()
+        group.create_members(new_members(self.writes))
+        if self.root == self.node.path:
+            _consolidate(group, "", self.writes[0].metadata.zarr_format)
+        self.replaced.seal()
+
+    def commit(self) -> None:
+        """Replace the group."""
+        self.replaced.commit()
+        if self.root not in (None, self.node.path):
+            _consolidate(self.node, self.root, self.writes[0].metadata.zarr_format)
+
+    def abort(self) -> str:
+        """Remove the new group, and describe what is left."""
+        return self.replaced.abort()
+
+
+def creates_nodes(writes: Sequence[GroupWrite]) -> bool:
+    """Whether any group or array is created."""
+    return writes[0].before is None or bool(new_members(writes))
+
+
+def new_members(writes: Sequence[GroupWrite]) -> dict[str, Metadata]:
+    """Return the new nodes below the first of some groups, by their paths from it."""
+    first, members = writes[0], dict[str, Metadata]()
+    for group in writes:
+        path = group.node.path.removeprefix(first.node.path).lstrip("/")
+        if group is not first and group.before is None:
+            members[path] = group.metadata
+        for name, metadata in group.new_arrays.items():
+            members[join_path(path, name) if path else name] = metadata
+    return members
+
+
+def _complete(write: GroupWrite, root: str | None, nodes: Iterable[str] = ()) -> None:
+    """Make what was written to a group part of it, when all values are there.
+
+    `root` is the path of the group that gets consolidated metadata: this one, or one above it; and
+    `nodes` are the paths of nodes that it will probably have, to read all of them at once.
+    """
+    node, metadata = write.node, write.metadata
+    _grow_arrays(write, root)
+    changed = metadata if write.before not in (None, metadata) else None
+    if changed is not None and root != node.path:
+        node.write(changed, before=write.before)
+    if root is not None:
+        _consolidate(node, root, metadata.zarr_format, changed, nodes)
+
+
+def _grow_arrays(write: GroupWrite, root: str | None) -> None:
+    """Write the new shapes of arrays, those of index coordinates last."""
+    if not write.appends:
+        return
+    with write.node.changing(whole=False, keep=root) as real:
+
+        def grow(variable: VariableWrite) -> None:
+            if variable.append is not None:
+                variable.append.grow(real.store)
+
+        for is_index in (False, True):
+            variables = [each for each in write.appends if each.is_index is is_index]
+            request_on_each(real.store, grow, variables)
+
+
+def _consolidate(
+    node: NodePath,
+    root: str,
+    zarr_format: ZarrFormat,
+    changed: GroupMetadata | None = None,
+    nodes: Iterable[str] = (),
+) -> None:
+    """Write the consolidated metadata of a group, the root, above a changed one, or of that one.
+
+    If the root cannot have any, as it holds nodes of several formats or has no document, the
+    changed group itself gets it. Its new metadata, if it has any, is written with it. `nodes` are
+    paths that are probably below the root.
+    """
+    try:
+        own = changed if node.path == root else None
+        node.at(root).consolidate(zarr_format, group=own, nodes=nodes)
+    except MetadataError:
+        if node.path == root:
+            raise
+        with node.changing(whole=False) as real:  # what groups above tell is not true
+            real.consolidate(zarr_format, group=changed, nodes=())

@@ -1,0 +1,98 @@
+"""The plan of a write of a dataset, and how one that was interrupted is resumed."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from dask import base
+
+from zarrdask.arrays.hierarchy.changes.transaction import Change
+from zarrdask.arrays.hierarchy.node_path import NodePath
+from zarrdask.errors import ZarrdaskError
+from zarrdask.parallel.graph.resume import has_all_values, resumable
+from zarrdask.parallel.graph.target import Resume
+from zarrdask.xarray.request import Content
+from zarrdask.xarray.values import Targets, write_targets
+from zarrdask.xarray.writing.destination import Destination
+from zarrdask.xarray.writing.existing import StoredDataset
+from zarrdask.xarray.writing.plan import GroupWrite, plan_group
+
+
+class WritePlan(NamedTuple):
+    """What a write of a dataset consists of."""
+
+    writes: Sequence[GroupWrite]
+    #: Where the values of all variables go.
+    targets: Targets
+    #: The location beside the group where it is written completely, if it is.
+    stage: NodePath | None
+    #: Whether there is a node that is replaced.
+    replaces: bool
+
+    @property
+    def source(self) -> str:
+        """An identifier of what is written beside the Dask arrays: values in memory, attributes."""
+        values = [each.data for each, _ in self.targets if not each.is_dask]
+        groups = [(each.node.path, each.metadata.attributes) for each in self.writes]
+        token: str = base.tokenize(values, groups)
+        return token
+
+
+def plan_write(
+    to: Destination, contents: Mapping[str, Content], stored: Mapping[str, StoredDataset | None]
+) -> WritePlan:
+    """Plan a write, given what is stored in each group; nothing is changed."""
+    replaces = to.is_replaced(stored[""])
+    settings = to.settings(stored[""])
+    stage = to.stage() if replaces else None
+    root = stage or to.view(stored[""])
+    writes = [
+        plan_group(
+            content.dataset, root.join(path), stored[path], settings, content.encoding, to.lease
+        )
+        for path, content in contents.items()
+    ]
+    return WritePlan(writes, write_targets(writes), stage, replaces)
+
+
+def find_complete(to: Destination, contents: Mapping[str, Content]) -> WritePlan | None:
+    """Return the plan of an earlier run of this write that has stored all values, if there is one.
+
+    It was killed while it made them part of the dataset: it is planned as if it had not begun to.
+    """
+    options = to.options
+    stored: dict[str, StoredDataset | None] = dict.fromkeys(contents)
+    if options.resume == "restart" or options.region is not None or options.mode == "r+":
+        return None
+    if options.append_dim is None:
+        to = replace(to, options=replace(options, mode="w"))
+    else:
+        dataset = contents[""].dataset
+        current = to.stored("")
+        added = dataset.sizes.get(options.append_dim, 0)
+        before = None if current is None else current.before_append(options.append_dim, added)
+        if before is None:
+            return None
+        stored[""] = before
+    try:
+        plan = plan_write(to, contents, stored)
+    except ZarrdaskError:
+        return None  # the write does not fit what was there
+    writes = [(variable.data, target) for variable, target in plan.targets if variable.is_dask]
+    return plan if writes and has_all_values(writes, plan.source) else None
+
+
+def resumed(
+    plan: WritePlan, changes: Sequence[Change], resume: Resume
+) -> tuple[Targets, list[Change]]:
+    """Return the targets of a write that can be resumed, with records of their blocks.
+
+    Without Dask arrays there is nothing to record.
+    """
+    dask = [(variable.data, target) for variable, target in plan.targets if variable.is_dask]
+    if not dask:
+        return plan.targets, [*changes]
+    recorded = resumable(dask, resume, changes, plan.source)
+    found = iter(target for _, target in recorded)
+    targets = [(each, next(found) if each.is_dask else target) for each, target in plan.targets]
+    return targets, [to.change for _, to in recorded if to.change is not None]

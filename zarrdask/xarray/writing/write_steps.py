@@ -1,0 +1,136 @@
+"""The steps of a write: plan all of it, then make the change, or return what makes it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+from uuid import uuid4
+
+from dask import delayed
+
+from zarrdask.arrays.hierarchy.changes.replace import ReplacedNode
+from zarrdask.arrays.hierarchy.changes.transaction import Change, transaction
+from zarrdask.formats.grids.chunk_grid import Shape
+from zarrdask.parallel.execution.client import scheduler_in_task
+from zarrdask.parallel.graph.write_job import compute, deferred
+from zarrdask.storage.locks.lock_files import lock_place
+from zarrdask.xarray.request import Content
+from zarrdask.xarray.values import write_in_memory
+from zarrdask.xarray.writing.dataset_changes import ChangedDataset, ReplacedDataset, creates_nodes
+from zarrdask.xarray.writing.destination import Destination
+from zarrdask.xarray.writing.plan import GroupWrite
+from zarrdask.xarray.writing.resume import WritePlan, find_complete, plan_write, resumed
+
+
+def write(
+    to: Destination,
+    contents: Mapping[str, Content],
+    *,
+    expected: Mapping[str, Shape] | None = None,
+    compute_options: Mapping[str, Any] | None = None,
+) -> Any:
+    """Plan a write, then do it, or return what does it. If planning fails, nothing is changed.
+
+    Parameters
+    ----------
+    to : Destination
+        The group that is written.
+    contents : mapping of str to Content
+        What is written, by the path of the group from that one, parents first.
+    expected : mapping, optional
+        The shapes that stored arrays must have; it is an error if others changed them.
+    compute_options : mapping, optional
+        Options of `dask.compute`.
+    """
+    to = replace(to)  # what an earlier call has seen may have changed
+    to.check()
+    plan = find_complete(to, contents) if to.options.resume else None
+    if plan is None:
+        stored = {path: to.stored(path) for path in contents}
+        stored[""] = to.recovered(stored[""], contents[""].dataset)
+        to.check_shapes(stored[""], expected or {})
+        plan = plan_write(to, contents, stored)
+    if not to.options.compute and (to.options.append_dim is not None or to.options.resume):
+        return _write_later(to, contents, plan.writes[0])
+    if plan.replaces and plan.stage is None:
+        to.check_not_read(variable for variable, _ in plan.targets)
+    change = _change(to, plan)
+    changes = [*(target.change for _, target in plan.targets if target.change is not None), change]
+    targets = plan.targets
+    if to.options.resume:
+        targets, changes = resumed(plan, changes, to.options.resume)
+    with transaction(changes, commits=to.options.compute):
+        jobs = write_in_memory(targets, later=not to.options.compute)
+        if to.options.compute:
+            compute(jobs, show=to.options.progress, **(compute_options or {}))
+            return None
+        # Documents that come first are complete now: others may write regions before the result.
+        if is_early := isinstance(change, ChangedDataset) and not change.late:
+            change.commit()
+        return deferred(jobs, [] if is_early else [change.commit])
+
+
+def _change(to: Destination, plan: WritePlan) -> Change:
+    """Return the change of the dataset.
+
+    The values are in the graph: they need not be sent a second time.
+    """
+    writes, stage, replaces = plan.writes, plan.stage, plan.replaces
+    root = to.root if _consolidates(to, writes) else None
+    bare = [write.without_values() for write in writes]
+    if stage is not None:
+        replaced = ReplacedNode(to.node, writes[0].metadata, stage)
+        return ReplacedDataset(replaced, to.node, bare, root)
+    late, overwrites = _commits_last(to, writes), to.options.mode == "w"
+    seen = to.seen if creates_nodes(bare) else to.node
+    return ChangedDataset(to.node, seen, bare, root, late, overwrites, replaces)
+
+
+def _commits_last(to: Destination, writes: Sequence[GroupWrite]) -> bool:
+    """Whether new groups and arrays get their documents after their values."""
+    if to.options.commit is not None or to.options.resume:
+        return to.options.commit == "last" or bool(to.options.resume)
+    first = writes[0]
+    return to.options.compute and not (
+        first.node.store.capabilities.bounded or first.metadata.format.has_entry_point
+    )
+
+
+def _consolidates(to: Destination, writes: Sequence[GroupWrite]) -> bool:
+    """Whether consolidated metadata is written."""
+    options, form = to.options, writes[0].metadata.format
+    if options.mode == "r+" or options.consolidated is False or form.consolidated_key is None:
+        return False
+    if options.region is None or options.consolidated:
+        return True
+    # Regions may be written by many processes: none of them changes the documents.
+    return any(group.changes_metadata for group in writes)
+
+
+# --------------------------------------------------------------------------------------------
+# Appends, and writes that are resumed, which are computed later
+
+
+def _write_later(to: Destination, contents: Mapping[str, Content], group: GroupWrite) -> Any:
+    """Return one task that writes as it would be done now, if nobody has appended before."""
+    shapes = {v.name: v.append.old_shape for v in group.appends if v.append is not None}
+    to = replace(to, options=replace(to.options, compute=True))
+    task = partial(_write_in_task, to, contents, shapes, lock_place())
+    later = delayed(task, pure=False, traverse=False)
+    verb = "to-zarr" if to.options.append_dim is None else "append-zarr"
+    return later(dask_key_name=f"{verb}-{uuid4().hex}")
+
+
+def _write_in_task(
+    to: Destination,
+    contents: Mapping[str, Content],
+    expected: Mapping[str, Shape],
+    locked_at: str,
+) -> None:
+    """Write: a task, which does all of it under the locks.
+
+    If it appends, the stored arrays must have the shapes that they had when the append was asked
+    for: so it is done once, and no other append is lost.
+    """
+    with to.alone(contents[""].dataset, locked_at) as own, scheduler_in_task() as options:
+        write(own, contents, expected=expected, compute_options=options)
