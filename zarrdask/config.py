@@ -5,13 +5,17 @@ import sys
 import warnings
 from difflib import get_close_matches
 from functools import cache, lru_cache
+from importlib import import_module
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
-from zarrdask.display.other_names import CONFIG
 from zarrdask.errors import MetadataError, no_name, one_of
-from zarrdask.runtime.packages import load_module
 
+#: Names of zarr-python's settings, and what to use here.
+OTHER_NAMES = dict.fromkeys(
+    ("set", "reset", "enable_gpu"),
+    'use dask.config.set({"zarrdask.threads": 4}); the page on configuration has all settings',
+)
 #: All sizes are less than this: no memory is larger, and libraries use 64 bits.
 MAX_SIZE = 2**63
 
@@ -111,10 +115,15 @@ _CHOICES = {
 _COUNTS = {"fuse-blocks": 0, "requests": 1, "retries": 0, "threads": 1}
 
 
+def _dask_module(name: str) -> Any:
+    import_module("dask")  # first: two threads that import both in other orders deadlock
+    return import_module(f"dask.{name}")
+
+
 @cache
 def _dask_config() -> Any:
     # Imported only when a setting is read, as that takes longer than opening an array.
-    config = load_module("dask.config")
+    config = _dask_module("config")
     config.update_defaults({"zarrdask": DEFAULTS})
     return config
 
@@ -239,7 +248,7 @@ def parse_size(value: Any, key: str) -> int:
     """
     try:
         is_number = isinstance(value, Integral)
-        size = int(value if is_number else load_module("dask.utils").parse_bytes(value))
+        size = int(value if is_number else _dask_module("utils").parse_bytes(value))
     except (ValueError, TypeError, AttributeError, OverflowError):
         size = -1
     if isinstance(value, bool) or not 0 <= size < MAX_SIZE:
@@ -255,4 +264,4 @@ def parse_size(value: Any, key: str) -> int:
 if not TYPE_CHECKING:  # For type checkers, every name would exist.
 
     def __getattr__(name: str) -> Any:
-        raise no_name(__name__, name, CONFIG)
+        raise no_name(__name__, name, OTHER_NAMES)

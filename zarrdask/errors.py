@@ -5,9 +5,19 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from zarrdask.display.other_names import ERRORS
-
 T = TypeVar("T")
+#: Names of zarr-python's errors, and what to use here.
+OTHER_NAMES = {
+    **dict.fromkeys(("ContainsArrayError", "ContainsGroupError"), "use NodeExistsError"),
+    **dict.fromkeys(
+        ("ArrayNotFoundError", "GroupNotFoundError", "PathNotFoundError"), "use NodeNotFoundError"
+    ),
+    "NodeTypeValidationError": "use NodeTypeError",
+    "MetadataValidationError": "use MetadataError",
+    "UnknownCodecError": "use UnsupportedError",
+    "BoundsCheckError": "use SelectionError, which is an IndexError",
+    "VindexInvalidSelectionError": "use SelectionError, which is an IndexError",
+}
 #: The types that `instance_of` checks, as messages call them.
 _JSON_TYPES: dict[type, str] = {
     list: "a list",
@@ -294,4 +304,4 @@ def instance_of(value: Any, key: str, kind: type[T]) -> T:
 if not TYPE_CHECKING:  # For type checkers, every name would exist.
 
     def __getattr__(name: str) -> Any:
-        raise no_name(__name__, name, ERRORS)
+        raise no_name(__name__, name, OTHER_NAMES)

@@ -16,8 +16,8 @@ TABLES = [
     ("group.", other_names.GROUP, zarrdask.create_group({})),
     ("zarr.storage.", other_names.STORAGE, zarrdask.storage),
     ("zarr.codecs.", other_names.CODECS, zarrdask.codecs),
-    ("zarr.config.", other_names.CONFIG, zarrdask.config),
-    ("zarr.errors.", other_names.ERRORS, zarrdask.errors),
+    ("zarr.config.", zarrdask.config.OTHER_NAMES, zarrdask.config),
+    ("zarr.errors.", zarrdask.errors.OTHER_NAMES, zarrdask.errors),
 ]
 
 

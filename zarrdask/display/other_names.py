@@ -52,25 +52,6 @@ MODULE = {
     **dict.fromkeys(_STORES, "stores are in zarrdask.storage"),
 }
 
-#: Names in ``zarrdask.config``.
-CONFIG = dict.fromkeys(
-    ("set", "reset", "enable_gpu"),
-    'use dask.config.set({"zarrdask.threads": 4}); the page on configuration has all settings',
-)
-
-#: Names in ``zarrdask.errors``.
-ERRORS = {
-    **dict.fromkeys(("ContainsArrayError", "ContainsGroupError"), "use NodeExistsError"),
-    **dict.fromkeys(
-        ("ArrayNotFoundError", "GroupNotFoundError", "PathNotFoundError"), "use NodeNotFoundError"
-    ),
-    "NodeTypeValidationError": "use NodeTypeError",
-    "MetadataValidationError": "use MetadataError",
-    "UnknownCodecError": "use UnsupportedError",
-    "BoundsCheckError": "use SelectionError, which is an IndexError",
-    "VindexInvalidSelectionError": "use SelectionError, which is an IndexError",
-}
-
 _BASIC, _BASIC_SET = "use array[selection]", "use array[selection] = values"
 #: Attributes of arrays.
 ARRAY = {

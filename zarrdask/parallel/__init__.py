@@ -1,1 +1,6 @@
-"""parallel."""
+"""Dask: plans, their execution, Dask collections from and to stored arrays, rewrites.
+
+Only this room and the edges import Dask. It imports all rooms below. The edges take `from_zarr`
+and `to_zarr` (`graph`), the plans of reads, writes and rewrites (`plan`, `rewrite`) and `run`
+(`execution.executor`).
+"""

@@ -1,1 +1,8 @@
-"""Mutable state of a process: buffers, threads, locks, workspaces."""
+"""What a process has: threads, buffers, caches, progress, calls of the operating system.
+
+All mutable state of a process is here and in `zarrdask.storage`, and survives a fork. This room
+imports `zarrdask.config`, `zarrdask.errors` and `zarrdask.display`. The other rooms take
+`on_each` (`threads`), buffers and caches of bounded size (`buffers`, `bounded_cache`,
+`decoded_chunks`), `progress`, and modules of other packages that are loaded on demand
+(`packages`).
+"""

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from zarrdask.formats.byte_ranges import Tag
 from zarrdask.runtime.bounded_cache import BoundedCache
 
 #: The token of an array, which says where its chunks are and how they are decoded; and the index of
@@ -20,7 +19,7 @@ class DecodedChunk(NamedTuple):
     """A decoded chunk, which must not be changed, with the key and tag of its stored object."""
 
     values: np.ndarray
-    tag: Tag
+    tag: Any
     key: str
 
 

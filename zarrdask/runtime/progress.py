@@ -13,13 +13,15 @@ from uuid import uuid4
 
 from zarrdask import config
 from zarrdask.errors import MetadataError
-from zarrdask.storage.remote.shared_limit import refused_requests
 
 #: What a user passes: whether to show a bar, the file to write it to, or a function that is called
 #: with the work that is done, all work, and the bytes of the work that is done.
 Show = bool | TextIO | Callable[[int, int, int], object]
 #: The seconds between two updates: of a bar or a function, and of a log, where each is a line.
 TERMINAL_INTERVAL, LOG_INTERVAL = 0.1, 10.0
+#: Totals of this process whose growth is displayed beside the progress, by what they count. A room
+#: above this one registers its function, such as one that counts refused requests.
+TOTALS: dict[str, Callable[[], int]] = {}
 #: The size below which no eager read or write shows a bar, whatever the setting is, in bytes.
 _MIN_EAGER_BYTES = 2**20
 #: The form of a line in a log or in a notebook, and of a bar on a terminal.
@@ -39,8 +41,8 @@ class Progress:
         self._start = self._shown_at = monotonic()
         self._mutex = threading.Lock()
         self._display: _Display | None = None
-        #: The number of refused requests when the work began, if it is displayed.
-        self._refused_before: int | None = None
+        #: The totals when the work began, if it is displayed.
+        self._totals_before: dict[str, int] = {}
 
     @property
     def is_shown(self) -> bool:
@@ -81,9 +83,9 @@ class Progress:
         rates = [] if self.unit == "byte" else [_rate(done / seconds, self.unit)]
         if self.unit == "byte" or self.nbytes:
             rates.append(tqdm.format_sizeof(nbytes / seconds, "B/s"))
-        if self._refused_before is not None:
-            refused = refused_requests() - self._refused_before
-            rates += [f"refused requests: {refused}"] if refused > 0 else []
+        for name, before in self._totals_before.items():
+            growth = TOTALS[name]() - before
+            rates += [f"{name}: {growth}"] if growth > 0 else []
         text: str = tqdm.format_meter(
             self.done,
             self.total,
@@ -314,7 +316,7 @@ def progress(
     if display is None:
         yield work
         return
-    work._refused_before = refused_requests()
+    work._totals_before = {name: total() for name, total in TOTALS.items()}
     try:
         yield work
     finally:

@@ -4,9 +4,8 @@ An index is cached with the version of its shard. Requests for chunks are pinned
 that writers need not invalidate the cache.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from zarrdask.formats.byte_ranges import Tag
 from zarrdask.runtime.bounded_cache import BoundedCache
 
 
@@ -23,7 +22,7 @@ class CachedIndex(NamedTuple):
     """The encoded index of a shard, and the tag of the version of the shard."""
 
     data: bytes
-    tag: Tag
+    tag: Any
 
 
 #: The indexes that this process caches.

@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 from zarrdask import config
 from zarrdask.runtime.system import after_fork, cpu_count
 from zarrdask.runtime.turns import has_turn
-from zarrdask.storage.base import Store
 
 T = TypeVar("T")
 
@@ -63,13 +62,6 @@ def completed(work: Callable[[Any], T], items: deque[Any], threads: int) -> Iter
     finally:
         # No work may go on after this function ends, also by an error or Ctrl-C.
         pool.shutdown(cancel_futures=True)
-
-
-def request_on_each(store: Store, work: Callable[[Any], T], items: Iterable[Any]) -> list[T]:
-    """Do work that consists of requests to a store on each item, concurrently if they are slow."""
-    items = list(items)
-    is_single = not store.capabilities.has_latency or len(items) == 1
-    return on_each(work, items, 1 if is_single else config.get("requests"))
 
 
 def thread_pool(threads: int | None) -> ThreadPoolExecutor:

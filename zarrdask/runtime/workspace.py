@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from zarrdask.formats.grids.chunk_grid import Shape
 from zarrdask.runtime.system import after_fork, renewed_after_fork
 from zarrdask.runtime.threads import on_each
 
@@ -29,7 +28,7 @@ class Slot:
         self._memory: dict[str | int, np.ndarray] = {}
         self._pool: ThreadPoolExecutor | None = None
 
-    def array(self, purpose: str | int, shape: Shape, dtype: np.dtype[Any]) -> np.ndarray:
+    def array(self, purpose: str | int, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
         """Return an array, in memory that an earlier task may have used.
 
         The memory for a purpose, a name in the task, is used by one array at a time.

@@ -16,9 +16,9 @@ from zarrdask.arrays.nodes.array import Array
 from zarrdask.errors import NodeNotFoundError, NodeTypeError, ZarrdaskError
 from zarrdask.formats.compliance import strictness
 from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata, ZarrFormat
-from zarrdask.runtime.threads import request_on_each
 from zarrdask.storage.base import Store
 from zarrdask.storage.cache.prefetched import prefetch
+from zarrdask.storage.remote.concurrent_requests import request_on_each
 from zarrdask.storage.zarr.detect import Search
 from zarrdask.xarray import conventions
 from zarrdask.xarray.lazy import LazyArray

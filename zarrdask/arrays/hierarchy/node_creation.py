@@ -21,10 +21,10 @@ from zarrdask.errors import NodeExistsError, ZarrdaskError
 from zarrdask.formats.metadata.formats import find_format
 from zarrdask.formats.metadata.json import Documents
 from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
-from zarrdask.runtime.threads import request_on_each
 from zarrdask.storage.base import Store
 from zarrdask.storage.cache.prefetched import prefetch
 from zarrdask.storage.locks.unchanged import change_if_unchanged
+from zarrdask.storage.remote.concurrent_requests import request_on_each
 from zarrdask.storage.upkeep import check_erasable, check_writable
 from zarrdask.storage.zarr import consolidated_documents as consolidated
 from zarrdask.storage.zarr import detect

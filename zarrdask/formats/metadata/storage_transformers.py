@@ -1,18 +1,20 @@
 """Storage transformers, which stand between an array and its store (conformance C-77, S-14)."""
 
 from collections.abc import Mapping
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from zarrdask.formats.extension import Registry
 from zarrdask.formats.grids.chunk_grid import Shape
 from zarrdask.formats.grids.keys import ChunkKeyEncoding
-from zarrdask.storage.base import Store
+
+if TYPE_CHECKING:
+    from zarrdask.storage.base import Store
 
 
 class StorageTransformer(Protocol):
     """The interface of storage transformers, which are frozen, equal by value, and picklable."""
 
-    def wrap(self, store: Store, prefix: str, keys: ChunkKeyEncoding, counts: Shape) -> Store:
+    def wrap(self, store: "Store", prefix: str, keys: ChunkKeyEncoding, counts: Shape) -> "Store":
         """Return the store of the array's chunks, as the array sees it.
 
         Parameters

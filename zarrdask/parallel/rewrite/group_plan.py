@@ -26,8 +26,8 @@ from zarrdask.parallel.rewrite.planning import RechunkOptions, plan_target
 from zarrdask.parallel.rewrite.pyramid_records import copy_pyramid_records
 from zarrdask.parallel.rewrite.rewrite_changes import rewriting
 from zarrdask.runtime.progress import Show
-from zarrdask.runtime.threads import request_on_each
 from zarrdask.storage.base import Store
+from zarrdask.storage.remote.concurrent_requests import request_on_each
 
 
 @dataclass(frozen=True, eq=False, repr=False)

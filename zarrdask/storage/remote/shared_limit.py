@@ -8,6 +8,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from hashlib import blake2b
 from typing import ClassVar
 
+from zarrdask.runtime.progress import TOTALS
 from zarrdask.runtime.system import IS_WINDOWS, pread, pwrite
 from zarrdask.storage.locks.lock_files import lock_directory, open_lock_file
 from zarrdask.storage.remote.rate_limit import Limit
@@ -121,3 +122,6 @@ def refused_requests() -> int:
 def _refused_in(fd: int) -> int:
     data = pread(fd, _REFUSED.size, 0)
     return int(_REFUSED.unpack(data)[0]) if len(data) == _REFUSED.size else 0
+
+
+TOTALS["refused requests"] = refused_requests
