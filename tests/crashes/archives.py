@@ -28,6 +28,8 @@ _OPERATIONS = (*_CHANGES, "copy", "open", "truncate", "write")
 class ScriptedArchive(ZipStore):
     """An archive in a folder of its own, which also has foreign files."""
 
+    #: It also leaves temporary files, and parts of what it wrote.
+    is_left_by_death: ClassVar = False
     #: The operations that can go wrong in each way.
     affected: ClassVar = {
         Mishap.DEATH: _OPERATIONS,

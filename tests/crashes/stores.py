@@ -44,10 +44,13 @@ class Script:
     #: The operations so far: their names and keys.
     log: list[tuple[str, str]] = field(default_factory=list)
     is_dead: bool = False
+    #: Called before each operation.
+    before: Act = lambda: None
 
     def run(self, name: str, key: str, operation: Act, part: Act = lambda: None) -> Any:
         """Run an operation, or let it go wrong; `part` does what a process does before it dies."""
         number = len(self.log)
+        self.before()
         self.log.append((name, key))
         mishap = self.mishap if number == self.number else None
         if mishap is Mishap.DEATH:
@@ -70,6 +73,8 @@ class ScriptedStore(MemoryStore):
     middle of it. A single value is stored and erased as a whole, as each store guarantees.
     """
 
+    #: Whether `values` is all that a process leaves that dies before an operation.
+    is_left_by_death: ClassVar = True
     #: The operations that can go wrong in each way.
     affected: ClassVar = {
         Mishap.DEATH: WRITES,
