@@ -27,6 +27,7 @@ from zarrdask.storage.schemes import ADAPTERS, STORES
 
 REGISTRIES = (ADAPTERS, CODECS, DATA_TYPES, EXTENSIONS, GRIDS, KEY_ENCODINGS, STORES, TRANSFORMERS)
 
+pytest_plugins = ["tests.cost", "tests.suites", "tests.docstrings"]
 pytest.register_assert_rewrite("tests.contracts.codec")
 
 settings.register_profile(
@@ -68,19 +69,6 @@ def pytest_configure():
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def pytest_ignore_collect(collection_path, config):
-    """With ``-m stress``, import only the files that mention it: importing all takes seconds."""
-    is_test = collection_path.name.startswith("test_") and collection_path.suffix == ".py"
-    if is_test and config.option.markexpr == "stress" and not _mentions_stress(collection_path):
-        return True
-    return None
-
-
-@cache
-def _mentions_stress(path):
-    return "stress" in path.read_text().lower()
-
-
 @pytest.hookimpl(wrapper=True)
 def pytest_collection():
     """Collect no garbage meanwhile: what is imported and found stays until the end."""
@@ -94,9 +82,6 @@ def pytest_collection():
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
     """Keep the first, the last and some between of the sets of parameters of each test."""
-    for item in items:
-        if item.get_closest_marker("stress") and not _mentions_stress(item.path):
-            raise pytest.UsageError(f"{item.path} has stress tests; it must mention the mark")
     count = config.getoption("--of-each")
     if count is None:
         return

@@ -1,8 +1,4 @@
-"""What is public, and what it costs to import."""
-
-import json
-import subprocess
-import sys
+"""What is public."""
 
 import pytest
 
@@ -41,17 +37,6 @@ PUBLIC = [
 SUBMODULES = [
     *("codecs", "conventions", "dtypes", "errors", "grids", "register", "storage", "testing")
 ]
-HEAVY = ["dask", "distributed", "fsspec", "zarr", "dask.array", "tensorstore"]
-
-
-def imported_by(code):
-    """Return which heavy modules a fresh Python has after running some code."""
-    code = f"import json, sys\n{code}\nprint(json.dumps([m for m in {HEAVY} if m in sys.modules]))"
-    run = subprocess.run(  # noqa: PLW1510 - the output says more than a status
-        [sys.executable, "-W", "error::ImportWarning", "-c", code], capture_output=True, text=True
-    )
-    assert run.returncode == 0, run.stderr
-    return json.loads(run.stdout)
 
 
 def test_public_names():
@@ -80,27 +65,3 @@ def test_the_version_is_the_packages():
     from importlib.metadata import version
 
     assert zarrdask.__version__ == version("zarrdask")
-
-
-def test_importing_zarrdask_imports_nothing_heavy():
-    assert imported_by("import zarrdask") == []
-
-
-def test_opening_a_local_array_imports_nothing_heavy(tmp_path):
-    zarrdask.create_array(tmp_path, shape=(4,), dtype="i4")
-    code = f"import zarrdask\nz = zarrdask.open_array({str(tmp_path)!r})\nassert z.shape == (4,)"
-    assert imported_by(code) == []
-
-
-def test_from_zarr_of_a_local_array_imports_what_it_needs(tmp_path):
-    zarrdask.create_array(tmp_path, shape=(4,), dtype="i4")
-    others = ["click", "distributed", "fsspec", "ml_dtypes", "obstore", "rich", "tqdm", "xarray"]
-    others += [f"zarrdask.{name}" for name in ("rewrite", "verification", "conventions", "xarray")]
-    others += ["zarr", "zfpy", "zarrdask.parallel.graph.to_zarr"]
-    code = (
-        f"import sys, dask.array\nbefore = set(sys.modules)\nimport zarrdask\n"
-        f"zarrdask.from_zarr({str(tmp_path)!r}).source[1:]\n"
-        f"print(*sorted((set(sys.modules) - before).intersection({others})))"
-    )
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert (run.stdout.split(), run.stderr) == ([], "")

@@ -2,8 +2,6 @@
 
 import inspect
 import pickle
-import subprocess
-import sys
 import tomllib
 import uuid
 from importlib.metadata import EntryPoint
@@ -261,29 +259,3 @@ def test_entry_points_name_the_engine_and_the_manager():
     ):
         value = project[group]["zarrdask"]
         assert EntryPoint("zarrdask", value, group).load() is kind
-
-
-def modules_after(*steps):
-    """Run code step by step in a process, and return the modules that are loaded after each."""
-    lines = [f"{step}\nprint(*sorted(sys.modules))" for step in steps]
-    run = subprocess.run(
-        [sys.executable, "-c", "\n".join(["import sys", *lines])],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=ROOT,
-    )
-    return [set(line.split()) for line in run.stdout.splitlines()]
-
-
-def test_the_manager_and_the_engine_are_light_to_import():
-    before, manager, engine = modules_after(
-        "import xarray.backends, xarray.namedarray.daskmanager",
-        "import zarrdask.xarray.manager",
-        "import zarrdask.xarray.engine",
-    )
-    own = {"zarrdask", "zarrdask.xarray"}
-    assert manager - before == own | {"zarrdask.xarray.manager"}
-    added = engine - manager
-    assert {name for name in added if name.startswith("zarrdask")} == {"zarrdask.xarray.engine"}
-    assert not {name.split(".")[0] for name in engine} & {"dask", "distributed", "fsspec", "zarr"}

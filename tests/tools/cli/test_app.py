@@ -81,21 +81,6 @@ def test_without_click_it_says_what_is_missing(stored):
     assert done == (2, "", "zarrdask: the command line needs click: pip install zarrdask[cli]\n")
 
 
-def test_to_look_into_a_store_imports_no_dask_array(stored):
-    commands = ["--help", "ls -l", "info", "info --stored", "tree", "tree --json"]
-    code = (
-        "import sys\nfrom zarrdask.tools.cli.app import run\n"
-        "names = 'dask', 'dask.array', 'distributed', 'fsspec', 'numcodecs', 'importlib.metadata'\n"
-        f"for command in {commands}:\n"
-        "    place = [] if command == '--help' else sys.argv[1:]\n"
-        "    assert run([*command.split(), *place]) == 0, command\n"
-        "    loaded = [name for name in names if name in sys.modules]\n"
-        "    assert not loaded, (command, loaded)"
-    )
-    done = spawn(stored, code=code)
-    assert done.code == 0, done.err
-
-
 def test_a_reader_who_goes_away_is_no_error(stored):
     process = start("tree", stored)
     process.stdout.close()

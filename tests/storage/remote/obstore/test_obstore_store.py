@@ -531,12 +531,6 @@ class TestAsAURL:
         assert isinstance(store, ObstoreStore)
         assert store.url == "s3://b"
 
-    def test_opening_a_directory_does_not_load_obstore(self, tmp_path):
-        code = f"import sys, zarrdask; zarrdask.create_group({str(tmp_path)!r}); "
-        code += "print('obstore' in sys.modules)"
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
-        assert done.stdout == b"False\n"
-
 
 def test_the_setting_takes_two_names():
     with (
