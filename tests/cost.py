@@ -103,7 +103,7 @@ def pytest_collection_modifyitems(config, items):
         if item.nodeid in listed or uses_workers(item):
             item.add_marker("slow")
     # Of a file, ``file::test`` and ``--lf`` collect some tests only.
-    is_partial = any("::" in argument for argument in config.args) or config.getoption("lf")
+    is_partial = any("::" in argument for argument in config.args) or config.getoption("lf", False)
     gone = missing(listed, [item.nodeid for item in items], config.rootpath)
     if gone and not is_partial and config.getoption("cost") != "measure":
         raise pytest.UsageError(f"{LIST.name} lists tests that do not exist: {sorted(gone)}")

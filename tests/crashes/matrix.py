@@ -5,7 +5,7 @@ says), and nothing foreign is gone. The same call made again ends with exactly t
 would have stored without the mishap: nothing is left behind.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,7 +100,9 @@ def undisturbed(verb: Verb, kind: type[ScriptedStore]) -> Undisturbed:
     )
 
 
-def check(verb: Verb, kind: type[ScriptedStore], mishaps: Iterable[Mishap] = Mishap) -> None:
+def check(
+    verb: Verb, kind: type[ScriptedStore], mishaps: Collection[Mishap] = tuple(Mishap)
+) -> None:
     """Check a verb on a kind of store, with each mishap at each operation.
 
     What comes after a mishap depends on nothing but what is stored then, so each distinct state is
@@ -109,6 +111,8 @@ def check(verb: Verb, kind: type[ScriptedStore], mishaps: Iterable[Mishap] = Mis
     """
     expected = undisturbed(verb, kind)
     checked = [expected.values]
+    if Mishap.DEATH not in mishaps:
+        checked += expected.left  # the core suite, where the verb dies, checks these states
     for mishap in mishaps:
         numbers = [n for n, (name, _) in enumerate(expected.log) if name in kind.affected[mishap]]
         for number in numbers:
