@@ -8,7 +8,7 @@ nothing in Zarr, chunks of another number of axes, and codecs of another format 
 
 from collections.abc import Hashable, Mapping
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from inspect import signature
 from typing import Any
 
@@ -24,6 +24,7 @@ from zarrdask.formats.metadata.format import Format
 from zarrdask.formats.metadata.model import ArrayMetadata
 from zarrdask.formats.metadata.new_metadata import plan_array
 from zarrdask.parallel.graph.placement import chunk_options
+from zarrdask.xarray.packing import encode_checked
 from zarrdask.xarray.request import ArgumentTypeError, WriteSettings
 from zarrdask.xarray.xarray_private import vlen_dtype
 
@@ -48,11 +49,11 @@ def encode_values(variable: Variable, name: Hashable, form: Format) -> Variable:
         variable = variable.copy(data=variable.data.astype(vlen_dtype(str)))
         variable.encoding = {k: v for k, v in variable.encoding.items() if k != "dtype"}
     try:
-        encoded: Variable = encode_zarr_variable(variable, name=name, **_conventions(form))
+        encode = partial(encode_zarr_variable, name=name, **_conventions(form))
+        return encode_checked(variable, name, encode)
     except Exception as error:
         error.add_note(f"while encoding the variable {name!r}")
         raise
-    return encoded
 
 
 @cache

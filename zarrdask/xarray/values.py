@@ -67,7 +67,7 @@ def _write(write: tuple[VariableWrite, WriteTarget], *, threads: int | None) -> 
     write_region(
         to.chunks,
         to.region,
-        variable.data.astype(to.chunks.metadata.dtype, copy=False),
+        variable.data,
         empty=config.get("write-empty-chunks") if empty is None else empty,
         beyond=to.beyond,
         threads=threads,

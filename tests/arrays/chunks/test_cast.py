@@ -8,7 +8,6 @@ import pytest
 import zarrdask
 from tests.covering import for_each
 from zarrdask.arrays.chunks.cast import as_stored
-from zarrdask.arrays.nodes.array import chunks_of
 from zarrdask.errors import CodecError, MetadataError, SelectionError, UnsupportedError
 from zarrdask.formats.metadata.losses import cast_loss
 
@@ -37,7 +36,7 @@ def test_fields_are_compared_as_numpy_does():
 def test_what_is_out_of_range_is_an_error(values, name):
     z = zarrdask.create_array({}, shape=1, dtype=name)
     with pytest.raises(CodecError, match=r"a value is out of the range of \w+\d"):
-        as_stored(values, chunks_of(z))
+        as_stored(values, z.dtype, z.node_path, None)
 
 
 @for_each(
@@ -51,14 +50,14 @@ def test_what_is_out_of_range_is_an_error(values, name):
 )
 def test_what_fits_is_cast_as_numpy_does(values, name, expected):
     z = zarrdask.create_array({}, shape=1, dtype=name)
-    found = as_stored(np.array(values), chunks_of(z))
+    found = as_stored(np.array(values), z.dtype, z.node_path, None)
     np.testing.assert_array_equal(found, np.array(expected, name), strict=True)
 
 
 def test_values_of_the_type_are_taken_as_they_are():
     z = zarrdask.create_array({}, shape=1, dtype="i4")
     values = np.arange(3, dtype="i4")
-    assert as_stored(values, chunks_of(z)) is values
+    assert as_stored(values, z.dtype, z.node_path, None) is values
 
 
 @pytest.fixture
@@ -176,12 +175,36 @@ def test_rewrites_refuse_values_out_of_range_unless_the_setting_is_set(rewrite):
         np.testing.assert_array_equal(zarrdask.open_array(target)[...], z[...].astype("i1"))
 
 
-def test_by_default_values_are_cast_as_numpy_does():
+@for_each("verb", [verb for verb in VERBS if "rechunk" not in verb and verb != "copy"])
+@for_each(
+    ("values", "dtype"),
+    [
+        ([1, 2, 3, 300], "i1"),
+        ([1, 2, 3, np.nan], "i4"),
+        ([1, 2, 3, 4j], "f8"),
+        ([0, 1, 0, 2], "?"),
+        (["a", "b", "c", "abcd"], "U3"),
+        (["a", "b", "c", "\N{LATIN SMALL LETTER E WITH ACUTE}"], "S1"),
+        ([b"a", b"b", b"c", b"abcd"], "S3"),
+        (np.array([1, 2, 3, "NaT"], "m8[s]"), "i8"),
+        (np.array([1, 2, 3, 90], "m8[m]"), "m8[h]"),
+    ],
+)
+def test_all_verbs_refuse_values_that_would_change_before_they_change_anything(verb, values, dtype):
+    z = zarrdask.create_array(store := {}, shape=4, dtype=dtype, chunks=2)
+    before = dict(store)
+    with pytest.raises(CodecError, match=r"zarrdask\.casting = 'numpy' permits"):
+        VERBS[verb](np.array(values), z)
+    assert store == before
+
+
+def test_numpy_casts_if_the_setting_says_so():
     z = zarrdask.create_array({}, shape=2, dtype="i1", chunks=2)
-    z[...] = np.array([300, 1])
-    assert z[...].tolist() == [44, 1]
-    z.append(np.array([300]))
-    zarrdask.append(np.array([300]), z)
+    with dask.config.set({"zarrdask.casting": "numpy"}):
+        z[...] = np.array([300, 1])
+        assert z[...].tolist() == [44, 1]
+        z.append(np.array([300]))
+        zarrdask.append(np.array([300]), z)
     assert z[2:].tolist() == [44, 44]
 
 

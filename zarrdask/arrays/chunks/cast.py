@@ -1,15 +1,19 @@
-"""Values as an array stores them: which casts are permitted, and which values fit."""
+"""Values as an array stores them: the one rule of casts, for all that is written or rewritten."""
 
-from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
 from zarrdask import config
-from zarrdask.arrays.chunks.stored import StoredChunks
-from zarrdask.errors import CodecError, UnsupportedError
-from zarrdask.formats.dtypes.ml import kind_of, limits
+from zarrdask.errors import CodecError, SelectionError, UnsupportedError
+from zarrdask.formats.dtypes.checked_cast import checked_cast
+from zarrdask.formats.dtypes.fill_values import as_array
+from zarrdask.formats.dtypes.ml import kind_of
+from zarrdask.formats.grids.chunk_grid import Shape
 from zarrdask.formats.metadata.losses import dtype_label
+
+#: The values of the setting ``zarrdask.casting``. None: no value may become another one.
+Casting = Literal["numpy", "same_kind", "safe"] | None
 
 
 class HasLocation(Protocol):
@@ -23,17 +27,28 @@ class HasLocation(Protocol):
 _SMALLEST = {"b": "?", "i": "i1", "u": "i1", "f": "f2", "c": "c8"}
 
 
-def check_cast(before: np.dtype[Any], after: np.dtype[Any], place: HasLocation | str) -> None:
-    """Check that the setting ``zarrdask.casting`` permits to write values to an array.
+def chosen_casting() -> Casting:
+    """Return the setting ``zarrdask.casting``."""
+    casting: Casting = config.get("casting")
+    return casting
 
-    `place` is the array, or the argument, that an error names.
 
-    The data types alone decide. Codecs of objects and of text check each value.
+def check_cast(
+    before: np.dtype[Any], after: np.dtype[Any], place: HasLocation | str, casting: Casting = None
+) -> None:
+    """Check that a rule for data types permits to write values to an array.
+
+    `place` is the array, or the argument, that an error names. `casting` is the rule, by default
+    the setting; rules that check the values permit all data types here.
+
+    Codecs of objects and of text check each value.
     """
     if before == after or (before.kind in "OTU" and after.kind in "OT"):
         return
-    casting = config.get("casting")
-    if casting not in (None, "numpy") and not np.can_cast(before, after, casting):
+    casting = casting or chosen_casting()
+    if casting is None or casting == "numpy":
+        return
+    if not np.can_cast(before, after, casting):
         raise CodecError(
             "the setting zarrdask.casting does not permit writing values of this data type to the "
             f"array; convert them first, by astype({dtype_label(after)!r}), or set it to 'numpy'",
@@ -43,36 +58,34 @@ def check_cast(before: np.dtype[Any], after: np.dtype[Any], place: HasLocation |
         )
 
 
-def is_unchecked() -> bool:
-    """Whether rewrites cast values that are out of range, as writes do: if the setting is set."""
-    return config.get("casting") is not None
-
-
-def check_value_cast(value: Any, after: np.dtype[Any], place: HasLocation) -> None:
-    """Check that the setting permits writing a value of NumPy or Python, which can be converted.
+def _check_python_cast(value: Any, after: np.dtype[Any], place: HasLocation) -> None:
+    """Check that the setting permits writing a value of Python, which can be converted.
 
     As in NumPy, a number of Python has a kind but no size: 1 is safe as int8, and 1.5 as float32.
     Whether it is in the range of the data type was checked when it was converted.
     """
-    before = getattr(value, "dtype", None)
-    if before is None:
-        if config.get("casting") in (None, "numpy"):
-            return
-        before = np.asarray(value).dtype
-        smallest = _SMALLEST.get(before.kind) if _is_plain(value) else None
-        if smallest is not None and (
-            _SMALLEST.get(kind_of(after)) == smallest or np.can_cast(smallest, after)
-        ):
-            return
-    check_cast(before, after, place)
+    before = np.asarray(value).dtype
+    smallest = _SMALLEST.get(before.kind) if _is_plain(value) else None
+    if smallest is None or not (
+        _SMALLEST.get(kind_of(after)) == smallest or np.can_cast(smallest, after)
+    ):
+        check_cast(before, after, place)
 
 
-def check_mask(values: Any, place: HasLocation | str) -> None:
-    """Check that no element is masked; a Dask array must not have blocks with masks at all.
+def check_dense(values: Any, place: HasLocation | str) -> None:
+    """Check that no element is masked, and that values are not sparse.
 
-    A stored array has no mask: what is below it would be stored as if it were valid.
+    A Dask array must not have such blocks at all. A stored array has no mask: what is below it
+    would be stored as if it were valid.
     """
     meta = getattr(values, "_meta", None)
+    if hasattr(values if meta is None else meta, "todense"):
+        raise UnsupportedError(
+            "sparse arrays can't be stored as they are; make them dense first: x.todense(), or "
+            "x.map_blocks(lambda block: block.todense()) of a Dask array",
+            key=place if isinstance(place, str) else place.location,
+            found=type(values if meta is None else meta).__name__,
+        )
     if isinstance(meta, np.ma.MaskedArray) or (
         isinstance(values, np.ma.MaskedArray) and any(np.ma.getmaskarray(values).tobytes())
     ):
@@ -92,58 +105,103 @@ def _is_plain(value: Any) -> bool:
     return not hasattr(value, "dtype")
 
 
-@lru_cache
-def _range_to_check(before: np.dtype[Any], after: np.dtype[Any]) -> tuple[int, int] | None:
-    """Return the range of an integer type, or None if no value of the other type is outside it."""
-    if kind_of(after) not in "iu" or kind_of(before) not in "iuf":
-        return None
-    low, high = limits(after)
-    if kind_of(before) in "iu":
-        lowest, highest = limits(before)
-        return None if low <= lowest and highest <= high else (low, high)
-    return low, high
-
-
-def as_stored(values: np.ndarray, chunks: StoredChunks, *, unchecked: bool = False) -> np.ndarray:
+def as_stored(
+    values: np.ndarray,
+    dtype: np.dtype[Any],
+    place: HasLocation | str,
+    casting: Casting | Literal["chosen"] = "chosen",
+) -> np.ndarray:
     """Return values cast to the data type of an array; the same object if they have it already.
 
-    If they are unchecked, all are cast as NumPy does.
+    `casting` is the setting of the process that requested the write, by default of this one.
 
     Raises
     ------
     CodecError
-        If a number is outside the range of the data type, or is NaN and the type has none.
+        If the rule does not permit the cast: by default, if a value would become another one.
     """
-    dtype = chunks.metadata.dtype
     if values.dtype == dtype:
         return values
-    if unchecked:
+    casting = chosen_casting() if casting == "chosen" else casting
+    if casting is not None:
+        check_cast(values.dtype, dtype, place, casting)
         return values.astype(dtype)
     try:
-        limit = _range_to_check(values.dtype, dtype)
-        if limit is not None and values.size:
-            _check_range(values, *limit, dtype)
-        with np.errstate(over="raise", invalid="ignore"):
-            return values.astype(dtype)
-    except FloatingPointError as error:
-        raise _out_of_range(dtype).within(chunks.location) from error
+        return checked_cast(values, dtype)
     except CodecError as error:
-        raise error.within(chunks.location) from None
+        location = place if isinstance(place, str) else place.location
+        raise error.within(location) from error.__cause__
 
 
-def _check_range(values: np.ndarray, low: int, high: int, dtype: np.dtype[Any]) -> None:
-    # If a value is NaN, so are the minimum and the maximum, and NaN is in no range.
-    for extreme in (values.min().item(), values.max().item()):
-        if not low - 1 < extreme < high + 1:
-            raise _out_of_range(dtype, extreme, f"{low} to {high}")
+def as_block(
+    values: Any,
+    shape: Shape,
+    dtype: np.dtype[Any],
+    place: HasLocation | str,
+    casting: Casting,
+) -> np.ndarray:
+    """Return a block of a Dask array as it is stored.
+
+    A function that computes blocks may return others than Dask's array declares: of another shape
+    or data type, masked, or sparse.
+    """
+    if type(values) is not np.ndarray:
+        check_dense(values, place)
+        values = _plain_array(values, place)
+    if values.shape != shape:
+        raise SelectionError(
+            "a block has another shape than its Dask array declares; correct chunks=, drop_axis= "
+            "or new_axis= where the array is made, such as in map_blocks",
+            key=place if isinstance(place, str) else place.location,
+            found=values.shape,
+            expected=f"{shape}",
+        )
+    return as_stored(values, dtype, place, casting)
 
 
-def _out_of_range(
-    dtype: np.dtype[Any], value: Any = None, expected: str | None = None
-) -> CodecError:
-    return CodecError(
-        f"a value is out of the range of {dtype_label(dtype)}; choose another data type, or clip "
-        "the values first",
-        found=value,
-        expected=expected,
-    )
+def _plain_array(values: Any, place: HasLocation | str) -> np.ndarray:
+    try:
+        return np.asarray(values)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise UnsupportedError(
+            f"a block can't be converted to an array of NumPy: {error}",
+            key=place if isinstance(place, str) else place.location,
+            found=type(values).__name__,
+        ) from error
+
+
+def from_user(value: Any, dtype: np.dtype[Any], place: HasLocation) -> np.ndarray:
+    """Return a value that a user assigns, of NumPy or Python, cast to the data type of an array."""
+    if hasattr(value, "dtype"):
+        values = np.asarray(value)
+        return values if values.dtype == dtype else as_stored(values, dtype, place)
+    casting = chosen_casting()
+    if casting is not None:
+        values = as_array(value, dtype)
+        _check_python_cast(value, dtype, place)
+        return values
+    # NumPy checks the range of integers of Python only if they are converted directly.
+    with np.errstate(over="ignore", invalid="ignore"):
+        values = as_array(value, dtype)
+    kind = dtype.kind
+    if (kind in "iu" and type(value) is int) or (kind in "mM" and _is_generic(dtype)):
+        return values
+    if kind == "f" and type(value) is float and np.isfinite(values):
+        return values
+    # A tuple is one structured value.
+    before = None if dtype.names is None else _of_objects(dtype)
+    as_stored(np.asarray(value, before), dtype, place, None)
+    return values
+
+
+def _is_generic(dtype: np.dtype[Any]) -> bool:
+    return np.datetime_data(dtype)[0] == "generic"
+
+
+def _of_objects(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return a structured data type with objects in the place of numbers and texts."""
+    if dtype.subdtype is not None:
+        return np.dtype((_of_objects(dtype.base), dtype.shape))
+    if dtype.names is None:
+        return np.dtype(object)
+    return np.dtype([(name, _of_objects(dtype[name])) for name in dtype.names])

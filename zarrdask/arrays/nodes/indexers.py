@@ -5,10 +5,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from zarrdask.arrays.chunks.cast import check_mask, check_value_cast
+from zarrdask.arrays.chunks.cast import check_dense, from_user
 from zarrdask.arrays.hierarchy.node_path import NodePath
-from zarrdask.errors import SelectionError
-from zarrdask.formats.dtypes.fill_values import as_array
+from zarrdask.errors import SelectionError, ZarrdaskError
 from zarrdask.formats.grids.chunk_grid import Shape
 from zarrdask.formats.indexing.projection import Points, Request
 from zarrdask.formats.indexing.selection import (
@@ -230,24 +229,23 @@ def result_shape(shape: Shape, index: Any) -> Shape:
 def broadcast(value: Any, shape: Shape, array: Indexed) -> np.ndarray:
     """Return a value in a shape and an array's data type, converted as by NumPy's assignment."""
     dtype = array.dtype
-    check_mask(value, array.node_path)
+    check_dense(value, array.node_path)
     try:
         if dtype.hasobject:
             values = _objects(value, shape)
-        elif isinstance(value, np.ndarray):
-            values = value.astype(dtype, copy=False)
         else:
-            values = as_array(value, dtype)
+            values = from_user(value, dtype, array.node_path)
         while values.ndim > len(shape) and len(values) == 1:
             values = values[0]
         values = values if values.shape == shape else np.broadcast_to(values, shape)
+    except ZarrdaskError:
+        raise
     except (TypeError, ValueError, OverflowError) as error:
         raise SelectionError(
             f"the value does not fit the selection: {error}",
             found=_shape_or_value(value),
             expected=f"{shape} of {dtype}",
         ) from error
-    check_value_cast(value, dtype, array.node_path)
     return values
 
 

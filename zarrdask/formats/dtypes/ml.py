@@ -85,8 +85,7 @@ def nearest(value: float, dtype: np.dtype[Any]) -> Any:
     elif math.isinf(value):
         is_representable = rounded == value
     else:
-        largest = float(import_module("ml_dtypes").finfo(dtype).max)
-        is_representable = abs(value) <= largest and math.isfinite(rounded)
+        is_representable = abs(value) <= largest(dtype) and math.isfinite(rounded)
     if not is_representable:
         raise OverflowError(f"{dtype} can't represent {value}")
     return scalar
@@ -101,3 +100,8 @@ def _odd_float32(value: float) -> Any:
     if abs(rounded) > abs(value):
         narrow = np.nextafter(narrow, np.float32(0))
     return (np.asarray(narrow).view("u4") | np.uint32(1)).view("f4")[()]
+
+
+def largest(dtype: np.dtype[Any]) -> float:
+    """Return the largest number of a float type of ml_dtypes."""
+    return float(import_module("ml_dtypes").finfo(dtype).max)

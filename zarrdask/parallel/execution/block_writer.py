@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from zarrdask.arrays.chunks.cast import check_mask
+from zarrdask.arrays.chunks.cast import Casting, as_block, chosen_casting
 from zarrdask.arrays.chunks.region import ArrayRegion
 from zarrdask.arrays.chunks.write import Beyond
 from zarrdask.arrays.hierarchy.changes.block_log import BlockLog
@@ -48,7 +48,17 @@ class BlockWriter:
         one if there are fewer blocks than threads. Other processes use one.
     """
 
-    __slots__ = ("_locked_at", "_write", "beyond", "empty", "log", "name", "region", "threads")
+    __slots__ = (
+        "_locked_at",
+        "_write",
+        "beyond",
+        "casting",
+        "empty",
+        "log",
+        "name",
+        "region",
+        "threads",
+    )
 
     def __init__(
         self,
@@ -61,6 +71,7 @@ class BlockWriter:
         threads: int = 1,
     ) -> None:
         self._locked_at: str | None = None
+        self.casting: Casting = chosen_casting()
         self.log = log
         self.threads = threads
         self._write = write_named(name)
@@ -74,8 +85,9 @@ class BlockWriter:
 
         If the block is not joined with others, and the store is a fork: the changes.
         """
-        check_mask(values, self.region.stored)
-        values = np.asarray(values).astype(self.region.dtype, copy=False)
+        region = self.region
+        shape = tuple([part.stop - part.start for part in block])
+        values = as_block(values, shape, region.dtype, region.stored, self.casting)
         joined = vars(_JOINED).get(self.name)
         if joined is not None:
             write, written = joined
@@ -144,8 +156,8 @@ class BlockWriter:
     def __reduce__(self) -> tuple[Any, ...]:
         if self._locked_at is None:
             self._locked_at = lock_place()
-        place = self._locked_at
-        return _writer, (self.region, self.empty, self.name, self.beyond, self.log, place)
+        options = self.empty, self.name, self.beyond, self.log
+        return _writer, (self.region, *options, self._locked_at, self.casting)
 
 
 def _writer(
@@ -155,7 +167,8 @@ def _writer(
     beyond: Beyond,
     log: BlockLog | None,
     locked_at: str,
+    casting: Casting,
 ) -> BlockWriter:
     writer = BlockWriter(region, empty=empty, name=name, beyond=beyond, log=log)
-    writer._locked_at = locked_at
+    writer._locked_at, writer.casting = locked_at, casting
     return writer

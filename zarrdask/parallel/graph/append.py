@@ -23,7 +23,7 @@ from zarrdask.parallel.graph.resume import has_all_values, resumable
 from zarrdask.parallel.graph.target import Resume, WriteTarget, check_resume
 from zarrdask.parallel.graph.write_job import (
     as_dask_array,
-    cast_numbers,
+    cast_in_memory,
     check_deferrable,
     compute,
     write_jobs,
@@ -111,7 +111,7 @@ def append(
         array = url
     else:
         array = open_array(*node, mode="r+", consolidated=False)
-    x = cast_numbers(x, value, array)
+    x = cast_in_memory(x, value, array)
     check_cast(x.dtype, array.dtype, array.node_path)
     if not compute:
         check_deferrable([array])

@@ -21,7 +21,7 @@ from zarrdask.parallel.graph.resume import Writes, resumable
 from zarrdask.parallel.graph.target import Resume, WriteOptions, WriteTarget, find_target
 from zarrdask.parallel.graph.write_job import (
     as_dask_array,
-    cast_numbers,
+    cast_in_memory,
     check_deferrable,
     check_plain,
     deferred,
@@ -211,7 +211,7 @@ def _plan(
         )
     array = as_dask_array(x, is_view=how.is_immediate)
     target = find_target(array, *parent, how, options, Inputs([array]))
-    return [(cast_numbers(array, x, target.array), target)]
+    return [(cast_in_memory(array, x, target.array), target)]
 
 
 def _pairs(x: Any) -> list[tuple[Any, Any]] | None:
@@ -243,7 +243,7 @@ def _members(
         for (target, _), x in zip(pairs, arrays, strict=True)
     ]
     return [
-        (cast_numbers(x, value, target.array), target)
+        (cast_in_memory(x, value, target.array), target)
         for (_, value), x, target in zip(pairs, arrays, targets, strict=True)
     ]
 

@@ -15,12 +15,13 @@ import numpy as np
 from dask.core import flatten
 from dask.delayed import Delayed
 
-from zarrdask.arrays.chunks.cast import check_mask
+from zarrdask.arrays.chunks.cast import as_stored, check_dense, chosen_casting
 from zarrdask.arrays.chunks.region import ArrayRegion
 from zarrdask.arrays.hierarchy.changes.transaction import transaction
 from zarrdask.arrays.nodes.array import Array
 from zarrdask.arrays.nodes.indexers import broadcast
 from zarrdask.errors import MetadataError, NodeTypeError, UnsupportedError
+from zarrdask.formats.indexing.regions import slabs
 from zarrdask.parallel.execution.compute import compute_blocks
 from zarrdask.parallel.execution.dask_private import DataNode
 from zarrdask.parallel.execution.expressions import EXPRESSIONS, is_expression
@@ -33,6 +34,9 @@ from zarrdask.parallel.graph.target import WriteTarget
 from zarrdask.parallel.graph.tasks import Action, gather, read_blocks, write_blocks
 from zarrdask.runtime.progress import Show
 from zarrdask.storage.upkeep import is_deferrable
+
+#: The number of elements in memory that are checked at a time.
+_CHECKED_ELEMENTS = 2**16
 
 
 class WriteJob(NamedTuple):
@@ -66,7 +70,7 @@ def as_dask_array(x: Any, *, may_be_masked: bool = False, is_view: bool = False)
     """
     check_plain(x)
     if not may_be_masked:
-        check_mask(x, "x")
+        check_dense(x, "x")
         x = np.asarray(x) if isinstance(x, np.ma.MaskedArray) else x
     if is_view and type(x) is np.ndarray and not EXPRESSIONS:
         key = (f"values-{uuid4().hex}", *(0 for _ in x.shape))
@@ -90,17 +94,30 @@ def as_dask_array(x: Any, *, may_be_masked: bool = False, is_view: bool = False)
     return array
 
 
-def cast_numbers(x: da.Array, value: Any, array: Array) -> da.Array:
-    """Return `x` in the data type of an array if it was made of numbers of Python.
+def cast_in_memory(x: da.Array, value: Any, array: Array) -> da.Array:
+    """Return `x` in the data type of an array if it was made of values in memory.
 
-    These have no data type: NumPy checks their range only if they are converted directly to that of
-    the array, as an assignment to the array does.
+    They are checked now, before anything is changed. Numbers of Python have no data type: NumPy
+    checks their range only if they are converted directly to that of the array, as an assignment to
+    the array does.
     """
+    if isinstance(value, np.ndarray | np.generic):
+        return _cast_checked(x, np.asarray(value), array)
     if not isinstance(value, list | tuple | int | float | complex) or x.dtype.kind not in "iufc":
         return x
     if any(map(dask.is_dask_collection, flatten([value], container=(list, tuple)))):
         return x
     return da.from_array(broadcast(value, x.shape, array), chunks=x.chunks)
+
+
+def _cast_checked(x: da.Array, values: np.ndarray, array: Array) -> da.Array:
+    """Return a Dask array of values in memory with casts that were checked, piece by piece."""
+    dtype = array.dtype
+    if values.dtype == dtype or dtype.hasobject or chosen_casting() is not None:
+        return x  # The data types alone decide, or the codec of objects does.
+    for piece in slabs(values.shape, _CHECKED_ELEMENTS):
+        as_stored(values[piece], dtype, array.node_path, None)
+    return x.astype(dtype)
 
 
 def check_plain(x: Any) -> None:

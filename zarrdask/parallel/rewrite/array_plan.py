@@ -12,7 +12,7 @@ import dask
 import dask.array as da
 
 from zarrdask import config
-from zarrdask.arrays.chunks.cast import as_stored, is_unchecked
+from zarrdask.arrays.chunks.cast import chosen_casting
 from zarrdask.arrays.chunks.region import ArrayRegion
 from zarrdask.arrays.chunks.stored import StoredChunks
 from zarrdask.arrays.hierarchy.changes.journal import Fingerprint, Journal, digest, digest_of_parts
@@ -209,9 +209,7 @@ class RechunkPlan(PlanReport):
         if self.blocks is None or journal.done(stage):
             return
         place = target if self._is_direct else chunks_of(self.source)
-        blocks, dtype = self.blocks, place.metadata.dtype
-        if blocks.dtype != dtype and not is_unchecked():
-            blocks = blocks.map_blocks(as_stored, place, dtype=dtype)
+        blocks = self.blocks
         tasks = write_blocks(blocks, ArrayRegion(place, whole_region(blocks.shape)), "fill")
         try:
             dask.compute(*fuse_writes([tasks]), scheduler=on.get)
@@ -229,7 +227,7 @@ class RechunkPlan(PlanReport):
         place = moved(whole_region(region_shape(self.region)), self.target.start)
         written = ArrayRegion(chunks, place)
         empty = config.get("write-empty-chunks")
-        target = ArrayTiles(written, empty, beyond="fill", unchecked=is_unchecked())
+        target = ArrayTiles(written, empty, beyond="fill", casting=chosen_casting())
         return build_passes(self.scheme, source, target, self.temp)
 
 

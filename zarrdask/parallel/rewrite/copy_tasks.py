@@ -12,7 +12,7 @@ from math import prod
 from typing import NamedTuple
 
 from zarrdask import config
-from zarrdask.arrays.chunks.cast import is_unchecked
+from zarrdask.arrays.chunks.cast import Casting, chosen_casting
 from zarrdask.arrays.chunks.stored import StoredChunks
 from zarrdask.arrays.chunks.stored_keys import chunks_with_data, stored_units
 from zarrdask.display.words import counted
@@ -84,7 +84,7 @@ class Part(NamedTuple):
     indices: Sequence[Index]
     nbytes: int
     empty: bool
-    unchecked: bool
+    casting: Casting
 
     @property
     def slow_store(self) -> Store:
@@ -182,7 +182,7 @@ def copy_part(part: Part) -> TransferResult:
         return move_inner(source, target, part.indices)
     grid = recode_grid(source.metadata, target.metadata)
     blocks = [grid.region(index) for index in part.indices]
-    return recode(source, target, blocks, empty=part.empty, unchecked=part.unchecked)
+    return recode(source, target, blocks, empty=part.empty, casting=part.casting)
 
 
 # --------------------------------------------------------------------------------------------
@@ -232,7 +232,7 @@ def _parts(number: int, job: ArrayJob) -> Iterator[Part]:
     count = max(min(_TASK_BYTES // nbytes, TASK_UNITS), 1)
     while batch := list(islice(indices, count)):
         size = len(batch) * nbytes
-        yield Part(number, transfer, source, target, batch, size, empty, is_unchecked())
+        yield Part(number, transfer, source, target, batch, size, empty, chosen_casting())
 
 
 def _stored_indices(chunks: StoredChunks) -> Iterator[Index]:

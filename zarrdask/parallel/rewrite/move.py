@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from zarrdask.arrays.chunks.cast import as_stored
+from zarrdask.arrays.chunks.cast import Casting, as_stored
 from zarrdask.arrays.chunks.read import read_region
 from zarrdask.arrays.chunks.stored import StoredChunks
 from zarrdask.arrays.chunks.write import write_region
@@ -277,11 +277,11 @@ def recode(
     blocks: Sequence[Region],
     *,
     empty: bool,
-    unchecked: bool = False,
+    casting: Casting,
 ) -> TransferResult:
     """Read regions of whole units of a new array from another array, and write them.
 
-    `empty` is as in `write_region`, and `unchecked` as in `as_stored`.
+    `empty` is as in `write_region`, and `casting` as in `as_stored`.
     """
     source = with_storable_fill(source, target.metadata)
     itemsize = source.metadata.dtype.itemsize
@@ -289,7 +289,7 @@ def recode(
     for block in blocks:
         values = read_region(source, block, threads=1)
         read += values.size * itemsize
-        values = as_stored(values, target, unchecked=unchecked)
+        values = as_stored(values, target.metadata.dtype, target, casting)
         units += write_region(target, block, values, empty=empty, beyond="fill", threads=1)
         written += values.nbytes
     return TransferResult(units, read, written)

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from zarrdask.arrays.chunks.cast import as_stored
+from zarrdask.arrays.chunks.cast import Casting, as_stored
 from zarrdask.arrays.chunks.region import ArrayRegion
 from zarrdask.arrays.chunks.write import Beyond
 from zarrdask.errors import StoreError
@@ -130,13 +130,13 @@ class RegionReader(Protocol):
 class ArrayTiles:
     """A region of a stored array, read by the first pass or written by the last, tile by tile.
 
-    `empty` and `beyond` are as in `write_region`, and `unchecked` as in `as_stored`.
+    `empty` and `beyond` are as in `write_region`, and `casting` as in `as_stored`.
     """
 
     region: ArrayRegion
     empty: bool = False
     beyond: Beyond = "keep"
-    unchecked: bool = False
+    casting: Casting = None
 
     def read(self, region: Region, buffer: RegionBuffer, context: TaskContext) -> None:
         """Read a region into a buffer."""
@@ -172,8 +172,9 @@ class ArrayTiles:
         """Write a region from a buffer to chunks or shards; return how many are stored."""
 
         def write_unit(unit: Region) -> int:
-            values = as_stored(buffer.view(unit), self.region.stored, unchecked=self.unchecked)
-            stored = self.region.write(values, unit, empty=self.empty, beyond=self.beyond)
+            region = self.region
+            values = as_stored(buffer.view(unit), region.dtype, region.stored, self.casting)
+            stored = region.write(values, unit, empty=self.empty, beyond=self.beyond)
             context.add(unit)
             return stored
 

@@ -18,6 +18,7 @@ import numpy as np
 from dask.highlevelgraph import HighLevelGraph
 
 from zarrdask import config
+from zarrdask.arrays.chunks.cast import Casting, as_block, chosen_casting
 from zarrdask.arrays.chunks.region import ArrayRegion
 from zarrdask.arrays.hierarchy.lookup import locate_node
 from zarrdask.errors import NodeTypeError, UnsupportedError
@@ -241,7 +242,10 @@ def _packed(
         PackedRegions(place.store, f"{place.prefix}{number}/", *pair, _ADVICE)
         for number, pair in enumerate(pairwise(regions))
     ]
-    shared = SharedPass(_Passes(place, x.dtype, tuple(stages), tuple(objects), pieces, ends))
+    casting = chosen_casting()
+    shared = SharedPass(
+        _Passes(place, x.dtype, tuple(stages), tuple(objects), pieces, ends, casting)
+    )
     # Each result has a place of its own, so its tasks must have names of their own.
     token = uuid4().hex
     names = [*(f"rechunk-pack{number}-{token}" for number in range(len(stages)))]
@@ -307,11 +311,14 @@ class _Blocks:
     """Blocks in memory, by their regions."""
 
     blocks: Sequence[tuple[Region, np.ndarray]]
+    dtype: np.dtype[Any]
+    casting: Casting
 
     def read(self, region: Region, buffer: RegionBuffer, context: TaskContext) -> None:
         """Copy the blocks, which make up the region, into a buffer."""
         for part, values in self.blocks:
-            buffer.put(part, np.asarray(values))
+            values = as_block(values, region_shape(part), self.dtype, "x", self.casting)
+            buffer.put(part, values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -326,6 +333,8 @@ class _Passes:
     #: The blocks before and after.
     pieces: Cutting
     blocks: Cutting
+    #: The rule by which blocks of another data type than `x` declares are cast.
+    casting: Casting
 
     def pack(self, stage: int, index: Shape, source: RegionReader) -> int:
         """Pack a region of a pass; the pass limits how many tasks of this process do that."""
@@ -336,7 +345,8 @@ class _Passes:
         """Pack blocks in memory, which are the region of a task of the first pass."""
         meeting = self.pieces.overlapping(self.stages[0].regions.at(index))
         parts = [part for _, part in meeting]
-        return self._write(0, index, _Blocks([*zip(parts, blocks, strict=True)]))
+        source = _Blocks([*zip(parts, blocks, strict=True)], self.dtype, self.casting)
+        return self._write(0, index, source)
 
     def _write(self, number: int, index: Shape, source: RegionReader) -> int:
         stage = self.stages[number]

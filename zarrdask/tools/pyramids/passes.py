@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from zarrdask.arrays.chunks.cast import as_stored
+from zarrdask.arrays.chunks.cast import Casting, as_block, as_stored
 from zarrdask.arrays.chunks.region import ArrayRegion
 from zarrdask.arrays.chunks.stored import StoredChunks
 from zarrdask.formats.grids.chunk_grid import Index
@@ -64,13 +64,14 @@ class CastTiles:
 
     source: ArrayTiles
     target: StoredChunks
+    casting: Casting
 
     def read(self, region: Region, buffer: RegionBuffer, context: TaskContext) -> None:
         """Read a region into a buffer."""
         dtype = self.source.region.dtype
         values = context.slot.array("source", region_shape(region), dtype)
         self.source.read(region, WholeBuffer(region, values), context._replace(dtype=dtype))
-        buffer.put(region, as_stored(values, self.target))
+        buffer.put(region, as_stored(values, self.target.metadata.dtype, self.target, self.casting))
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +110,8 @@ class PyramidPass:
     changed: Mapping[int, Region] | None = None
     #: The source, if its chunks or shards become those of level 0 without being encoded again.
     moved: StoredChunks | None = None
+    #: The rule by which the blocks of a Dask array are cast.
+    casting: Casting = None
 
     @property
     def regions(self) -> Cutting:
@@ -153,7 +156,9 @@ class PyramidPass:
 
     def of_block(self, number: int, values: np.ndarray) -> Changes | None:
         """Compute a block, given its finest level: a task of a Dask graph."""
-        held = HeldBlock(self.regions.region(number), np.asarray(values))
+        region = self.regions.region(number)
+        values = as_block(values, region_shape(region), self.dtype, "source", self.casting)
+        held = HeldBlock(region, values)
         return replace(self, source=held)(number)
 
     def _compute(

@@ -10,6 +10,7 @@ import dask.array as da
 import numpy as np
 
 from zarrdask import config
+from zarrdask.arrays.chunks.cast import chosen_casting
 from zarrdask.arrays.chunks.region import ArrayRegion
 from zarrdask.arrays.chunks.versions import UnitVersions
 from zarrdask.arrays.hierarchy.changes.journal import Fingerprint, digest
@@ -291,10 +292,11 @@ class PyramidPlan(PlanReport):
         grids, array = self.blocks.grids, self.source.array
         dtype = self.source.metadata.dtype
         source: RegionReader | None = None
+        casting = chosen_casting()
         if array is not None:
             source = ArrayTiles(ArrayRegion(chunks_of(array)))
             if self.source.is_cast:
-                source = CastTiles(source, next(iter(self.targets.values())).chunks)
+                source = CastTiles(source, next(iter(self.targets.values())).chunks, casting)
         passes = list[PyramidPass]()
         for stage, span in self._stages():
             numbers, following = range(span.first, span.last + 1), span.last + 1
@@ -319,6 +321,7 @@ class PyramidPlan(PlanReport):
                     empty=bool(config.get("write-empty-chunks")),
                     changed=self.changed,
                     moved=chunks_of(array) if array and self._moves and not span.first else None,
+                    casting=casting,
                 )
             )
             if packed is not None:

@@ -20,6 +20,7 @@ from zarrdask.formats.metadata.model import ZarrFormat
 from zarrdask.storage.locks.unchanged import Lease
 from zarrdask.xarray.coordinates import read_coordinates
 from zarrdask.xarray.datastore import StoredGroup, ZarrdaskDataStore
+from zarrdask.xarray.durations import changes_reading, check_durations, with_resolution
 from zarrdask.xarray.encoding import encode_values
 
 #: Attributes by which values are decoded: two parts of one array must not differ in them.
@@ -152,9 +153,15 @@ class StoredDataset:
         )
         return True
 
-    def _decoded(self, name: str) -> Variable:
-        """Return a variable as a user sees it, with its encoding; the values are lazy."""
-        variables, _, _ = conventions.decode_cf_variables({name: self._encoded[name]}, {})
+    def _decoded(self, name: str, *, durations: bool | None = None) -> Variable:
+        """Return a variable as a user sees it, with its encoding; the values are lazy.
+
+        `durations` is whether numbers with a unit of time, such as "days", are durations; by
+        default as xarray's engine does it.
+        """
+        variables, _, _ = conventions.decode_cf_variables(
+            {name: self._encoded[name]}, {}, decode_timedelta=durations
+        )
         variable: Variable = variables[name]
         return variable
 
@@ -183,14 +190,20 @@ class StoredDataset:
         those of the region (but along `append_dim`), or values that the stored encoding does not
         represent.
         """
-        stored = self._decoded(name)
+        is_duration = variable.dtype.kind == "m"
+        stored = self._decoded(name, durations=True if is_duration else None)
         _check_dtype(name, stored, variable)
-        if variable.dtype != object:  # such as texts and dates, which are encoded one by one
+        if is_duration:
+            variable = with_resolution(variable, stored, name)
+        elif variable.dtype.kind != "O":  # such as texts and dates, which are encoded one by one
             check_cast(variable.dtype, stored.dtype, self.arrays[name].node_path)
         variable = variable.copy(deep=False)
         variable.encoding = stored.encoding
         encoded = encode_values(variable, name, self.group.metadata.format)
-        _check_coding(name, encoded, self._encoded[name])
+        is_time = is_duration or stored.dtype.kind == "m"
+        _check_coding(name, encoded, self._encoded[name], is_time=is_time)
+        if is_duration:
+            check_durations(variable, encoded, name)
         encoded = _in_stored_order(encoded, stored, name)
         _check_sizes(encoded, stored, name, region, append_dim)
         return encoded
@@ -211,21 +224,21 @@ def _check_dtype(name: str, stored: Variable, new: Variable) -> None:
         )
 
 
-def _check_coding(name: str, encoded: Variable, stored: Variable) -> None:
+def _check_coding(name: str, encoded: Variable, stored: Variable, *, is_time: bool) -> None:
     """Check that values are encoded by the same rule as those that are stored.
 
     xarray changes the units of times that the stored units cannot represent: read by the stored
-    units, the new times would be others.
+    units, the new times would be others. `is_time` is whether the new or the stored values are
+    durations.
     """
     for key in (*_CODING, FILL_VALUE):
         if key not in stored.attrs and key not in encoded.attrs:
             continue
         old, new = stored.attrs.get(key), encoded.attrs.get(key)
-        if key == "units" and " since " not in f"{old}{new}":
+        if key == "units" and not (is_time or changes_reading(old, new)):
             continue  # the unit of a quantity: it does not change how values are read
-        is_time = key == "units"
         both = key in stored.attrs and key in encoded.attrs
-        if (both or is_time) and not _same(old, new):
+        if (both or key == "units") and not _same(old, new):
             raise MetadataError(
                 f"values of this variable are stored with the attribute {key}={old!r}, which does "
                 "not represent the new values; convert them, or rewrite the stored variable with "

@@ -9,6 +9,7 @@ import xarray
 from dask import array as da
 from xarray import Variable
 
+from zarrdask.arrays.chunks.cast import Casting, as_stored, chosen_casting
 from zarrdask.arrays.hierarchy.changes.append import AppendedArray, appended, guarded
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.arrays.nodes.array import Array, chunks_of
@@ -25,6 +26,7 @@ from zarrdask.xarray.encoding import (
     plan_variable,
     write_empty_chunks,
 )
+from zarrdask.xarray.packing import without_shorter_text
 from zarrdask.xarray.request import ArgumentTypeError, WriteSettings
 from zarrdask.xarray.writing.dataset_regions import find_region
 from zarrdask.xarray.writing.existing import StoredDataset
@@ -241,11 +243,12 @@ class _Planner:
 
     def _new(self, name: Hashable, variable: Variable, *, explicit: bool) -> VariableWrite:
         empty = write_empty_chunks(variable.encoding, self.settings, name)
+        variable = variable if explicit else without_shorter_text(variable)
         encoded = encode_values(variable, name, self.settings.format)
         metadata = plan_variable(encoded, _array_name(name), self.settings, explicit=explicit)
         array = self._array(_array_name(name), metadata)
         region = whole_region(array.shape)
-        return VariableWrite(_values(encoded), array, region, is_new=True, write_empty=empty)
+        return VariableWrite(_values(encoded, array), array, region, is_new=True, write_empty=empty)
 
     def _existing(
         self, name: str, variable: Variable, stored: StoredDataset
@@ -260,7 +263,7 @@ class _Planner:
             place, old, lease = array.node_path, array.shape, self.lease
             chunks = guarded(chunks_of(longer), place, old, lease)
             append = AppendedArray(place, chunks, old, lease, is_member=True)
-            values = _values(encoded)
+            values = _values(encoded, longer)
             return VariableWrite(values, longer, region, append=append, write_empty=empty)
         if self.settings.mode == "a-" and append_dim is not None:
             return None
@@ -268,7 +271,7 @@ class _Planner:
             slice(*self.region.get(dim, slice(None)).indices(size))
             for dim, size in zip(encoded.dims, array.shape, strict=True)
         )
-        return VariableWrite(_values(encoded), array, region, write_empty=empty)
+        return VariableWrite(_values(encoded, array), array, region, write_empty=empty)
 
     def _array(self, name: str, metadata: ArrayMetadata) -> Array:
         return Array(self.node.join(name), metadata, "r+")
@@ -297,8 +300,11 @@ def _array_name(name: Hashable) -> str:
     return _NAMELESS if name is None else str(name)
 
 
-def _values(variable: Variable) -> Any:
-    """Return the values of an encoded variable: a Dask array, or an array in memory."""
-    return (
-        np.asarray(variable.to_numpy()) if variable.chunks is None else as_dask_array(variable.data)
-    )
+def _values(variable: Variable, array: Array) -> Any:
+    """Return the values of an encoded variable: a Dask array, or an array in memory as stored."""
+    if variable.chunks is not None:
+        return as_dask_array(variable.data)
+    values = np.asarray(variable.to_numpy())
+    # Encodings have been obeyed: whether a cast is "safe" was asked of the decoded values.
+    casting: Casting = "numpy" if chosen_casting() == "numpy" else None
+    return as_stored(values, array.dtype, array.node_path, casting)
