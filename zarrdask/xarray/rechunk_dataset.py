@@ -178,7 +178,7 @@ def _find_stored(variable: Variable) -> _Stored | None:
 
 def _array_of(region: ArrayRegion) -> Array:
     chunks = region.stored
-    return Array(NodePath.of(chunks), chunks.metadata)
+    return Array(NodePath.of(chunks), chunks.metadata, missing=chunks.missing)
 
 
 def _without_new_fill(

@@ -213,7 +213,9 @@ class _Writer:
             return shard.assemble({}) if data is None and self.empty else data
         else:
             whole = merge(pipeline, old, inside, values)
-        if not self.empty and only_fill(whole, pipeline.spec.fill_value):
+        has_fill = self.chunks.metadata.fill_value is not None
+        # Readers differ in what they make of missing chunks without a fill value.
+        if not self.empty and has_fill and only_fill(whole, pipeline.spec.fill_value):
             return None
         return pipeline.encode(whole)
 

@@ -6,6 +6,7 @@ from typing import Any, Literal
 from zarrdask.arrays.hierarchy.lookup import locate_node
 from zarrdask.arrays.nodes.arguments import suggests_arguments
 from zarrdask.arrays.nodes.array import Array
+from zarrdask.formats.dtypes.fill_values import DEFAULT_FILL_VALUE
 from zarrdask.formats.metadata.array_options import (
     ArrayOptions,
     ChunksLike,
@@ -31,7 +32,7 @@ def create_array(
     compressors: CodecsLike = None,
     filters: CodecsLike = None,
     order: Literal["C", "F"] = "C",
-    fill_value: Any = None,
+    fill_value: Any = DEFAULT_FILL_VALUE,
     dimension_names: Sequence[str | None] | None = None,
     attributes: Mapping[str, Any] | None = None,
     chunk_key_encoding: KeysLike = None,
@@ -80,8 +81,9 @@ def create_array(
     order : {"C", "F"}
         The order of the elements in a stored chunk.
     fill_value : scalar, optional
-        The value of elements in chunks that are not stored. By default 0.
-        `zarrdask.NO_FILL_VALUE` leaves it undefined, which is null in Zarr v2.
+        The value of elements in chunks that are not stored. By default 0. None, or
+        `zarrdask.NO_FILL_VALUE`, leaves it undefined in Zarr v2 (null in the document); in v3, None
+        is the default.
     dimension_names : sequence of (str or None), optional
         The names of the axes.
     attributes : mapping, optional

@@ -74,6 +74,8 @@ def open(  # noqa: A001
     check_mode(mode, MODES)
     place = look_up(url, component, storage_options, zarr_format=zarr_format, strict=strict)
     node, metadata = place.find(consolidated, default="own")
+    if isinstance(metadata, ArrayMetadata) and isinstance(url, Array) and not component:
+        return Array(node, metadata, mode, url.missing)
     return opened(node, metadata, mode, strict=place.strict, search=place.search)
 
 

@@ -20,9 +20,22 @@ class NoFillValue(Enum):
 
 
 #: The `fill_value` argument for an array without a fill value (null in its document), whose absent
-#: chunks have undefined contents. Only Zarr v2 and the older dialect of the v3 draft have this.
-#: The default argument, None, means zeros.
+#: chunks have undefined contents. Only Zarr v2 and the older dialect of the v3 draft have this, and
+#: in these, None means the same.
 NO_FILL_VALUE = NoFillValue.NO_FILL_VALUE
+
+
+class DefaultFillValue(Enum):
+    """The type of `DEFAULT_FILL_VALUE`."""
+
+    DEFAULT_FILL_VALUE = "default"
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+#: The default of `fill_value` arguments: zeros.
+DEFAULT_FILL_VALUE = DefaultFillValue.DEFAULT_FILL_VALUE
 
 
 def zero(dtype: np.dtype[Any]) -> Any:

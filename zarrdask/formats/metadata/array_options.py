@@ -10,6 +10,7 @@ import numpy as np
 from zarrdask import config
 from zarrdask.errors import MetadataError
 from zarrdask.formats.codecs.codec import Codec, check_dimensions
+from zarrdask.formats.dtypes.fill_values import DEFAULT_FILL_VALUE
 from zarrdask.formats.grids.chunk_grid import (
     ChunkGrid,
     Shape,
@@ -51,7 +52,7 @@ class ArrayOptions:
     compressors: CodecsLike = None
     filters: CodecsLike = None
     order: Literal["C", "F"] = "C"
-    fill_value: Any = None
+    fill_value: Any = DEFAULT_FILL_VALUE
     dimension_names: Sequence[str | None] | None = None
     attributes: Mapping[str, Any] | None = None
     chunk_key_encoding: KeysLike = None

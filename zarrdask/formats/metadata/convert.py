@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Literal, TypeVar
 
@@ -71,7 +71,10 @@ def convert(metadata: ArrayMetadata, **changes: Any) -> ArrayMetadata:
     """
     asked = Changes(**changes)
     target = metadata.format if asked.zarr_format is None else find_format(asked.zarr_format)
-    if target is metadata.format and replace(asked, zarr_format=None) == Changes():
+    others = replace(asked, zarr_format=None)
+    # Not by ==: NumPy takes None for float64, so that dtype("float64") == None is true.
+    is_same = all(getattr(others, field.name) is None for field in fields(others))
+    if target is metadata.format and is_same:
         return _as_read(metadata)
     return _as_read(_Conversion(metadata, asked, target).converted())
 
@@ -112,9 +115,9 @@ def flat_codecs(metadata: ArrayMetadata) -> tuple[Codec, ...]:
     return opened(metadata.codecs, deep=True)[2]
 
 
-def _of_objects(metadata: ArrayMetadata) -> DataType:
-    """Return the data type of an array of objects, which v2 leaves to the codec."""
-    if metadata.data_type.serializer != "bytes":
+def element_type(metadata: ArrayMetadata) -> DataType:
+    """Return the data type of an array; that of objects is left to the codec in v2."""
+    if not metadata.dtype.hasobject or metadata.data_type.serializer != "bytes":
         return metadata.data_type
     names = {codec.name for codec in flat_codecs(metadata) if isinstance(codec, ObjectCodec)}
     types = {"vlen-utf8": "string", "vlen-bytes": "bytes"}
@@ -128,7 +131,7 @@ def convert_fill(value: Any, metadata: ArrayMetadata, data_type: DataType) -> An
     if dtype.hasobject:
         # Documents have 0, "" or null for objects of every kind (A-32).
         is_empty = isinstance(value, int | None) or (isinstance(value, str | bytes) and not value)
-        kind = data_type if data_type.serializer != "bytes" else _of_objects(metadata)
+        kind = data_type if data_type.serializer != "bytes" else element_type(metadata)
         return kind.default if is_empty and kind.serializer != "bytes" else value
     is_same = metadata.dtype.newbyteorder("=") == dtype.newbyteorder("=")
     if is_same if dtype.names is None else metadata.dtype.names is not None:
@@ -193,7 +196,7 @@ class _Conversion:
             return self.before.data_type
         data_type = self.before.data_type
         if data_type.dtype.hasobject:
-            data_type = _of_objects(self.before)
+            data_type = element_type(self.before)
         return self.target.convert_data_type(
             data_type, stored_type(data_type.dtype, flat_codecs(self.before))
         )

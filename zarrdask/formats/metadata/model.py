@@ -141,7 +141,12 @@ class ArrayMetadata:
                 )
 
     def _zero(self) -> Any:
-        """Return the zero of the data type; of objects the empty value, such as an empty text."""
+        """Return the zero of the data type; of objects the empty value, such as an empty text.
+
+        That of times is NaT, as zarr-python reads it.
+        """
+        if self.dtype.kind in "mM":
+            return np.array("NaT", self.dtype)[()]
         objects = (codec for codec in self.codecs if isinstance(codec, ObjectCodec))
         codec = next(objects, None) if self.data_type.dtype.hasobject else None
         return self.data_type.default if codec is None else codec.empty

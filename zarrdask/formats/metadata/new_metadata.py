@@ -10,7 +10,7 @@ from zarrdask.errors import MetadataError, UnsupportedError, one_of
 from zarrdask.formats.codecs.array_to_bytes.n5 import N5DefaultCodec
 from zarrdask.formats.codecs.codec import ChunkSpec, Codec, complete
 from zarrdask.formats.dtypes.data_type import DataType
-from zarrdask.formats.dtypes.fill_values import NO_FILL_VALUE
+from zarrdask.formats.dtypes.fill_values import DEFAULT_FILL_VALUE, NO_FILL_VALUE
 from zarrdask.formats.dtypes.registry import find_data_type
 from zarrdask.formats.grids.keys import ChunkKeyEncoding, ChunkKeys
 from zarrdask.formats.metadata.array_options import (
@@ -103,7 +103,9 @@ def _fill(
     if fill is NO_FILL_VALUE:
         check_optional_fill(form)
         return None
-    if fill is not None:
+    if fill is None and form.optional_fill:
+        return None
+    if fill is not None and fill is not DEFAULT_FILL_VALUE:
         return data_type.cast(fill)
     any_object = type(data_type) is DataType and data_type.dtype.hasobject
     return object_fill(codecs, "") if any_object else data_type.default

@@ -71,7 +71,10 @@ def object_fill(codecs: tuple[Codec, ...], fill: Any) -> Any:
         return fill
     if codec.name == "vlen-bytes" and isinstance(fill, str):
         return parse_base64(fill, "base64 of the bytes")
-    return codec.empty if codec.name == "vlen-array" and not fill else fill
+    if codec.empty is None:
+        return fill
+    is_empty = isinstance(fill, int) and not fill
+    return codec.empty if is_empty or (codec.name == "vlen-array" and not fill) else fill
 
 
 def render_fill(value: Any, dtype: np.dtype[Any]) -> Any:

@@ -15,6 +15,7 @@ from zarrdask.formats.dtypes.data_type import DataType
 from zarrdask.formats.grids.axis import Axis, edges_of
 from zarrdask.formats.indexing.regions import compose_axis
 from zarrdask.formats.indexing.selection import Region, basic, is_basic, pick_size
+from zarrdask.formats.metadata.convert import element_type
 from zarrdask.parallel.execution.expressions import EXPRESSIONS
 from zarrdask.parallel.graph.missing_blocks import read_layer
 from zarrdask.parallel.plan.align import Chunks
@@ -56,7 +57,7 @@ def data_type_of(x: da.Array) -> DataType | np.dtype[Any]:
     with a multiple of the generic unit.
     """
     if x.dtype.kind in "OmM" and isinstance(x, StoredArray) and x.name == x.read_name:
-        data_type = x.source.metadata.data_type
+        data_type = element_type(x.source.metadata)
         if type(data_type) is not DataType:
             return data_type
     dtype: np.dtype[Any] = x.dtype

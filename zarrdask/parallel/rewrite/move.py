@@ -304,7 +304,7 @@ def with_storable_fill(source: StoredChunks, target: ArrayMetadata) -> StoredChu
     if not (metadata.dtype.hasobject and target.dtype.hasobject):
         return source
     fill = convert_fill(metadata.fill, metadata, target.data_type)
-    return StoredChunks(source.store, source.prefix, replace(metadata, fill_value=fill))
+    return replace(source, metadata=replace(metadata, fill_value=fill))
 
 
 def recode_grid(source: ArrayMetadata, target: ArrayMetadata) -> ChunkGrid:

@@ -177,7 +177,9 @@ def plan_target(
     check_cast(array.dtype, metadata.dtype, target.view)
     is_part = any(start) or region != whole_region(array.shape)
     added = tuple(slice(n, n + s, 1) for n, s in zip(start, region_shape(region), strict=True))
-    transfer = None if is_part else encoded_transfer(array.metadata, metadata)
+    # Encoded chunks are copied without a look at those that are missing.
+    decodes = is_part or array.missing == "error"
+    transfer = None if decodes else encoded_transfer(array.metadata, metadata)
     unpacks_shards = transfer == "inner" and metadata.shard is None
     grids = Grids(
         max(array.dtype.itemsize, metadata.dtype.itemsize),

@@ -13,6 +13,7 @@ from zarrdask.formats.dtypes.data_type import DataType
 from zarrdask.formats.dtypes.fill_json import parse_v2, parse_v3, render_v2, render_v3
 from zarrdask.formats.dtypes.fill_values import bad_fill, zero
 from zarrdask.formats.dtypes.numeric import NAMES
+from zarrdask.formats.metadata import v2_codecs
 from zarrdask.formats.metadata.draft.dtypes import FallbackType, foreign_json
 
 _BITS = re.compile(r"0b([01]+)")
@@ -123,7 +124,7 @@ def render_fill(value: Any, data_type: DataType, *, older: bool) -> Any:
     if foreign_json(data_type) is not None:
         return data_type.render_fill(value)
     if older:
-        return render_v2(value, dtype)
+        return v2_codecs.render_fill(value, dtype)
     if dtype.name in NAMES:
         return _signed(render_v3(value, dtype))
     if dtype.kind == "V" and dtype.names is None:

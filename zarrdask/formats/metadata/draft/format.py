@@ -61,6 +61,7 @@ from zarrdask.formats.metadata.json import (
 from zarrdask.formats.metadata.model import DIMENSIONS, ArrayMetadata, GroupMetadata, Metadata
 from zarrdask.formats.metadata.node_layout import ARRAY, DOCUMENTS, DRAFT, GROUP, PROTOCOL
 from zarrdask.formats.metadata.storage_transformers import StorageTransformer
+from zarrdask.formats.metadata.v2_codecs import object_fill
 
 _REQUIRED = (
     "shape",
@@ -130,14 +131,16 @@ class Draft(Format):
         grid, keys = parse_grid(document, shape)
         layers = parse_transformers(document.get("storage_transformers", []), len(shape))
         codecs = self._parse_codecs(document, filters, stored, len(shape))
-        grid, codecs, transformers = with_shards(grid, codecs, layers)
         fill = document["fill_value"]
+        value = parse_fill(fill, data_type, older=self.older)
+        value = object_fill(codecs, value) if data_type.dtype.hasobject else value
+        grid, codecs, transformers = with_shards(grid, codecs, layers)
         return ArrayMetadata(
             zarr_format=self.version,
             grid=grid,
             data_type=with_fill(data_type, fill),
             keys=keys,
-            fill_value=parse_fill(fill, data_type, older=self.older),
+            fill_value=value,
             codecs=codecs,
             attributes=attributes,
             dimension_names=names,
