@@ -118,9 +118,12 @@ class ScriptedStore(MemoryStore):
 
 
 class RemoteStore(ScriptedStore):
-    """The same as an object store: it has latency, and values can be replaced conditionally."""
+    """The same as an object store: it has latency, and values can be replaced conditionally.
 
-    capabilities = Capabilities(create_exclusive=True, compare_and_swap=True)
+    Its client repeats requests.
+    """
+
+    capabilities = Capabilities(repeats=True, create_exclusive=True, compare_and_swap=True)
     affected: ClassVar = {**ScriptedStore.affected, Mishap.REFUSAL: ("create", "swap")}
 
     def get_tagged(self, key):

@@ -36,6 +36,9 @@ class Capabilities:
         several threads send. Default: False.
     retries : bool
         The store itself repeats requests after transient errors. Default: False.
+    repeats : bool
+        The store, or the package that it uses, may send a request again by itself after its answer
+        was lost: so a conditional write may be refused because of itself. Default: False.
     create_exclusive : bool
         Exactly one of several simultaneous calls of `create` for a key succeeds. Default: False.
     compare_and_swap : bool
@@ -63,6 +66,7 @@ class Capabilities:
     has_latency: bool = True
     concurrent: bool = False
     retries: bool = False
+    repeats: bool = False
     create_exclusive: bool = False
     compare_and_swap: bool = False
     etags: bool = False

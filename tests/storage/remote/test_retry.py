@@ -78,7 +78,7 @@ def test_what_was_created_before_the_failure_is_ones_own(pauses):
 class LostAnswer(MemoryStore):
     """A remote store that repeats a conditional write whose answer was lost, which is refused."""
 
-    capabilities = Capabilities(create_exclusive=True, compare_and_swap=True)
+    capabilities = Capabilities(repeats=True, create_exclusive=True, compare_and_swap=True)
 
     def create(self, key, value):
         super().create(key, value)

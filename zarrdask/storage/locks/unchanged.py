@@ -109,11 +109,14 @@ class Lease:
         The name of the writer that took the lease, with which the value begins.
     checked : float
         When the lease was known to be held, by the clock of this process.
+    is_settled : bool
+        Whether the change is complete, so that losing the lease no longer matters.
     """
 
     key: str
     name: bytes
     checked: float = float("-inf")
+    is_settled: bool = False
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.key, self.name)
@@ -151,14 +154,15 @@ def lease(store: Store, key: str) -> Iterator[Lease | None]:
     ended, lost = Event(), Event()
     renewal = Thread(target=_renew, args=(store, key, name, ended, lost), daemon=True)
     renewal.start()
+    held = Lease(key, name, taken)
     try:
-        yield Lease(key, name, taken)
+        yield held
     finally:
         ended.set()
         renewal.join()
         if not lost.is_set():
             store.erase(key)
-    if lost.is_set():
+    if lost.is_set() and not held.is_settled:
         raise StoreError(
             "another writer changed the shape at the same time, as this one could not renew its "
             "lease in time; check the array",

@@ -86,7 +86,12 @@ class ClientStore(Store):
     """A store whose values a client of another package requests."""
 
     capabilities = Capabilities(
-        concurrent=True, create_exclusive=True, compare_and_swap=True, etags=True, versions=True
+        concurrent=True,
+        repeats=True,
+        create_exclusive=True,
+        compare_and_swap=True,
+        etags=True,
+        versions=True,
     )
 
     #: The classes of the client's errors.

@@ -108,9 +108,10 @@ class RetryingStore(WrappedStore):
     def create(self, key: str, value: Buffer) -> bool:
         """Store a value if the key is missing, and return whether it was.
 
-        An attempt that failed may have stored the value, and a remote backend may itself have
-        repeated a request whose answer was lost. So if the value is refused, and the same value is
-        there, this call is taken to have stored it.
+        An attempt that failed may have stored the value, and a backend that `repeats` requests may
+        have repeated one whose answer was lost. So if the value is refused then, and the same value
+        is there, this call is assumed to have stored it. Any other first attempt that is refused
+        is refused: another writer may have stored the same value.
         """
         return self._attempt_once(key, value, partial(self.inner.create, key, value))
 
@@ -122,7 +123,7 @@ class RetryingStore(WrappedStore):
         attempts = count()
 
         def call() -> bool:
-            is_repeated = next(attempts) > 0 or self.capabilities.has_latency
+            is_repeated = next(attempts) > 0 or self.capabilities.repeats
             return store() or (is_repeated and self.inner.get(key) == bytes(value))
 
         return self._attempt(key, call, kind="write")

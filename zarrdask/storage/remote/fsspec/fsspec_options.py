@@ -70,9 +70,14 @@ def without_retries(fs: Any) -> Any:
 def prepared(fs: Any) -> Any:
     """Return a file system that sends each request once: `retry` repeats them."""
     fs = without_retries(fs)
-    if getattr(fs, "config_kwargs", {}).get("retries") == NO_RETRIES:
+    if is_sent_once(fs):
         fs.retries = 1  # s3fs's own loop around botocore's
     return fs
+
+
+def is_sent_once(fs: Any) -> bool:
+    """Whether the client of S3 of a file system sends each request once."""
+    return bool(getattr(fs, "config_kwargs", {}).get("retries") == NO_RETRIES)
 
 
 @cache

@@ -28,6 +28,7 @@ from zarrdask.storage.remote.fsspec.fsspec_options import (
     endpoint_of,
     innermost,
     is_reference,
+    is_sent_once,
     prepared,
     protocols,
 )
@@ -86,6 +87,7 @@ class FsspecStore(ClientStore):
             "writable": getattr(fs, "mode", None) != "r" and "http" not in names,
             "shared": "memory" not in names,
             "concurrent": bool(innermost(fs).async_impl),
+            "repeats": not is_sent_once(self._fs),
             "create_exclusive": "s3" in names,
             "compare_and_swap": "s3" in names,
             "etags": self._has_etags,

@@ -68,9 +68,10 @@ class ObstoreStore(ClientStore):
         self._has_suffixes = self._kind != "AzureStore"
         self._name = uuid4().hex
         retries = getattr(store, "retry_config", None) or {}
-        #: Whether obstore itself repeats requests that failed.
-        self._repeats = retries.get("max_retries") != 0
-        self.capabilities = without(self.capabilities, unsupported(store))
+        absent = unsupported(store)
+        if retries.get("max_retries") == 0:
+            absent |= {"repeats"}
+        self.capabilities = without(self.capabilities, absent)
         if not self.capabilities.shared:
             LIVE[self._name] = self
 
@@ -211,7 +212,7 @@ class ObstoreStore(ClientStore):
         return StoreError(message(error), key=f"{self.url}/{key}")
 
     def _cause(self, error: Exception) -> Exception:
-        return cause(error, repeated=self._repeats)
+        return cause(error, repeated=self.capabilities.repeats)
 
     @property
     def _bucket(self) -> str | None:
