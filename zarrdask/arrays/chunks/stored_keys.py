@@ -101,8 +101,13 @@ def _index_of(number: int, counts: Shape) -> Index:
     return tuple(reversed(index))
 
 
-def _units_of(chunks: StoredChunks, listed: Iterable[tuple[str, T]]) -> Iterator[tuple[Index, T]]:
-    """Yield the units among listed keys, each with what was listed with its key."""
+def _units_of(
+    chunks: StoredChunks, listed: Iterable[tuple[str, T]], *, outside: bool = False
+) -> Iterator[tuple[Index, T]]:
+    """Yield the units among listed keys, each with what was listed with its key.
+
+    With `outside`, those are among them whose indices are outside the grid of the array.
+    """
     metadata = chunks.metadata
     counts = metadata.grid.counts
     start, is_local = len(chunks.prefix), chunks.units.capabilities.directories
@@ -111,7 +116,7 @@ def _units_of(chunks: StoredChunks, listed: Iterable[tuple[str, T]]) -> Iterator
         # A directory with the name of a chunk is yielded, too: reading that chunk is an error.
         index = metadata.keys.index(name.rstrip("/") if is_local else name, len(counts))
         if index is not None:
-            if all(map(lt, index, counts)):
+            if outside or all(map(lt, index, counts)):
                 yield index, entry
         elif is_local and not name.endswith("/") and is_in_the_way(metadata, name):
             raise StoreError(IN_THE_WAY, key=f"{chunks.store.url}/{key}")
@@ -150,11 +155,13 @@ def erase_leftovers(chunks: StoredChunks, *, unless: Callable[[], object] | None
 
     Units without documents are left if a node was not erased completely, or if an array that was to
     appear when it is complete was not completed. `chunks` is the new array, before its documents
-    are written. Before units are erased, `unless` is called: it raises an error if another process
-    has just created the array, so that they are not left over.
+    are written: units outside its shape are erased, too, as they would appear when it is resized.
+    Before units are erased, `unless` is called: it raises an error if another process has just
+    created the array, so that they are not left over.
     """
     if chunks.store.capabilities.listable:
-        leftovers = [chunks.key(index) for index in stored_units(chunks)]
+        listed = ((key, None) for key in listed_keys(chunks.units, chunks.prefix))
+        leftovers = [chunks.key(index) for index, _ in _units_of(chunks, listed, outside=True)]
         if unless is not None and leftovers:
             unless()
         check_erasable(chunks.units, leftovers)
