@@ -18,6 +18,7 @@ from zarrdask.arrays.nodes import indexers
 from zarrdask.arrays.nodes.many import read_regions
 from zarrdask.arrays.nodes.node import Change, check_writable
 from zarrdask.arrays.nodes.properties import ArrayProperties
+from zarrdask.arrays.nodes.replaced import check_not_replaced
 from zarrdask.display.other_names import ARRAY
 from zarrdask.errors import SelectionError, UnsupportedError, one_of
 from zarrdask.formats.grids.chunk_grid import Shape
@@ -57,6 +58,7 @@ class Array(ArrayProperties):
     ) -> None:
         self.node_path = node_path
         self.mode = mode
+        self.stamp = ""
         self._stored = node_path.chunks(metadata, chosen_missing(missing))
         #: The number of threads that decode or encode; None for as many as configured.
         self._threads: int | None = None
@@ -219,6 +221,7 @@ class Array(ArrayProperties):
     def _write(self, request: Request, values: np.ndarray) -> None:
         """Write values to the requested elements; see `write_region`."""
         check_writable(self)
+        check_not_replaced(self)
         empty, threads = config.get("write-empty-chunks"), self._threads
         with self.store.batch():
             write_region(self._stored, request, values, empty=empty, threads=threads, show=None)
@@ -256,6 +259,7 @@ class Array(ArrayProperties):
         ([0, 0, 0, 7, 7, 7], 2)
         """
         check_writable(self)
+        check_not_replaced(self)
         if region is None:
             raise SelectionError(
                 "pass the region to erase", key="region", found=None, expected="slices, or ..."
