@@ -75,7 +75,8 @@ def test_imports_are_light(tmp_path):
     commands = (["--help"], ["ls", "-l"], ["info"], ["info", "--stored"], ["tree"])
     commands += (["tree", "--json"],)
     looks = [
-        f"from zarrdask.tools.cli.app import run\nassert run({command + [group] * (index > 0)}) == 0"
+        "from zarrdask.tools.cli.app import run\n"
+        f"assert run({command + [group] * (index > 0)}) == 0"
         for index, command in enumerate(commands)
     ]
     imported, opened, created, adapted, read, looked = modules_after(

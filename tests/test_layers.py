@@ -32,7 +32,7 @@ FOLDERS = {
 SEAMS = {
     "tools.verification": 80,
     "tools.conventions": 20,
-    "tools.pyramids": 100,
+    "tools.pyramids": 105,
     "tools.cli": 30,
     "xarray": 125,
     "compat": 30,

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.clocks import Clock
+from zarrdask.arrays.hierarchy import claim
 from zarrdask.storage.locks import unchanged
 
 
@@ -10,4 +11,6 @@ from zarrdask.storage.locks import unchanged
 def one_after_another(setting, monkeypatch):
     setting({"scheduler": "synchronous", "zarrdask.threads": 1, "zarrdask.requests": 1})
     # The lease of a dead writer ends at once.
-    monkeypatch.setattr(unchanged, "time", Clock())
+    clock = Clock()
+    for module in (claim, unchanged):
+        monkeypatch.setattr(module, "time", clock)

@@ -1,6 +1,7 @@
 """Create nodes: check that it is possible, then write the documents in a safe order."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from typing import Literal, TypeVar
 
 from zarrdask.arrays.chunks.stored_keys import erase_leftovers
@@ -8,27 +9,32 @@ from zarrdask.arrays.hierarchy import draft
 from zarrdask.arrays.hierarchy.changes.change import changing
 from zarrdask.arrays.hierarchy.changes.journal import erase_beside, is_begun, record_key
 from zarrdask.arrays.hierarchy.changes.removal import remove_keys
+from zarrdask.arrays.hierarchy.claim import (
+    await_claims,
+    can_claim,
+    check_unclaimed,
+    claim_key,
+    claimed,
+    claimed_error,
+    discard_dead_claim,
+    live_claim,
+)
 from zarrdask.arrays.hierarchy.diagnose import (
     DOCUMENTS_ABOVE,
     below_array_error,
     check_around,
 )
 from zarrdask.arrays.hierarchy.find import node_exists, node_of, read_documents
-from zarrdask.arrays.hierarchy.members import documents_below
-from zarrdask.arrays.hierarchy.path import AnyPath, StorePath, ancestors, exists_error, key_prefix
-from zarrdask.arrays.hierarchy.resize import lock_node
-from zarrdask.errors import NodeExistsError, ZarrdaskError
-from zarrdask.formats.metadata.formats import find_format
+from zarrdask.arrays.hierarchy.path import AnyPath, StorePath, ancestors, exists_error
+from zarrdask.errors import NodeExistsError
 from zarrdask.formats.metadata.json import Documents
-from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
-from zarrdask.storage.base import Store
+from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata, Metadata
 from zarrdask.storage.cache.prefetched import prefetch
-from zarrdask.storage.locks.unchanged import change_if_unchanged
 from zarrdask.storage.remote.concurrent_requests import request_on_each
 from zarrdask.storage.upkeep import check_erasable, check_writable
 from zarrdask.storage.zarr import consolidated_documents as consolidated
 from zarrdask.storage.zarr import detect
-from zarrdask.storage.zarr.detect import ANY, Search
+from zarrdask.storage.zarr.detect import ANY
 
 T = TypeVar("T")
 #: Which nodes a new one may replace: none, those with the same documents, or any.
@@ -55,24 +61,30 @@ def create_node(
     *,
     overwrite: bool,
     is_recorded: bool = False,
+    is_claimed: bool = False,
     documents: Documents | None = None,
 ) -> AnyPath:
     """Write a new node, and the groups above it that don't exist (conformance A-48, C-6).
 
     With `overwrite`, an existing node is removed first, with everything below it. What an
     interrupted rewrite has left is removed, too, unless `is_recorded`: then the record is that of
-    the caller, who removes it when the nodes below are complete. `documents` are those of the
-    metadata, by default without consolidated metadata. The result is the node in the store as its
-    hierarchy sees it.
+    the caller, who removes it when the nodes below are complete. With `is_claimed`, the caller
+    holds the claim of the node; otherwise other writers of an array are excluded here. `documents`
+    are those of the metadata, by default without consolidated metadata. The result is the node in
+    the store as its hierarchy sees it.
     """
     rendered = metadata.render()  # before anything is erased: rendering may fail
     documents = rendered if documents is None else documents
     exists, missing_groups = overwrite, list[AnyPath]()
-    with node.store.batch():
+    is_rival = not is_claimed and isinstance(metadata, ArrayMetadata) and can_claim(node.store)
+    with node.store.batch(), ExitStack() as held:
+        view = prefetched(node, metadata)
+        if is_rival and _needs_claim(view):
+            held.enter_context(claimed(node))
+            view, is_rival = prefetched(node.fresh, metadata), False
         if is_in_draft(node, metadata):
             node = view = node.via(draft.begin(node, metadata, overwrite=overwrite))
         else:
-            view = prefetched(node, metadata)
             missing_groups, exists = _check(view, metadata, overwrite=overwrite)
         with changing(view, whole=True) as real:
             for group in missing_groups:
@@ -88,7 +100,19 @@ def create_node(
                     erase_beside(real)
             put = put_documents if overwrite else put_new_documents
             put(real, documents)
+            if is_rival and await_claims(real.fresh) and isinstance(metadata, ArrayMetadata):
+                erase_leftovers(real.chunks(metadata))
     return node
+
+
+def _needs_claim(node: StorePath) -> bool:
+    """Check that no other writer creates an array; return whether a claim is necessary.
+
+    It is if something that was left here is going to be erased, and if a refused document may be
+    that of this writer, as the store repeats requests.
+    """
+    has_claim = check_unclaimed(node)
+    return has_claim or node.store.capabilities.repeats or is_begun(node)
 
 
 def prefetched(node: AnyPath, metadata: Metadata, *, listed: bool = False) -> AnyPath:
@@ -109,6 +133,7 @@ def _keys_to_create(node: StorePath) -> Iterator[str]:
     """Yield the keys of the values that creating a node reads."""
     for each in (*node.parents, node):
         yield from (each.prefix + name for name in (*detect.all_names(), consolidated.KEY))
+        yield claim_key(each)
     yield record_key(node)
 
 
@@ -123,6 +148,7 @@ def _check(node: AnyPath, metadata: Metadata, *, overwrite: bool) -> tuple[list[
         check_around(node.store)
     exists = detect.is_node(own)
     if exists and not overwrite:
+        discard_dead_claim(node)
         raise exists_error(node)
     if exists:
         check_erasable(base.store, [node.prefix])
@@ -195,14 +221,15 @@ def create_members(
     members: Mapping[str, Metadata],
     *,
     has_chunks: bool = False,
+    is_again: bool = True,
     keep: str | None = None,
 ) -> None:
     """Write new nodes below a group that exists: the documents of all at the same time.
 
     `members` has the nodes by their paths from the group. Names that v3 reserves are accepted:
     xarray stores nameless variables under such names. With `has_chunks`, the chunks are there
-    already, and this may be done again; otherwise chunks that are found are left from former
-    arrays, and erased. `keep` is that of `changing`.
+    already, and with `is_again` this may have been done before; otherwise chunks that are found are
+    left from former arrays, and erased. `keep` is that of `changing`.
 
     If there is a node already at one of the paths, nothing is written if that is known beforehand,
     and what another writer created meanwhile stays.
@@ -213,7 +240,7 @@ def create_members(
     if not has_chunks:
         clear_members(group, members)
     with changing(group, whole=False, keep=keep) as real:
-        put_members(real, documents, again=has_chunks)
+        put_members(real, documents, again=has_chunks and is_again)
 
 
 def put_members(group: StorePath, members: Mapping[str, Documents], *, again: bool) -> None:
@@ -252,14 +279,20 @@ def check_members(
 ) -> list[tuple[AnyPath, Metadata]]:
     """Check that there are no nodes at some paths in a group; return those with anything below.
 
-    Nodes that may be replaced are accepted. The group is listed once: what it does not have
-    requires no other request.
+    Nodes that may be replaced are accepted, and nodes that another writer creates now are not. The
+    group is listed once: what it does not have requires no other request.
     """
     if group.store.capabilities.listable and members:
         below = set(group.store.list_dir(group.prefix)[1])
         members = {name: m for name, m in members.items() if name.partition("/")[0] in below}
     nodes = [(group.join(name), metadata) for name, metadata in members.items()]
-    request_on_each(group.store, lambda item: _check_free(*item, replace=replace), nodes)
+
+    def check(item: tuple[AnyPath, Metadata]) -> None:
+        if can_claim(group.store) and live_claim(item[0]):
+            raise claimed_error(item[0])
+        _check_free(*item, replace=replace)
+
+    request_on_each(group.store, check, nodes)
     return nodes
 
 
@@ -307,51 +340,3 @@ def _put_member(node: StorePath, documents: Documents, *, again: bool) -> None:
     except NodeExistsError:
         if not (again and _is_stored(node, documents)):
             raise
-
-
-def write_consolidated(
-    node: StorePath,
-    zarr_format: ZarrFormat,
-    *,
-    group: GroupMetadata | None = None,
-    nodes: Iterable[str] | None = None,
-) -> None:
-    """Write a group's consolidated metadata (conformance A-67, C-78).
-
-    If the store has `compare_and_swap`, the documents are read again if another writer has
-    changed the consolidated metadata, or the group in v3: nobody's changes are lost.
-
-    `group` is new metadata of the group, to be written, too. For a dataset of xarray, `nodes` are
-    paths that are probably below the group, to read all of them at once; then members whose names
-    v3 reserves are included.
-    """
-    key = find_format(zarr_format).consolidated_key
-    prefix, own = node.prefix, {} if group is None else group.render()
-    search = Search(zarr_format)
-
-    def write(target: Store) -> None:
-        if target is not node.store:
-            target.get(f"{prefix}{key}")  # for the condition of `set`
-        source = node if nodes is None else _prefetched_below(node, search, nodes)
-        try:
-            entries = documents_below(source, search, reserved=nodes is not None)
-            if group is not None:
-                entries.add("", own)
-            documents = entries.render(zarr_format)
-        except ZarrdaskError as error:
-            raise error.within(node.location) from error.__cause__
-        with target.batch():
-            for name, value in (own | documents).items():  # in v3 all is in one document
-                if value is not None:
-                    target.set(prefix + name, value)
-
-    # Of two writers the later one must see what the earlier one wrote, also the group's attributes.
-    with lock_node(node, "documents"):
-        change_if_unchanged(node.store, write)
-
-
-def _prefetched_below(group: AnyPath, search: Search, paths: Iterable[str]) -> AnyPath:
-    store = group.store
-    names = search.rounds(store)[0]
-    keys = (key_prefix(each) + name for each in (group.path, *paths) for name in names)
-    return group.via(prefetch(store, keys, listed=group.prefix))

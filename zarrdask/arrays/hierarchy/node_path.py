@@ -4,6 +4,8 @@ from zarrdask.arrays.hierarchy.changes.append import append_values
 from zarrdask.arrays.hierarchy.changes.change import changing, erase_node, write_node
 from zarrdask.arrays.hierarchy.changes.journal import beside, is_begun, packed_place
 from zarrdask.arrays.hierarchy.changes.removal import remove_keys
+from zarrdask.arrays.hierarchy.claim import discard_dead_claim
+from zarrdask.arrays.hierarchy.consolidation import write_consolidated
 from zarrdask.arrays.hierarchy.diagnose import why_missing
 from zarrdask.arrays.hierarchy.erase import erase_elements
 from zarrdask.arrays.hierarchy.find import (
@@ -24,7 +26,6 @@ from zarrdask.arrays.hierarchy.node_creation import (
     create_node,
     is_in_draft,
     prefetched,
-    write_consolidated,
 )
 from zarrdask.arrays.hierarchy.path import StorePath, exists_error
 from zarrdask.arrays.hierarchy.resize import (
@@ -73,6 +74,7 @@ class NodePath(StorePath):
     create = create_node
     create_members = create_members
     check_members = check_members
+    discard_dead_claim = discard_dead_claim
     clear_members = clear_members
     exists_error = exists_error
     is_begun = is_begun

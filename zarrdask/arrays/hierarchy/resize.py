@@ -154,7 +154,10 @@ def grow(
             lease.check(node.store)
         return check_shape(metadata, (old, new), node.location, outcome).resized(new)
 
-    return update_node(node, zarr_format, update, is_member=is_member)
+    metadata = update_node(node, zarr_format, update, is_member=is_member)
+    if lease is not None:
+        lease.is_settled = True
+    return metadata
 
 
 def _parse_lengths(shape: Any, ndim: int) -> Shape:

@@ -24,6 +24,7 @@ from zarrdask.arrays.nodes.array import Array, chunks_of
 from zarrdask.arrays.nodes.group import Group
 from zarrdask.arrays.nodes.node import check_writable
 from zarrdask.arrays.nodes.open import check_commit, check_mode, open_array
+from zarrdask.arrays.nodes.replaced import check_not_replaced
 from zarrdask.errors import MetadataError, NodeExistsError, SelectionError
 from zarrdask.formats.indexing.selection import Region, whole_region
 from zarrdask.formats.metadata.array_options import ArrayOptions, GridLike
@@ -174,6 +175,7 @@ def find_target(
         )
     array: Array = url if is_open else open_array(*node, mode="r+")
     check_writable(array)
+    check_not_replaced(array)
     return _existing_region(array, find_place(x.shape, how.region, array.metadata), inputs)
 
 
@@ -199,7 +201,9 @@ def _new_array(
         return WriteTarget(array, region, chunks_of(array), recorded)
     # Where chunks need an array (icechunk), nothing is visible before the commit of the session.
     if how.commit == "last" and not node.store.capabilities.bounded:
-        late = LateArray(node, array.node_path, metadata, erases, existed)
+        late = LateArray(
+            node, array.node_path, metadata, erases, existed, is_immediate=how.is_immediate
+        )
         return WriteTarget(array, region, chunks_of(array), late)
     new = NewArray(known, metadata, how.replaces, existed)
     return WriteTarget(array, region, chunks_of(array), new, is_blank=new.is_blank)

@@ -53,14 +53,15 @@ class Destination:
         axes = enumerate(zip(self.start, self.metadata.shape, strict=True))
         return tuple(start if axis == self.along else n for axis, (start, n) in axes)
 
-    def commit(self) -> Array:
+    def commit(self, *, is_again: bool) -> Array:
         """Write the document of the new array, or the new shape of the array that grows.
 
-        It may be done again. The record of the rewrite stays.
+        `is_again` says whether that may have been done before. The record of the rewrite stays.
         """
         node, metadata = self.node, self.metadata
         if self.along is None:
-            node = create_after_chunks(node, self.view, metadata, is_recorded=True)
+            place = node, self.view, metadata
+            node = create_after_chunks(*place, is_recorded=True, is_again=is_again)
         else:
             lease = None if self.guard is None else self.guard.lease
             metadata = AppendedArray(node, self.chunks, self.old_shape, lease).grow()

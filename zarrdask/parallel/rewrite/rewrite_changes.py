@@ -10,9 +10,11 @@ from zarrdask.arrays.hierarchy.changes.append import AppendedArray, AppendGuard
 from zarrdask.arrays.hierarchy.changes.journal import Fingerprint, Journal
 from zarrdask.arrays.hierarchy.changes.recorded import RecordedNodes
 from zarrdask.arrays.hierarchy.changes.transaction import Change, transaction
+from zarrdask.arrays.hierarchy.claim import Claim, claimed
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.arrays.hierarchy.resize import check_shape
 from zarrdask.arrays.nodes.array import Array
+from zarrdask.errors import StoreError
 from zarrdask.formats.metadata.model import Metadata
 from zarrdask.parallel.execution.executor import Workers, run
 from zarrdask.parallel.execution.locks import shape_lock
@@ -125,13 +127,14 @@ class Rewrite(Change):
         """
         arrays, self._stored = self._stored, {}
         if (root := arrays.pop("", None)) is not None:
+            is_again = self.journal.has_written_root
             self.journal.write_root()
-            self.array = root.commit()
+            self.array = root.commit(is_again=is_again)
         if arrays and not self._is_early:
             self.journal.nodes.update(dict.fromkeys(arrays, "written"))
             self.journal.store()
             members = {below: target.metadata for below, target in arrays.items()}
-            self.view.create_members(members, has_chunks=True)
+            self.view.create_members(members, has_chunks=True, is_again=False)
 
     def commit(self) -> None:
         """Write the last documents, and erase the record."""
@@ -156,12 +159,34 @@ class NewNodes(Rewrite):
     """A rewrite to new nodes: the groups are written first, each array when it is complete."""
 
     nodes: RecordedNodes
+    claim: Claim
 
     def begin(self) -> None:
         """Remove old nodes or the rest of another run; store the record and the groups."""
-        self.nodes.begin()
+        self.nodes.begin(self.claim)
         self.view = self.nodes.view
         self._has_begun = True
+
+    def _keep(self) -> None:
+        # If the target was removed, a record would say that its tasks are done.
+        if self.journal.is_due:
+            self.claim.check()
+        super()._keep()
+
+    def abort(self) -> str:
+        """Record what is done, unless the target was removed, and describe how to go on."""
+        if self._has_begun:
+            try:
+                self.claim.check()
+            except StoreError:
+                return "the target was removed while it was written; write it again"
+        return super().abort()
+
+    def write_documents(self) -> None:
+        """Write the documents of all arrays whose chunks are stored, if the claim is held."""
+        if self._stored:
+            self.claim.check()
+        super().write_documents()
 
 
 @dataclass
@@ -204,11 +229,11 @@ def rewriting(
 
     It is an error if there is an array already. The arrays are written in the block.
     """
-    with node.lock("rewrite"), node.store.batch():
+    with node.lock("rewrite"), claimed(node) as claim, node.store.batch():
         new = RecordedNodes.prepare(
             node, nodes, Journal(node, plan, nodes), overwrite=overwrite, restart=restart
         )
-        rewrite = NewNodes(new.view, new.journal, new.resumed, new)
+        rewrite = NewNodes(new.view, new.journal, new.resumed, new, claim)
         with transaction([rewrite]):
             yield rewrite
 

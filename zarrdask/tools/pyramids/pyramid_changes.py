@@ -1,12 +1,14 @@
 """Levels that are added to a group that exists, as a change of a transaction."""
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 from zarrdask.arrays.hierarchy.changes.journal import Fingerprint, Journal
 from zarrdask.arrays.hierarchy.changes.transaction import transaction
+from zarrdask.arrays.hierarchy.claim import claimed
+from zarrdask.arrays.hierarchy.node_creation import Replace
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.arrays.nodes.open_group import open_group
 from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata, Metadata
@@ -30,7 +32,8 @@ class AddedLevels(Rewrite):
         """Erase the nodes that the levels replace, and store the record."""
         self.view.tidy(recursive=True)
         if not self.resumed:
-            self.view.clear_members(self.members, "always" if self.overwrite else "never")
+            replaced: Replace = "always" if self.overwrite else "never"
+            self.view.clear_members(self.members, replaced)
             self.journal.erase()
             self.journal.store()
         if self._is_early:
@@ -90,7 +93,10 @@ def adding_levels(
     restart: bool,
 ) -> Iterator[Rewrite]:
     """Begin to write levels to a group, or go on with an earlier run of the same plan."""
-    with node.lock("rewrite"), node.store.batch():
+    with ExitStack() as held:
+        held.enter_context(node.lock("rewrite"))
+        held.enter_context(claimed(node, members))
+        held.enter_context(node.store.batch())
         journal = Journal(node, plan, members, region=_RECORD)
         resumed = journal.resume(overwrite=overwrite, restart=restart)
         change = AddedLevels(

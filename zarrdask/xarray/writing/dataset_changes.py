@@ -7,12 +7,14 @@ dataset as it was, complete, until that document is replaced.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from zarrdask.arrays.hierarchy.changes.new_array import create_group_after_chunks
 from zarrdask.arrays.hierarchy.changes.replace import ReplacedNode
 from zarrdask.arrays.hierarchy.changes.transaction import Change
+from zarrdask.arrays.hierarchy.claim import Claim, claimed
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.arrays.hierarchy.path import join_path
 from zarrdask.arrays.nodes.array import chunks_of
@@ -52,6 +54,11 @@ class ChangedDataset(Change):
     overwrites: bool
     #: Whether there is a node at the location of the first group, which is replaced.
     replaces: bool
+    #: Whether the values are written by this call, so that others are excluded meanwhile.
+    is_immediate: bool
+    #: The claims of new nodes, from the beginning to the end.
+    _claims: list[Claim] = field(default_factory=list, compare=False)
+    _held: ExitStack = field(default_factory=ExitStack, compare=False)
 
     @property
     def location(self) -> str:
@@ -79,11 +86,16 @@ class ChangedDataset(Change):
 
     def begin(self) -> None:
         """Write the documents of new nodes, or erase what former nodes left in their places."""
+        if self.late and self.is_immediate and not any(write.appends for write in self.writes):
+            self._exclude()
+        claims = self._claims
         if self.late:
             if self.replaces:
                 self.node.erase()
+                for claim in claims:
+                    claim.renew()
             if creates_nodes(self.writes):
-                group = self._view(self.node if self.replaces else self.seen)
+                group = self._view(self.node if self.replaces or claims else self.seen)
                 group.clear_members(self._members, "always" if self.overwrites else "same")
         else:
             if self._is_new:
@@ -98,8 +110,24 @@ class ChangedDataset(Change):
         if self.first.node.store.capabilities.bounded:
             _grow_arrays(self.first, self.root)
 
+    def _exclude(self) -> None:
+        """Claim the new dataset, or the new arrays of one that exists."""
+        if not (self._is_new or self._members):
+            self.node.discard_dead_claim()
+            return
+        members = () if self._is_new else self._members
+        self._claims.append(self._held.enter_context(claimed(self.node, members)))
+        if self._is_new and not self.overwrites and self.node.has_document():
+            raise self.node.exists_error()
+
     def commit(self) -> None:
         """Make what was written part of the dataset; the first group comes last."""
+        with self._held:
+            for claim in self._claims:
+                claim.check()
+            self._commit()
+
+    def _commit(self) -> None:
         root = None if self.late and self._create_late() else self.root
         first, *others = self.writes
         for each in reversed(others):
@@ -124,6 +152,7 @@ class ChangedDataset(Change):
 
     def abort(self) -> str:
         """Erase what was appended to arrays, and describe what the dataset holds now."""
+        self._held.close()
         appends = [each.append for write in self.writes for each in write.appends]
         states = {append.abort() for append in appends if append is not None}
         if self._is_new:

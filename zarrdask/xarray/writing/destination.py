@@ -119,6 +119,7 @@ class Destination:
         if stored is not None or not self.seen.exists():
             return False
         if self.options.mode != "w":
+            self.node.discard_dead_claim()
             raise NodeExistsError(
                 "there is an array or group here already; mode='w' replaces it, mode='a' writes "
                 "to it",

@@ -83,7 +83,8 @@ def _change(to: Destination, plan: WritePlan) -> Change:
         return ReplacedDataset(replaced, to.node, bare, root)
     late, overwrites = _commits_last(to, writes), to.options.mode == "w"
     seen = to.seen if creates_nodes(bare) else to.node
-    return ChangedDataset(to.node, seen, bare, root, late, overwrites, replaces)
+    is_immediate = to.options.compute
+    return ChangedDataset(to.node, seen, bare, root, late, overwrites, replaces, is_immediate)
 
 
 def _commits_last(to: Destination, writes: Sequence[GroupWrite]) -> bool:

@@ -81,7 +81,9 @@ def test_documents_come_last(zarr_format):
     )
     np.testing.assert_array_equal(read(store), NEW)
     assert zarrdask.open_array(store, "g/a").attrs["a"] == 1
-    chunks = [at for at, key in enumerate(store.order) if not is_document(key)]
+    claim, *order = store.order
+    assert claim == "g/a/.zarrdask-creator"
+    chunks = [at for at, key in enumerate(order) if not is_document(key)]
     assert chunks == list(range(16))
     # That which makes it an array is the very last one.
     names = {2: "g/a/.zarray", 3: "g/a/zarr.json", "v3-draft": "meta/g/a.array.json"}

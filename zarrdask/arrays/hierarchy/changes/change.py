@@ -8,7 +8,7 @@ removing them is the default (setting ``zarrdask.consolidated-after-change``).
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -23,7 +23,9 @@ from zarrdask.formats.compliance import strictness, warn_compliance
 from zarrdask.formats.metadata.json import Documents, dump_json
 from zarrdask.formats.metadata.model import ArrayMetadata, Metadata, ZarrFormat
 from zarrdask.storage.base import Store
+from zarrdask.storage.cache.prefetched import fresh
 from zarrdask.storage.local.local_store import LocalStore
+from zarrdask.storage.locks.chunk_locks import ChunkLocks
 from zarrdask.storage.locks.unchanged import ChangedError, change_if_unchanged
 from zarrdask.storage.upkeep import check_erasable, drop_cache
 from zarrdask.storage.zarr import consolidated_documents as consolidated
@@ -71,7 +73,8 @@ def _put(node: StorePath, documents: Documents) -> None:
 def erase_node(node: StorePath) -> None:
     """Erase a node and everything below it; of a node that is a symbolic link, the link."""
     check_erasable(node.store, [node.prefix])
-    with changing(node, whole=True) as real:
+    # A writer that changes the documents has read them: it must not write them again afterwards.
+    with documents_lock(node), changing(node, whole=True) as real:
         remove_keys(real)
         draft.keep_parent(real)
 
@@ -95,7 +98,9 @@ def changing(
     """Keep consolidated metadata consistent during a change; yield the node in the store to change.
 
     That of the node and of the groups above it is removed first, so that concurrent readers read
-    the nodes' own documents.
+    the nodes' own documents; and once more at the end, as another writer that consolidates the
+    metadata may have read the documents before they changed. That writer reads them again when it
+    has written, so one of the two finds out.
 
     Parameters
     ----------
@@ -117,27 +122,26 @@ def changing(
         setting = "consolidated-after-change"
         after = one_of(config.get(setting), f"zarrdask.{setting}", ("drop", "update"))
         wide, below = outermost = _widened(node)
-        groups = [*ancestors(below), *([] if is_array else [below])]
+        around = groups = [*ancestors(below), *([] if is_array else [below])]
         if keep is not None:
-            around = below.removesuffix(node.path).rstrip("/")
-            groups.remove(f"{around}/{keep}".strip("/"))
+            above = below.removesuffix(node.path).rstrip("/")
+            around.remove(f"{above}/{keep}".strip("/"))
         if outermost.fresh is not outermost:
             # What was read beforehand may have been changed: what is to be removed is read again.
             documents = read_documents(wide, groups, (consolidated.NAMES,))
             groups = [
                 group for group, each in zip(groups, documents, strict=True) if _consolidates(each)
             ]
-        # The documents are only removed: whether they follow all rules does not matter.
-        with strictness(strict=False, quiet=True):
-            dropped = change_if_unchanged(wide, partial(_drop, groups))
+        dropped = _drop_all(wide, groups, below)
         conflict = None
         try:
             yield node
         except ChangedError as error:
             conflict = error  # The change is repeated, and finds them again.
+        dropped += _drop_all(fresh(wide), around, below)
         if after == "update" and keep is None:
-            for each in dropped:
-                change_if_unchanged(wide, partial(_update, each, outermost, whole=whole))
+            for each in {(each.group, each.zarr_format): each for each in dropped}.values():
+                change_if_unchanged(fresh(wide), partial(_update, each, outermost, whole=whole))
         if conflict is not None:
             raise conflict
 
@@ -165,25 +169,45 @@ def _consolidates(documents: Documents) -> bool:
     return has_member or documents[consolidated.KEY] is not None
 
 
-def _drop(groups: list[str], store: Store) -> list[_Dropped]:
+def _drop_all(store: Store, groups: list[str], changed: str) -> list[_Dropped]:
     """Remove the consolidated metadata of the groups at some paths, and return it.
 
-    The rest of a group's document stays: other machines may change its attributes meanwhile.
+    `changed` is the path of the node that changes: the caller may hold the lock of its documents.
     """
-    dropped, read = [], read_documents(store, groups, (consolidated.NAMES,))
-    for group, documents in zip(groups, read, strict=True):
-        prefix = key_prefix(group)
-        flat, document = documents[consolidated.KEY], None
-        with suppress(MetadataError):  # nobody can read such a document, so it misleads nobody
-            document = consolidated.group_with_member(documents[_V3])
-        if flat is not None:
-            store.erase(prefix + consolidated.KEY)
-            dropped.append(_Dropped(group, 2, flat))
-        if document is not None:
-            member = document.pop(consolidated.MEMBER)
-            store.set(f"{prefix}{_V3}", dump_json(document))
-            dropped.append(_Dropped(group, 3, member))
+    # The documents are only removed: whether they follow all rules does not matter.
+    with strictness(strict=False, quiet=True):
+        read = read_documents(store, groups, (consolidated.NAMES,))
+        found = [group for group, each in zip(groups, read, strict=True) if _consolidates(each)]
+        dropped = list[_Dropped]()
+        for group in found:
+            # Another writer may change the attributes of the group meanwhile.
+            is_locked = group == changed
+            with nullcontext() if is_locked else documents_lock(StorePath(store, group)):
+                dropped += change_if_unchanged(store, partial(_drop, group))
+        return dropped
+
+
+def _drop(group: str, store: Store) -> list[_Dropped]:
+    """Remove the consolidated metadata of one group; the rest of its document stays."""
+    dropped, prefix = list[_Dropped](), key_prefix(group)
+    documents = read_documents(store, [group], (consolidated.NAMES,))[0]
+    flat, document = documents[consolidated.KEY], None
+    with suppress(MetadataError):  # nobody can read such a document, so it misleads nobody
+        document = consolidated.group_with_member(documents[_V3])
+    if flat is not None:
+        store.erase(prefix + consolidated.KEY)
+        dropped.append(_Dropped(group, 2, flat))
+    if document is not None:
+        member = document.pop(consolidated.MEMBER)
+        store.set(f"{prefix}{_V3}", dump_json(document))
+        dropped.append(_Dropped(group, 3, member))
     return dropped
+
+
+def documents_lock(node: StorePath) -> AbstractContextManager[object]:
+    """Return the lock that a writer on this machine holds while it changes a node's documents."""
+    # The key of a chunk does not end with "/": this is not the lock of a chunk.
+    return ChunkLocks(node.store).hold(f"{node.place}documents/")
 
 
 def _update(dropped: _Dropped, node: StorePath, store: Store, *, whole: bool) -> None:

@@ -1,12 +1,14 @@
 """New nodes: their documents are written before the chunks, or after them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from itertools import chain
 
 from zarrdask.arrays.chunks.stored_keys import erase_leftovers
 from zarrdask.arrays.hierarchy.changes.journal import BESIDE
 from zarrdask.arrays.hierarchy.changes.transaction import Change
+from zarrdask.arrays.hierarchy.claim import Claim, claimed
 from zarrdask.arrays.hierarchy.node_creation import put_first_members
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.arrays.hierarchy.path import key_prefix
@@ -43,14 +45,17 @@ class NewArray(Change):
     def begin(self) -> None:
         """Erase the old node, if there is one, and write the documents."""
         node, metadata = self.node, self.metadata
+        with ExitStack() as held:
+            claims = list[Claim]()
 
-        def check() -> None:
-            # Of two writers that create the array, the other may be writing chunks by now.
-            node.fresh.check_creation(metadata, overwrite=False)
+            def exclude() -> None:
+                # Of two writers that create the array, the other may be writing chunks by now.
+                claims.append(held.enter_context(claimed(node.fresh)))
+                node.fresh.check_creation(metadata, overwrite=False)
 
-        if not self.overwrite and not node.is_in_draft(metadata):
-            erase_leftovers(node.chunks(metadata), unless=check)
-        node.create(metadata, overwrite=self.overwrite)
+            if not self.overwrite and not node.is_in_draft(metadata):
+                erase_leftovers(node.chunks(metadata), unless=exclude)
+            node.create(metadata, overwrite=self.overwrite, is_claimed=bool(claims))
 
     def abort(self) -> str:
         """Describe what the location holds now."""
@@ -58,7 +63,7 @@ class NewArray(Change):
         return f"{erased}chunks or shards that were not written read as the fill value"
 
 
-@dataclass(frozen=True)
+@dataclass
 class LateArray(Change):
     """A new array whose documents are written after its chunks."""
 
@@ -71,6 +76,10 @@ class LateArray(Change):
     erases: bool = False
     #: Whether there was a node when the write was requested.
     existed: bool = False
+    #: Whether the values are stored by this call, and by no later one, so that it excludes others.
+    is_immediate: bool = field(default=False, kw_only=True)
+    #: The claim of the array, from the beginning to the end; None if it is not held now.
+    claim: Claim | None = field(default=None, init=False, compare=False)
 
     @property
     def location(self) -> str:
@@ -78,34 +87,69 @@ class LateArray(Change):
         return self.node.location
 
     def begin(self) -> None:
-        """Erase the old node, if there is one."""
+        """Exclude other writers; erase the old node, if there is one, or what others left here."""
+        if self.is_immediate:
+            self.exclude()
+        seen = self.node.prefetched(self.metadata, listed=True)
+        view = seen.check_creation(self.metadata, overwrite=self.erases)
         if self.erases:
             self.view.erase()
+            if self.claim is not None:
+                self.claim.renew()
+        else:
+            erase_leftovers(view.chunks(self.metadata))
+
+    def exclude(self) -> None:
+        """Claim the array: no other writer creates it until this one ends."""
+        claim = Claim(self.node)
+        claim.take()
+        self.claim = claim
+
+    def release(self) -> None:
+        """Let other writers create the array."""
+        if self.claim is not None:
+            self.claim.release()
+            self.claim = None
 
     def commit(self) -> None:
-        """Write the documents."""
-        create_after_chunks(self.node, self.view, self.metadata)
+        """Write the documents; a task may do it again."""
+        if self.claim is not None:
+            self.claim.check()
+            create_after_chunks(self.node, self.view, self.metadata, is_again=False)
+            self.release()
+            return
+        with claimed(self.node):
+            create_after_chunks(self.node, self.view, self.metadata)
 
     def abort(self) -> str:
-        """Describe what the location holds now."""
+        """Let others create the array, and describe what the location holds now."""
+        if self.is_immediate and self.claim is None:
+            return "nothing was changed"
+        self.release()
         erased = ", and the previous content was erased" if self.existed else ""
         return f"there is no array{erased}; the next write here replaces chunks that may be left"
 
 
 def create_after_chunks(
-    node: NodePath, view: NodePath, metadata: Metadata, *, is_recorded: bool = False
+    node: NodePath,
+    view: NodePath,
+    metadata: Metadata,
+    *,
+    is_recorded: bool = False,
+    is_again: bool = True,
 ) -> NodePath:
-    """Write the documents of a new node below which all is stored; it may be done again.
+    """Write the documents of a new node below which all is stored. The caller holds its claim.
 
     `view` is the node as its hierarchy sees it; `is_recorded` and the result are those of
-    `NodePath.create`.
+    `NodePath.create`. With `is_again`, this may have been done before: then equal documents are
+    those of this writer.
     """
     # Warnings about the metadata were emitted when the write was requested.
     with strictness(strict=False, quiet=True):
         try:
-            return node.create(metadata, overwrite=False, is_recorded=is_recorded)
+            return node.create(metadata, overwrite=False, is_recorded=is_recorded, is_claimed=True)
         except NodeExistsError:
-            if not _is_stored(view, metadata):
+            if not (is_again and _is_stored(view, metadata)):
                 raise
             return view
 

@@ -6,6 +6,7 @@ from typing import Self
 
 from zarrdask.arrays.chunks.stored_keys import erase_leftovers
 from zarrdask.arrays.hierarchy.changes.journal import Journal
+from zarrdask.arrays.hierarchy.claim import Claim
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.errors import NodeNotFoundError, ZarrdaskError
 from zarrdask.formats.compliance import strictness
@@ -62,14 +63,18 @@ class RecordedNodes:
         resumed = begun and journal.resume(overwrite=overwrite, restart=restart)
         return cls(node, view, nodes, journal, begun, resumed, overwrite, is_written and resumed)
 
-    def begin(self) -> None:
-        """Remove the old node or the rest of another run; store the record and the groups."""
+    def begin(self, claim: Claim) -> None:
+        """Remove the old node or the rest of another run; store the record and the groups.
+
+        `claim` is that of the node, which the caller holds.
+        """
         journal, nodes = self.journal, self.nodes
         if self.begun:
             self.view.tidy(recursive=True)
         if not self.resumed:
             if self.overwrite:
                 _remove(self.node)
+                claim.renew()
             if self.begun:
                 _remove_begun(self.view, journal)
             arrays = {path: m for path, m in nodes.items() if isinstance(m, ArrayMetadata)}
@@ -88,7 +93,7 @@ class RecordedNodes:
         if self.view.store.capabilities.bounded:
             arrays = {path: m for path, m in nodes.items() if isinstance(m, ArrayMetadata)}
             if (root := arrays.pop("", None)) is not None:
-                self.node.create(root, overwrite=False)
+                self.node.create(root, overwrite=False, is_claimed=True)
             self.view.create_members(arrays, has_chunks=True)
 
 

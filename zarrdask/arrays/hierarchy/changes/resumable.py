@@ -2,15 +2,15 @@
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from zarrdask.arrays.chunks.region import ArrayRegion
-from zarrdask.arrays.chunks.stored_keys import erase_leftovers
 from zarrdask.arrays.hierarchy.changes.array_record import ArrayRecord
 from zarrdask.arrays.hierarchy.changes.journal import Fingerprint, Journal
 from zarrdask.arrays.hierarchy.changes.new_array import LateArray, create_after_chunks
 from zarrdask.arrays.hierarchy.changes.recorded import RecordedNodes
 from zarrdask.arrays.hierarchy.changes.transaction import Change
+from zarrdask.arrays.hierarchy.claim import claimed
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.formats.metadata.model import ArrayMetadata
 
@@ -77,6 +77,7 @@ class ResumableArray(Change):
     def begin(self) -> None:
         """Read what an earlier run has stored, or erase what is there and begin a record."""
         self._held.enter_context(self._record.lock())
+        claim = self._claim = self._held.enter_context(claimed(self._node))
         nodes = RecordedNodes.prepare(
             self._node,
             {"": self._metadata},
@@ -88,13 +89,16 @@ class ResumableArray(Change):
         self.blocks.is_complete = nodes.is_written
         if not nodes.is_written:
             self._record.read_blocks(resumed=nodes.resumed)
-            nodes.begin()
+            nodes.begin(claim)
         self._has_begun = True
 
     def commit(self) -> None:
         """Write the documents, and erase the record."""
+        self._claim.check()
         self._record.journal.write_root()
-        create_after_chunks(self._node, self._view, self._metadata, is_recorded=True)
+        is_again = self.blocks.is_complete
+        place = self._node, self._view, self._metadata
+        create_after_chunks(*place, is_recorded=True, is_again=is_again)
         self._record.journal.erase()
         self._held.close()
 
@@ -108,26 +112,26 @@ class ResumableArray(Change):
         return f"{state}; {_GOES_ON}, and one with overwrite=True begins again"
 
 
-@dataclass(frozen=True)
+@dataclass
 class RecordedArray(LateArray):
     """A new array of several that are written, and can be resumed, together."""
 
     #: Whether a node that exists is removed.
     overwrites: bool = False
+    #: Whether an earlier run may have written the documents.
+    is_again: bool = field(default=False, init=False)
 
     def check(self, *, resumed: bool) -> None:
         """Check that there is no node, except one that is removed when the write begins."""
         self.node.check_creation(self.metadata, overwrite=self.overwrites and not resumed)
 
-    def begin(self) -> None:
-        """Erase the old node, or chunks that were left here."""
-        super().begin()
-        if not self.erases:
-            erase_leftovers(self.view.chunks(self.metadata))
-
     def commit(self) -> None:
         """Write the documents; the record stays."""
-        create_after_chunks(self.node, self.view, self.metadata, is_recorded=True)
+        if self.claim is not None:
+            self.claim.check()
+        place = self.node, self.view, self.metadata
+        create_after_chunks(*place, is_recorded=True, is_again=self.is_again)
+        self.release()
 
 
 class ResumableChanges(Change):
@@ -167,22 +171,30 @@ class ResumableChanges(Change):
         return self._node.location
 
     @property
+    def _new_arrays(self) -> list[RecordedArray]:
+        return [change for change in self._changes if isinstance(change, RecordedArray)]
+
+    @property
     def _first(self) -> Journal:
         return self._records[0].journal
 
     def begin(self) -> None:
         """Begin the changes and the records, or read what earlier runs have stored."""
         self._held.enter_context(self._records[0].lock())
+        for new in self._new_arrays:
+            self._held.callback(new.release)
+            new.exclude()
         if not self._restart and self._records[0].has_all_values():
+            for new in self._new_arrays:
+                new.is_again = True
             for record in self._records:
                 record.tidy()
                 record.blocks.is_complete = True
             self._has_begun = True
             return
         resumed = [record.resume(restart=self._restart) for record in self._records]
-        for change in self._changes:
-            if isinstance(change, RecordedArray):
-                change.check(resumed=resumed[0])
+        for new in self._new_arrays:
+            new.check(resumed=resumed[0])
         self._may_begin = True
         if not resumed[0]:
             for change in self._changes:

@@ -1,0 +1,284 @@
+"""Claims: of several writers that create a node at the same place, one goes on.
+
+A node that appears when it is complete has no document until then, so other writers can't see that
+it is being created. Hence its writer first stores a claim: a value beside the documents, with a
+unique name, which is erased at the end. It holds for the node and everything below it.
+
+- A writer that finds the claim of a live writer raises a `NodeExistsError`, and changes nothing.
+- The claim of a dead writer is taken over. Processes of the same machine are looked up; a writer on
+  another machine counts as dead if it has not renewed its claim for `EXPIRY` seconds.
+- A node whose document comes first needs no claim: `create` lets one writer succeed. Its writer
+  reads the claims before and after it has written the document. A claim that appeared in between
+  belongs to a writer that will find the document and fail; it is waited for.
+"""
+
+import json
+import os
+import time
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
+from threading import Event, Thread
+from time import time as now
+from typing import Any
+from uuid import uuid4
+
+from zarrdask.arrays.hierarchy.path import StorePath, ancestors
+from zarrdask.arrays.hierarchy.resize import lock_node
+from zarrdask.errors import NodeExistsError, StoreError
+from zarrdask.runtime.system import clock
+from zarrdask.storage.base import Store
+from zarrdask.storage.cache.prefetched import fresh
+from zarrdask.storage.local.atomic import is_alive, machine_token
+from zarrdask.storage.locks.unchanged import EXPIRY, RENEWAL
+from zarrdask.storage.upkeep import is_deferrable, request_each
+from zarrdask.storage.zarr.draft_store import stored_in
+
+#: The name of the value, in the directory of the node.
+NAME = ".zarrdask-creator"
+#: The names of the claims that this process holds.
+_HELD: set[bytes] = set()
+
+
+def claim_key(node: StorePath) -> str:
+    """Return the key of the claim of a node, in the store that its hierarchy is in."""
+    return f"{node.prefix}{NAME}"
+
+
+def can_claim(store: Store) -> bool:
+    """Whether writers of a store see the changes of each other before these are complete."""
+    return is_deferrable(store) and not store.capabilities.bounded
+
+
+class Claim:
+    """The claim of a writer in this process to create a node, while it is held.
+
+    Where no other writer sees what this one stores, nothing is stored.
+
+    Parameters
+    ----------
+    node : StorePath
+        The node that is created, or a group that exists.
+    members : collection of str, optional
+        For a group that exists, the paths of the nodes that are created below it.
+    """
+
+    def __init__(self, node: StorePath, members: Collection[str] = ()) -> None:
+        self.node = node
+        self._store, self._key = stored_in(node.store), claim_key(node)
+        self._process, self._ended = os.getpid(), Event()
+        parts = (uuid4().hex, machine_token(), self._process, int(now()))
+        self._name = " ".join(map(str, parts)).encode()
+        self._members = json.dumps(sorted(members)).encode()
+        #: Whether the value is stored, and when it was known to be, by the clock of this process.
+        self._is_stored, self._known = False, 0.0
+
+    def take(self) -> None:
+        """Store the claim.
+
+        Raises
+        ------
+        NodeExistsError
+            If another writer creates the node, or a group above it, now.
+        """
+        if not can_claim(self.node.store):
+            return
+        _HELD.add(self._name)
+        try:
+            while not self._store.create(self._key, self._value()):
+                self._take_over()
+            self._is_stored, self._known = True, clock()
+            _check_above(self.node)
+        except BaseException:
+            self.release()
+            raise
+        if self.node.store.capabilities.shared:
+            Thread(target=self._keep, daemon=True).start()
+
+    def _take_over(self) -> None:
+        """Erase the claim of a writer that is gone; raise an error if it is alive."""
+        store, key = self._store, self._key
+        value = store.get(key)
+        if value is None:
+            return
+        if _is_live(store, key, value):
+            raise claimed_error(self.node)
+        # Of several writers on this machine, one takes it over.
+        with lock_node(self.node, "documents"):
+            if (found := store.get(key)) is not None and _name(found) == _name(value):
+                store.erase(key)
+
+    def renew(self) -> None:
+        """Store the claim again after everything at the node was erased."""
+        if self._is_stored and not self._store.create(self._key, self._value()):
+            self.check()
+
+    def _value(self, number: int = 0) -> bytes:
+        return b"%s %d\n%s" % (self._name, number, self._members)
+
+    def check(self) -> None:
+        """Check, before the document is written, that no other writer has taken the claim over."""
+        if not self._is_stored:
+            return
+        value = self._store.get(self._key)
+        if value is None or _name(value) != self._name:
+            raise StoreError(
+                "the claim of this writer is gone: another one has removed or replaced what is "
+                "here, so the new node may lack chunks, and is not completed; write it again",
+                key=f"{self._store.url}/{self._key}",
+                found=None if value is None else bytes(value),
+            )
+        self._known = clock()
+
+    def release(self) -> None:
+        """Erase the claim, unless another writer has taken it over."""
+        self._ended.set()
+        _HELD.discard(self._name)
+        # A forked process has a copy of this object, but not the claim.
+        if not self._is_stored or os.getpid() != self._process:
+            return
+        self._is_stored = False
+        if clock() - self._known > EXPIRY / 2:
+            value = self._store.get(self._key)
+            if value is None or _name(value) != self._name:
+                return
+        self._store.erase(self._key)
+
+    def _keep(self) -> None:
+        """Renew the claim from time to time, so that other machines see that it is held."""
+        number = 0
+        while not self._ended.wait(RENEWAL):
+            number += 1
+            with suppress(StoreError):  # The next attempt may succeed.
+                value = self._store.get(self._key)
+                if value is None or _name(value) != self._name:
+                    return
+                self._store.set(self._key, self._value(number))
+                self._known = clock()
+
+
+@contextmanager
+def claimed(node: StorePath, members: Collection[str] = ()) -> Iterator[Claim]:
+    """Hold the claim of a node while it is created, until its document is written."""
+    claim = Claim(node, members)
+    claim.take()
+    try:
+        yield claim
+    finally:
+        claim.release()
+
+
+def claimed_error(node: StorePath) -> NodeExistsError:
+    """Return the error for a path where another writer creates a node now."""
+    return NodeExistsError(
+        "another writer is creating this array or group now; nothing was changed. Wait until it is "
+        "complete, or has failed",
+        key=node.location,
+    )
+
+
+def check_unclaimed(node: StorePath) -> bool:
+    """Check that no live writer creates a node, or a group above it; return if there is a claim."""
+    found = _read(node)
+    for each, value in found:
+        if _is_live(stored_in(each.store), claim_key(each), value):
+            raise claimed_error(each)
+    return any(each.path == node.path for each, _ in found)
+
+
+def await_claims(node: StorePath) -> bool:
+    """Wait for writers that began to create a node, or a group above it, at the same time as this.
+
+    The document of the node is there, so they fail. The result is whether there were any.
+    """
+    claims = [(stored_in(each.store), claim_key(each), value) for each, value in _read(node)]
+    rivals = [each for each in claims if _is_live(*each)]
+    for store, key, value in rivals:
+        while (found := store.get(key)) is not None and _name(found) == _name(value):
+            if not _is_live(store, key, found):
+                break
+            time.sleep(0.05)
+    return bool(rivals)
+
+
+def live_claim(node: StorePath) -> bool:
+    """Whether a live writer has claimed a node itself."""
+    store, key = stored_in(node.store), claim_key(node)
+    value = store.get(key)
+    return value is not None and _is_live(store, key, value)
+
+
+def _check_above(node: StorePath) -> None:
+    for each, value in _read(node):
+        if each.path != node.path and _is_live(stored_in(each.store), claim_key(each), value):
+            raise claimed_error(each)
+
+
+def _read(node: StorePath) -> list[tuple[StorePath, bytes]]:
+    """Return the claims that are about a node: its own, and of groups above, each with its node."""
+    nodes = [node, *(node.at(path) for path in ancestors(node.path))]
+    store = stored_in(node.store)
+    values = request_each(store, store.get, map(claim_key, nodes))
+    found = [(each, bytes(value)) for each, value in zip(nodes, values, strict=True) if value]
+    return [(each, value) for each, value in found if _covers(value, each, node)]
+
+
+def _covers(value: bytes, claimed: StorePath, node: StorePath) -> bool:
+    """Whether the claim of a node or of a group above it is about a node."""
+    try:
+        members = json.loads(value.partition(b"\n")[2] or b"[]")
+    except ValueError:
+        members = []
+    if not members or claimed.path == node.path:
+        return True
+    below = f"{node.path[len(claimed.prefix) :]}/"
+    return any(below.startswith(f"{each}/") or f"{each}/".startswith(below) for each in members)
+
+
+def _name(value: Any) -> bytes:
+    """Return the name of a claim without the number of its renewal."""
+    return b" ".join(bytes(value).partition(b"\n")[0].split(b" ")[:4])
+
+
+def discard_dead_claim(node: StorePath) -> None:
+    """Erase the claim of a process of this machine that died when it had written the document."""
+    store, key = stored_in(node.store), claim_key(node)
+    if (value := store.get(key)) is not None and _is_held_here(value) is False:
+        store.erase(key)
+
+
+def _is_held_here(value: Any) -> bool | None:
+    """Whether the writer that stored a claim is still there, if it is one of this machine."""
+    name = _name(value)
+    try:
+        _, machine, process, since = name.decode().split(" ")
+        if machine == machine_token():
+            is_own = int(process) == os.getpid()
+            return name in _HELD if is_own else _is_running(int(process), int(since))
+    except ValueError:
+        pass  # of another release
+    return None
+
+
+def _is_live(store: Store, key: str, value: Any) -> bool:
+    """Whether the writer that stored a claim is still there; this may take `EXPIRY` seconds."""
+    if (is_held := _is_held_here(value)) is not None:
+        return is_held
+    store, start = fresh(store), time.monotonic()
+    while time.monotonic() - start < EXPIRY:
+        found = store.get(key)
+        if found is None or bytes(found) != bytes(value):
+            return found is not None
+        time.sleep(1.0)
+    return False
+
+
+def _is_running(process: int, since: int) -> bool:
+    """Whether a process of this machine is the one that was there at a time."""
+    if not is_alive(process):
+        return False
+    import psutil
+
+    with suppress(psutil.Error):
+        # The number may have been given to a later process.
+        return bool(psutil.Process(process).create_time() <= since + 60)
+    return True
