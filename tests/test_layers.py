@@ -34,7 +34,7 @@ SEAMS = {
     "tools.conventions": 20,
     "tools.pyramids": 105,
     "tools.cli": 30,
-    "xarray": 125,
+    "xarray": 135,
     "compat": 30,
 }
 DISTRIBUTED = {

@@ -62,6 +62,9 @@ DEFAULTS: dict[str, Any] = {
     "consolidated-after-change": "drop",
     # Whether a prefix without a document is read as a v3 group if there are keys below it.
     "implicit-groups": False,
+    # Whether a new node may have another format than the groups above it, where other software does
+    # not see it.
+    "mixed-formats": False,
     # Whether an array of the v3 draft with an unknown data type is read as one of its fallbacks.
     "draft-fallback": False,
     # Whether an implicit group of the v3 draft gets a document when the last node below it is

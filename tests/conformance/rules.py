@@ -305,6 +305,7 @@ RULES = {
     "X-A4": "fill values of types that the text leaves out",
     "X-A5": "a null fill value is zeros; key 0; filters see the F order",
     "X-A6": "the text's delta example loses digits",
+    "X-A7": "invalid documents of older writers: numbers as text, lengths of 0, missing members",
     "X-B1": "NumPy typestrs as data types",
     "X-B2": "int64 and uint64",
     "X-B3": "a null fill value is read as zero",
@@ -337,6 +338,7 @@ RULES = {
     "X-C11": "transpose F, fallbacks, false as 0",
     "X-C12": ".zgroup in consolidated metadata of v2",
     "X-C13": "NaN payloads: compared by value, kept from hex",
+    "X-C14": "invalid documents of older writers: lengths of 0, true, 4.0, lists in a regular grid",
 }
 
 #: Rules that no software could follow or break, with the reason.

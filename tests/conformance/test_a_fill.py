@@ -76,7 +76,7 @@ def test_a29_bare_tokens_are_written_into_attributes_only_and_never_in_strict_mo
 @for_each("text", ["nan", "inf", "Inf", "1.5", "", "0x7fc00000", "0x7ff8000000000000"])
 def test_a29_other_texts_are_errors(text):
     with pytest.raises(zarrdask.errors.MetadataError, match="fill_value"):
-        read("<f8", text)
+        read("<f8", text, strict=True)
 
 
 @for_each(
@@ -200,7 +200,7 @@ def test_a33_other_spellings_are_read_unless_strict(dtype, fill, value):
         ("|b1", 1.0),
         ("<i4", 1.5),
         ("<i4", True),
-        ("<i4", "1"),
+        ("<i4", "1.5"),
         ("|u1", 256),
         ("|u1", -1),
         ("<u8", 2**64),
@@ -210,7 +210,7 @@ def test_a33_other_spellings_are_read_unless_strict(dtype, fill, value):
         ("|V2", "\1\2"),
         ("<c8", 1.5),
         ("<c8", [1.5]),
-        ("<c8", ["nan", 0]),
+        ("<c8", ["one", 0]),
         ("<M8[s]", "2020-01-01"),
         ("<M8[s]", 1.5),
         ("<M8[s]", 2**63),

@@ -149,7 +149,7 @@ def test_a49_a_missing_group_in_between_is_made():
 @for_each("document", [{}, {"zarr_format": 3}, {"zarr_format": "2"}, [], None])
 def test_a50_a_group_needs_the_format_2(document):
     with pytest.raises(zarrdask.errors.MetadataError, match="zgroup"):
-        zarrdask.open_group({".zgroup": dump(document)})
+        zarrdask.open_group({".zgroup": dump(document)}, strict=True)
 
 
 def test_a50_nothing_else_is_written():

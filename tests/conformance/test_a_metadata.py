@@ -36,8 +36,8 @@ def rewritten(store):
 
 @for_each("member", MEMBERS)
 def test_a7_a_missing_member_is_named(member):
-    with pytest.raises(zarrdask.errors.MetadataError, match=repr(member)):
-        zarrdask.open({".zarray": dump(without(v2(), member))})
+    with pytest.raises(zarrdask.errors.MetadataError, match=member):
+        zarrdask.open({".zarray": dump(without(v2(), member))}, strict=True)
 
 
 @pytest.mark.parametrize("options", [{}, {"compressors": [], "fill_value": 3, "order": "F"}])
@@ -84,7 +84,7 @@ def test_a9_an_empty_shape_has_one_element():
 @for_each("chunks", [[2], [2, 2, 2], [], None, 2, [2, 0], [2, -2], [2, 2.5], [[2, 2]]])
 def test_a10_chunks_that_do_not_fit_the_shape_are_an_error(chunks):
     with pytest.raises(zarrdask.errors.MetadataError, match="chunk"):
-        zarrdask.open(stored({**v2((4, 4), (2, 2)), "chunks": chunks}))
+        zarrdask.open(stored({**v2((4, 4), (2, 2)), "chunks": chunks}), strict=True)
 
 
 def test_a10_one_chunk_shape_serves_all_chunks():

@@ -23,10 +23,11 @@ SECONDS = {"name": "numpy.datetime64", "configuration": {"unit": "s", "scale_fac
 BYTES = {"name": "bytes"}
 
 
-def opened(data_type, fill_value, data=None, codecs=(LITTLE,), size=2):
+def opened(data_type, fill_value, data=None, codecs=(LITTLE,), size=2, *, strict=None):
     """Open an array of one chunk, as other software would have stored it."""
     document = v3((size,), (size,), data_type, fill_value, codecs)
-    return zarrdask.open_array(stored(document, {} if data is None else {"c/0": data}))
+    store = stored(document, {} if data is None else {"c/0": data})
+    return zarrdask.open_array(store, strict=strict)
 
 
 def rewritten(data_type, fill_value, codecs=(LITTLE,)):
@@ -226,7 +227,7 @@ def test_c32_only_the_canonical_nan_is_written_as_nan(data_type, value, expected
 )
 def test_c32_other_fill_values_are_an_error(data_type, value):
     with pytest.raises(zarrdask.errors.MetadataError, match="fill_value"):
-        opened(data_type, value)
+        opened(data_type, value, strict=True)
 
 
 @for_each(

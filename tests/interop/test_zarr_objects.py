@@ -2,6 +2,7 @@
 
 import pickle
 
+import dask.array as da
 import fsspec
 import numpy as np
 import obstore
@@ -165,3 +166,61 @@ def test_an_object_store_is_read_by_obstore_without_zarr_python():
     inner = obstore.store.MemoryStore()
     adapted = resolve(zarr.storage.ObjectStore(inner))
     assert adapted == ObstoreStore(inner)
+
+
+# --------------------------------------------------------------------------------------------
+# Open arrays as targets
+
+
+def targets(tmp_path):
+    """Yield open arrays of zarr-python, of both formats, in several stores."""
+    options = {"shape": (4, 6), "dtype": "f4", "fill_value": 0}
+    for zarr_format in (2, 3):
+        for store in (tmp_path / f"a{zarr_format}", {}, zarr.storage.MemoryStore()):
+            yield zarr.create_array(store, chunks=(2, 3), zarr_format=zarr_format, **options)
+        group = zarr.create_group(tmp_path / f"g{zarr_format}", zarr_format=zarr_format)
+        yield group.create_array("b/c", chunks=(2, 3), **options)
+    yield zarr.create_array(tmp_path / "shards", chunks=(1, 3), shards=(2, 6), **options)
+
+
+def test_an_open_array_is_written_into(tmp_path):
+    x = da.arange(24, chunks=5, dtype="f4").reshape(4, 6)
+    values = np.arange(24, dtype="f4").reshape(4, 6)
+    for z in targets(tmp_path):
+        zarrdask.to_zarr(x, z)
+        np.testing.assert_array_equal(z[...], values)
+        zarrdask.to_zarr(x[:1] * 0 - 1, z, region=(slice(1, 2), slice(None)))
+        assert (z[1] == -1).all()
+        assert (z[2] == values[2]).all()
+        zarrdask.to_zarr([(z, x + 1)])
+        np.testing.assert_array_equal(z[...], values + 1)
+        zarrdask.to_zarr(x, z, compute=False).compute()
+        np.testing.assert_array_equal(z[...], values)
+
+
+def test_what_does_not_fit_an_open_array_leaves_it_as_it_is(tmp_path):
+    z = zarr.create_array(tmp_path / "a", shape=(4,), dtype="f4")
+    z[...] = 7
+    with pytest.raises(zarrdask.errors.SelectionError):
+        zarrdask.to_zarr(da.zeros(3), z)
+    with pytest.raises(zarrdask.errors.MetadataError, match="omit them"):
+        zarrdask.to_zarr(da.zeros(4), z, chunks=2)
+    with pytest.raises(zarrdask.errors.ReadOnlyError):
+        zarrdask.to_zarr(da.zeros(4), zarr.open_array(tmp_path / "a", mode="r"))
+    assert (z[...] == 7).all()
+
+
+def test_new_arrays_in_a_group_of_zarr_python_have_its_format(tmp_path):
+    group = zarr.create_group(tmp_path, zarr_format=2)
+    zarrdask.to_zarr(da.ones(3), group, "new")
+    assert group["new"].metadata.zarr_format == 2
+
+
+def test_relative_paths_do_not_depend_on_the_working_directory(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    z = zarr.create_array("a", shape=(4,), dtype="f4")
+    x = zarrdask.from_zarr(z)
+    z[...] = 7
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir(tmp_path / "other")
+    assert (x.compute() == 7).all()

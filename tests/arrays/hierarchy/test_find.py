@@ -2,6 +2,7 @@
 
 import json
 
+import dask
 import numpy as np
 import pytest
 
@@ -147,7 +148,8 @@ def test_a_node_that_is_there_is_an_error_unless_it_may_be_replaced(store, first
     with pytest.raises(NodeExistsError, match="overwrite=True"):
         zarrdask.create_group(store, "a", zarr_format=second)
     assert np.array_equal(zarrdask.open_array(store, "a")[...], np.ones(4))
-    zarrdask.create_group(store, "a", zarr_format=second, overwrite=True)
+    with dask.config.set({"zarrdask.mixed-formats": True}):
+        zarrdask.create_group(store, "a", zarr_format=second, overwrite=True)
     assert zarrdask.open(store, "a").zarr_format == second
     assert sorted(key for key in store.list_prefix("a/")) == [
         {2: "a/.zgroup", 3: "a/zarr.json"}[second]

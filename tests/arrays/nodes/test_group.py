@@ -397,7 +397,8 @@ def test_members_of_another_format_are_found(zarr_format):
     values = {}
     group = create_group(values, zarr_format=zarr_format)
     other = 5 - zarr_format
-    zarrdask.create_array(values, "a", shape=2, dtype="u1", zarr_format=other)
+    with dask.config.set({"zarrdask.mixed-formats": True}):
+        zarrdask.create_array(values, "a", shape=2, dtype="u1", zarr_format=other)
     assert list(group) == ["a"]
     assert "a" in group
     assert group["a"].zarr_format == other

@@ -90,7 +90,8 @@ class TestOneFormat:
     def test_members_of_another_format_are_no_members(self, both):
         values = {}
         zarrdask.create_group(values, zarr_format=3)
-        zarrdask.create_array(values, "a", shape=3, dtype="u1", zarr_format=2)
+        with dask.config.set({"zarrdask.mixed-formats": True}):
+            zarrdask.create_array(values, "a", shape=3, dtype="u1", zarr_format=2)
         assert list(zarrdask.open_group(values)) == ["a"]
         group = zarrdask.open_group(values, zarr_format=3)
         assert (list(group), "a" in group, group.get("a")) == ([], False, None)

@@ -422,3 +422,91 @@ def test_no_fill_value_is_one_object_wherever_it_is_sent():
     sent = pickle.loads(pickle.dumps(zarrdask.NO_FILL_VALUE))
     assert sent is zarrdask.NO_FILL_VALUE
     assert repr(sent) == "zarrdask.NO_FILL_VALUE"
+
+
+# ---- arguments as zarr-python has them
+
+
+@for_each("zarr_format", [2, 3, "v3-draft"])
+def test_none_means_no_compression_and_auto_the_default(zarr_format):
+    kinds = {}
+    for codecs in ({}, {"compressors": None}, {"compressors": "auto", "filters": "auto"}):
+        z = zarrdask.create_array({}, shape=4, dtype="f4", zarr_format=zarr_format, **codecs)
+        kinds[str(codecs)] = [codec.name for codec in z.metadata.codecs]
+    default, none, auto = kinds.values()
+    assert default == auto
+    assert none == ["bytes"]
+    assert len(default) == 2
+
+
+def test_objects_of_v2_have_their_filter_by_default():
+    for filters in ("auto", None, []):
+        z = zarrdask.create_array({}, shape=2, dtype=object, filters=filters, zarr_format=2)
+        assert z.metadata.codecs[0].name == "vlen-utf8"
+
+
+def test_a_copy_keeps_the_compressors_unless_it_is_told_otherwise():
+    z = zarrdask.create_array({}, shape=4, dtype="f4", compressors="gzip")
+    expected = {"keep": ["bytes", "gzip"], "auto": ["bytes", "zstd"], None: ["bytes"]}
+    for compressors, names in expected.items():
+        target = {}
+        zarrdask.copy(z, target, compressors=compressors)
+        assert [codec.name for codec in zarrdask.open_array(target).metadata.codecs] == names
+
+
+def test_levels_may_be_scalars_of_numpy():
+    for codec in (
+        {"id": "gzip", "level": np.int64(3)},
+        {"name": "gzip", "configuration": {"level": np.uint8(3)}},
+    ):
+        for zarr_format in (2, 3):
+            z = zarrdask.create_array(
+                {}, shape=4, dtype="f4", compressors=codec, zarr_format=zarr_format
+            )
+            assert z.metadata.codecs[-1] == GzipCodec(3)
+
+
+def test_chunks_may_be_false_for_one_chunk_and_true_for_the_default():
+    assert plan(shape=(4000, 3), chunks=False).chunk_shape == (4000, 3)
+    assert plan(shape=(4000, 3000), chunks=True) == plan(shape=(4000, 3000))
+
+
+def test_chunks_in_the_place_of_the_component_are_an_error_that_says_so():
+    z = zarrdask.create_array({}, shape=4, dtype="f4")
+    for call in (
+        lambda: zarrdask.rechunk(z, {}, (2,)),
+        lambda: zarrdask.copy(z, {}, 2),
+        lambda: zarrdask.create_array({}, (4,), shape=4, dtype="f4"),
+    ):
+        with pytest.raises(MetadataError, match=r"component.*by name"):
+            call()
+
+
+# ---- chunks that are too large for a codec
+
+
+@for_each(
+    ("compressors", "size"),
+    [("blosc", 2**31), ("lz4", 2**31 - 2**24), ({"id": "blosc", "cname": "zstd"}, 2**33)],
+)
+@for_each("zarr_format", [2, 3])
+def test_chunks_that_a_codec_cannot_encode_are_refused_before_anything_is_written(
+    compressors, size, zarr_format
+):
+    options = {"dtype": "u1", "compressors": compressors, "zarr_format": zarr_format}
+    store = {}
+    with pytest.raises(MetadataError, match=r"at most 2[0-9]{9} bytes"):
+        zarrdask.create_array(store, shape=size, chunks=size, **options)
+    z = zarrdask.create_array({}, shape=size, chunks=2**20, **options)
+    for rewrite in (zarrdask.rechunk, zarrdask.copy):
+        with pytest.raises(MetadataError, match=r"at most 2[0-9]{9} bytes"):
+            rewrite(z, store, chunks=size)
+    assert not store
+    zarrdask.create_array({}, shape=2 * size, chunks=size // 2, **options)
+
+
+def test_chunks_in_shards_are_what_a_codec_encodes():
+    options = {"shape": 2**33, "dtype": "u1", "compressors": "blosc"}
+    plan(**options, chunks=2**20, shards=2**33)
+    with pytest.raises(MetadataError, match="codec blosc can't encode"):
+        plan(**options, chunks=2**32, shards=2**33)

@@ -73,7 +73,7 @@ MANDATORY = [
 
 def test_a_group_needs_its_version():
     with pytest.raises(MetadataError, match="zarr_format"):
-        parse({}, name=".zgroup")
+        parse({"extra": 1}, name=".zgroup")
 
 
 @for_each("version", [1, 3, "2", 2.5, 2.0, None, True])

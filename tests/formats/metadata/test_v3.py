@@ -127,7 +127,6 @@ WRONG = [
     ("chunk_grid", [2]),
     ("chunk_grid", {"name": "regular"}),
     ("chunk_grid", {"name": "regular", "configuration": {}}),
-    ("chunk_grid", {"name": "regular", "configuration": {"chunk_shape": [0]}}),
     ("chunk_grid", {"name": "regular", "configuration": {"chunk_shape": [-2]}}),
     ("chunk_grid", {"name": "regular", "configuration": {"chunk_shape": [2, 2]}}),
     ("chunk_grid", {"name": "regular", "configuration": {"chunk_shape": []}}),

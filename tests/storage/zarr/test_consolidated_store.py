@@ -638,7 +638,7 @@ def test_those_that_cannot_be_read_are_dropped(found, after, setting, recwarn):
 
 
 def test_a_node_of_the_other_format_drops_them_though_they_should_be_updated(setting):
-    setting({"zarrdask.consolidated-after-change": "update"})
+    setting({"zarrdask.consolidated-after-change": "update", "zarrdask.mixed-formats": True})
     store = MemoryStore()
     hierarchy(store, 3)
     with pytest.warns(ComplianceWarning, match="of another format"):

@@ -15,10 +15,10 @@ from zarrdask.errors import (
     UnsupportedError,
     ZarrdaskError,
 )
-from zarrdask.formats.compliance import report_deviation, warn_compliance
+from zarrdask.formats.compliance import report_deviation, strictness, warn_compliance
 from zarrdask.formats.grids.keys import ChunkKeyEncoding
 from zarrdask.formats.metadata.json import Documents
-from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata, Metadata
+from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
 from zarrdask.formats.metadata.v2 import V2
 from zarrdask.formats.metadata.v3 import EntryPointError
 from zarrdask.runtime.scratch import Scratch
@@ -83,12 +83,27 @@ def not_found(node: StorePath, search: Search) -> NodeNotFoundError:
     names = [name for names in search.rounds(node.store) for name in names]
     if node.layout.documents:
         names = [node.layout.real(node.prefix + name) for name in names]
-    of_format = f" of zarr_format={search.zarr_format!r}" if search.only else ""
+    text = "there is no array or group here"
+    if search.only:
+        text = f"there is no array or group of zarr_format={search.zarr_format!r} here"
+        stored = _stored_format(node)
+        if stored is not None:
+            text += f", but one of zarr_format={stored!r}; pass that, or leave zarr_format out"
+            return NodeNotFoundError(text, key=node.location, found=stored)
     return NodeNotFoundError(
-        diagnose.missing_node(node, f"there is no array or group{of_format} here"),
+        diagnose.missing_node(node, text),
         key=node.location,
         expected=f"one of {', '.join(names)}",
     )
+
+
+def _stored_format(node: StorePath) -> ZarrFormat | None:
+    """Return the format of the node at a path, whatever it is; None if that can't be found out."""
+    try:
+        with strictness(strict=False, quiet=True):
+            return find_node(node.current)[1].zarr_format
+    except ZarrdaskError:
+        return None
 
 
 # --------------------------------------------------------------------------------------------

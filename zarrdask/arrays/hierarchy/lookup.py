@@ -7,6 +7,7 @@ from typing import Any
 from zarrdask.arrays.hierarchy.find import UseConsolidated
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.arrays.hierarchy.path import normalise_path
+from zarrdask.errors import MetadataError
 from zarrdask.formats.compliance import strictness
 from zarrdask.formats.metadata.formats import find_format
 from zarrdask.formats.metadata.model import Metadata, ZarrFormat
@@ -22,6 +23,13 @@ def locate_node(
 
     The arguments are those of `zarrdask.open`. Of an opened node its own store is returned.
     """
+    if component is not None and not isinstance(component, str):
+        raise MetadataError(
+            "a component is the path of a node; pass other arguments, such as chunks, by name",
+            key="component",
+            found=component,
+            expected="a path, such as 'group/array'",
+        )
     store, path = getattr(url, "store", None), getattr(url, "path", None)
     if store is None or not isinstance(path, str) or isinstance(url, Store):
         node = NodePath(open_store(url, storage_options), "")

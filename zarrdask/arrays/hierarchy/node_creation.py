@@ -25,6 +25,7 @@ from zarrdask.arrays.hierarchy.diagnose import (
     check_around,
 )
 from zarrdask.arrays.hierarchy.find import node_exists, node_of, read_documents
+from zarrdask.arrays.hierarchy.format_above import check_visible_in
 from zarrdask.arrays.hierarchy.path import AnyPath, StorePath, ancestors, exists_error
 from zarrdask.errors import NodeExistsError
 from zarrdask.formats.metadata.json import Documents
@@ -150,6 +151,7 @@ def _check(node: AnyPath, metadata: Metadata, *, overwrite: bool) -> tuple[list[
     if exists and not overwrite:
         discard_dead_claim(node)
         raise exists_error(node)
+    check_visible_in(node, metadata, base.parents, above)
     if exists:
         check_erasable(base.store, [node.prefix])
     return missing_groups, exists

@@ -17,6 +17,7 @@ from zarrdask.arrays.hierarchy.find import (
     read_node,
     version_stamp,
 )
+from zarrdask.arrays.hierarchy.format_above import format_above, format_of_new
 from zarrdask.arrays.hierarchy.members import child_nodes, documents_below, member_names, walk_nodes
 from zarrdask.arrays.hierarchy.node_creation import (
     check_creation,
@@ -36,6 +37,7 @@ from zarrdask.arrays.hierarchy.resize import (
     lock_node,
     refreshed,
     resize_array,
+    store_repaired,
     stored_metadata,
     update_node,
 )
@@ -68,6 +70,8 @@ class NodePath(StorePath):
     documents_below = documents_below
 
     # Creation
+    format_above = format_above
+    format_of_new = format_of_new
     is_in_draft = is_in_draft
     prefetched = prefetched
     check_creation = check_creation
@@ -90,6 +94,7 @@ class NodePath(StorePath):
     grow = grow
     refreshed = refreshed
     resize = resize_array
+    store_repaired = store_repaired
 
     # Changes
     changing = changing

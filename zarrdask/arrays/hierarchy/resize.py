@@ -195,6 +195,17 @@ def refreshed(node: StorePath, chunks: StoredChunks) -> StoredChunks:
     return replace(chunks, metadata=existing_array(metadata, node.location))
 
 
+def store_repaired(node: StorePath, chunks: StoredChunks) -> StoredChunks:
+    """Store the repaired documents of an array in place of invalid ones, before chunks change."""
+    if not chunks.metadata.is_repaired:
+        return chunks
+
+    def update(stored: Metadata | None) -> ArrayMetadata:
+        return replace(existing_array(stored, node.location))  # no longer marked as repaired
+
+    return replace(chunks, metadata=update_node(node, chunks.metadata.zarr_format, update))
+
+
 def discard_append(node: StorePath, chunks: StoredChunks) -> None:
     """Discard an interrupted append to an array: erase its values and its record.
 

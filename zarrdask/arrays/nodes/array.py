@@ -222,6 +222,7 @@ class Array(ArrayProperties):
         """Write values to the requested elements; see `write_region`."""
         check_writable(self)
         check_not_replaced(self)
+        self._stored = self.node_path.store_repaired(self._stored)
         empty, threads = config.get("write-empty-chunks"), self._threads
         with self.store.batch():
             write_region(self._stored, request, values, empty=empty, threads=threads, show=None)
@@ -265,6 +266,7 @@ class Array(ArrayProperties):
                 "pass the region to erase", key="region", found=None, expected="slices, or ..."
             )
         picks = find_region(region, self.shape, self.dimension_names)
+        self._stored = self.node_path.store_repaired(self._stored)
         self.node_path.erase_elements(self._stored, picks)
 
     def resize(self, shape: Any, *, outside: Literal["erase", "keep"] = "erase") -> None:

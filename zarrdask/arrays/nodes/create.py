@@ -29,8 +29,8 @@ def create_array(
     shards: ChunksLike = None,
     grid: GridLike = None,
     codecs: CodecsLike = None,
-    compressors: CodecsLike = None,
-    filters: CodecsLike = None,
+    compressors: CodecsLike = "auto",
+    filters: CodecsLike = "auto",
     order: Literal["C", "F"] = "C",
     fill_value: Any = DEFAULT_FILL_VALUE,
     dimension_names: Sequence[str | None] | None = None,
@@ -39,7 +39,7 @@ def create_array(
     separator: Literal["/", "."] | None = None,
     storage_transformers: Sequence[Any] = (),
     extensions: Sequence[Any] = (),
-    zarr_format: ZarrFormat = 3,
+    zarr_format: ZarrFormat | None = None,
     overwrite: bool = False,
     storage_options: dict[str, Any] | None = None,
 ) -> Array:
@@ -57,10 +57,10 @@ def create_array(
     chunks : "auto", str, int, sequence of (int or sequence of int), or mapping
         The shape of the chunks, in elements; -1 or None means the whole axis. A mapping has the
         names of dimensions or the numbers of axes as keys: ``{"time": 24}``; all other axes are
-        whole. ``"auto"`` (the default) halves the longest axis until a chunk has at most
-        ``zarrdask.chunk-size`` (1 MiB). A size, such as ``"4 MiB"``, is used in place of that
-        setting. For an axis with chunks of different lengths, pass the length of each, as in Dask:
-        this makes a rectilinear grid of v3.
+        whole. False means one chunk. ``"auto"`` (the default) halves the longest axis until a chunk
+        has at most ``zarrdask.chunk-size`` (1 MiB). A size, such as ``"4 MiB"``, is used in place
+        of that setting. For an axis with chunks of different lengths, pass the length of each, as
+        in Dask: this makes a rectilinear grid of v3.
     shards : None, "auto", str, int, sequence of (int or sequence of int), or mapping
         The shape of the shards, in elements: multiples of the chunks that are stored as one object
         each; -1 is rounded up to one. By default there are no shards. ``"auto"`` doubles the
@@ -72,12 +72,12 @@ def create_array(
     codecs : sequence, optional
         All codecs in their order, in place of `compressors` and `filters` (v3).
     compressors : codec or sequence, optional
-        Codecs on the bytes of a chunk. By default Zstandard at its default level; none if empty. A
-        codec is a name (``"zstd"``), a dict (``{"name": ..., "configuration": ...}``, or in v2
-        ``{"id": ...}``), a numcodecs object, or an instance.
+        Codecs on the bytes of a chunk: ``"auto"`` (the default) means Zstandard at its default
+        level, None no compression. A codec is a name (``"zstd"``), a dict (``{"name": ...,
+        "configuration": ...}``, or in v2 ``{"id": ...}``), a numcodecs object, or an instance.
     filters : codec or sequence, optional
         Codecs on the elements of a chunk, applied before the compressors; in v2 any numcodecs
-        filter. By default none.
+        filter. By default (``"auto"``) none, except for objects in v2.
     order : {"C", "F"}
         The order of the elements in a stored chunk.
     fill_value : scalar, optional
@@ -95,9 +95,10 @@ def create_array(
         The separator of the indices in the keys of chunks. By default that of the encoding.
     storage_transformers, extensions : sequence of (str or dict), optional
         Names, or ``{"name": ..., "configuration": ...}`` (v3); see docs/extending.md.
-    zarr_format : {3, 2, "v3-draft", "v3-draft-protocol"}
-        The format. The last two are the draft of May 2022, and the older dialect of it that
-        existing files use.
+    zarr_format : {3, 2, "v3-draft", "v3-draft-protocol"}, optional
+        The format. By default that of the nearest group between `url` and the array, or 3 if there
+        is none. The last two are the draft of May 2022, and the older dialect of it that existing
+        files use.
     overwrite : bool
         Whether an existing node is removed first, with everything below it. By default it is an
         error if there is one.
@@ -122,6 +123,7 @@ def create_array(
     >>> z.nchunks, z.nchunks_stored()
     (10, 1)
     """
+    node = locate_node(url, component, storage_options)
     metadata = plan_array(
         ArrayOptions(
             shape=shape,
@@ -140,8 +142,7 @@ def create_array(
             separator=separator,
             storage_transformers=storage_transformers,
             extensions=extensions,
-            zarr_format=zarr_format,
+            zarr_format=node.format_of_new(zarr_format),
         )
     )
-    node = locate_node(url, component, storage_options).create(metadata, overwrite=overwrite)
-    return Array(node, metadata, "r+")
+    return Array(node.create(metadata, overwrite=overwrite), metadata, "r+")

@@ -101,7 +101,7 @@ def open_group(
         no node ("a"); replace any node by a new group ("w"); create a new group, where it is an
         error if there is a node ("w-").
     zarr_format : {2, 3, "v3-draft", "v3-draft-protocol"}, optional
-        As in `open`; a group that is created has this format, by default 3.
+        As in `open`; a group that is created has this format, by default that of `create_group`.
     strict : bool, optional
         As in `open_array`.
     consolidated : bool, optional
@@ -123,15 +123,16 @@ def open_group(
         As in `open`.
     """
     check_mode(mode, _GROUP_MODES)
-    new = GroupMetadata(3 if zarr_format is None else zarr_format)
     place = look_up(url, component, storage_options, zarr_format=zarr_format, strict=strict)
     if mode in ("w", "w-"):
+        new = GroupMetadata(place.node.format_of_new(zarr_format))
         return new_group(place, new, overwrite=mode == "w")
     try:
         node, metadata = place.find(consolidated, default="own")
     except NodeNotFoundError:
         if mode != "a":
             raise
+        new = GroupMetadata(place.node.format_of_new(zarr_format))
         return new_group(place, new, overwrite=False)
     group, mode = as_group(node, metadata), "r" if mode == "r" else "r+"
     return Group(node, group, mode, strict=place.strict, search=place.search)
@@ -143,7 +144,7 @@ def create_group(
     component: str | None = None,
     *,
     attributes: Mapping[str, Any] | None = None,
-    zarr_format: ZarrFormat = 3,
+    zarr_format: ZarrFormat | None = None,
     overwrite: bool = False,
     storage_options: dict[str, Any] | None = None,
 ) -> Group:
@@ -155,8 +156,9 @@ def create_group(
         As in `open`.
     attributes : mapping, optional
         The user's attributes, of JSON values.
-    zarr_format : {3, 2, "v3-draft", "v3-draft-protocol"}
-        The format. The last two are the draft of May 2022, and the older dialect of it that
+    zarr_format : {3, 2, "v3-draft", "v3-draft-protocol"}, optional
+        The format. By default that of the nearest group between `url` and the new group, or 3 if
+        there is none. The last two are the draft of May 2022, and the older dialect of it that
         existing files use.
     overwrite : bool
         Whether an existing node is removed first, with everything below it. By default it is an
@@ -183,7 +185,7 @@ def create_group(
     (['u'], {'title': 'winds'})
     """
     place = look_up(url, component, storage_options)
-    metadata = GroupMetadata(zarr_format, new_attributes(attributes))
+    metadata = GroupMetadata(place.node.format_of_new(zarr_format), new_attributes(attributes))
     return new_group(place, metadata, overwrite=overwrite)
 
 

@@ -142,7 +142,7 @@ class BytesBytes(Codec, Protocol):
 
     If the output of a codec can be more than twice as long as its input, the class has an attribute
     `growth` with the maximum ratio. This bounds the memory that a damaged value can make a decoder
-    allocate.
+    allocate. If a codec can't encode arbitrarily long input, it has an attribute `max_bytes`.
     """
 
     def encode(self, data: Buffer) -> Buffer:

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, cast
 
+import numpy as np
+
 from zarrdask.formats.codecs.aliases import full_name
 from zarrdask.formats.codecs.array_to_array.bitround import BitroundCodec
 from zarrdask.formats.codecs.bytes_to_bytes.blosc import BloscCodec
@@ -46,12 +48,21 @@ def plain_config(codec: Any) -> Any:
     if hasattr(codec, "get_config"):
         return codec.get_config()
     if not hasattr(codec, "to_dict"):
-        return codec
+        return _python_objects(codec)
     config = json.loads(json.dumps(codec.to_dict()))  # with lists instead of tuples
     # zarr-python chooses these by the data type, unless they are given.
     for name in getattr(codec, "_tunable_attrs", ()):
         config.get("configuration", {}).pop(name, None)
     return config
+
+
+def _python_objects(value: Any) -> Any:
+    """Return a configuration with Python's own objects in place of NumPy's scalars."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, Mapping):
+        return {name: _python_objects(each) for name, each in value.items()}
+    return [_python_objects(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def _from_object(members: Json) -> Codec:

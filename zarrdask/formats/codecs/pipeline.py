@@ -36,6 +36,27 @@ class PartialCodec(Codec, Protocol):
 _ORDER = tuple(Kind)
 
 
+def check_sizes(pipeline: "Pipeline") -> None:
+    """Check that the codecs of a new array can encode chunks of this size: some have a limit."""
+    inner = getattr(pipeline.serializer, "chunks", None)
+    if isinstance(inner, Pipeline):
+        check_sizes(inner)
+    size = pipeline.serializer.encoded_size
+    for codec, _ in pipeline.compressors:
+        limit = getattr(codec, "max_bytes", None)
+        if size is None:
+            return
+        if limit is not None and size > limit:
+            raise MetadataError(
+                f"the codec {codec.name} can't encode chunks of this size; make them smaller, or "
+                "choose another codec, such as zstd",
+                key="chunks",
+                found=f"{pipeline.spec.shape}, {size} bytes",
+                expected=f"at most {limit} bytes",
+            )
+        size = codec.encoded_size(size)
+
+
 class Pipeline:
     """Encodes and decodes the chunks of one array.
 

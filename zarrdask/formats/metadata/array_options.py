@@ -49,8 +49,8 @@ class ArrayOptions:
     shards: ChunksLike = None
     grid: GridLike = None
     codecs: CodecsLike = None
-    compressors: CodecsLike = None
-    filters: CodecsLike = None
+    compressors: CodecsLike = "auto"
+    filters: CodecsLike = "auto"
     order: Literal["C", "F"] = "C"
     fill_value: Any = DEFAULT_FILL_VALUE
     dimension_names: Sequence[str | None] | None = None
@@ -69,6 +69,20 @@ def as_list(value: Any) -> list[Any]:
     if isinstance(value, Iterable) and not isinstance(value, str | Mapping):
         return list(value)
     return [value]
+
+
+def codec_list(value: Any, default: str | None = None) -> list[Any]:
+    """Return the codecs of an argument: none for None, and the default for ``"auto"``.
+
+    >>> codec_list("auto", "zstd"), codec_list(None, "zstd"), codec_list("auto")
+    (['zstd'], [], [])
+    """
+    return as_list(default if is_auto(value) else value)
+
+
+def is_auto(value: Any) -> bool:
+    """Whether an argument leaves the choice to zarrdask."""
+    return isinstance(value, str) and value == "auto"
 
 
 # --------------------------------------------------------------------------------------------
@@ -169,11 +183,13 @@ def plan_shapes(
     >>> plan_shapes((1000, 1000), 8, "1 MB", None)
     ((250, 500), None)
     """
+    if isinstance(chunks, bool | np.bool_):
+        chunks = "auto" if chunks else -1  # as in zarr-python: False means one chunk
     if chunks is None or isinstance(chunks, str):
         chunk = _auto_chunk(shape, itemsize, _limit(chunks or "auto", "chunks", "chunk-size"))
     else:
         chunk = _spread(chunks, shape, "chunks")
-    if shards is None:
+    if shards is None or shards is False:
         return chunk, None
     if isinstance(shards, str):
         limit = _limit(shards, "shards", "shard-size")

@@ -14,6 +14,7 @@ from zarrdask.formats.codecs.array_to_bytes.bytes import stored_type
 from zarrdask.formats.codecs.array_to_bytes.sharding import ShardingCodec
 from zarrdask.formats.codecs.codec import ChunkSpec, Codec
 from zarrdask.formats.codecs.numcodecs.adapter import ObjectCodec
+from zarrdask.formats.codecs.pipeline import check_sizes
 from zarrdask.formats.codecs.translate import opened, retyped, to_numcodecs, to_v3
 from zarrdask.formats.compliance import strictness
 from zarrdask.formats.dtypes.data_type import DataType
@@ -28,6 +29,7 @@ from zarrdask.formats.metadata.array_options import (
     CodecsLike,
     KeysLike,
     Sizes,
+    codec_list,
     plan_grid,
 )
 from zarrdask.formats.metadata.format import Format
@@ -43,7 +45,8 @@ M = TypeVar("M", ArrayMetadata, GroupMetadata)
 class Changes:
     """Changes to the metadata of an array: options of `zarrdask.create_array`. None: no change.
 
-    In shards, `chunks` are the inner chunks; `shards` may be False, for an array without shards.
+    `compressors` and `filters` are ``"keep"`` for no change, and None for none. In shards, `chunks`
+    are the inner chunks; `shards` may be False, for an array without shards.
     Any of `codecs`, `compressors` and `filters` replaces the whole chain; but the filter of v2 that
     stores objects stays, unless there are other filters. New attributes replace all of the array's,
     and `zarrdask.NO_FILL_VALUE` removes the fill value, in formats that permit this.
@@ -53,8 +56,8 @@ class Changes:
     chunks: ChunksLike = None
     shards: ChunksLike | Literal[False] = None
     codecs: CodecsLike = None
-    compressors: CodecsLike = None
-    filters: CodecsLike = None
+    compressors: CodecsLike = "keep"
+    filters: CodecsLike = "keep"
     dtype: Any = None
     fill_value: Any = None
     attributes: Mapping[str, Any] | None = None
@@ -76,7 +79,10 @@ def convert(metadata: ArrayMetadata, **changes: Any) -> ArrayMetadata:
     is_same = all(getattr(others, field.name) is None for field in fields(others))
     if target is metadata.format and is_same:
         return _as_read(metadata)
-    return _as_read(_Conversion(metadata, asked, target).converted())
+    converted = _as_read(_Conversion(metadata, asked, target).converted())
+    if converted.codecs != metadata.codecs or converted.chunk_shape != metadata.chunk_shape:
+        check_sizes(converted.pipeline)
+    return converted
 
 
 def convert_group(metadata: GroupMetadata, zarr_format: ZarrFormat | None) -> GroupMetadata:
@@ -104,6 +110,16 @@ def _drop_extensions(extensions: tuple[Definition, ...]) -> tuple[Definition, ..
             found=required,
         )
     return ()
+
+
+def _is_kept(codecs: Any) -> bool:
+    """Whether an argument asks for the codecs of the source."""
+    return isinstance(codecs, str) and codecs == "keep"
+
+
+def _or_auto(codecs: CodecsLike) -> CodecsLike:
+    """Return codecs for a new chain, which has the default ones in place of those of the source."""
+    return "auto" if _is_kept(codecs) else codecs
 
 
 # --------------------------------------------------------------------------------------------
@@ -223,7 +239,8 @@ class _Conversion:
         regrids = changes.chunks is not None or changes.shards is not None
         regrids = regrids or (sharding is not None and not target.has_shards)
         sizes = self.sizes() if regrids else Sizes(grid=self.before.grid)
-        if any(c is not None for c in (changes.codecs, changes.compressors, changes.filters)):
+        kept = changes.codecs is None, _is_kept(changes.compressors), _is_kept(changes.filters)
+        if not all(kept):
             if not regrids and sharding is not None:
                 sizes = self.sizes()
             return self.planned(sizes)
@@ -286,7 +303,7 @@ class _Conversion:
                 dtype=self.data_type if self.changes.dtype is None else self.changes.dtype,
                 **sizes._asdict(),
                 codecs=self.changes.codecs,
-                compressors=self.changes.compressors,
+                compressors=_or_auto(self.changes.compressors),
                 filters=self.filters(),
                 order="F" if is_fortran and self.changes.codecs is None else "C",
                 zarr_format=self.target.version,
@@ -299,11 +316,13 @@ class _Conversion:
 
         In v3 that is the data type.
         """
-        if not self.changes.filters and self.changes.dtype is None and self.target.object_filter:
+        filters = _or_auto(self.changes.filters)
+        is_open = not codec_list(filters)
+        if is_open and self.changes.dtype is None and self.target.object_filter:
             for codec in flat_codecs(self.before):
                 if isinstance(codec, ObjectCodec):
                     return json.loads(codec.config)  # type: ignore[no-any-return]
-        return self.changes.filters
+        return filters
 
     def adapt(self, codecs: tuple[Codec, ...], shape: Shape) -> tuple[Codec, ...]:
         """Return a chain of codecs in the form that a format has, for elements of the data type."""

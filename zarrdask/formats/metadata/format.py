@@ -18,7 +18,7 @@ from zarrdask.formats.dtypes.registry import portable
 from zarrdask.formats.extension import Definition
 from zarrdask.formats.grids.chunk_grid import ChunkGrid, Shape
 from zarrdask.formats.grids.keys import KEY_ENCODINGS, ChunkKeyEncoding, ChunkKeys, parse_keys
-from zarrdask.formats.metadata.array_options import ArrayOptions, as_list
+from zarrdask.formats.metadata.array_options import ArrayOptions, as_list, codec_list
 from zarrdask.formats.metadata.extensions import parse_extensions, parse_transformers
 from zarrdask.formats.metadata.formats import formats
 from zarrdask.formats.metadata.json import Documents
@@ -139,8 +139,7 @@ class Format(ABC):
         if options.codecs is not None:
             codecs = _whole_chain(options, data_type)
         else:
-            compressors = "zstd" if options.compressors is None else options.compressors
-            items = (*as_list(options.filters), *as_list(compressors))
+            items = (*codec_list(options.filters), *codec_list(options.compressors, "zstd"))
             codecs = [find_codec(item) for item in items]
             if options.order == "F" and ndim > 1:
                 codecs.insert(0, TransposeCodec(tuple(reversed(range(ndim)))))
@@ -195,7 +194,8 @@ class Format(ABC):
 
 def _whole_chain(options: ArrayOptions, data_type: DataType) -> list[Codec]:
     """Return the codecs that a user gives as the whole chain."""
-    if options.compressors is not None or options.filters is not None or options.order != "C":
+    others = codec_list(options.filters), codec_list(options.compressors)
+    if any(others) or options.order != "C":
         raise MetadataError(
             "codecs is the whole chain; leave out filters, compressors and order", key="codecs"
         )

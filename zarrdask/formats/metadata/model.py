@@ -90,6 +90,8 @@ class ArrayMetadata:
     documents: Mapping[str, bytes | None] | None = field(
         init=False, compare=False, repr=False, default=None
     )
+    #: Whether the stored documents are invalid, and the metadata is that of repaired ones.
+    is_repaired: bool = field(init=False, compare=False, repr=False, default=False)
     #: The shape of the array, in elements.
     shape: Shape = field(init=False, compare=False, repr=False)
     #: The shape of the units; if they differ, the largest length along each axis.
@@ -258,6 +260,8 @@ class GroupMetadata:
     attributes: Attributes = field(default_factory=dict)
     extensions: tuple[Definition, ...] = ()
     extra: Attributes = field(default_factory=dict)
+    #: Whether the stored document is invalid, and the metadata is that of a repaired one.
+    is_repaired: bool = field(init=False, compare=False, repr=False, default=False)
 
     @property
     def format(self) -> "Format":

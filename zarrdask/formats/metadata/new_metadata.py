@@ -9,6 +9,7 @@ import numpy as np
 from zarrdask.errors import MetadataError, UnsupportedError, one_of
 from zarrdask.formats.codecs.array_to_bytes.n5 import N5DefaultCodec
 from zarrdask.formats.codecs.codec import ChunkSpec, Codec, complete
+from zarrdask.formats.codecs.pipeline import check_sizes
 from zarrdask.formats.dtypes.data_type import DataType
 from zarrdask.formats.dtypes.fill_values import DEFAULT_FILL_VALUE, NO_FILL_VALUE
 from zarrdask.formats.dtypes.registry import find_data_type
@@ -53,7 +54,7 @@ def plan_array(options: ArrayOptions) -> ArrayMetadata:
         raise MetadataError(
             "these are not names", key="dimension_names", found=names, expected="a sequence"
         )
-    return ArrayMetadata(
+    metadata = ArrayMetadata(
         zarr_format=options.zarr_format,
         grid=grid,
         data_type=data_type,
@@ -65,6 +66,8 @@ def plan_array(options: ArrayOptions) -> ArrayMetadata:
         transformers=transformers,
         extensions=form.extensions(as_list(options.extensions)),
     )
+    check_sizes(metadata.pipeline)
+    return metadata
 
 
 def _with_axes_of(dtype: np.dtype[Any], options: ArrayOptions) -> ArrayOptions:

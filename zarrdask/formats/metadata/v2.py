@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,9 @@ from zarrdask.formats.extension import Definition
 from zarrdask.formats.grids.chunk_grid import Shape, parse_lengths
 from zarrdask.formats.grids.keys import ChunkKeyEncoding, ChunkKeys
 from zarrdask.formats.grids.regular import RegularGrid
-from zarrdask.formats.metadata.array_options import ArrayOptions, as_list
+from zarrdask.formats.metadata.array_options import ArrayOptions, codec_list
 from zarrdask.formats.metadata.format import Format
+from zarrdask.formats.metadata.invalid_documents import repair_v2_array, repair_v2_group, repaired
 from zarrdask.formats.metadata.json import (
     Documents,
     parse_json,
@@ -79,9 +81,11 @@ class V2(Format):
         array, group, attributes = (documents.get(name) for name in self.documents)
         attributes_document = {} if attributes is None else parse_json(attributes, ".zattrs")
         if array is not None:
-            return _parse_array(parse_json(array, ".zarray"), attributes_document)
+            parse = partial(_parse_array, attributes=attributes_document)
+            return repaired(parse, parse_json(array, ".zarray"), repair_v2_array)
         if group is not None:
-            return _parse_group(parse_json(group, ".zgroup"), attributes_document)
+            parse_group = partial(_parse_group, attributes=attributes_document)
+            return repaired(parse_group, parse_json(group, ".zgroup"), repair_v2_group)
         return None
 
     def render(self, metadata: Metadata) -> dict[str, bytes | None]:
@@ -131,12 +135,12 @@ class V2(Format):
             raise UnsupportedError(
                 "Zarr v2 has no codecs; pass filters and compressors", key="codecs"
             )
-        filters = [_numcodecs_config(item) for item in as_list(options.filters)]
+        filters = [_numcodecs_config(item) for item in codec_list(options.filters)]
         if data_type.dtype.hasobject and not filters:
             # Objects of no particular type are assumed to be text.
             name = data_type.serializer
             filters = [{"id": "vlen-utf8" if name == BytesCodec.name else name}]
-        compressors = as_list("zstd" if options.compressors is None else options.compressors)
+        compressors = codec_list(options.compressors, "zstd")
         if len(compressors) > 1:
             raise MetadataError(
                 "Zarr v2 has at most one compressor", key="compressors", found=compressors
@@ -205,7 +209,7 @@ def _parse_array(document: Json, attributes: Json) -> ArrayMetadata:
         attributes = {key: value for key, value in attributes.items() if key != DIMENSIONS}
     return ArrayMetadata(
         zarr_format=_VERSION,
-        grid=RegularGrid(shape, parse_lengths(document["chunks"], "chunks", 0)),
+        grid=RegularGrid(shape, parse_lengths(document["chunks"], "chunks", 1)),
         data_type=of_dtype(dtype),
         keys=ChunkKeys("v2", separator),
         fill_value=object_fill(codecs, fill) if dtype.hasobject else fill,

@@ -3,6 +3,7 @@
 import json
 from base64 import b64encode
 from collections.abc import Callable, Mapping
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from zarrdask.formats.codecs.codec import Codec, Json, check_count
 from zarrdask.formats.codecs.numcodecs.adapter import OBJECT_CODECS, BufferCodec, ObjectCodec
 from zarrdask.formats.compliance import report_deviation
 from zarrdask.formats.dtypes.fill_json import parse_base64, render_v2
+from zarrdask.formats.metadata.invalid_documents import LEVELS
 from zarrdask.formats.metadata.model import ArrayMetadata
 
 #: The members of a .zarray in the order in which netCDF-C writes them. No other known writer has
@@ -24,7 +26,17 @@ from zarrdask.formats.metadata.model import ArrayMetadata
 _NETCDF_ORDER = [
     *("zarr_format", "shape", "dtype", "chunks", "fill_value", "order", "compressor", "filters")
 ]
-_SHUFFLES = {"NONE": 0, "BYTE": 1, "BIT": 2, "0": 0, "1": 1, "2": 2}
+_SHUFFLES = {
+    "NONE": 0,
+    "BYTE": 1,
+    "BIT": 2,
+    "0": 0,
+    "1": 1,
+    "2": 2,
+    "NOSHUFFLE": 0,
+    "SHUFFLE": 1,
+    "BITSHUFFLE": 2,
+}
 
 
 def chain(
@@ -97,6 +109,11 @@ def _config(value: Any, key: str) -> Json:
         raise MetadataError(
             "this is not a codec", key=key, found=value, expected='an object with an "id" (or null)'
         )
+    for name in LEVELS:
+        if type(value.get(name)) not in (int, NoneType):
+            raise MetadataError(
+                "a level must be an integer", key=f"{key}.{name}", found=value[name]
+            )
     return _NORMALISE.get(value["id"], dict)(value)
 
 
@@ -220,10 +237,11 @@ def is_netcdf(document: Json, attributes: Json) -> bool:
 
 
 def _named_shuffle(config: Json) -> Json:
-    # GDAL up to 3.6 writes its creation option here. Decoding does not need it: each chunk of
-    # Blosc has its own header.
+    # GDAL up to 3.6 writes its creation option here, others the words of v3. Decoding does not
+    # need it: each chunk of Blosc has its own header.
     shuffle = config.get("shuffle")
-    if not isinstance(shuffle, str) or shuffle not in _SHUFFLES:
+    number = _SHUFFLES.get(shuffle.upper()) if isinstance(shuffle, str) else None
+    if number is None:
         return config
     report_deviation(
         "A-57",
@@ -232,7 +250,7 @@ def _named_shuffle(config: Json) -> Json:
         found=shuffle,
         expected="a number",
     )
-    return {**config, "shuffle": _SHUFFLES[shuffle]}
+    return {**config, "shuffle": number}
 
 
 def _without_delta(config: Json) -> Json:

@@ -17,6 +17,7 @@ from zarrdask.formats.grids.chunk_grid import parse_grid, parse_lengths
 from zarrdask.formats.grids.keys import parse_keys
 from zarrdask.formats.metadata.extensions import parse_extensions, parse_transformers
 from zarrdask.formats.metadata.format import Format
+from zarrdask.formats.metadata.invalid_documents import repair_v3_array, repaired
 from zarrdask.formats.metadata.json import (
     Documents,
     parse_json,
@@ -82,7 +83,7 @@ class V3(Format):
                 "this is not v3 metadata", key="zarr_format", found=version, expected="3"
             )
         if one_of(kind, "node_type", ("array", "group")) == "array":
-            return _parse_array(document)
+            return repaired(_parse_array, document, repair_v3_array)
         # It describes other nodes, and may be outdated when the group is written again.
         consolidated = document.pop("consolidated_metadata", None)
         if consolidated is not None:

@@ -35,6 +35,7 @@ from zarrdask.parallel.graph.dependencies import Inputs
 from zarrdask.parallel.graph.object_elements import check_elements
 from zarrdask.parallel.graph.placement import chunk_options, find_place
 from zarrdask.parallel.graph.stored_array import data_type_of
+from zarrdask.storage.adapters.zarr_python import is_zarr_object
 
 #: Whether a write is resumed; "restart" discards what earlier runs have stored.
 Resume = bool | Literal["restart"]
@@ -130,6 +131,10 @@ class ExistingArray(Change):
         """The location of the array."""
         return self.array.node_path.location
 
+    def begin(self) -> None:
+        """Store valid documents, if those of the array are not."""
+        self.array.node_path.store_repaired(chunks_of(self.array))
+
     def abort(self) -> str:
         """Describe what the array holds now."""
         return "each stored chunk or shard has either its old or its new content"
@@ -151,17 +156,16 @@ def find_target(
     how.check()
     node = locate_node(url, component, storage_options)
     check_changeable(node.store)
-    is_open = isinstance(url, Array) and not component
+    is_open = is_opened(url) and not component
     if not (is_open or how.region is not None or how.mode == "r+"):
         options = {
             "dtype": data_type_of(x),
             **options,
             **chunk_options(x.chunks, how.grid, options),
         }
-        if node.layout.zarr_format is not None:
-            options.setdefault("zarr_format", node.layout.zarr_format)
-        elif isinstance(url, Group):
+        if isinstance(url, Group):
             options.setdefault("zarr_format", url.zarr_format)
+        options["zarr_format"] = node.format_of_new(options.get("zarr_format"))
         metadata = plan_array(ArrayOptions(shape=x.shape, **options))
         check_elements(x, metadata)
         if how.resume and not how.is_member:
@@ -173,10 +177,23 @@ def find_target(
             key=node.location,
             found=sorted(options) or ["grid" if how.grid != "regular" else "commit"],
         )
-    array: Array = url if is_open else open_array(*node, mode="r+")
+    array = _opened(url) if is_open else open_array(*node, mode="r+")
     check_writable(array)
     check_not_replaced(array)
     return _existing_region(array, find_place(x.shape, how.region, array.metadata), inputs)
+
+
+def is_opened(target: Any) -> bool:
+    """Whether a target is an open array, of zarrdask or zarr-python."""
+    return isinstance(target, Array) or is_zarr_object(target, "Array")
+
+
+def _opened(target: Any) -> Array:
+    """Return a target that is an open array as an array of zarrdask."""
+    if isinstance(target, Array):
+        return target
+    # The store may be writable though the array is not.
+    return open_array(target, mode="r" if target.read_only else "r+", consolidated=False)
 
 
 def _new_array(

@@ -18,7 +18,7 @@ from zarrdask.parallel.execution.client import check_visible, scheduler_in_task
 from zarrdask.parallel.graph.dependencies import Inputs
 from zarrdask.parallel.graph.from_zarr import from_zarr
 from zarrdask.parallel.graph.resume import Writes, resumable
-from zarrdask.parallel.graph.target import Resume, WriteOptions, WriteTarget, find_target
+from zarrdask.parallel.graph.target import Resume, WriteOptions, WriteTarget, find_target, is_opened
 from zarrdask.parallel.graph.write_job import (
     as_dask_array,
     cast_in_memory,
@@ -59,11 +59,12 @@ def to_zarr(
     x : dask.array.Array or array_like, mapping, or iterable of (target, array)
         The array to store; its chunk sizes must be known. Several arrays are computed together, so
         that shared inputs are computed once. The keys of a mapping and the targets of pairs are
-        paths in the group at `url`; the target of a pair can also be an `Array`, whose content is
-        overwritten.
+        paths in the group at `url`; the target of a pair can also be an open array, of zarrdask or
+        zarr-python, whose content is overwritten.
     url : str, os.PathLike, MutableMapping, Store, Group or Array
-        The place of the new array. The content of an `Array` is overwritten. For several arrays,
-        the group that contains them, which is created if it does not exist.
+        The location of the new array. The content of an open array, of zarrdask or zarr-python, is
+        overwritten. For several arrays, the group that contains them, which is created if it does
+        not exist.
     component : str, optional
         The path of the array (or group) within `url`.
     storage_options : dict, optional
@@ -223,7 +224,7 @@ def _pairs(x: Any) -> list[tuple[Any, Any]] | None:
         return None
     items = list(x)
     pairs = [item for item in items if isinstance(item, tuple) and len(item) == 2]
-    if any(isinstance(target, str | Array) for target, _ in pairs):
+    if any(isinstance(target, str) or is_opened(target) for target, _ in pairs):
         return items
     if any(isinstance(target, str | Array) for _, target in pairs):
         raise MetadataError(
@@ -268,7 +269,7 @@ def _member(
     inputs: Inputs,
 ) -> WriteTarget:
     """Return the target of one of several arrays."""
-    if isinstance(target, Array):
+    if is_opened(target):
         return find_target(x, target, None, None, WriteOptions(how.region), {}, inputs)
     if group.url is None or not isinstance(target, str):
         raise MetadataError(

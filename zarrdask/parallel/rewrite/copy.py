@@ -8,7 +8,6 @@ from zarrdask.arrays.hierarchy.changes.journal import Fingerprint, digest, diges
 from zarrdask.arrays.hierarchy.changes.recorded import check_begun
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.arrays.nodes.arguments import check_options, checks_booleans
-from zarrdask.arrays.nodes.group import Group
 from zarrdask.errors import MetadataError, one_of
 from zarrdask.formats.metadata.convert import Changes, convert
 from zarrdask.formats.metadata.format import Format
@@ -145,8 +144,8 @@ def copy(
     if target is None:
         raise MetadataError("pass a target, the place of the copy", key="target", found=None)
     place = locate_target(target, component, of_target)
-    if zarr_format is None and isinstance(target, Group):
-        zarr_format = target.zarr_format
+    if zarr_format is None:
+        zarr_format = place.format_above()
     if by == "reference":
         # The document says how chunks are named in the target.
         zarr_format, changes = zarr_format or 3, {"chunk_key_encoding": "default", **changes}

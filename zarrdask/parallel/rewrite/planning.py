@@ -122,7 +122,6 @@ def plan_blocks(
             shape=x.shape,
             dtype=data_type,
             chunks=tuple(map(_block_lengths, x.chunks)),
-            compressors=None,
         )
     )
     array = Array(NodePath(temp_store, f"{prefix}blocks"), blocks, "r+", missing="fill")

@@ -181,6 +181,8 @@ def rechunk(
     memory = config.parse_size(max_mem, "max_mem")
     workspace = None if temp is None else locate_node(temp, None, of_temp)
     place = locate_target(target, component, of_target)
+    if append is None and changes.get("zarr_format") is None and (above := place.format_above()):
+        changes["zarr_format"] = above
     selects = {"source_region": source_region, "append": append}
     if source_options is not None and (isinstance(source, da.Array) or is_labelled(source)):
         raise MetadataError(

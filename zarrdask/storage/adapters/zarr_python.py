@@ -163,7 +163,7 @@ def adapt_store(value: Any) -> Store | None:
     # Not of subclasses: they may do something else.
     kind = type(value).__name__ if type(value).__module__.startswith("zarr.") else ""
     if kind == "LocalStore":
-        return LocalStore(str(value.root))
+        return LocalStore(os.path.abspath(value.root))
     if kind == "FsspecStore":
         return _of_package("remote.fsspec.fsspec_objects").adapt_file_system(  # type: ignore[no-any-return]
             value.fs, value.path

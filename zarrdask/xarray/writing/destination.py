@@ -42,9 +42,14 @@ class Destination:
     lease: Lease | None = None
 
     @cached_property
+    def new_group(self) -> GroupMetadata:
+        """The metadata of a new group, in the format that the user asks for or of those above."""
+        return GroupMetadata(self.node.format_of_new(self.options.zarr_format))
+
+    @cached_property
     def seen(self) -> NodePath:
         """The group, with all that is looked at before a new one is written, read at once."""
-        return self.node.prefetched(GroupMetadata(self.options.format.version), listed=True)
+        return self.node.prefetched(self.new_group, listed=True)
 
     @contextmanager
     def alone(self, dataset: xarray.Dataset, locked_at: str | None = None) -> Iterator[Self]:
@@ -131,7 +136,7 @@ class Destination:
         """Return what the user said of the write, with the format of the group."""
         asked = self.options.format.version  # an error for unknown formats
         if stored is None:
-            return self.options
+            return replace(self.options, zarr_format=self.new_group.zarr_format)
         if self.options.zarr_format not in (None, stored.zarr_format):
             raise MetadataError(
                 "the stored dataset has another format; leave zarr_format out, or write to "
@@ -145,9 +150,8 @@ class Destination:
     def view(self, stored: StoredDataset | None) -> NodePath:
         """Return the group as the hierarchy sees it: the drafts of v3 have keys of their own."""
         if stored is None:
-            group = GroupMetadata(self.options.format.version)
             replaces = self.options.mode == "w"
-            return self.seen.check_creation(group, overwrite=replaces).fresh
+            return self.seen.check_creation(self.new_group, overwrite=replaces).fresh
         views = [chunks_of(array).store for array in stored.arrays.values()]
         return self.node.via(views[0]) if views else self.node
 
@@ -160,7 +164,7 @@ class Destination:
         options = self.options
         if not options.compute and options.commit != "last":
             return None
-        if options.resume or options.format.has_entry_point or not can_stage(self.node):
+        if options.resume or self.new_group.format.has_entry_point or not can_stage(self.node):
             return None
         return staged(self.node)
 

@@ -51,7 +51,7 @@ def write_node(
     """
     documents = metadata.render()
     if before is not None:
-        old = before.render()
+        old = {} if before.is_repaired else before.render()
         documents = {name: value for name, value in documents.items() if old.get(name) != value}
     if is_member:
         _put(node, documents)

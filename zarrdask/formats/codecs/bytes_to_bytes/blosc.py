@@ -54,6 +54,7 @@ class BloscCodec(Configured):
 
     name: ClassVar[str] = "blosc"
     kind: ClassVar[Kind] = Kind.BYTES_BYTES
+    max_bytes: ClassVar[int] = _MAX_BYTES
 
     def __post_init__(self) -> None:
         one_of(self.cname, "blosc.cname", _COMPRESSORS)
@@ -97,6 +98,12 @@ class BloscCodec(Configured):
                 data, self.cname.encode(), self.clevel, self.shuffle, self.blocksize, typesize
             )
         except (RuntimeError, ValueError) as error:
+            if (size := memoryview(data).nbytes) > _MAX_BYTES:
+                raise CodecError(
+                    "the chunk is too large for Blosc; rewrite the array with smaller chunks",
+                    found=f"{size} bytes",
+                    expected=f"at most {_MAX_BYTES} bytes",
+                ) from error
             raise failed("encode", error) from error
 
     def decode(self, data: Buffer, limit: int, out: Any = None) -> Buffer:

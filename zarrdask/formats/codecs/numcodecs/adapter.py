@@ -41,6 +41,8 @@ _CHECKSUMS = frozenset({"adler32", "crc32", "crc32c", "fletcher32", "jenkins_loo
 _DATA_TYPES = frozenset({"astype", "decode_dtype", "dtype", "encode_dtype"})
 #: The number of bytes that codecs with a fixed encoded size add.
 _ADDED_BYTES = dict.fromkeys(_CHECKSUMS, 4) | {"shuffle": 0}
+#: The most bytes that codecs can encode, if their libraries have a limit.
+_MAX_BYTES = {"blosc": 2**31 - 1 - 16, "lz4": 0x7E000000}
 
 
 def make(config: Json) -> "NumcodecsCodec":
@@ -139,6 +141,12 @@ class BufferCodec(_Adapter):
             return np.dtype(self.view)
         members = _make(self.config).get_config()
         return np.dtype(members.get("astype") or members.get("encode_dtype") or "|u1")
+
+    @property
+    def max_bytes(self) -> int | None:
+        """The most bytes that the codec can encode; None if there is no limit."""
+        limit = getattr(_make(self.config), "max_buffer_size", None)
+        return _MAX_BYTES.get(self.name) if limit is None else int(limit)
 
     def encode(self, data: Buffer) -> Buffer:
         typed = np.frombuffer(data, self.view) if len(data) else np.empty(0, self.view)

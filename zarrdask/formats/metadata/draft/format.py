@@ -21,7 +21,7 @@ from zarrdask.formats.dtypes.registry import of_dtype, portable
 from zarrdask.formats.extension import Definition
 from zarrdask.formats.grids.chunk_grid import ChunkGrid, Shape, parse_lengths
 from zarrdask.formats.grids.keys import ChunkKeyEncoding, ChunkKeys
-from zarrdask.formats.metadata.array_options import ArrayOptions, as_list
+from zarrdask.formats.metadata.array_options import ArrayOptions, as_list, is_auto
 from zarrdask.formats.metadata.draft.codecs import (
     new_codec,
     parse_codecs,
@@ -265,7 +265,7 @@ class Draft(Format):
         if options.codecs is None:
             # The draft has gzip and Blosc, and Zstandard only as a part of Blosc.
             compressors = options.compressors
-            items = [BloscCodec("zstd", 3)] if compressors is None else as_list(compressors)
+            items = [BloscCodec("zstd", 3)] if is_auto(compressors) else as_list(compressors)
             items = [new_codec(item, data_type.dtype) for item in items]
             options = replace(options, compressors=items)
         return _in_shards(super().codecs(options, data_type, ndim, None), inner)
