@@ -117,10 +117,11 @@ def record(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
         return _run("copy", copy, (source, target, count), (source, target, count // 2))
 
     def open_recorded(path: Any, mode: str = "r", *arguments: Any, **options: Any) -> Any:
-        if mode not in ("ab", "r+b", "w+b", "xb") or not _is_recorded(path):
+        if mode != "x+b" or not _is_recorded(path):
             return open_file(path, mode, *arguments, **options)
-        file = _run("open", _File, (path, mode))
-        return (io.BufferedRandom if "+" in mode else io.BufferedWriter)(file)
+        opener = options.get("opener")
+        file = _run("open", lambda *given: _File(*given, opener=opener), (path, mode))
+        return io.BufferedRandom(file)
 
     monkeypatch.setattr(os, "copy_file_range", copy_range)
     monkeypatch.setattr(builtins, "open", open_recorded)

@@ -54,6 +54,9 @@ class Capabilities:
     bounded : bool
         Chunks can be stored only within the shape of their array, so an append writes the shape
         first. Only for stores whose changes become visible together. Default: False.
+    one_writer : bool
+        Values are changed by one process at a time, which runs its tasks in threads. Default:
+        False.
     forks : bool
         Tasks in other processes, which can't see the store, change copies of it, whose changes are
         merged: see `zarrdask.storage.adapters.forks`. Default: False.
@@ -73,6 +76,7 @@ class Capabilities:
     versions: bool = False
     directories: bool = False
     bounded: bool = False
+    one_writer: bool = False
     forks: bool = False
 
     @property

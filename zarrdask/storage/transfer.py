@@ -64,10 +64,10 @@ def _by_kernel(source: tuple[LocalStore, str], target: tuple[LocalStore, str]) -
         return [size]
 
 
-def copy_file(source: str, target: str) -> None:
-    """Copy the bytes of a file to a path at which there is none."""
-    with open(source, "rb") as read, open(target, "xb") as written:
-        _copy(read.fileno(), os.fstat(read.fileno()).st_size, written.fileno())
+def copy_file(source: str, target: int) -> None:
+    """Copy the bytes of a file to an empty one, given its descriptor."""
+    with open(source, "rb") as read:
+        _copy(read.fileno(), os.fstat(read.fileno()).st_size, target)
 
 
 def _copy(source: int, size: int, target: int) -> None:

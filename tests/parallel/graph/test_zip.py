@@ -10,20 +10,10 @@ import pytest
 from distributed import Client
 
 import zarrdask
+from zarrdask.errors import StoreError
 from zarrdask.storage.zip.store import ZipStore
 
 VALUES = np.arange(90 * 70, dtype="i4").reshape(90, 70)
-
-
-@pytest.fixture(params=["threads", "cluster"])
-def scheduler(request, cluster_address):
-    """Compute with one scheduler after the other."""
-    if request.param == "cluster":
-        with Client(cluster_address):
-            yield request.param
-        return
-    with dask.config.set(scheduler=request.param):
-        yield request.param
 
 
 @pytest.fixture
@@ -39,7 +29,7 @@ def check(path, component=None, values=VALUES):
     assert not [name for name in os.listdir(path.parent) if name.startswith(".")]
 
 
-def test_to_zarr(scheduler, x, tmp_path):
+def test_to_zarr(x, tmp_path):
     path = tmp_path / "a.zarr.zip"
     zarrdask.to_zarr(x, path, chunks=10, shards=30)
     check(path)
@@ -57,7 +47,7 @@ def test_several_arrays(x, tmp_path):
     check(path, "d", VALUES * 3)
 
 
-def test_copy_and_rechunk(scheduler, x, tmp_path):
+def test_copy_and_rechunk(x, tmp_path):
     group = zarrdask.create_group(tmp_path / "g", attributes={"n": 1})
     zarrdask.to_zarr(x, group, "a")
     zarrdask.copy(group, tmp_path / "b.zip")
@@ -69,7 +59,7 @@ def test_copy_and_rechunk(scheduler, x, tmp_path):
     check(tmp_path / "e.zip", "a")
 
 
-def test_a_rechunk_of_several_passes(scheduler, tmp_path):
+def test_a_rechunk_of_several_passes(tmp_path):
     values = np.arange(200 * 200, dtype="i4").reshape(200, 200)
     z = zarrdask.create_array(tmp_path / "a.zip", shape=(200, 200), dtype="i4", chunks=(1, 200))
     z[...] = values
@@ -79,9 +69,8 @@ def test_a_rechunk_of_several_passes(scheduler, tmp_path):
     check(tmp_path / "b.zip", values=values)
 
 
-@pytest.mark.parametrize("name", ["sync", "processes"])
-def test_other_schedulers(name, x, tmp_path):
-    with dask.config.set(scheduler=name, num_workers=2):
+def test_without_threads(x, tmp_path):
+    with dask.config.set(scheduler="sync"):
         zarrdask.to_zarr(x, tmp_path / "a.zip", chunks=10)
         zarrdask.copy(tmp_path / "a.zip", tmp_path / "b.zip", chunks=(30, 7))
         check(tmp_path / "a.zip")
@@ -97,22 +86,43 @@ def test_chunks_that_hold_the_fill_value_are_erased(x, tmp_path):
     check(path, values=np.zeros_like(VALUES))
 
 
-def test_chunks_that_are_written_in_part(scheduler, x, tmp_path):
+def test_chunks_that_are_written_in_part(x, tmp_path):
     path = tmp_path / "a.zip"
     z = zarrdask.create_array(path, shape=VALUES.shape, dtype="i4", chunks=(20, 35))
     z[...] = VALUES
 
-    def write():
-        zarrdask.to_zarr(x[:15] * 2, z, region=(slice(5, 20), slice(None)))
-
+    zarrdask.to_zarr(x[:15] * 2, z, region=(slice(5, 20), slice(None)))
     expected = VALUES.copy()
-    if scheduler == "threads":
-        write()
-        expected[5:20] = VALUES[:15] * 2
-    else:
-        with pytest.raises(zarrdask.errors.StoreError, match="can't read from a zip archive"):
-            write()
+    expected[5:20] = VALUES[:15] * 2
     check(path, values=expected)
+
+
+@pytest.mark.slow
+def test_tasks_in_other_processes_read_but_do_not_write(x, tmp_path, cluster_address):
+    path = tmp_path / "a.zip"
+    z = zarrdask.create_array(path, shape=VALUES.shape, dtype="i4", chunks=(20, 35))
+    z[...] = VALUES
+    before = path.read_bytes()
+    writes = (
+        lambda: zarrdask.to_zarr(x, z),
+        lambda: zarrdask.to_zarr(x, tmp_path / "b.zip"),
+        lambda: zarrdask.append(x, z),
+        lambda: zarrdask.copy(path, tmp_path / "b.zip"),
+        lambda: zarrdask.rechunk(path, tmp_path / "b.zip", chunks=30).execute(progress=False),
+    )
+    with Client(cluster_address):
+        for write in writes:
+            with pytest.raises(StoreError, match=r"write a directory and zarrdask\.copy"):
+                write()
+        np.testing.assert_array_equal(zarrdask.from_zarr(path).compute(), VALUES)
+        zarrdask.copy(path, tmp_path / "d")
+        zarrdask.copy(tmp_path / "d", tmp_path / "c.zip", scheduler="threads")
+        with dask.config.set(scheduler="threads"):
+            zarrdask.append(x, z)
+    assert path.read_bytes() != before
+    assert not (tmp_path / "b.zip").exists()
+    check(tmp_path / "c.zip")
+    check(path, values=np.concatenate([VALUES, VALUES]))
 
 
 def test_a_write_that_is_computed_later_needs_a_batch(x, tmp_path):

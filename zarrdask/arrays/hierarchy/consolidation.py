@@ -66,7 +66,7 @@ def write_consolidated(
 
     written = list[Documents]()
     # Of two writers the later one must see what the earlier one wrote, also the group's attributes.
-    with lock_node(node, "documents"):
+    with lock_node(node, "documents"), node.store.batch():
         for _ in range(MAX_ATTEMPTS):
             change_if_unchanged(node.store, write)
             if not can_claim(node.store) or is_current():

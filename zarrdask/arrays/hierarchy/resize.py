@@ -97,7 +97,7 @@ def update_node(
         write_node(node.via(store), metadata, before=before, is_member=is_member)
         return metadata
 
-    with lock_node(node, "documents"):
+    with lock_node(node, "documents"), node.store.batch():
         drop_cache(node.store)
         return change_if_unchanged(node.store, change)
 

@@ -99,8 +99,22 @@ def check_visible(store: Store) -> None:
 
 def check_changeable(store: Store) -> None:
     """Check that the tasks of the current scheduler or client can write to a store, or a fork."""
+    elsewhere = other_processes() if store.capabilities.one_writer else None
+    if elsewhere is not None:
+        raise written_elsewhere(store, elsewhere)
     if not store.capabilities.forks:
         check_visible(store)
+
+
+def written_elsewhere(store: Store, found: str | None = None) -> StoreError:
+    """Return the error for tasks in other processes that would write to a store of one writer."""
+    return StoreError(
+        "a zip archive is written by one process, and these tasks run in other processes; write a "
+        'directory and zarrdask.copy(directory, archive, scheduler="threads"), or compute this '
+        'with the scheduler "threads"',
+        key=store.url,
+        found=found,
+    )
 
 
 def worker_addresses(client: Any) -> list[str]:

@@ -23,7 +23,7 @@ from dask.multiprocessing import get_context
 from dask.system import CPU_COUNT
 
 from zarrdask.errors import MetadataError, StoreError, ZarrdaskError
-from zarrdask.parallel.execution.client import worker_addresses
+from zarrdask.parallel.execution.client import worker_addresses, written_elsewhere
 from zarrdask.parallel.execution.counter import share
 from zarrdask.parallel.execution.frisky import frisky_client
 from zarrdask.runtime.progress import Show, progress
@@ -313,6 +313,8 @@ def check_reached(on: Workers, *stores: Store, changed: Store | None = None) -> 
 
     For the store that they change, a fork is enough.
     """
+    if changed is not None and changed.capabilities.one_writer and on.are_elsewhere:
+        raise written_elsewhere(changed)
     if changed is not None and not changed.capabilities.forks:
         stores = (*stores, changed)
     for store in stores:

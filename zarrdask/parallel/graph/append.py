@@ -121,7 +121,7 @@ def append(
         return delayed(deferred, pure=False, traverse=False)(
             dask_key_name=f"append-zarr-{uuid4().hex}"
         )
-    with shape_lock(array.node_path) as lease:
+    with shape_lock(array.node_path) as lease, array.store.batch():
         current = array.node_path.refreshed(chunks_of(array))
         set_chunks(array, _append(x, array, axis, current, lease, resume, show=progress))
     return None
@@ -199,7 +199,8 @@ class DeferredAppend:
         chunks = self.chunks
         array = Array(NodePath(chunks.store, self.path), chunks.metadata, "r+")
         shape = chunks.metadata.shape
-        with shape_lock(array.node_path, self.locked_at) as lease, scheduler_in_task() as options:
+        locked = shape_lock(array.node_path, self.locked_at)
+        with locked as lease, array.store.batch(), scheduler_in_task() as options:
             current = array.node_path.refreshed(chunks)
             before = [(self.x, _target(self.x, array, self.axis, chunks, lease))]
             if not (self.resume and has_all_values(before)):

@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from math import ceil
 from typing import Any
-from urllib.parse import quote
 from uuid import uuid4
 
 from zarrdask.errors import ReadOnlyError, StoreError, UnsupportedError
@@ -19,7 +18,7 @@ from zarrdask.storage.adapters.forks import Fork
 from zarrdask.storage.adapters.zarr_python import ZarrPythonStore, is_zarr_object
 from zarrdask.storage.base import Store, StoreReferences
 from zarrdask.storage.capabilities import Capabilities
-from zarrdask.storage.local.local_store import LocalStore
+from zarrdask.storage.private import PrivateStore
 
 # An array "c" has the key that a chunk of an array at the root would have.
 _REFUSALS = ("invalid zarr key", "bad key prefix", "invalid chunk index", "there is not an array")
@@ -77,8 +76,7 @@ class IcechunkStore(ZarrPythonStore):
 
     def _temporary_place(self, prefix: str) -> tuple[Store, str]:
         """Return a local directory: a repository holds nothing else than nodes."""
-        name = quote(f"{self._name}-{prefix}", safe="")
-        return LocalStore(tempfile.gettempdir()), f".zarrdask-{name}/"
+        return PrivateStore.temporary(tempfile.gettempdir())
 
     def _fork(self) -> "IcechunkFork":
         try:

@@ -10,6 +10,8 @@ from zarrdask.errors import MetadataError, StoreError, UnsupportedError, Zarrdas
 from zarrdask.formats.store_keys import check_key
 from zarrdask.storage.adapters.forks import Fork
 from zarrdask.storage.base import Store
+from zarrdask.storage.local.local_store import LocalStore
+from zarrdask.storage.private import PrivateStore
 from zarrdask.storage.resolve import resolve
 from zarrdask.storage.upkeep import fork
 
@@ -23,7 +25,8 @@ class SavedFork:
     a fork, each job writes to a copy of it, and one process merges the changes of all jobs.
 
     The files are pickled, and contain the credentials of the repository: keep them where only you
-    can read and write, and erase them after the commit.
+    can read and write, and erase them after the commit. In a local directory, only you can read the
+    files, whatever the umask is.
 
     Parameters
     ----------
@@ -46,7 +49,10 @@ class SavedFork:
     """
 
     def __init__(self, url: Any, storage_options: dict[str, Any] | None = None) -> None:
-        self._files = resolve(url, storage_options)
+        files = resolve(url, storage_options)
+        if type(files) is LocalStore:
+            files = PrivateStore(files.root, files.follow_links)
+        self._files = files
 
     def __repr__(self) -> str:
         return f"<SavedFork {self._files.url}>"

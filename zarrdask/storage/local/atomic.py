@@ -46,18 +46,20 @@ def put_file(
     write: Callable[[int], None],
     move: Callable[[str, str], None],
     make_directory: Callable[[str], None],
+    mode: int = 0o666,
 ) -> None:
     """Write a temporary file, and move it to its path when it is complete.
 
     `write` takes its descriptor. `move` takes both paths. `make_directory` is called if the
-    directory is missing. After an error, neither file is there that was not there before.
+    directory is missing. `mode` is that of the file, before the umask. After an error, neither file
+    is there that was not there before.
     """
     temporary = beside(path)
     try:
-        fd = os.open(temporary, _CREATE, 0o666)
+        fd = os.open(temporary, _CREATE, mode)
     except FileNotFoundError:
         make_directory(os.path.dirname(path))
-        fd = os.open(temporary, _CREATE, 0o666)
+        fd = os.open(temporary, _CREATE, mode)
     try:
         try:
             write(fd)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from errno import ENAMETOOLONG
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from zarrdask import config
 from zarrdask.errors import StoreError
@@ -68,6 +68,8 @@ class LocalStore(Store):
 
     root: str
     follow_links: bool | None = None
+    #: The mode of new files, before the umask.
+    _file_mode: ClassVar[int] = 0o666
     #: Whether all keys are those of chunks. Then a directory in the place of a value, or a file in
     #: the place of a directory, is an error; otherwise "a" may be a directory as "a/b" is a key.
     holds_chunks: bool = field(default=False, compare=False, repr=False)
@@ -277,7 +279,7 @@ class LocalStore(Store):
         if not self._follows:
             self._check_erasable([key])
         try:
-            put_file(path, write, move, self._make_directory)
+            put_file(path, write, move, self._make_directory, self._file_mode)
         except OSError as error:
             fail(path, error)
 

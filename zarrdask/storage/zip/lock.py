@@ -57,5 +57,8 @@ def _lock_file(path: str, stack: ExitStack) -> None:
 
 def _is_being_written(path: str) -> StoreError:
     return StoreError(
-        "another process is writing this zip archive; an archive has one writer", key=path
+        "another process is writing this zip archive, which has one writer at a time; wait until "
+        "it has ended, or let several processes write a directory, and zarrdask.copy it into an "
+        "archive",
+        key=path,
     )

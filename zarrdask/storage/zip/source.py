@@ -75,3 +75,8 @@ class LocalFile:
 def stamp_of(status: os.stat_result) -> str:
     """Return a text that changes when a file is changed, or replaced by another one."""
     return f"{status.st_size:x}-{status.st_mtime_ns:x}-{status.st_ino:x}"
+
+
+def file_of(stamp: str) -> str:
+    """Return the part of a stamp that stays the same while a file is changed in place."""
+    return stamp.rpartition("-")[2]
