@@ -91,6 +91,16 @@ def answered(status: int, detail: str = "") -> str:
     return f"{text}: {detail}" if detail else text
 
 
+def refuses_conditions(url: str, key: str) -> StoreError:
+    """Return the error for a server that refuses a conditional write whose condition holds."""
+    return StoreError(
+        "the server refuses to replace a value on the condition that it has its ETag (If-Match), "
+        "though it has; writers of several machines can't exclude each other there, so nothing was "
+        "stored",
+        key=f"{url}/{key}",
+    )
+
+
 def not_writable(url: str) -> ReadOnlyError:
     """Return the error for a store that can't be written, such as that of an HTTP server."""
     if url.startswith(("http://", "https://")):

@@ -16,6 +16,7 @@ REQUIREMENTS: dict[str, tuple[str, ...]] = {
         "pytest",  # its sharding imports its own tests
     ),
     "newest": ("zarr[cast-value-rs]>=3.4", "numcodecs[msgpack]"),
+    "google": ("gcp-storage-emulator>=2026.7",),
     "kerchunk": ("kerchunk>=0.2.10", "virtualizarr[hdf]>=2.5", "fastparquet", "h5py", "pyarrow"),
     "pyramids": (
         *("ome-zarr-models>=1.8", "ome-zarr>=0.21", "ngff-zarr>=0.50"),
@@ -31,6 +32,8 @@ REQUIREMENTS: dict[str, tuple[str, ...]] = {
 }
 #: What is installed without its requirements, which exclude newer releases of some of those above.
 ALONE: dict[str, tuple[str, ...]] = {"rechunker": ("rechunker==0.5.4", "zarr==2.18.7")}
+#: Packages of npm. Azurite: the last release that runs on Node 20.
+NODE_PACKAGES = {"azurite": "azurite@3.35.0"}
 #: The least version of Python that an environment needs, and the first that is too new.
 #: numcodecs 0.15 has no wheels for Python 3.14.
 VERSIONS = {"newest": ((3, 12), (4, 0)), "zarr2": ((3, 11), (3, 14))}
@@ -56,6 +59,33 @@ def python_of(peer: str) -> Path:
     with (FOLDER / f"{peer}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # several workers of pytest-xdist want it at once
         return _made(peer)
+
+
+def command_of(package: str, command: str) -> str:
+    """Return a command of a package of npm, which is installed if it is not here.
+
+    Raises
+    ------
+    MissingPeer
+        If it can't be.
+    """
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    home, wanted = FOLDER / package, NODE_PACKAGES[package]
+    done = home / "package.txt"
+    with (FOLDER / f"{package}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not done.exists() or done.read_text() != wanted:
+            npm = which("npm")
+            if npm is None:
+                raise MissingPeer(f"{wanted} needs Node 20 or newer, with npm on PATH")
+            quiet = ("--no-audit", "--no-fund", "--no-save", "--loglevel=error")
+            try:
+                subprocess.run([npm, "install", *quiet, "--prefix", str(home), wanted], check=True)
+            except subprocess.CalledProcessError as error:
+                reason = f"{home} can't be made ({error}); it needs a registry of npm"
+                raise MissingPeer(reason) from error
+            done.write_text(wanted)
+    return str(home / "node_modules" / ".bin" / command)
 
 
 def _system() -> Path:

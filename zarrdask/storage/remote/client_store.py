@@ -7,7 +7,7 @@ repeats failed ones.
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, ClassVar, NamedTuple, TypeVar
 from urllib.parse import quote
@@ -23,6 +23,7 @@ from zarrdask.storage.refusals import (
     not_listable,
     not_supported,
     not_writable,
+    refuses_conditions,
 )
 from zarrdask.storage.remote.failures import Meaning, is_forbidden
 
@@ -98,6 +99,9 @@ class ClientStore(Store):
     _errors: ClassVar[tuple[type[Exception], ...]] = (Exception,)
     #: Whether a range can be counted from the end of a value.
     _has_suffixes = True
+    #: Whether the server compares ETags of conditional writes with their quotes, as HTTP says. Ceph
+    #: 16 refuses those, also if the condition holds, and takes them without.
+    _has_quotes = True
     #: Whether the keys below a prefix are listed by the thousand, not directory by directory.
     _lists_flat = True
 
@@ -294,10 +298,24 @@ class ClientStore(Store):
     def swap(self, key: str, value: Buffer, tag: Tag | None) -> bool:
         self._check_writable()
         # Not `create`, which may look the key up first: it could replace another writer's value.
-        is_stored = self._is_put(key, value, tag)
-        if is_stored is None:
-            raise not_supported(self.url, "changed on a condition")
-        return is_stored
+        conditions = [tag] if tag is None else [tag, _unquoted(tag)]
+        if not self._has_quotes:
+            conditions.reverse()
+        for condition in conditions:
+            is_stored = self._is_put(key, value, condition)
+            if is_stored is None:
+                raise not_supported(self.url, "changed on a condition")
+            if is_stored:
+                self._has_quotes = condition is tag
+                return True
+            if tag is None or not self._is_current(key, tag):
+                return False
+        raise refuses_conditions(self.url, key)
+
+    def _is_current(self, key: str, tag: Tag) -> bool:
+        """Whether a value still has a tag."""
+        answer = self._answer(key, 0, 1)
+        return isinstance(answer, Answer) and answer.describe().condition == tag
 
     def _is_put(self, key: str, value: Buffer, condition: Tag | None) -> bool | None:
         """Store a value on a condition; return whether it was met, or None if it is unsupported."""
@@ -406,3 +424,10 @@ class ClientStore(Store):
             raise no_bucket(self._bucket, self.url) from self._cause(error)
         if meaning is not Meaning.MISSING:
             raise self._failed(key, error) from self._cause(error)
+
+
+def _unquoted(tag: Tag) -> Tag:
+    """Return the tag of a conditional write without the quotes of its ETag."""
+    if isinstance(tag, Mapping):
+        return {name: text and text.strip('"') for name, text in tag.items()}
+    return tag.strip('"')

@@ -19,6 +19,13 @@ from zarrdask.storage.refusals import check_anonymous
 _HAVE_RETRIES = {"gs", "gcs", "abfs", "az"}
 #: Protocols of stores with requests that need not be signed.
 _HAVE_ANONYMOUS = {"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss"}
+_AZURE = {"az", "abfs", "abfss"}
+#: The parts of a connection string of Azure, by option.
+_OF_CONNECTION = {
+    "account_name": "AccountName",
+    "account_key": "AccountKey",
+    "sas_token": "SharedAccessSignature",
+}
 #: Options that belong to the client of S3, by the names by which users pass them.
 _OF_CLIENT = {
     **dict.fromkeys(("region", "region_name", "aws_region", "default_region"), "region_name"),
@@ -57,6 +64,25 @@ def with_anonymous(url: str, options: dict[str, Any]) -> dict[str, Any]:
     # gcsfs ignores this option, and has another one.
     others = {name: value for name, value in options.items() if name != "anon"}
     return {**others, "token": "anon"} if configured.get("anon") else others
+
+
+def with_endpoint(url: str, options: dict[str, Any]) -> dict[str, Any]:
+    """Return options in which adlfs finds a server that is not named as the account is.
+
+    It has no such option: it takes a connection string, or a host that has certificates.
+    """
+    endpoint = options.get("endpoint_url")
+    if not endpoint or url.partition("://")[0] not in _AZURE:
+        return options
+    others = {name: value for name, value in options.items() if name != "endpoint_url"}
+    keys = {name: options[option] for option, name in _OF_CONNECTION.items() if options.get(option)}
+    if "AccountKey" not in keys and "SharedAccessSignature" not in keys:
+        scheme, _, host = str(endpoint).partition("://")
+        if scheme == "https":
+            return {**others, "account_host": host}
+    parts = {"BlobEndpoint": endpoint, **keys}
+    text = ";".join(f"{name}={value}" for name, value in parts.items())
+    return {**others, "connection_string": text}
 
 
 def without_retries(fs: Any) -> Any:

@@ -12,6 +12,7 @@ from zarrdask.storage.remote.fsspec.fsspec_options import (
     unknown_option,
     with_anonymous,
     with_client,
+    with_endpoint,
 )
 
 #: The extras of this package with what a protocol needs.
@@ -32,7 +33,7 @@ def file_system_at(url: str, storage_options: dict[str, Any]) -> tuple[Any, str]
         If fsspec does not know the protocol or an option, the value of an option is wrong, or the
         package of the protocol is not installed.
     """
-    options = with_client(url, with_anonymous(url, storage_options))
+    options = with_endpoint(url, with_client(url, with_anonymous(url, storage_options)))
     try:
         return url_to_fs(url, **options)  # type: ignore[no-any-return]
     except ERRORS as error:
