@@ -68,7 +68,7 @@ class Credentials:
         self.token = f"token{self.number}"
         self.expiry = (datetime.now(UTC) + timedelta(seconds=self.seconds)).replace(tzinfo=None)
 
-    def get_token(self, _scope):
+    def get_token(self, _scope, tenant_id=None):
         if self.seconds is None:
             raise PackageError("please log in")
         self.refresh(None)
@@ -89,6 +89,7 @@ def credentials(monkeypatch):
     modules = {
         "google": {},
         "google.auth": {"default": default},
+        "google.auth._default_async": {"default_async": None},
         "google.auth.exceptions": {"GoogleAuthError": PackageError},
         "google.auth.transport": {},
         "google.auth.transport.requests": {"Request": lambda: None},
@@ -96,16 +97,23 @@ def credentials(monkeypatch):
         "azure.core": {},
         "azure.core.exceptions": {"AzureError": PackageError},
         "azure.identity": {"DefaultAzureCredential": lambda: found[0]},
+        "azure.identity.aio": {},
     }
+    for name in ("obstore.auth.google", "obstore.auth.azure"):
+        monkeypatch.setitem(sys.modules, name, None)  # so that it is removed at the end
+        del sys.modules[name]
     for name, members in modules.items():
         module = ModuleType(name)
         vars(module).update(members)
         monkeypatch.setitem(sys.modules, name, module)
-    default_credentials.google_credentials.cache_clear()
-    default_credentials.azure_credentials.cache_clear()
+        above, _, own = name.rpartition(".")
+        if above:
+            monkeypatch.setattr(sys.modules[above], own, module, raising=False)
+    default_credentials.google_provider.cache_clear()
+    default_credentials.azure_provider.cache_clear()
     yield found
-    default_credentials.google_credentials.cache_clear()
-    default_credentials.azure_credentials.cache_clear()
+    default_credentials.google_provider.cache_clear()
+    default_credentials.azure_provider.cache_clear()
 
 
 def opened(scheme, server):

@@ -1,97 +1,72 @@
-"""Default credentials of Google Cloud and Azure, as the packages of these clouds find them."""
+"""Default credentials of Google Cloud and Azure, from obstore's providers of them.
 
+A provider of obstore has the credentials of this machine, which tasks must not carry to others, and
+which can't always be pickled. So stores have `DefaultCredentials` instead, which makes the provider
+where it is used.
+"""
+
+from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
-from zarrdask.errors import StoreError, censored
+from zarrdask.errors import StoreError
 from zarrdask.runtime.packages import load_module
 
 _GOOGLE_SCOPE = "https://www.googleapis.com/auth/devstorage.read_write"
-_AZURE_SCOPE = "https://storage.azure.com/.default"
 
 
 @dataclass(frozen=True)
-class GoogleCredentials:
-    """A credential provider for obstore: the application default credentials of google-auth.
+class DefaultCredentials:
+    """A credential provider for obstore: the default credentials of the machine that it is on.
 
-    It looks for them on the machine that it is on, also after it was pickled.
+    Attributes
+    ----------
+    cloud : {"google", "azure"}
+        Whose credentials they are.
     """
 
-    def __call__(self) -> dict[str, Any]:
-        """Return a token that has not expired.
+    cloud: Literal["google", "azure"]
+
+    def __call__(self) -> Any:
+        """Return a token that has not expired, with the time when it does.
 
         Raises
         ------
         StoreError
-            If google-auth gets none.
+            If there are no credentials on this machine.
         """
-        credentials = google_credentials()
-        if credentials is None:
+        provider = google_provider() if self.cloud == "google" else azure_provider()
+        if provider is None:
             raise StoreError("no credentials of Google Cloud were found on this machine")
-        transport = load_module("google.auth.transport.requests")
-        try:
-            credentials.refresh(transport.Request())
-        except load_module("google.auth.exceptions").GoogleAuthError as error:
-            raise StoreError(str(error)) from censored(error)
-        expires = credentials.expiry  # in UTC, without saying so
-        return {
-            "token": credentials.token,
-            "expires_at": None if expires is None else expires.replace(tzinfo=UTC),
-        }
+        return provider()
 
 
 @cache
-def google_credentials() -> Any:
-    """Return the default credentials of google-auth; None if there are none.
+def google_provider() -> Callable[[], Any] | None:
+    """Return obstore's provider of the default credentials of google-auth; None if there are none.
 
     Raises
     ------
     ModuleNotFoundError
         If google-auth is not installed.
     """
-    auth = load_module("google.auth")
-    load_module("google.auth.transport.requests")
+    provider = load_module("obstore.auth.google").GoogleCredentialProvider
     try:
-        credentials, _ = auth.default(scopes=[_GOOGLE_SCOPE])
+        # By default, obstore asks for no scope, without which the account of a service has no token.
+        credentials, _ = load_module("google.auth").default(scopes=[_GOOGLE_SCOPE])
     except load_module("google.auth.exceptions").GoogleAuthError:
         return None
-    return credentials
-
-
-@dataclass(frozen=True)
-class AzureCredentials:
-    """A credential provider for obstore: the default credentials of azure-identity.
-
-    It looks for them on the machine that it is on, also after it was pickled.
-    """
-
-    def __call__(self) -> dict[str, Any]:
-        """Return a token that has not expired.
-
-        Raises
-        ------
-        StoreError
-            If azure-identity gets none.
-        """
-        try:
-            token = azure_credentials().get_token(_AZURE_SCOPE)
-        except load_module("azure.core.exceptions").AzureError as error:
-            raise StoreError(str(error)) from censored(error)
-        return {
-            "token": token.token,
-            "expires_at": datetime.fromtimestamp(token.expires_on, UTC),
-        }
+    return provider(credentials)  # type: ignore[no-any-return]
 
 
 @cache
-def azure_credentials() -> Any:
-    """Return the default credentials of azure-identity.
+def azure_provider() -> Callable[[], Any]:
+    """Return obstore's provider of the default credentials of azure-identity.
 
     Raises
     ------
     ModuleNotFoundError
         If azure-identity is not installed.
     """
-    return load_module("azure.identity").DefaultAzureCredential()
+    return load_module("obstore.auth.azure").AzureCredentialProvider()  # type: ignore[no-any-return]

@@ -17,10 +17,9 @@ from zarrdask.storage.base import Store
 from zarrdask.storage.local.local_store import LocalStore
 from zarrdask.storage.remote import aws
 from zarrdask.storage.remote.default_credentials import (
-    AzureCredentials,
-    GoogleCredentials,
-    azure_credentials,
-    google_credentials,
+    DefaultCredentials,
+    azure_provider,
+    google_provider,
 )
 from zarrdask.storage.remote.obstore.obstore_errors import no_counterpart
 from zarrdask.storage.remote.obstore.obstore_objects import kind_of
@@ -95,9 +94,9 @@ def _open_google(url: str, settings: Settings) -> ObstoreStore:
     if not has_token:
         with suppress(ModuleNotFoundError):  # obstore itself looks for credentials then
             # As gcsfs does, which needs no option for buckets that are public.
-            is_anonymous = google_credentials() is None
+            is_anonymous = google_provider() is None
             name = "skip_signature" if is_anonymous else "credential_provider"
-            settings.config[name] = is_anonymous or GoogleCredentials()
+            settings.config[name] = is_anonymous or DefaultCredentials("google")
     return _made(obstore.store.GCSStore, *_bucket_and_prefix(url), settings)
 
 
@@ -115,8 +114,8 @@ def _open_azure(url: str, settings: Settings) -> ObstoreStore:
     has_credentials = any(map(os.environ.get, _AZURE_VARIABLES))
     if not has_credentials and _AZURE_SETTINGS.isdisjoint(settings.config):
         with suppress(ModuleNotFoundError):
-            azure_credentials()
-            settings.config["credential_provider"] = AzureCredentials()
+            azure_provider()
+            settings.config["credential_provider"] = DefaultCredentials("azure")
     return _made(obstore.store.AzureStore, container, prefix, settings)
 
 
