@@ -86,6 +86,32 @@ def write_region(
         If the store fails.
     """
     projection = project(request, chunks.metadata.grid.axes)
+    return write_units(
+        chunks,
+        projection,
+        values,
+        empty=empty,
+        beyond=beyond,
+        threads=threads,
+        locks=locks,
+        show=show,
+        requests=requests,
+    )
+
+
+def write_units(
+    chunks: StoredChunks,
+    projection: Projection,
+    values: np.ndarray,
+    *,
+    empty: bool,
+    beyond: Beyond,
+    threads: int | None,
+    locks: ChunkLocks | None = None,
+    show: Show | None = False,
+    requests: Requests | None = None,
+) -> int:
+    """Write to parts of units the values at their places in a block; see `write_region`."""
     locks = locks or ChunkLocks(chunks.store)
     writer = _Writer(chunks=chunks, locks=locks, empty=empty, beyond=beyond, joined=requests)
     work, nbytes = partial(writer.write, values), values.nbytes
