@@ -46,10 +46,11 @@ DISTRIBUTED = {
     "parallel.rewrite.cluster",
     "runtime.serialize",
 }
-#: The modules that load zarr-python, on demand.
+#: The modules that import zarr-python, which nothing imports but zarr-python or users.
 ZARR_PYTHON = {
     "zarrdask.storage.adapters.zarrdask_store",
     "zarrdask.compat.rechunker",
+    "zarrdask.compat.zarr_pipeline",
 }
 
 
