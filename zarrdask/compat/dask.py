@@ -12,6 +12,7 @@ from inspect import Parameter, signature
 from threading import RLock
 from typing import Any, Literal
 
+import dask  # noqa: F401
 import dask.array as da
 from dask.array import core
 

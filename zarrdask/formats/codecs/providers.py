@@ -20,10 +20,19 @@ _OF_NUMCODECS = {
 #: zarr-python.
 _OF_ZARR_PYTHON = {
     "any-numcodecs.": "zarr-any-numcodecs",
+    "cft_zarr.": "cft-zarr",
     "gribberish": "gribberish",
+    **dict.fromkeys(
+        ("hcc-dct", "hcc-decompose", "hcc-grad-dct", "hcc-grad-dwt"), "healpix-compress"
+    ),
+    **dict.fromkeys(("hcc-sentinel2", "hcc-sentinel2-pyramid"), "healpix-compress"),
+    "htj2k": "nd-image-codecs",
     "imagecodecs_": "imagecodecs-zarr",
+    "nd_lift": "nd-image-codecs",
+    "nd_zfp": "nd-image-codecs",
     "omfiles.": "omfiles",
     "virtual_tiff.": "virtual-tiff",
+    "vlen-ndarray": "zarr-vlen-ndarray",
 }
 
 

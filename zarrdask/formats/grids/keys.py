@@ -106,7 +106,10 @@ KEY_ENCODINGS: Registry[Callable[[Mapping[str, Any]], ChunkKeyEncoding]] = Regis
     "chunk key encoding",
     "chunk_key_encoding",
     "zarrdask.chunk_key_encodings",
-    dict.fromkeys(PARSERS, "zarrdask.formats.grids.keys:PARSERS"),
+    {
+        **dict.fromkeys(PARSERS, "zarrdask.formats.grids.keys:PARSERS"),
+        "template": "zarrdask.formats.grids.template:PARSERS",
+    },
 )
 
 

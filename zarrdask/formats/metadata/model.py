@@ -111,6 +111,8 @@ class ArrayMetadata:
         derive("shape", self.grid.shape)
         derive("chunk_shape", self.grid.chunk_shape)
         derive("dtype", self.data_type.dtype)
+        # Some encodings can't name the chunks of such an array.
+        self.keys.key((0,) * len(self.shape))
         derive("fill", self._zero() if self.fill_value is None else self.fill_value)
         if self.dimension_names is not None:
             self._check_names(self.dimension_names)
