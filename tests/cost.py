@@ -23,7 +23,8 @@ from _pytest.runner import runtestprotocol
 
 LIMIT, SLOW, QUICK = 0.3, 0.06, 0.04
 
-LIST = Path(__file__).with_name("slow_tests.txt")
+ROOT = Path(__file__).parents[1]
+LIST = ROOT / "tests" / "slow_tests.txt"
 
 
 def read_list():
@@ -35,17 +36,16 @@ def read_list():
 @cache
 def listed_files():
     """Return the paths of the files with tests in the list."""
-    root = LIST.parents[1]
-    return {root / file_of(name) for name in read_list()}
+    return {ROOT / file_of(name) for name in read_list()}
 
 
-def missing(listed, collected, root):
+def missing(listed, collected):
     """Return the ids of the list whose file does not exist, or was collected without them."""
     files = {file_of(name) for name in collected}
     return {
         name
         for name in listed - set(collected)
-        if file_of(name) in files or not (root / file_of(name)).exists()
+        if file_of(name) in files or not (ROOT / file_of(name)).exists()
     }
 
 
@@ -104,7 +104,7 @@ def pytest_collection_modifyitems(config, items):
             item.add_marker("slow")
     # Of a file, ``file::test`` and ``--lf`` collect some tests only.
     is_partial = any("::" in argument for argument in config.args) or config.getoption("lf", False)
-    gone = missing(listed, [item.nodeid for item in items], config.rootpath)
+    gone = missing(listed, [item.nodeid for item in items])
     if gone and not is_partial and config.getoption("cost") != "measure":
         raise pytest.UsageError(f"{LIST.name} lists tests that do not exist: {sorted(gone)}")
     return (yield)

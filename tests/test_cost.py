@@ -4,14 +4,12 @@ import os
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from tests import cost
 from tests.covering import for_each
 
-ROOT = Path(__file__).parents[1]
 HERE = "tests/test_cost.py"
 
 
@@ -25,7 +23,7 @@ HERE = "tests/test_cost.py"
     ],
 )
 def test_a_test_that_does_not_exist_is_found(name, is_missing):
-    gone = cost.missing({name}, [f"{HERE}::test_there"], ROOT)
+    gone = cost.missing({name}, [f"{HERE}::test_there"])
     assert gone == ({name} if is_missing else set())
 
 
@@ -78,7 +76,7 @@ def test_an_expensive_test_fails_unless_it_is_marked(tmp_path, monkeypatch):
     path.write_text(TESTS)
     (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n slow: slow\n stress: stress\n")
     command = [sys.executable, "-m", "pytest", "-q", "-rf", "-p", "tests.cost", "--cost=check"]
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), *filter(None, sys.path)]))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(cost.ROOT), *filter(None, sys.path)]))
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     failed = re.findall(r"^FAILED test_it.py::(\w+)", run.stdout, re.MULTILINE)
