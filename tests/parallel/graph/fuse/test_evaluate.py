@@ -84,13 +84,3 @@ def test_a_fused_task_of_a_worker_that_dies_is_computed_by_another(tmp_path):
     ):
         np.testing.assert_array_equal(x.max(axis=1).compute(), VALUES.max(axis=1))
     assert (tmp_path / "died").exists()
-
-
-def test_an_error_in_a_block_that_results_share_names_its_key():
-    x = stored().map_blocks(failing, dtype="f8")
-    for results in ((x.min(), x.max()), (x.min(), x.map_blocks(failing, dtype="f8").max())):
-        with pytest.raises(ZeroDivisionError) as caught:
-            dask.compute(*results, scheduler="sync", num_workers=1)
-        (note,) = caught.value.__notes__
-        assert "block (1, 2)" in note
-        assert "read from c/1/2" in note

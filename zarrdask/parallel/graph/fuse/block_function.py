@@ -7,7 +7,6 @@ a scheduler does anything for a single block.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
 from math import prod
 from typing import Any, NamedTuple
 
@@ -24,18 +23,14 @@ from zarrdask.parallel.graph.missing_blocks import ReadSlices
 #: The number of a block along each axis.
 Block = tuple[int, ...]
 
-#: The functions of the blocks of layers, by their names.
-Computed = dict[str, Callable[[Block], Any]]
-
 
 class Part(NamedTuple):
     """An input that has a part for each block."""
 
     #: The name of the input in the task of a block.
     key: str
-    #: The parts by their numbers; the function that computes them; or the name of a layer of tasks
-    #: that do.
-    source: "BlockwiseDep | BlockFunction | str"
+    #: The parts by their numbers, or the name of a layer of tasks that compute them.
+    source: BlockwiseDep | str
     #: For each axis of the source the axis of the blocks; None if the source has a single part
     #: along it.
     axes: tuple[int | None, ...]
@@ -44,11 +39,9 @@ class Part(NamedTuple):
         """Return the number of the part that a block needs."""
         return tuple(0 if axis is None else block[axis] for axis in self.axes)
 
-    def value(self, block: Block, tasks: Mapping[Any, Any], computed: Computed) -> Any:
+    def value(self, block: Block, tasks: Mapping[Any, Any]) -> Any:
         """Return the part that a block needs, or the task, of `tasks`, that computes it."""
         number, source = self.number(block), self.source
-        if isinstance(source, BlockFunction):
-            return computed[source.name](number)
         return tasks[source, *number] if isinstance(source, str) else source[number]
 
 
@@ -70,13 +63,7 @@ class BlockFunction:
         """The keys of other tasks whose results all blocks need."""
         inputs = {*self.constants, *(part.key for part in self.parts)}
         references = map(references_of, self.constants.values())
-        below = (function.needs for function in self.below)
-        return frozenset(self.task.dependencies - inputs).union(*references, *below)
-
-    @property
-    def below(self) -> list["BlockFunction"]:
-        """The functions that compute parts; other functions may need the same ones."""
-        return [part.source for part in self.parts if isinstance(part.source, BlockFunction)]
+        return frozenset(self.task.dependencies - inputs).union(*references)
 
     @property
     def sources(self) -> list[ArrayRegion]:
@@ -94,54 +81,32 @@ class BlockFunction:
         itemsize = max((each.dtype.itemsize for each in self.sources), default=0)
         sources = (part.source for part in self.parts)
         lengths = [each.chunks for each in sources if isinstance(each, BlockwiseDep)]
-        own = itemsize * max((prod(map(max, each)) for each in lengths), default=1)
-        return max(own, *(function.block_bytes for function in self.below), 0)
-
-    def blocks_below(self, block: Block) -> list[tuple["BlockFunction", Block]]:
-        """Return the blocks of functions below that a block needs."""
-        pairs = ((part.source, part.number(block)) for part in self.parts)
-        return [(each, number) for each, number in pairs if isinstance(each, BlockFunction)]
-
-    def keys_below(self, block: Block) -> list[Any]:
-        """Return the keys of these blocks."""
-        return [(each.name, *number) for each, number in self.blocks_below(block)]
+        return itemsize * max((prod(map(max, each)) for each in lengths), default=1)
 
     @property
     def layers(self) -> frozenset[str]:
-        """The layers of the tasks that compute parts, also of functions below."""
-        own = (part.source for part in self.parts if isinstance(part.source, str))
-        return frozenset(own).union(*(function.layers for function in self.below))
+        """The layers of the tasks that compute parts."""
+        return frozenset(part.source for part in self.parts if isinstance(part.source, str))
 
     def tasks(self, graph: HighLevelGraph, blocks: Iterable[Block]) -> dict[Any, Any]:
         """Return the tasks in `layers`, or their values, that blocks need, by key."""
         found, blocks = dict[Any, Any](), list(blocks)
         for part in self.parts:
-            numbers = map(part.number, blocks)
-            if isinstance(part.source, BlockFunction):
-                found.update(part.source.tasks(graph, numbers))
-            elif isinstance(part.source, str):
+            if isinstance(part.source, str):
                 layer = graph.layers[part.source]
-                for key in ((part.source, *number) for number in numbers):
+                for key in ((part.source, *part.number(block)) for block in blocks):
                     found[key] = convert_legacy_task(key, layer[key], ())
         return found
 
-    def bound(
-        self, results: Mapping[Any, Any], tasks: Mapping[Any, Any], computed: Computed
-    ) -> Callable[[Block], Any]:
-        """Return the function of a block, given the results in `needs` and the `tasks`.
-
-        `computed` gets the functions below, which keep their results: others may need them.
-        """
-        for below in self.below:
-            if below.name not in computed:
-                computed[below.name] = cache(below.bound(results, tasks, computed))
+    def bound(self, results: Mapping[Any, Any], tasks: Mapping[Any, Any]) -> Callable[[Block], Any]:
+        """Return the function of a block, given the results in `needs` and the `tasks`."""
         compute = prepared(self.task)
         shared = {**results, **{k: resolve(v, results) for k, v in self.constants.items()}}
 
         def function(block: Block) -> Any:
             values = dict(shared)
             for part in self.parts:
-                values[part.key] = resolve(part.value(block, tasks, computed), {})
+                values[part.key] = resolve(part.value(block, tasks), {})
             return compute(values)
 
         return function
@@ -149,16 +114,12 @@ class BlockFunction:
     def note(self, block: Block) -> str:
         """Return the note of an error that was raised while a block was computed."""
         keys = keys_of(self._reads(slicings(self.task), self.constants, block))
-        below = self.blocks_below(block)
-        if below and not keys:
-            function, number = below[0]
-            return function.note(number)
         return f"raised for block {block} of {self.name}, read from {name_keys(keys)}"
 
     def remote_reads(self, results: Mapping[Any, Any]) -> Callable[[Block], Iterable[Read]] | None:
         """Return the function of a block that yields its reads, in order.
 
-        None if no store is remote, apart from those of functions below.
+        None if no store is remote.
         """
         constants = {key: resolve(value, results) for key, value in self.constants.items()}
         if not any(source.is_remote for source in self._sources(constants)):
@@ -170,5 +131,5 @@ class BlockFunction:
         self, pairs: Iterable[tuple[Any, Any]], constants: Mapping[str, Any], block: Block
     ) -> Iterator[Read]:
         parts = (part for part in self.parts if isinstance(part.source, BlockwiseDep))
-        own = {part.key: part.value(block, {}, {}) for part in parts}
+        own = {part.key: part.value(block, {}) for part in parts}
         return sliced(pairs, {**constants, **own})

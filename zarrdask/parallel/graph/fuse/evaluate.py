@@ -9,7 +9,7 @@ import numpy as np
 from zarrdask.arrays.chunks.region import reading_ahead
 from zarrdask.parallel.execution.dask_private import GraphNode
 from zarrdask.parallel.graph.block_writes import Place
-from zarrdask.parallel.graph.fuse.block_function import Block, BlockFunction, Computed
+from zarrdask.parallel.graph.fuse.block_function import Block, BlockFunction
 from zarrdask.parallel.graph.fuse.find import FusedTask
 from zarrdask.parallel.graph.fuse.task_reads import Read, keys_of, name_keys, reads_of
 from zarrdask.parallel.graph.fuse.task_steps import ordered, steps
@@ -132,10 +132,8 @@ class _Evaluation:
         self._fused, self._values = fused, dict(results)
         values = results.values()
         self._functions = {each.name: each for each in values if isinstance(each, BlockFunction)}
-        computed: Computed = {}
         self._bound = {
-            name: function.bound(results, inputs, computed)
-            for name, function in self._functions.items()
+            name: function.bound(results, inputs) for name, function in self._functions.items()
         }
         blocks = {key: _Block(self._bound[key[0]], tuple(key[1:])) for key in fused.blocks}
         #: The tasks of all that is not a block among the roots, by key.
@@ -173,27 +171,20 @@ class _Evaluation:
 
         The first task that reads stands for all of them.
         """
-        every = {each.name: each for one in self._functions.values() for each in (one, *one.below)}
-        found = ((name, each.remote_reads(self._results)) for name, each in every.items())
+        functions = self._functions.items()
+        found = ((name, each.remote_reads(self._results)) for name, each in functions)
         readers = {name: reader for name, reader in found if reader is not None}
         every_read = map(reads_of, self._fused.tasks.values())
         first = next(filter(None, every_read), [])
         has_remote_tasks = any(source.is_remote for source, _ in first)
         if not readers and not has_remote_tasks:
             return
-        seen = set[Any]()
         for key in self._order():
             task = self._tasks.get(key)
             if isinstance(task, GraphNode):
                 yield from reads_of(task) if has_remote_tasks else ()
-            elif readers:
-                name, *block = key
-                function, number = self._functions[name], tuple(block)
-                for each, at in [(function, number), *function.blocks_below(number)]:
-                    # Blocks below are computed once.
-                    if each.name in readers and (each.name, at) not in seen:
-                        seen.add((each.name, at))
-                        yield from readers[each.name](at)
+            elif key[0] in readers:
+                yield from readers[key[0]](tuple(key[1:]))
 
     def _order(self) -> Iterator[Any]:
         """Yield the keys of blocks and tasks in the order in which they are computed."""

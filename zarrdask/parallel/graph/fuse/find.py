@@ -63,7 +63,7 @@ def find_fused(
     root is computed from several blocks; or, if tasks are fused as a `whole`, is a result.
     """
     clusters = _Clusters(tasks, results, shared)
-    clusters.join_reads(functions)
+    clusters.add_reads(functions)
     clusters.join_tasks(length, whole=whole)
     for roots in clusters.roots():
         if all(root in results if whole else clusters.counts[root] > 1 for root in roots):
@@ -95,15 +95,11 @@ class _Clusters:
         #: The number of blocks in a cluster; a block that was not joined is one of its own.
         self._sizes: dict[Any, int] = {}
 
-    def join_reads(self, functions: Mapping[str, BlockFunction]) -> None:
-        """Join blocks that functions compute from the same block of another function."""
-        sharing = {name for name, function in functions.items() if function.below}
+    def add_reads(self, functions: Mapping[str, BlockFunction]) -> None:
+        """Add the blocks that functions compute."""
         for key in (*self._uses, *self._results):
             if key not in self.tasks and layer_of(key) in functions:
                 self.counts[key] = 1
-                if key[0] in sharing:
-                    below = functions[key[0]].keys_below(key[1:])
-                    self._join(key, {self._of(each) for each in below})
 
     def join_tasks(self, length: int, *, whole: bool) -> None:
         """Join tasks with what they need, up to so many blocks.

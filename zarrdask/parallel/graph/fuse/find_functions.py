@@ -1,8 +1,7 @@
 """Find the layers whose blocks a `BlockFunction` computes."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from math import prod
-from types import MappingProxyType
 from typing import Any
 
 from dask.blockwise import Blockwise, blockwise_token
@@ -26,28 +25,18 @@ def find_functions(
 ) -> Functions:
     """Return the functions of layers whose blocks only single tasks need, and may compute.
 
-    Several of these may have the same function below. Layers of Blockwise are fused.
+    Layers of Blockwise are fused.
     """
     above = reverse_dict(graph.dependencies)
-    functions, below = Functions(), Functions()
-    for name in graph._toposort_layers():
-        if name in excluded or graph.layers[name].annotations:
+    functions = Functions()
+    for name, layer in graph.layers.items():
+        if name in excluded or layer.annotations:
             continue
-        function = find_function(graph, name, below)
-        if function is None or not accepts(function):
+        if not all(is_single(graph.layers[other]) for other in above[name]):
             continue
-        if all(is_single(graph.layers[other]) for other in above[name]):
+        function = find_function(graph, name)
+        if function is not None and accepts(function):
             functions[name] = function
-        elif not function.below:
-            below[name] = function
-    # What is below is not computed elsewhere, too.
-    while wrong := [
-        name
-        for name, function in functions.items()
-        if any(not above[each.name] <= functions.keys() for each in function.below)
-    ]:
-        for name in wrong:
-            del functions[name]
     return functions
 
 
@@ -57,12 +46,10 @@ def is_single(layer: Any) -> bool:
     return isinstance(layer, MaterializedLayer) and not layer.annotations
 
 
-def find_function(
-    graph: HighLevelGraph, name: str, below: Mapping[str, BlockFunction] = MappingProxyType({})
-) -> BlockFunction | None:
+def find_function(graph: HighLevelGraph, name: str) -> BlockFunction | None:
     """Return the function of a layer; None if its blocks are not independent of each other.
 
-    Layers of Blockwise are fused. Parts may be computed by the functions `below`.
+    Layers of Blockwise are fused.
     """
     layer = graph.layers[name]
     if not isinstance(layer, Blockwise):
@@ -75,13 +62,11 @@ def find_function(
             constants[key] = source
             continue
         counts, source = layer.numblocks[source], layer.io_deps.get(source, source)
-        if isinstance(source, str) and source in below and prod(counts) == count:
-            source = below[source]
         if not set(index) <= set(layer.output_indices):
             return None
         if isinstance(source, str) and prod(counts) == 1:
             constants[key] = TaskRef((source, *(0 for _ in counts)))
-        elif _is_independent(graph, source, count) or isinstance(source, BlockFunction):
+        elif _is_independent(graph, source, count):
             axes = map(layer.output_indices.index, index)
             pairs = zip(axes, counts, strict=True)
             parts.append(Part(key, source, tuple(None if n == 1 else axis for axis, n in pairs)))

@@ -22,9 +22,7 @@ def _key_of(name: str) -> str:
 
 def needed_layers(graph: HighLevelGraph, function: BlockFunction) -> set[str]:
     """Return the layers whose results all blocks need, of those that a layer depends on."""
-    below = function.below
-    own = {*graph.dependencies[function.name]} - function.layers - {each.name for each in below}
-    return own.union(*(needed_layers(graph, each) for each in below))
+    return {*graph.dependencies[function.name]} - function.layers
 
 
 def inputs_of(

@@ -76,16 +76,15 @@ def fused_tasks(
 
 
 def _reads(function: BlockFunction) -> bool:
-    return bool(function.sources or function.below)
+    return bool(function.sources)
 
 
 def _length(graph: HighLevelGraph, functions: Functions, limits: FuseLimits) -> int:
     """Return the number of blocks that a task reads."""
-    names = {each.name for one in functions.values() for each in one.below or [one]}
-    count = sum(len(graph.layers[name]) for name in names)
+    count = sum(len(graph.layers[name]) for name in functions)
     block_bytes = max((each.block_bytes for each in functions.values()), default=0)
-    every = chain.from_iterable((one, *one.below) for one in functions.values())
-    return limits.length(count, block_bytes, [region for each in every for region in each.sources])
+    sources = [region for each in functions.values() for region in each.sources]
+    return limits.length(count, block_bytes, sources)
 
 
 def _orders(graph: HighLevelGraph, functions: Functions) -> dict[str, int]:
@@ -95,10 +94,8 @@ def _orders(graph: HighLevelGraph, functions: Functions) -> dict[str, int]:
     """
     orders = dict[str, int]()
     for name in graph._toposort_layers():
-        below = {each.name for each in functions[name].below} if name in functions else set()
         needs = graph.dependencies[name]
-        orders[name] = max((orders[n] + (n in functions) for n in needs - below), default=0)
-        orders[name] = max([orders[name], *(orders[each] for each in below)])
+        orders[name] = max((orders[need] + (need in functions) for need in needs), default=0)
     return orders
 
 

@@ -153,9 +153,8 @@ def _keys(writes: Iterable[BlockWrites]) -> dict[Any, None]:
 
 
 def _single_tasks(graph: HighLevelGraph, functions: Functions) -> Tasks:
-    """Return the tasks of a graph, but for those of the layers of functions and below them."""
-    every = [each for function in functions.values() for each in (function, *function.below)]
-    left_out = {each.name for each in every}.union(*(each.layers for each in every))
+    """Return the tasks of a graph, but for those of functions and of the layers they need."""
+    left_out = {*functions}.union(*(each.layers for each in functions.values()))
     names = (name for name in graph._toposort_layers() if name not in left_out)
     tasks = {key: task for name in names for key, task in graph.layers[name].items()}
     if not all(isinstance(task, GraphNode) for task in tasks.values()):
