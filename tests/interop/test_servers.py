@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import zarrdask
-from tests.interop.servers.rows import CONDITIONAL, Place, conditional, place, servers
+from tests.interop.servers.rows import CONDITIONAL, SIGNED, Place, conditional, place, servers
 from zarrdask.errors import NodeExistsError, StoreError
 from zarrdask.formats.byte_ranges import Buffer
 from zarrdask.storage.locks.unchanged import change_if_unchanged, lease
@@ -46,6 +46,11 @@ with dask.config.set({"zarrdask.remote": remote, "zarrdask.lock-directory": lock
 """
 
 
+def codecs_for(place: Place) -> dict[str, tuple[()]]:
+    """Return no compressor for the emulator of Google, which takes a CR off the end of a value."""
+    return {"compressors": ()} if place.server == "google" else {}
+
+
 def test_what_is_promised_is_what_is_sent(place):
     has = place.store().capabilities
     is_conditional = (place.server, place.package) in CONDITIONAL
@@ -63,10 +68,10 @@ def test_parts_of_chunks_are_warned_of_without_conditional_writes(place):
 
 
 def test_arrays_are_written_and_read(place):
-    options = {"storage_options": place.options}
+    options, codecs = {"storage_options": place.options}, codecs_for(place)
     for number, layout in enumerate(LAYOUTS):
         x = da.from_array(VALUES, chunks=(7, 6))
-        zarrdask.to_zarr(x, place.url, f"a/{number}", **options, **layout)
+        zarrdask.to_zarr(x, place.url, f"a/{number}", **options, **layout, **codecs)
         stored = zarrdask.from_zarr(place.url, f"a/{number}", chunks="stored", **options)
         np.testing.assert_array_equal(stored.compute(scheduler="threads"), VALUES)
         zarrdask.open_array(place.url, f"a/{number}", mode="r+", **options)[3:9, 5] = -1
@@ -81,7 +86,7 @@ def test_arrays_are_appended_to(place):
         name = f"x{zarr_format}"
         z = zarrdask.create_array(
             *(place.url, name), shape=(0, 20), chunks=(4, 20), dtype="f4", zarr_format=zarr_format,
-            **options,
+            **options, **codecs_for(place),
         )  # fmt: skip
         z.append(VALUES[:5])
         zarrdask.append(da.from_array(VALUES[5:11], chunks=(3, 20)), place.url, name, **options)
@@ -214,9 +219,8 @@ class TestRefusedAnswers:
         with pytest.raises(StoreError):
             zarrdask.create_array(url, "a", shape=3, dtype="i4", **options)
 
+    @pytest.mark.parametrize("place", SIGNED, ids="-".join, indirect=True)
     def test_credentials_that_are_wrong(self, place):
-        if place.server == "google":
-            pytest.skip("the emulator takes any")
         name = {"ceph": "secret", "azurite": "account_key"}[place.server]
         options = {"storage_options": place.options | {name: "d3Jvbmc="}}
         with pytest.raises(StoreError, match="403"):

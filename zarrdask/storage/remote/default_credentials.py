@@ -53,7 +53,7 @@ def google_provider() -> Callable[[], Any] | None:
     """
     provider = load_module("obstore.auth.google").GoogleCredentialProvider
     try:
-        # By default, obstore asks for no scope: the account of a service then has no token.
+        # Obstore's own call names no scope, without which the account of a service gets no token.
         credentials, _ = load_module("google.auth").default(scopes=[_GOOGLE_SCOPE])
     except load_module("google.auth.exceptions").GoogleAuthError:
         return None
