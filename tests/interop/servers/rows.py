@@ -21,8 +21,8 @@ ROWS = (
 )
 #: Those of them by which conditional writes are sent.
 CONDITIONAL = ROWS[:3]
-#: Those whose requests are signed: the emulator of Google takes any.
-SIGNED = ROWS[:4]
+#: Those that check signatures and list in pages, which the emulator of Google does not.
+COMPLETE = ROWS[:4]
 
 
 class Place(NamedTuple):

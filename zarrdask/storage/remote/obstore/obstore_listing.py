@@ -32,6 +32,9 @@ def list_entries(
     entries, member_values = list[tuple[Any, ...]](), itemgetter(*members)
     for page in obstore.list(store, directory, offset=after, chunk_size=PAGE):
         listed = [*map(member_values, page)]
+        if after:
+            # Azurite does not begin where it is told to, and obstore believes that it does.
+            listed = [entry for entry in listed if entry[0] > after]
         if until is None:
             entries += listed
             continue
