@@ -51,7 +51,7 @@ RULES = {
     "A-31": "a structured fill value is base64 of one packed element",
     "A-32": "0 and empty text as fill values of old files",
     "A-33": "fill values of the other types, exact",
-    "A-34": "a null fill value reads as zeros",
+    "A-34": "a null fill value reads as zeros, of times as NaT",
     "A-35": "chunk keys: decimal indices joined by dots; 0 without dimensions",
     "A-36": "the index of a chunk defines its place",
     "A-37": "an absent chunk reads as the fill value",

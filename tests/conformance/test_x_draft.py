@@ -634,4 +634,4 @@ def test_xb17_the_older_specifications_example_opens():
     document = older((4,), (2,), kind, None, compressor=compressor("gzip", level=1))
     found = opened(document, entry=OLDER_ENTRY)
     assert found.dtype == np.dtype("M8[ns]")
-    assert found[...].astype("i8").tolist() == [0] * 4
+    assert np.isnat(found[...]).all()

@@ -10,12 +10,17 @@ from zarrdask.arrays.chunks.cast import as_stored
 from zarrdask.errors import MetadataError
 from zarrdask.xarray.packing import map_values
 
-#: The units of durations, in the singular and the plural.
-_UNITS = frozenset(
-    f"{unit}{ending}"
-    for unit in ("day", "hour", "minute", "second", "millisecond", "microsecond", "nanosecond")
-    for ending in ("", "s")
-)
+#: NumPy's codes of the units of durations, which CF names in the singular or the plural.
+_CODES = {
+    "day": "D",
+    "hour": "h",
+    "minute": "m",
+    "second": "s",
+    "millisecond": "ms",
+    "microsecond": "us",
+    "nanosecond": "ns",
+}
+_UNITS = _CODES | {f"{name}s": code for name, code in _CODES.items()}
 
 
 def changes_reading(old: Any, new: Any) -> bool:
@@ -25,16 +30,37 @@ def changes_reading(old: Any, new: Any) -> bool:
     """
     if " since " in f"{old}{new}":
         return True
-    return old is not None and new is not None and not _UNITS.isdisjoint((str(old), str(new)))
+    if old is None or new is None:
+        return False
+    return str(old) in _UNITS or str(new) in _UNITS
 
 
-def with_resolution(variable: Variable, stored: Variable, name: str) -> Variable:
-    """Return durations with the resolution of the stored ones, if these are durations, too."""
+def check_kind(variable: Variable, stored: Variable, name: str) -> None:
+    """Check that neither durations are stored among times, nor times among durations."""
+    if {variable.dtype.kind, stored.dtype.kind} == {"m", "M"}:
+        raise MetadataError(
+            "durations can't be stored among times, nor times among durations",
+            key=f"variable {name!r}",
+            found=str(variable.dtype),
+            expected=str(stored.dtype),
+        )
+
+
+def as_stored_durations(variable: Variable, stored: Variable, name: str) -> Variable:
+    """Return durations with the resolution of the stored ones, if these are durations, too.
+
+    Those in memory must be multiples of the stored units, unless floating-point numbers are stored.
+    """
+    cast = partial(as_stored, place=f"variable {name!r}", casting=None)
+    counts = np.dtype(stored.encoding.get("dtype", "i8")).kind in "iu"
+    unit = _UNITS.get(str(stored.encoding.get("units")))
+    if counts and unit is not None and variable.chunks is None:
+        cast(np.asarray(variable.data), dtype=np.dtype(f"m8[{unit}]"))
     if stored.dtype.kind != "m" or variable.dtype == stored.dtype:
         return variable
-    dtype = stored.dtype
-    cast = partial(as_stored, dtype=dtype, place=f"variable {name!r}", casting=None)
-    return variable.copy(deep=False, data=map_values(variable.data, cast, dtype))
+    resolution = partial(cast, dtype=stored.dtype)
+    data = map_values(variable.data, resolution, stored.dtype)
+    return variable.copy(deep=False, data=data)
 
 
 def check_durations(variable: Variable, encoded: Variable, name: str) -> None:

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import dask.array as da
 import numpy as np
+from dask import array as da
 from xarray import Variable
 
 from zarrdask.arrays.chunks.cast import Casting, as_stored, chosen_casting

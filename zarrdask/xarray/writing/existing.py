@@ -20,7 +20,12 @@ from zarrdask.formats.metadata.model import ZarrFormat
 from zarrdask.storage.locks.unchanged import Lease
 from zarrdask.xarray.coordinates import read_coordinates
 from zarrdask.xarray.datastore import StoredGroup, ZarrdaskDataStore
-from zarrdask.xarray.durations import changes_reading, check_durations, with_resolution
+from zarrdask.xarray.durations import (
+    as_stored_durations,
+    changes_reading,
+    check_durations,
+    check_kind,
+)
 from zarrdask.xarray.encoding import encode_values
 
 #: Attributes by which values are decoded: two parts of one array must not differ in them.
@@ -193,8 +198,9 @@ class StoredDataset:
         is_duration = variable.dtype.kind == "m"
         stored = self._decoded(name, durations=True if is_duration else None)
         _check_dtype(name, stored, variable)
+        check_kind(variable, stored, name)
         if is_duration:
-            variable = with_resolution(variable, stored, name)
+            variable = as_stored_durations(variable, stored, name)
         elif variable.dtype.kind != "O":  # such as texts and dates, which are encoded one by one
             check_cast(variable.dtype, stored.dtype, self.arrays[name].node_path)
         variable = variable.copy(deep=False)
