@@ -26,6 +26,11 @@ class HasLocation(Protocol):
 #: The smallest data type of each kind of Python's numbers.
 _SMALLEST = {"b": "?", "i": "i1", "u": "i1", "f": "f2", "c": "c8"}
 
+#: The kinds of data types that hold small numbers of Python; NumPy checks the range of integers.
+_NUMBERS_TO: dict[type, str] = {int: "iufc", float: "fc"}
+#: No floating-point type of NumPy overflows below this number.
+_SMALL_NUMBER = 65504
+
 
 def chosen_casting() -> Casting:
     """Return the setting ``zarrdask.casting``."""
@@ -175,6 +180,8 @@ def from_user(value: Any, dtype: np.dtype[Any], place: HasLocation) -> np.ndarra
     if hasattr(value, "dtype"):
         values = np.asarray(value)
         return values if values.dtype == dtype else as_stored(values, dtype, place)
+    if dtype.kind in _NUMBERS_TO.get(type(value), "") and -_SMALL_NUMBER < value < _SMALL_NUMBER:
+        return as_array(value, dtype)  # every rule permits it
     casting = chosen_casting()
     if casting is not None:
         values = as_array(value, dtype)
@@ -183,19 +190,12 @@ def from_user(value: Any, dtype: np.dtype[Any], place: HasLocation) -> np.ndarra
     # NumPy checks the range of integers of Python only if they are converted directly.
     with np.errstate(over="ignore", invalid="ignore"):
         values = as_array(value, dtype)
-    kind = dtype.kind
-    if (kind in "iu" and type(value) is int) or (kind in "mM" and _is_generic(dtype)):
-        return values
-    if kind == "f" and type(value) is float and np.isfinite(values):
+    if dtype.kind in "mM" and np.datetime_data(dtype)[0] == "generic":
         return values
     # A tuple is one structured value.
     before = None if dtype.names is None else _of_objects(dtype)
     as_stored(np.asarray(value, before), dtype, place, None)
     return values
-
-
-def _is_generic(dtype: np.dtype[Any]) -> bool:
-    return np.datetime_data(dtype)[0] == "generic"
 
 
 def _of_objects(dtype: np.dtype[Any]) -> np.dtype[Any]:
