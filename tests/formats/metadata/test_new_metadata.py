@@ -502,7 +502,7 @@ def test_chunks_that_a_codec_cannot_encode_are_refused_before_anything_is_writte
         with pytest.raises(MetadataError, match=r"at most 2[0-9]{9} bytes"):
             rewrite(z, store, chunks=size)
     assert not store
-    zarrdask.create_array({}, shape=2 * size, chunks=size // 2, **options)
+    zarrdask.create_array({}, shape=2 * size, chunks=size // 8, **options)
 
 
 def test_chunks_in_shards_are_what_a_codec_encodes():

@@ -3,40 +3,48 @@
 Readers list the nodes of one format only, that of the group: others below it are invisible to them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from zarrdask import config
 from zarrdask.arrays.hierarchy import draft
-from zarrdask.arrays.hierarchy.find import read_documents
-from zarrdask.arrays.hierarchy.path import StorePath, ancestors
+from zarrdask.arrays.hierarchy.path import StorePath
 from zarrdask.errors import MetadataError
+from zarrdask.formats.byte_ranges import Buffer
 from zarrdask.formats.metadata.draft.entry import KEY, EntryPoint
 from zarrdask.formats.metadata.formats import find_format, formats
 from zarrdask.formats.metadata.json import Documents
 from zarrdask.formats.metadata.model import Metadata, ZarrFormat
-from zarrdask.storage.zarr.detect import ANY
+from zarrdask.storage.cache.prefetched import prefetch
 
 
 def format_above(node: StorePath) -> ZarrFormat | None:
     """Return the format of the nearest group above a node in its store; None if there is none."""
     if node.layout.zarr_format is not None:
         return node.layout.zarr_format
-    if not node.path:
+    above = node.current.parents if node.path else []
+    if not above:
         return None
-    store = node.current.store
-    return nearest_format(
-        node.current.parents, read_documents(store, ancestors(node.path), ANY.rounds(store))
-    )
+    names = [name for form in formats() for name in form.node_documents]
+    keys = (each.prefix + name for each in above for name in names)
+    store = prefetch(above[0].store, keys)
+    return _nearest_format(above, lambda each, name: store.get(each.prefix + name))
 
 
-def nearest_format(above: Sequence[StorePath], documents: Sequence[Documents]) -> ZarrFormat | None:
-    """Return the format of the last of some nodes that has documents; None if there is none."""
-    for node, own in reversed([*zip(above, documents, strict=True)]):
-        entry = own.get(KEY)
-        if entry is not None and EntryPoint.is_in(entry):
-            return draft.enter(node, entry).layout.zarr_format
+def _nearest_format(
+    above: Sequence[StorePath], get: Callable[[StorePath, str], Buffer | None]
+) -> ZarrFormat | None:
+    """Return the format of the last of some nodes that has a document; None if there is none.
+
+    `get` returns the document of a node with a name.
+    """
+    for node in reversed(above):
         for form in formats():
-            if any(own.get(name) is not None for name in form.node_documents):
+            for name in form.node_documents:
+                document = get(node, name)
+                if document is None:
+                    continue
+                if name == KEY and EntryPoint.is_in(bytes(document)):
+                    return draft.enter(node, bytes(document)).layout.zarr_format
                 return form.version
     return None
 
@@ -52,7 +60,8 @@ def check_visible_in(
     node: StorePath, metadata: Metadata, above: Sequence[StorePath], documents: Sequence[Documents]
 ) -> None:
     """Check that readers of the groups above a new node see it, as these have the same format."""
-    group = nearest_format(above, documents)
+    by_path = {each.path: own for each, own in zip(above, documents, strict=True)}
+    group = _nearest_format(above, lambda each, name: by_path[each.path].get(name))
     if group in (None, metadata.zarr_format) or config.get("mixed-formats"):
         return
     title = find_format(metadata.zarr_format).title

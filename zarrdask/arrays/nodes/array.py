@@ -222,7 +222,8 @@ class Array(ArrayProperties):
         """Write values to the requested elements; see `write_region`."""
         check_writable(self)
         check_not_replaced(self)
-        self._stored = self.node_path.store_repaired(self._stored)
+        if self._stored.metadata.is_repaired:
+            self._stored = self.node_path.store_repaired(self._stored)
         empty, threads = config.get("write-empty-chunks"), self._threads
         with self.store.batch():
             write_region(self._stored, request, values, empty=empty, threads=threads, show=None)

@@ -119,13 +119,6 @@ def axis_number(axis: Any, ndim: int, names: Sequence[str | None] | None, key: s
         return axis_names.index(axis)
     if is_integer(axis) and -ndim <= int(axis) < ndim:
         return int(axis) % ndim
-    if isinstance(axis, str) and axis in axis_names:
-        raise SelectionError(
-            "several axes have this name; pass the number of one",
-            key=key,
-            found=axis,
-            expected=f"a number from {-ndim} to {ndim - 1}",
-        )
     expected = f"one of {axis_names}" if names else f"a number from {-ndim} to {ndim - 1}"
     raise SelectionError(
         "the array has no such axis",

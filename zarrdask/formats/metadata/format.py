@@ -18,7 +18,7 @@ from zarrdask.formats.dtypes.registry import portable
 from zarrdask.formats.extension import Definition
 from zarrdask.formats.grids.chunk_grid import ChunkGrid, Shape
 from zarrdask.formats.grids.keys import KEY_ENCODINGS, ChunkKeyEncoding, ChunkKeys, parse_keys
-from zarrdask.formats.metadata.array_options import ArrayOptions, as_list, codec_list
+from zarrdask.formats.metadata.array_options import ArrayOptions, as_list, codec_list, is_auto
 from zarrdask.formats.metadata.extensions import parse_extensions, parse_transformers
 from zarrdask.formats.metadata.formats import formats
 from zarrdask.formats.metadata.json import Documents
@@ -194,8 +194,8 @@ class Format(ABC):
 
 def _whole_chain(options: ArrayOptions, data_type: DataType) -> list[Codec]:
     """Return the codecs that a user gives as the whole chain."""
-    others = codec_list(options.filters), codec_list(options.compressors)
-    if any(others) or options.order != "C":
+    others = options.filters, options.compressors
+    if not all(each is None or is_auto(each) for each in others) or options.order != "C":
         raise MetadataError(
             "codecs is the whole chain; leave out filters, compressors and order", key="codecs"
         )

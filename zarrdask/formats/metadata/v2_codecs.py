@@ -33,9 +33,9 @@ _SHUFFLES = {
     "0": 0,
     "1": 1,
     "2": 2,
-    "NOSHUFFLE": 0,
-    "SHUFFLE": 1,
-    "BITSHUFFLE": 2,
+    "noshuffle": 0,
+    "shuffle": 1,
+    "bitshuffle": 2,
 }
 
 
@@ -240,7 +240,7 @@ def _named_shuffle(config: Json) -> Json:
     # GDAL up to 3.6 writes its creation option here, others the words of v3. Decoding does not
     # need it: each chunk of Blosc has its own header.
     shuffle = config.get("shuffle")
-    number = _SHUFFLES.get(shuffle.upper()) if isinstance(shuffle, str) else None
+    number = _SHUFFLES.get(shuffle) if isinstance(shuffle, str) else None
     if number is None:
         return config
     report_deviation(
