@@ -194,3 +194,32 @@ def test_without_dimensions_and_of_objects():
     loaded = open_zarr(target).load()
     assert loaded.name.values.tolist() == names.tolist()
     assert int(loaded.s) == 3
+
+
+@pytest.mark.filterwarnings("ignore:.*loaded into memory")
+@pytest.mark.parametrize("zarr_format", [2, 3, "v3-draft-protocol"])
+@pytest.mark.parametrize("kind", ["O", "U3", "T"])
+def test_computed_texts_are_written_to_all_formats(zarr_format, kind):
+    texts = np.array(["a", "bb", "ccc", "d"], object)
+    ds = xr.Dataset({"s": ("x", da.from_array(texts.astype(kind), chunks=2))})
+    store = {}
+    plan = ds.zarrdask.rechunk(store, chunks={"x": 4}, zarr_format=zarr_format)
+    plan.execute(progress=False)
+    assert open_zarr(store).s.values.tolist() == texts.tolist()
+
+
+@pytest.mark.parametrize("pick", [[1, 3, 5], slice(None, None, -1)])
+def test_a_selection_keeps_the_chunks_if_there_are_no_others(pick):
+    source, target = {}, {}
+    ds = xr.Dataset({"v": ("x", np.arange(8))}, {"x": np.arange(8)})
+    ds.zarrdask.to_zarr(source, encoding={"v": {"chunks": 3}})
+    ds = xr.open_dataset(source, engine="zarrdask", chunks={}).isel(x=pick)
+    zarrdask.rechunk(ds, target, chunks=None).execute(progress=False)
+    assert open_zarr(target).v.values.tolist() == np.arange(8)[pick].tolist()
+
+
+def test_a_name_of_several_dimensions_is_an_error_that_says_so():
+    z = zarrdask.create_array({}, shape=(4, 4), dtype="f4", dimension_names=("x", "x"))
+    with pytest.raises(zarrdask.errors.SelectionError, match="several axes have this name"):
+        zarrdask.rechunk(z, {}, chunks={"x": 2})
+    assert zarrdask.rechunk(z, {}, chunks={0: 2, 1: 4}).execute(progress=False).chunks == (2, 4)

@@ -178,11 +178,14 @@ def _codec_encoding(metadata: ArrayMetadata) -> dict[str, Any]:
     if not metadata.format.has_codecs:
         return _numcodecs_encoding(metadata)
     codecs = metadata.codecs if metadata.shard is None else metadata.shard.codec.codecs
-    encoding: dict[str, Any] = {
-        "compressors": _documents(codecs, Kind.BYTES_BYTES),
-        "filters": _documents(codecs, Kind.ARRAY_ARRAY),
-    }
-    serializers = _documents(codecs, Kind.ARRAY_BYTES)
+    try:
+        encoding: dict[str, Any] = {
+            "compressors": _documents(codecs, Kind.BYTES_BYTES),
+            "filters": _documents(codecs, Kind.ARRAY_ARRAY),
+        }
+        serializers = _documents(codecs, Kind.ARRAY_BYTES)
+    except UnsupportedError:
+        return {}  # codecs of numcodecs in a draft of v3: a writer chooses the default
     if metadata.format.has_serializer and serializers:
         encoding["serializer"] = serializers[0]
     return encoding

@@ -2,9 +2,10 @@
 
 from collections.abc import Container, Hashable, Mapping
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
+import xarray
 
 from zarrdask.arrays.chunks.region import ArrayRegion
 from zarrdask.arrays.nodes.array import Array, chunks_of
@@ -17,6 +18,8 @@ from zarrdask.xarray.datastore import StoredGroup
 
 K = TypeVar("K", bound=Hashable)
 
+#: The attribute of arrays and groups that names coordinates.
+_COORDINATES = "coordinates"
 #: The most bytes of one array, decoded, with what its chunks hold beyond its end.
 MAX_ARRAY_BYTES = 2**20
 #: The most bytes of all arrays that are read together.
@@ -39,10 +42,44 @@ def read_coordinates(groups: Mapping[str, StoredGroup]) -> dict[str, dict[str, n
 
 def _mentioned(group: StoredGroup) -> set[str]:
     """Return the names that the attribute ``coordinates`` of a group or its arrays mentions."""
-    attributes = [group.metadata.attributes]
-    attributes += [array.metadata.attributes for array in group.arrays.values()]
-    texts = [members.get("coordinates") for members in attributes]
-    return {name for text in texts if isinstance(text, str) for name in text.split()}
+    attributes = [array.metadata.attributes for array in group.arrays.values()]
+    return {*_names(group.metadata.attributes, *attributes)}
+
+
+def _names(*attributes: Mapping[Any, Any]) -> list[str]:
+    """Return the names that the attribute ``coordinates`` mentions in some attributes."""
+    texts = [members.get(_COORDINATES) for members in attributes]
+    return [name for text in texts if isinstance(text, str) for name in text.split()]
+
+
+def with_coordinates(
+    attributes: Mapping[Any, Any],
+    dataset: xarray.Dataset,
+    variables: Mapping[Hashable, xarray.Variable],
+    group: StoredGroup,
+) -> Mapping[Any, Any]:
+    """Return the new attributes of a stored group, which mention all coordinates that need it.
+
+    Those are the coordinates of the written dataset that no array mentions, as arrays that exist
+    keep their attributes, and those that the group mentions already. `variables` are those of the
+    dataset, encoded.
+    """
+    arrays = [array.metadata.attributes for array in group.arrays.values()]
+    new = [variable.attrs for name, variable in variables.items() if name not in group.arrays]
+    mentioned = {*_names(attributes, *arrays, *new)}
+    stored = [
+        name
+        for name in _names(group.metadata.attributes)
+        if name in group.arrays and name not in dataset.data_vars
+    ]
+    missing = [
+        name
+        for name in dict.fromkeys((*stored, *map(str, dataset.coords)))
+        if name not in mentioned and name not in dataset.dims and " " not in name
+    ]
+    if not missing:
+        return attributes
+    return {**attributes, _COORDINATES: " ".join((*_names(attributes), *missing))}
 
 
 def _is_coordinate(name: str, metadata: ArrayMetadata, mentioned: Container[str]) -> bool:

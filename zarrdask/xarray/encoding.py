@@ -24,6 +24,7 @@ from zarrdask.formats.metadata.format import Format
 from zarrdask.formats.metadata.model import ArrayMetadata
 from zarrdask.formats.metadata.new_metadata import plan_array
 from zarrdask.parallel.graph.placement import chunk_options
+from zarrdask.xarray.ambiguous import unambiguous
 from zarrdask.xarray.packing import encode_checked
 from zarrdask.xarray.request import ArgumentTypeError, WriteSettings
 from zarrdask.xarray.xarray_private import vlen_dtype
@@ -41,6 +42,7 @@ _STORAGE = frozenset(
 
 def encode_values(variable: Variable, name: Hashable, form: Format) -> Variable:
     """Return a variable with its values encoded by the rules of CF."""
+    variable = unambiguous(variable, name)
     text, chosen = np.dtypes.StringDType(), variable.encoding.get("dtype")
     is_text = variable.dtype.kind in "UO" and getattr(chosen, "kind", "") == "T"
     if is_text or (variable.dtype.kind == "T" and variable.dtype == text):

@@ -93,10 +93,12 @@ def _render_number(value: Any, kind: str, *, payload: bool) -> Any:
     # NumPy warns of a signalling NaN of ml_dtypes at every operation.
     with np.errstate(invalid="ignore"):
         is_nan, is_infinite = np.isnan(value), np.isinf(value)
+    if is_nan and not payload:
+        return "NaN"
     if is_nan:
         bits = int(np.asarray(value).view(f"u{value.dtype.itemsize}"))
         quiet = int(np.array(np.nan, value.dtype).view(f"u{value.dtype.itemsize}"))
-        return "NaN" if bits == quiet or not payload else f"0x{bits:0{value.dtype.itemsize * 2}x}"
+        return "NaN" if bits == quiet else f"0x{bits:0{value.dtype.itemsize * 2}x}"
     if is_infinite:
         return "Infinity" if value > 0 else "-Infinity"
     return float(value)

@@ -101,6 +101,8 @@ class ChangedDataset(Change):
             if self._is_new:
                 self.seen.create(self.first.metadata, overwrite=self.overwrites)
             self._view(self.seen).create_members(self._members, keep=self.root)
+        for each in (variable for write in self.writes for variable in write.variables):
+            each.array.node_path.store_repaired(chunks_of(each.array))
         longer = [each.array for write in self.writes for each in write.appends]
         request_on_each(
             self.node.store,

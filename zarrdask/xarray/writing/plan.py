@@ -20,6 +20,7 @@ from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata
 from zarrdask.parallel.graph.write_job import as_dask_array
 from zarrdask.storage.locks.unchanged import Lease
 from zarrdask.xarray.conventions import dimensions
+from zarrdask.xarray.coordinates import with_coordinates
 from zarrdask.xarray.encoding import (
     encode_attributes,
     encode_values,
@@ -149,6 +150,8 @@ def plan_group(
     before = None if stored is None else stored.group.metadata
     metadata = before or GroupMetadata(settings.format.version)
     if before is None or settings.mode != "r+":  # that mode changes values only
+        if stored is not None:
+            attributes = with_coordinates(attributes, dataset, variables, stored.group)
         metadata = replace(metadata, attributes=encode_attributes(attributes))
     return GroupWrite(node, metadata, before, tuple(writes))
 
