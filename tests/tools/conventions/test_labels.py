@@ -76,3 +76,30 @@ def test_attributes_that_are_not_lists_of_names_are_an_error():
     image.create_group("labels").attrs["labels"] = 3
     with pytest.raises(MetadataError, match="labels"):
         labels(image)
+
+
+def test_a_label_image_has_as_many_levels_as_its_image():
+    store = {}
+    names = {"dimension_names": ("y", "x"), "dtype": "u1", "shape": (64, 64)}
+    image = zarrdask.create_array({}, chunks=16, **names)
+    zarrdask.pyramid(image, store).execute(progress=False)
+    label = zarrdask.create_array({}, chunks=64, **names)
+    zarrdask.pyramid(label, store, "labels/a").execute(progress=False)
+    assert sorted(zarrdask.open_group(store, "labels/a")) == ["0", "1", "2"]
+    assert zarrdask.verify(store, strict=True).ok
+    zarrdask.pyramid(label, store, "labels/b", levels=2).execute(progress=False)
+    assert zarrdask.verify(store).ok
+    report = zarrdask.verify(store, strict=True)
+    assert not report.ok
+    [problem] = [each for each in report.problems if "OME-Zarr demands" in each.message]
+    assert (problem.kind, problem.path) == ("note", "labels/b")
+
+
+def test_factors_of_each_level_say_how_many_levels_labels_have():
+    store = {}
+    names = {"dimension_names": ("y", "x"), "dtype": "u1", "shape": (64, 64)}
+    image = zarrdask.create_array({}, chunks=16, **names)
+    zarrdask.pyramid(image, store).execute(progress=False)
+    plan = zarrdask.pyramid(image, store, "labels/a", factors=[2, {"y": 4, "x": 4}])
+    assert len(plan.levels) == 3
+    assert len(zarrdask.pyramid(image, {}, levels=2).levels) == 2

@@ -41,6 +41,16 @@ def labels(image: Group) -> tuple[str, ...]:
     return tuple(f"{LABELS}/{name}" for name in names)
 
 
+def image_path(path: str) -> str | None:
+    """Return the path of the image that a label image belongs to; None for another node.
+
+    >>> image_path("plate/labels/nuclei"), image_path("labels/nuclei"), image_path("a/b") is None
+    ('plate', '', True)
+    """
+    above = f"/{path}".rpartition("/")[0]
+    return above.removesuffix(f"/{LABELS}").strip("/") if above.endswith(f"/{LABELS}") else None
+
+
 def with_label(attributes: Mapping[str, Any], name: str, zarr_format: ZarrFormat) -> dict[str, Any]:
     """Return the attributes of a group ``labels`` that lists one more label image."""
     names = _listed(attributes, LABELS)

@@ -4,10 +4,11 @@ from contextlib import suppress
 from itertools import islice
 
 from zarrdask.arrays.hierarchy.node_path import NodePath
-from zarrdask.errors import StoreError
+from zarrdask.errors import StoreError, ZarrdaskError
 from zarrdask.formats.metadata.model import ZarrFormat
 from zarrdask.storage.places import stores_above
-from zarrdask.tools.conventions.labels import LABELS, with_label
+from zarrdask.tools.conventions.labels import LABELS, image_path, with_label
+from zarrdask.tools.conventions.pyramids import parse_multiscales
 from zarrdask.tools.pyramids.pyramid_changes import change_attributes
 
 
@@ -30,7 +31,23 @@ def from_image(node: NodePath) -> NodePath:
 
 def is_label(node: NodePath) -> bool:
     """Whether a node is in a group ``labels``."""
-    return f"/{node.path}".rpartition("/")[0].endswith(f"/{LABELS}")
+    return image_path(node.path) is not None
+
+
+def image_levels(node: NodePath) -> int | None:
+    """Return the number of levels of the image that a label image belongs to, if it has any.
+
+    OME-Zarr demands the same number for its label images.
+    """
+    path = image_path(node.path)
+    if path is None:
+        return None
+    try:
+        image, metadata = node.at(path).find()
+        pyramids = parse_multiscales(metadata.attributes, image.location)
+    except ZarrdaskError:
+        return None
+    return len(pyramids[0].levels) if pyramids else None
 
 
 def list_label(node: NodePath, zarr_format: ZarrFormat) -> None:

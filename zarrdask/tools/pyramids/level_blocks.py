@@ -137,6 +137,8 @@ class Sizes:
     bounds : tuple of (int, int)
         The region of level 0 that is computed, which begins and ends at the border of a cell of
         each level.
+    packs : bool
+        Whether values can be packed for another pass; Python objects can't.
     """
 
     levels: tuple[Level, ...]
@@ -148,6 +150,7 @@ class Sizes:
     threads: int
     processes: int
     bounds: Bounds
+    packs: bool = True
 
     def grids(self, pieces: Shape) -> tuple[BlockGrid, ...]:
         """Return the blocks of each level, if those that are read lie in blocks of level 0."""
@@ -230,7 +233,8 @@ class Blocks:
         for each in (sizes, split):
             grids = each.grids(each.pieces)
             top = len(grids) - 1
-            needed = max(_task_bytes(each, grids, n, n) for n in range(len(grids)))
+            passes = [(n, n) for n in range(len(grids))] if sizes.packs else [(0, top)]
+            needed = max(_task_bytes(each, grids, first, last) for first, last in passes)
             if needed <= each.memory:
                 return cls(grids, tuple(_spans(each, grids, top)), each.pieces == sizes.pieces)
             least = min(needed, least or needed)
@@ -246,7 +250,8 @@ def _spans(sizes: Sizes, grids: Sequence[BlockGrid], top: int) -> list[Span]:
     """Return the levels of each pass."""
     spans, first = list[Span](), 0
     while first <= top:
-        options = [_span(sizes, grids, first, last) for last in range(first, top + 1)]
+        ends = range(first if sizes.packs else top, top + 1)
+        options = [_span(sizes, grids, first, last) for last in ends]
         wanted = _TASKS_PER_SLOT * sizes.threads * sizes.processes
 
         def parallel(span: Span, wanted: int = wanted) -> tuple[int, int, int]:

@@ -1,7 +1,7 @@
 """Plans of pyramids: the arrays of all levels, and the passes that compute them."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import prod
 from typing import Any, Literal
@@ -19,7 +19,7 @@ from zarrdask.tools.conventions.pyramids import parse_multiscales
 from zarrdask.tools.pyramids.changed import whole_bounds
 from zarrdask.tools.pyramids.conventions import Convention
 from zarrdask.tools.pyramids.kernels import Reduction, check_method
-from zarrdask.tools.pyramids.labels import is_label
+from zarrdask.tools.pyramids.labels import image_levels, is_label
 from zarrdask.tools.pyramids.level_blocks import Blocks, Bounds, Sizes
 from zarrdask.tools.pyramids.level_factors import Steps
 from zarrdask.tools.pyramids.levels import Borders, Level
@@ -54,12 +54,15 @@ def plan_pyramid(source: PyramidSource, node: NodePath, options: PyramidOptions)
     if inside is None:
         source.check_apart(node)
     style, details = options.convention, options.details
-    if options.name == "ome" and is_label(node):
+    of_label = options.name == "ome" and is_label(node)
+    if of_label:
         details = {"image_label": {}, **details}
     first = style.adapted(source.metadata, details.get("axes"))
     method = options.method or default_method(first, source.location, node.path)
     check_method(method, first.dtype)
     steps = Steps.parse(options.levels, options.factors, first.shape, first.dimension_names)
+    if of_label and steps.number is None:
+        steps = replace(steps, number=image_levels(node))
     name = "0" if inside is None else inside
     chunk_shape = first.read_grid.chunk_shape
     levels = steps.levels(first.shape, name, options.borders, chunk_shape)
@@ -221,6 +224,7 @@ def plan_passes(
         threads=resources.on.threads,
         processes=resources.on.processes,
         bounds=resources.bounds,
+        packs=not first.dtype.hasobject,
     )
     blocks = Blocks.plan(sizes)
     is_remote = any(each.capabilities.has_latency for each in (*source.stores, view.store))

@@ -9,7 +9,10 @@ from zarrdask.arrays.chunks.versions import UnitVersions
 from zarrdask.arrays.hierarchy.changes.pyramid_record import PYRAMID_ATTRIBUTE, PYRAMID_KEY
 from zarrdask.arrays.hierarchy.path import join_path
 from zarrdask.display.words import counted
-from zarrdask.errors import StoreError
+from zarrdask.errors import StoreError, ZarrdaskError
+from zarrdask.formats.metadata.model import GroupMetadata
+from zarrdask.tools.conventions.labels import image_path
+from zarrdask.tools.conventions.pyramids import parse_multiscales
 from zarrdask.tools.verification.check import Problem
 from zarrdask.tools.verification.scan import Scan
 
@@ -39,6 +42,27 @@ def pyramid_problems(scan: Scan) -> Iterator[Problem]:
         elif has_level_0 and levels[1:] and (reason := _change(arrays, levels, before)):
             stale = ", ".join(path for path, _ in levels[1:])
             yield Problem("stale", group, key, f"stale levels: {stale}; {reason}; {_UPDATE}")
+
+
+def label_problems(scan: Scan) -> Iterator[Problem]:
+    """Yield a note for each label image that has not as many levels as its image (OME-Zarr)."""
+    groups = {path: node for path, node in scan.nodes.items() if isinstance(node, GroupMetadata)}
+    for path, node in groups.items():
+        above = image_path(path)
+        image = None if above is None else groups.get(above)
+        if image is None:
+            continue
+        try:
+            counts = [
+                len(pyramids[0].levels)
+                for pyramids in (parse_multiscales(each.attributes, path) for each in (node, image))
+                if pyramids
+            ]
+        except ZarrdaskError:
+            continue
+        if len({*counts}) == 2:
+            text = f"this label image has {counted(counts[0], 'level')}, its image has {counts[1]}"
+            yield Problem("note", path, path, f"{text}; OME-Zarr demands as many")
 
 
 def _records(scan: Scan) -> dict[str, tuple[str, Any]]:

@@ -12,7 +12,7 @@ from zarrdask.formats.metadata.model import ArrayMetadata
 from zarrdask.parallel.execution.executor import run_shown
 from zarrdask.runtime.progress import Show
 from zarrdask.tools.verification.check import Tally, check_units
-from zarrdask.tools.verification.pyramid_levels import pyramid_problems
+from zarrdask.tools.verification.pyramid_levels import label_problems, pyramid_problems
 from zarrdask.tools.verification.scan import Scan, scan_hierarchy
 from zarrdask.tools.verification.verification_report import ArrayReport, VerifyReport
 
@@ -86,7 +86,7 @@ def verify(
     (False, 'truncated', 'c/0/1')
     """
     scan = scan_hierarchy(locate_node(url, component, storage_options))
-    scan.problems += pyramid_problems(scan)
+    scan.problems += [*pyramid_problems(scan), *label_problems(scan)]
     tallies = check_scanned(scan, "verify", every=every, scheduler=scheduler, show=progress)
     return _report(scan, tallies, strict=strict)
 
