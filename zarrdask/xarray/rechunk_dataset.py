@@ -18,7 +18,7 @@ from zarrdask.arrays.hierarchy.path import join_path
 from zarrdask.arrays.nodes.array import Array
 from zarrdask.errors import NodeExistsError
 from zarrdask.formats.indexing.selection import Region, region_shape
-from zarrdask.formats.metadata.convert import type_of_objects
+from zarrdask.formats.metadata.convert import element_type
 from zarrdask.formats.metadata.model import ArrayMetadata, ZarrFormat
 from zarrdask.parallel.graph.dependencies import Inputs
 from zarrdask.parallel.rewrite.array_plan import RechunkPlan
@@ -111,7 +111,7 @@ def _plan_variable(
     if source is not None and _is_encoded_alike(source, metadata):
         return plan_target(source.array, source.region, target, options)
     blocks = variable.data if variable.is_dask else da.from_array(variable.data, chunks=-1)
-    data_type = type_of_objects(metadata) if metadata.dtype.hasobject else metadata.data_type
+    data_type = element_type(metadata)
     return plan_blocks(blocks, target, options, data_type)
 
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import zarrdask
 from tests import selections
 from tests.arrays.nodes.stores import counting, filled
 from tests.covering import for_each
@@ -165,3 +166,18 @@ def test_an_array_of_no_axes_by_points():
     z = create_array({}, shape=(), dtype="i4")
     z[...] = 5
     assert z.vindex[()].tolist() == 5
+
+
+def test_masks_along_several_axes_are_an_error_that_says_what_to_write():
+    z = zarrdask.create_array({}, shape=(4, 4), dtype="i4")
+    values = np.arange(16).reshape(4, 4)
+    z[...] = values
+    mask = np.array([True, False, True, False])
+    for index in ((mask, mask), (mask, [0, 1]), ([0, 1, 2], mask)):
+        with pytest.raises(SelectionError, match=r"array\.oindex\[mask1, mask2\].*np\.nonzero"):
+            z[index]
+        with pytest.raises(SelectionError, match=r"array\.oindex\[mask1, mask2\]"):
+            z[index] = 1
+    np.testing.assert_array_equal(z.oindex[mask, mask], values[np.ix_(mask, mask)])
+    pairs = np.nonzero(mask)[0], np.nonzero(mask)[0]
+    np.testing.assert_array_equal(z.vindex[pairs], values[mask, mask])

@@ -195,3 +195,21 @@ def test_a_store_that_can_not_be_listed_is_an_error():
     z = with_holes(UnlistedStore())
     with pytest.raises(UnsupportedError):
         zarrdask.inventory(z)
+
+
+@for_each("fill_only", [False, True])
+def test_a_torn_shard_counts_as_damaged(fill_only):
+    store = {}
+    z = zarrdask.create_array(store, "a", shape=(8, 8), dtype="i4", chunks=2, shards=4)
+    z[...] = 1
+    zarrdask.create_array(store, "b", shape=4, dtype="i4", chunks=2)[...] = 1
+    store["a/c/0/1"] = b""
+    store["a/c/1/1"] = bytes(store["a/c/1/1"])[:-1] + b"\0"
+    report = zarrdask.inventory(store, expect="a", fill_only=fill_only)
+    array = report.arrays[0]
+    assert (array.stored, array.nchunks_stored, array.missing) == (4, 8, 8)
+    assert report.arrays[1].stored == 2
+    assert not report.ok
+    kinds = {(problem.kind, problem.key) for problem in report.problems}
+    assert kinds == {("truncated", "a/c/0/1"), ("corrupt", "a/c/1/1")}
+    assert zarrdask.inventory(store, per="shard").ok

@@ -41,6 +41,8 @@ KEYS_PER_CALL = 256
 KEYS_PER_LISTING = 1000
 #: How many keys are compared for each part of a listing, so that the parts are of similar length.
 _SAMPLES_PER_PART = 16
+#: A function that is called with a damaged shard, by its index, and the error.
+OnDamage = Callable[[Index, ZarrdaskError], object]
 
 
 def stored_units(chunks: StoredChunks) -> Iterator[Index]:
@@ -250,11 +252,14 @@ def count_stored(chunks: StoredChunks) -> int:
 
 
 def stored_map(
-    chunks: StoredChunks, per: Literal["shard", "chunk"], units: Iterable[Index] | None = None
+    chunks: StoredChunks,
+    per: Literal["shard", "chunk"],
+    units: Iterable[Index] | None = None,
+    on_damage: OnDamage | None = None,
 ) -> np.ndarray:
     """Return which units, or which chunks in shards, are stored; see `Array.stored_map`.
 
-    `units` are those that are stored, if they are known.
+    `units` are those that are stored, if they are known; `on_damage` is that of `chunk_sizes`.
     """
     units, metadata = stored_units(chunks) if units is None else units, chunks.metadata
     grid = metadata.grid if per == "shard" else metadata.read_grid
@@ -263,18 +268,21 @@ def stored_map(
         for unit in units:
             result[unit] = True
         return result
-    for first, sizes in chunk_sizes(chunks, units):
+    for first, sizes in chunk_sizes(chunks, units, on_damage):
         place = tuple(slice(at, at + n) for at, n in zip(first, sizes.shape, strict=True))
         # A shard at the end of an axis may have chunks outside the array.
         result[place] = sizes[tuple(map(slice, result[place].shape))] >= 0
     return result
 
 
-def chunk_sizes(chunks: StoredChunks, units: Iterable[Index]) -> Iterator[tuple[Index, np.ndarray]]:
+def chunk_sizes(
+    chunks: StoredChunks, units: Iterable[Index], on_damage: OnDamage | None = None
+) -> Iterator[tuple[Index, np.ndarray]]:
     """Yield the stored bytes of the chunks in some units, -1 for chunks that are not stored.
 
     Each unit that is stored yields the index of its first chunk, and the sizes of all of its chunks
-    (one, unless it is a shard, whose index names them). Many shard indexes are read together.
+    (one, unless it is a shard, whose index names them). Many shard indexes are read together. A
+    shard whose index is damaged raises an error, unless there is a function to call with it.
     """
     metadata = chunks.metadata
     if metadata.shard is None:
@@ -293,7 +301,10 @@ def chunk_sizes(chunks: StoredChunks, units: Iterable[Index]) -> Iterator[tuple[
             try:
                 index = cast(Shard, pipeline.serializer).read_index(HeldValue(value))
             except ZarrdaskError as error:
-                raise error.within(key) from error.__cause__
+                if on_damage is None:
+                    raise error.within(key) from error.__cause__
+                on_damage(unit, error)
+                continue
             if index is not None:
                 first = tuple(map(floordiv, metadata.grid.start(unit), chunk_shape))
                 back, sizes = pipeline.back, index.stored_bytes

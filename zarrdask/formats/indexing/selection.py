@@ -119,6 +119,13 @@ def axis_number(axis: Any, ndim: int, names: Sequence[str | None] | None, key: s
         return axis_names.index(axis)
     if is_integer(axis) and -ndim <= int(axis) < ndim:
         return int(axis) % ndim
+    if isinstance(axis, str) and axis in axis_names:
+        raise SelectionError(
+            "several axes have this name; pass the number of one",
+            key=key,
+            found=axis,
+            expected=f"a number from {-ndim} to {ndim - 1}",
+        )
     expected = f"one of {axis_names}" if names else f"a number from {-ndim} to {ndim - 1}"
     raise SelectionError(
         "the array has no such axis",
@@ -371,8 +378,22 @@ def pointwise(index: Any, shape: tuple[int, ...]) -> tuple[np.ndarray, ...]:
     try:
         arrays = np.broadcast_arrays(*map(np.asarray, entries))
     except ValueError as error:
+        if any(np.asarray(entry).dtype == bool for entry in entries):
+            raise masks_error(index) from None
         raise SelectionError(f"the indices don't broadcast together: {error}") from error
+    if any(array.dtype == bool for array in arrays):
+        raise masks_error(index)
     return tuple(
         within_bounds(a, axis, size)
         for axis, (a, size) in enumerate(zip(arrays, shape, strict=True))
+    )
+
+
+def masks_error(index: Any) -> SelectionError:
+    """Return the error for masks along axes where points are selected."""
+    return SelectionError(
+        "masks along several axes can mean two things: use array.oindex[mask1, mask2] for all "
+        "elements in the selected rows and columns, or array.vindex[np.nonzero(mask1)[0], "
+        "np.nonzero(mask2)[0]] for the points that NumPy selects",
+        found=index,
     )

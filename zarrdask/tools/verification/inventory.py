@@ -15,14 +15,15 @@ from zarrdask.arrays.hierarchy.lookup import locate_node
 from zarrdask.arrays.nodes.arguments import suggests_arguments
 from zarrdask.arrays.nodes.info import dtype_name
 from zarrdask.display.mosaic import mosaic_svg
-from zarrdask.errors import SelectionError, one_of
-from zarrdask.formats.grids.chunk_grid import ChunkGrid
+from zarrdask.errors import SelectionError, TruncatedError, ZarrdaskError, one_of
+from zarrdask.formats.grids.chunk_grid import ChunkGrid, Index
 from zarrdask.formats.indexing.regions import boxes
 from zarrdask.formats.indexing.selection import Region, axis_number, find_region
 from zarrdask.formats.metadata.model import ArrayMetadata
 from zarrdask.runtime.progress import Show
 from zarrdask.storage.remote.concurrent_requests import request_on_each
-from zarrdask.tools.verification.check import BAD_KINDS, Tally
+from zarrdask.storage.zarr.draft_store import layout_of
+from zarrdask.tools.verification.check import BAD_KINDS, Problem, Tally
 from zarrdask.tools.verification.inventory_report import ArrayInventory, Inventory, Span
 from zarrdask.tools.verification.scan import find_nodes
 from zarrdask.tools.verification.verify import check_scanned
@@ -127,8 +128,10 @@ def inventory(
         for (path, each), count in zip(arrays, counts, strict=True)
     ]
     problems = [problem for problem in scan.problems if problem.kind in _UNREAD]
-    problems += (p for tally in tallies.values() for p in tally.problems if p.kind in BAD_KINDS)
-    return Inventory(scan.root.location, tuple(found), tuple(problems))
+    decoded = [p for tally in tallies.values() for p in tally.problems if p.kind in BAD_KINDS]
+    keys = {problem.key for problem in decoded}
+    problems += [p for count in counts for p in count.damaged if p.key not in keys]
+    return Inventory(scan.root.location, tuple(found), (*problems, *decoded))
 
 
 # --------------------------------------------------------------------------------------------
@@ -220,6 +223,8 @@ class Count(NamedTuple):
     grid: ChunkGrid
     #: Whether these are all chunks, not shards alone.
     has_chunks: bool
+    #: The shards whose indexes are damaged.
+    damaged: tuple[Problem, ...] = ()
 
 
 def _count(chunks: StoredChunks, *, per: Literal["chunk", "shard"]) -> Count:
@@ -231,9 +236,17 @@ def _count(chunks: StoredChunks, *, per: Literal["chunk", "shard"]) -> Count:
     metadata = chunks.metadata
     units = np.array(rows, np.int64).reshape(len(sizes), len(metadata.shape))
     grid = metadata.grid if per == "shard" else metadata.read_grid
-    is_stored = stored_map(chunks, per, map(tuple, units.tolist()))
+    damaged: list[Problem] = []
+
+    def report(unit: Index, error: ZarrdaskError) -> None:
+        kind = "truncated" if isinstance(error, TruncatedError) else "corrupt"
+        key = layout_of(chunks.store).real(chunks.key(unit))
+        damaged.append(Problem(kind, chunks.prefix.rstrip("/"), key, str(error), unit))
+
+    is_stored = stored_map(chunks, per, map(tuple, units.tolist()), report)
     has_chunks = per == "chunk" or metadata.shard is None
-    return Count(units, np.array(sizes, np.int64), is_stored, grid, has_chunks)
+    lengths = np.array(sizes, np.int64)
+    return Count(units, lengths, is_stored, grid, has_chunks, tuple(damaged))
 
 
 def _report(

@@ -157,8 +157,8 @@ class Inventory(Report):
     arrays : tuple of ArrayInventory
         What is stored of each array.
     problems : tuple of Problem
-        Metadata that can't be read, and of an inventory with `fill_only`, chunks and shards that
-        can't be decoded.
+        Metadata that can't be read; shards whose index is damaged, whose chunks count as not
+        stored; and of an inventory with `fill_only`, chunks and shards that can't be decoded.
     """
 
     derived: ClassVar[tuple[str, ...]] = ("stored", "size", "expected", "missing", "ok")
