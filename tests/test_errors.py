@@ -8,7 +8,7 @@ import pytest
 
 from tests.covering import for_each
 from zarrdask import errors
-from zarrdask.errors import StoreError, censored, no_attribute, without_secrets
+from zarrdask.errors import StoreError, censored, forget_suppressed, no_attribute, without_secrets
 
 BUILT_IN = {
     "ZarrdaskError": Exception,
@@ -159,6 +159,29 @@ def test_a_traceback_has_no_secrets():
     assert isinstance(cause, KeyError)
     assert cause.__cause__.errno == 2
     assert "1f0c" * 3 not in "".join(traceback.format_exception(cause))
+    assert "1f0c" * 3 not in repr([cause, cause.__cause__, cause.args])
+
+
+def _failure(cause):
+    """Return an error that was raised while a secret one was handled."""
+    try:
+        try:
+            raise KeyError("secret")
+        except KeyError:
+            raise StoreError("it failed") from cause
+    except StoreError as error:
+        return error
+
+
+def test_what_a_traceback_does_not_show_is_forgotten():
+    error = _failure(ValueError("censored"))
+    shown = traceback.format_exception(error)
+    forget_suppressed(error)
+    assert error.__context__ is None
+    assert traceback.format_exception(error) == shown
+    error.__suppress_context__, error.__context__ = False, KeyError("shown")
+    forget_suppressed(error)
+    assert error.__context__ is not None
 
 
 def test_names_of_protocols_have_no_hint():

@@ -95,8 +95,23 @@ def _without_secrets(error: BaseException) -> BaseException:
     members = {"__module__": kind.__module__, "__str__": lambda _: shown}
     stand_in: BaseException = kind.__new__(type(kind.__name__, (kind,), members), *error.args)
     vars(stand_in).update(vars(error))
+    stand_in.args = tuple(without_secrets(e) if isinstance(e, str) else e for e in error.args)
     stand_in.__cause__ = _cause(error)
     return stand_in.with_traceback(error.__traceback__)
+
+
+def forget_suppressed(error: BaseException) -> None:
+    """Drop the contexts of an error, and of its causes, that a traceback does not show.
+
+    They are the errors of packages for which others stand as the causes: their texts have secrets.
+    """
+    seen = set[int]()
+    each: BaseException | None = error
+    while each is not None and id(each) not in seen:
+        seen.add(id(each))
+        if each.__suppress_context__:
+            each.__context__ = None
+        each = _cause(each)
 
 
 def shorten(text: str, length: int) -> str:

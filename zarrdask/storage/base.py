@@ -304,6 +304,9 @@ class Store(ABC):
     #: What to do where other processes can't access the store, as it is not `shared`: for messages.
     _unshared_advice: ClassVar[str] = 'use a local directory or a URL, or the scheduler "threads"'
 
+    #: Whether bodies of answers are limited; see `zarrdask.storage.remote.body_limit`.
+    _limits_bodies: bool = False
+
     #: The package that opened a URL, "" for other stores.
     _opened_by: str = ""
 

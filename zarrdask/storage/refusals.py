@@ -1,10 +1,11 @@
 """The errors for what a store can't do."""
 
+import re
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
-from zarrdask.errors import ReadOnlyError, StoreError, UnsupportedError
+from zarrdask.errors import ReadOnlyError, StoreError, UnsupportedError, without_secrets
 
 #: The end of the message if a server can't be connected to, the same for every package.
 UNCONNECTED = ": no connection could be made; check the address"
@@ -46,6 +47,22 @@ def no_moved_chunks(url: str) -> UnsupportedError:
         "the part to keep into a new array",
         key=url,
     )
+
+
+def check_no_credentials(url: str) -> None:
+    """Check that a URL of a bucket has no key and secret: packages take them for its name.
+
+    Raises
+    ------
+    StoreError
+        If it has.
+    """
+    if re.search(r"(^|:)(s3a?|gs|gcs)://[^/?#]*@", url):
+        raise StoreError(
+            "credentials can't be part of the URL of a bucket; pass them in storage_options, such "
+            "as {'key': ..., 'secret': ...}",
+            key=without_secrets(url),
+        )
 
 
 def no_bucket(name: str | None, url: str) -> StoreError:

@@ -114,7 +114,7 @@ def _pass_on(name: str) -> Callable[..., Any]:
 
 for _name in (
     *("_uri", "_token", "_access", "_opened_by", "_endpoint"),
-    *("_unshared_advice", "_is_deferrable"),
+    *("_unshared_advice", "_is_deferrable", "_limits_bodies"),
 ):
     setattr(WrappedStore, _name, property(attrgetter(f"inner.{_name}")))
 for _name in (

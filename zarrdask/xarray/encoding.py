@@ -21,6 +21,7 @@ from zarrdask.errors import MetadataError, UnsupportedError, ZarrdaskError
 from zarrdask.formats.dtypes.cf_fill_values import FILL_VALUE, encode_fill_value
 from zarrdask.formats.metadata.array_options import ArrayOptions
 from zarrdask.formats.metadata.format import Format
+from zarrdask.formats.metadata.json import MAX_DEPTH
 from zarrdask.formats.metadata.model import ArrayMetadata
 from zarrdask.formats.metadata.new_metadata import plan_array
 from zarrdask.parallel.graph.placement import chunk_options
@@ -71,7 +72,7 @@ def encode_attributes(attributes: Mapping[Any, Any]) -> dict[str, Any]:
     encoded = {}
     for name, value in attributes.items():
         plain = encode_zarr_attr_value(value)
-        if not isinstance(name, str) or not _is_json(plain):
+        if not isinstance(name, str) or not _is_json(plain, MAX_DEPTH):
             raise ArgumentTypeError(
                 "Invalid attribute in Dataset.attrs or in those of a variable: it cannot be "
                 "stored as JSON; convert it to text, numbers, or lists of these, or remove it",
@@ -82,11 +83,14 @@ def encode_attributes(attributes: Mapping[Any, Any]) -> dict[str, Any]:
     return encoded
 
 
-def _is_json(value: Any) -> bool:
+def _is_json(value: Any, levels: int) -> bool:
+    """Whether a value can be stored as JSON, in up to a number of levels of lists and mappings."""
+    if isinstance(value, Mapping | list | tuple) and levels <= 0:
+        return False
     if isinstance(value, Mapping):
-        return all(isinstance(k, str) and _is_json(v) for k, v in value.items())
+        return all(isinstance(k, str) and _is_json(v, levels - 1) for k, v in value.items())
     if isinstance(value, list | tuple):
-        return all(map(_is_json, value))
+        return all(_is_json(each, levels - 1) for each in value)
     return value is None or isinstance(value, str | bool | int | float)
 
 

@@ -62,6 +62,20 @@ def test_other_users_can_not_read_it(cache, tmp_path):
         CacheDirectory.below(str(tmp_path), 2**20)
 
 
+@pytest.mark.parametrize("mode", [0o777, 0o775])
+def test_a_directory_in_which_other_users_can_replace_it_is_refused(tmp_path, mode):
+    (tmp_path / "open" / "below").mkdir(parents=True)
+    os.chmod(tmp_path / "open", mode)
+    (tmp_path / "link").symlink_to(tmp_path / "open")
+    for directory in ("open", "open/below", "open/new/er", "link"):
+        with pytest.raises(StoreError, match=r"only you may write to.*sticky bit") as caught:
+            CacheDirectory.below(str(tmp_path / directory), 2**20)
+        assert caught.value.key == "zarrdask.cache-directory"
+    assert os.listdir(tmp_path / "open") == ["below"]
+    os.chmod(tmp_path / "open", mode | 0o1000)
+    CacheDirectory.below(str(tmp_path / "open"), 2**20)
+
+
 def test_a_directory_that_can_not_be_created_is_an_error(tmp_path):
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(StoreError, match="can't be created") as caught:

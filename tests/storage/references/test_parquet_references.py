@@ -80,6 +80,42 @@ def test_a_reference_may_be_to_the_beginning_of_an_object(bucket, tmp_path):
     assert opened(tmp_path / "refs").get("x/0.0") == bucket.inner.get("data.bin")[:size]
 
 
+def _rows(tmp_path, **columns):
+    """Return references in which one file has other columns."""
+    shutil.copytree(PARQUET, tmp_path / "refs")
+    path = tmp_path / "refs" / "x" / "refs.0.parq"
+    parquet.write_table(pa.table(columns), path, compression="zstd")
+    return opened(tmp_path / "refs")
+
+
+def test_a_file_with_more_rows_than_the_document_says_is_refused(bucket, tmp_path):
+    n = 10**6
+    numbers = np.zeros(n, "i8")
+    store = _rows(tmp_path, path=["a"] * n, offset=numbers, size=numbers, raw=[b""] * n)
+    with pytest.raises(StoreError, match=r"refs\.0\.parq: .*too large .*1000000 rows.*record_size"):
+        store.get("x/0.0")
+
+
+def test_a_file_that_is_large_when_it_is_decoded_is_refused(bucket, tmp_path):
+    raw = [bytes(parquet_references.MAX_FILE_BYTES // 2), bytes(range(256)) * 2**19, b"x"]
+    numbers = np.zeros(3, "i8")
+    store = _rows(tmp_path, path=[None] * 3, offset=numbers, size=numbers, raw=raw)
+    before = pa.default_memory_pool().max_memory()
+    with pytest.raises(StoreError, match=r"refs\.0\.parq: .*too large .*bytes, in 3 rows"):
+        store.get("x/0.0")
+    assert pa.default_memory_pool().max_memory() <= before + 2**20
+
+
+def test_a_text_of_many_rows_is_in_memory_once(bucket, tmp_path):
+    numbers = np.arange(3)
+    url = "s3://bucket/" + "a" * 10**5
+    store = _rows(tmp_path, path=[url] * 3, offset=numbers, size=numbers + 1, raw=[None] * 3)
+    file = store._entries._row("x/1.0")[0]
+    columns = store._entries._load([file])[file]
+    assert sum(each.nbytes for each in columns) < 2 * 10**5
+    assert parquet_references._reference(columns, 1) == [url, 1, 2]
+
+
 def test_a_file_is_read_while_another_one_is_on_its_way(bucket, monkeypatch):
     store, get_many, ended = opened(), LocalStore.get_many, []
 

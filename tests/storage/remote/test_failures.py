@@ -104,6 +104,12 @@ def test_what_lasts(error):
         (with_headers(HttpError(503), {"Retry-After": "86400"}), 60.0),  # zarrdask.retry-time
         (with_headers(HttpError(503), {"Retry-After": "Fri, 31 Dec 1999 23:59:59 GMT"}), 0.0),
         (with_headers(HttpError(503), {"Retry-After": "Fri, 31 Dec 2999 23:59:59 GMT"}), 60.0),
+        (with_headers(HttpError(503), {"Retry-After": f"Fri, 31 Dec {9**20} 23:59:59 GMT"}), 0.0),
+        (with_headers(HttpError(503), {"Retry-After": f"Fri, {9**20} Dec 2027 23:59:59 GMT"}), 0.0),
+        (with_headers(HttpError(503), {"Retry-After": "Fri, 31 Dec 0000 23:59:59 GMT"}), 0.0),
+        (with_headers(HttpError(503), {"Retry-After": f"Fri, 31 Dec 2027 23:59:59 +{9**9}"}), 0.0),
+        (with_headers(HttpError(503), {"Retry-After": "nan"}), 0.0),
+        (with_headers(HttpError(503), {"Retry-After": "1e999"}), 0.0),
         (ClientError(503, "SlowDown", {"retry-after": "3"}), 3.0),
         (ClientError(503, "SlowDown"), 0.0),
         (HttpError(503), 0.0),

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from hashlib import blake2b
+from math import prod
 from typing import Any
 from zlib import compress, decompress
 
@@ -24,11 +25,15 @@ from zarrdask.runtime.decoded_chunks import CHUNKS
 from zarrdask.storage.base import Store
 from zarrdask.storage.locks.chunk_locks import location_of
 from zarrdask.storage.places import store_token
+from zarrdask.storage.remote.body_limit import bounded
 from zarrdask.storage.upkeep import for_chunks, uncached
 from zarrdask.storage.zarr import detect
 
 #: The largest size of metadata that each task may hold, in bytes.
 _MAX_INLINE_BYTES = 2**16
+#: More than an encoded unit has: bytes of a small one, bytes for each decoded byte (numbers as text
+#: have up to six), and bytes for each inner chunk of a shard.
+_MIN_BODY_BYTES, _MAX_EXPANSION, _PART_BYTES = 2**24, 8, 2**10
 #: The number of unpickled arrays that a process keeps.
 _MAX_OPEN_ARRAYS = 256
 #: The version of the content of a pickled array. Increase it whenever that changes, so that a
@@ -75,7 +80,7 @@ class StoredChunks:
     def __post_init__(self) -> None:
         # Consolidated metadata holds no chunks: these are listed and read in the store itself.
         object.__setattr__(self, "store", uncached(self.store))
-        units = for_chunks(self.store)
+        units = bounded(for_chunks(self.store), most_encoded_bytes(self.metadata))
         if self.guard is not None:
             units = self.guard(units)
         for transformer in reversed(self.metadata.transformers):
@@ -197,6 +202,16 @@ def unpack(layout: int, release: str, packed: bytes) -> StoredChunks:
     serialize.prepare(chunks.metadata.dtype)
     chunks._packed[order] = packed
     return chunks
+
+
+def most_encoded_bytes(metadata: ArrayMetadata) -> int | None:
+    """Return more bytes than any codec makes of a unit; None if the metadata sets no limit."""
+    dtype = metadata.dtype
+    if dtype.hasobject or not dtype.itemsize:
+        return None
+    longest = prod(axis.longest for axis in metadata.grid.axes)
+    parts = longest // max(prod(axis.longest for axis in metadata.read_grid.axes), 1)
+    return _MIN_BODY_BYTES + _MAX_EXPANSION * longest * dtype.itemsize + _PART_BYTES * parts
 
 
 def _other_release(release: str) -> UnsupportedError:

@@ -14,6 +14,8 @@ Documents = Mapping[str, bytes | None]
 #: The maximum number of nested objects and lists in a document that is written. No format needs as
 #: many, and the recursive functions that handle documents must not exhaust Python's stack.
 MAX_DEPTH = 128
+#: What parsing a record raises that is damaged, whatever JSON values, and how many, are in it.
+DAMAGE = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
 #: The number of levels that consolidated metadata adds around the documents in it.
 CONSOLIDATED_LEVELS = 4
 

@@ -13,6 +13,7 @@ from zarrdask.arrays.hierarchy.changes.pyramid_record import (
 )
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.arrays.hierarchy.path import join_path
+from zarrdask.formats.metadata.json import DAMAGE
 from zarrdask.storage.remote.concurrent_requests import request_on_each
 
 #: An array that is read, and the new one.
@@ -33,7 +34,7 @@ def copy_pyramid_records(source: NodePath, target: NodePath, arrays: Mapping[str
             if any(one.metadata.dtype != other.metadata.dtype for one, other in copied):
                 return
             versions = _versions(record, *copied[0])
-        except (ValueError, TypeError, LookupError, AttributeError):
+        except DAMAGE:
             return  # it is damaged, or not all levels are copied
         record["versions"] = versions and versions.to_json()
         write_pyramid_record(target.join(path), record)

@@ -35,6 +35,7 @@ from zarrdask.runtime.system import (
 )
 from zarrdask.storage.local.atomic import is_temporary, put_file, tidy
 from zarrdask.storage.local.open_file import READ, read_whole, write_whole
+from zarrdask.storage.locks.lock_files import swappable_above
 
 _LOG = logging.getLogger(__name__)
 
@@ -92,8 +93,17 @@ class CacheDirectory:
         StoreError
             If it can't be created, or other users could read or change it.
         """
+        parent = os.path.abspath(directory)
+        if (unsafe := swappable_above(os.path.join(parent, "x"))) is not None:
+            raise StoreError(
+                f"other users may rename directories in {unsafe}, and put one of theirs in the "
+                "place of the cache; choose a directory that only you may write to, or set the "
+                f"sticky bit of {unsafe} (chmod +t)",
+                key="zarrdask.cache-directory",
+                found=directory,
+            )
         user = "" if IS_WINDOWS else f"-{os.geteuid()}"
-        path = os.path.join(os.path.abspath(directory), f"zarrdask-cache{user}")
+        path = os.path.join(parent, f"zarrdask-cache{user}")
         try:
             os.makedirs(path, 0o700, exist_ok=True)
             status = os.lstat(path)

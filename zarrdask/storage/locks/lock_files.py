@@ -13,6 +13,7 @@ import os
 import stat
 import tempfile
 import uuid
+from contextlib import suppress
 from functools import cache
 
 from zarrdask import config
@@ -110,6 +111,29 @@ def check_private(directory: str) -> None:
         _check_directory(fd, directory)
     finally:
         os.close(fd)
+
+
+def swappable_above(path: str) -> str | None:
+    """Return a directory above a path in which other users may rename what is there, if any.
+
+    That is one that they own or may write to, without the sticky bit; links are followed.
+    """
+    if IS_WINDOWS:
+        return None
+    try:
+        trusted = {0, os.geteuid(), os.stat("/").st_uid}
+        above = os.path.realpath(os.path.dirname(path))
+        while True:
+            with suppress(FileNotFoundError):  # it is created, by this user
+                status = os.stat(above)
+                is_writable = status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+                is_open = is_writable and not status.st_mode & stat.S_ISVTX
+                if is_open or status.st_uid not in trusted:
+                    return above
+            if above == (above := os.path.dirname(above)):
+                return None
+    except (OSError, ValueError):
+        return None  # Creating the directory fails, with an error that says why.
 
 
 def check_lock_file(path: str) -> None:

@@ -24,6 +24,9 @@ from zarrdask.storage.base import Store
 DOCUMENT = ".zmetadata"
 #: Bytes of decoded files that are kept.
 MAX_BYTES = 2**26
+#: The largest file that is decoded, in bytes, and the bytes of a row besides its texts.
+MAX_FILE_BYTES, _ROW_BYTES = 2**28, 32
+_TEXTS = ("path", "raw")
 _COLUMNS = ("path", "offset", "size", "raw")
 _ARRAY = re.compile(r"(.+)/\.zarray")
 _CHUNK = re.compile(r"\d+(\.\d+)*", re.ASCII)
@@ -173,13 +176,38 @@ class ParquetReferences:
 
     def _decode(self, key: str, value: Buffer) -> tuple[Any, ...]:
         try:
-            file = self._parquet.ParquetFile(self._pyarrow.py_buffer(bytes(value)))
+            # A text that many rows have in common is in memory once, as it is in the file.
+            buffer = self._pyarrow.py_buffer(bytes(value))
+            file = self._parquet.ParquetFile(buffer, read_dictionary=_TEXTS)
+            self._check_size(key, file.metadata)
             table = file.read(columns=_COLUMNS, use_threads=False)
             return tuple(table.column(name).combine_chunks() for name in _COLUMNS)
         except (self._pyarrow.ArrowException, OSError, KeyError) as error:
             raise StoreError(
                 f"this file of references is damaged: {error}", key=f"{self.store.url}/{key}"
             ) from error
+
+    def _check_size(self, key: str, metadata: Any) -> None:
+        """Check the size of a file when it is decoded: a few megabytes may be many gigabytes."""
+        groups = [metadata.row_group(at) for at in range(metadata.num_row_groups)]
+        columns = [group.column(at) for group in groups for at in range(group.num_columns)]
+        packed = sum(column.total_uncompressed_size for column in columns)
+        rows, expected = metadata.num_rows, f"at most {self._rows} rows (record_size)"
+        if rows > self._rows:
+            found = f"{rows} rows"
+        elif packed + rows * _ROW_BYTES > MAX_FILE_BYTES:
+            found = f"{packed} bytes, in {rows} rows"
+            expected = (
+                f"at most {MAX_FILE_BYTES} bytes; write the references with fewer rows a file"
+            )
+        else:
+            return
+        raise StoreError(
+            "this file of references is too large when it is decoded",
+            key=f"{self.store.url}/{key}",
+            found=found,
+            expected=expected,
+        )
 
 
 def _reference(columns: tuple[Any, ...], at: int) -> Any:

@@ -349,7 +349,10 @@ def _parse(references: Mapping[str, Any]) -> _JsonReferences:
     """Return the references of a document."""
     if not isinstance(references, Mapping):
         raise _no_document("")
-    text = json.dumps(references, sort_keys=True)
+    try:
+        text = json.dumps(references, sort_keys=True)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise _no_document("", str(error)) from error
     digest = blake2b(text.encode(), digest_size=12).hexdigest()
     if "refs" not in references and "version" not in references:
         return _JsonReferences(references, {}, digest)
@@ -368,8 +371,9 @@ def _parse(references: Mapping[str, Any]) -> _JsonReferences:
     return _JsonReferences(entries, templates, digest)
 
 
-def _no_document(key: str) -> MetadataError:
-    return MetadataError("this is not a reference document", key=key, expected="a JSON object")
+def _no_document(key: str, found: str | None = None) -> MetadataError:
+    message = "this is not a reference document"
+    return MetadataError(message, key=key, found=found, expected="a JSON object")
 
 
 def _inline(text: str) -> bytes | None:

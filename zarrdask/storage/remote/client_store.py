@@ -95,6 +95,7 @@ class ClientStore(Store):
         versions=True,
     )
 
+    _limits_bodies = True
     #: The classes of the client's errors.
     _errors: ClassVar[tuple[type[Exception], ...]] = (Exception,)
     #: Whether a range can be counted from the end of a value.

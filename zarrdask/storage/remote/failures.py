@@ -7,9 +7,11 @@ places. All code that depends on the meaning of an error uses this module.
 import errno
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from email.utils import parsedate_to_datetime
 from enum import Enum, auto
 from http import HTTPStatus
+from math import isfinite
 from typing import Any
 
 from zarrdask import config
@@ -161,14 +163,16 @@ def retry_after(error: BaseException | None) -> float:
 
 def _seconds_of(value: str) -> float:
     """Return the seconds of a header: a number, or a date."""
-    try:
-        return max(float(value), 0.0)
-    except ValueError:
-        pass
-    try:
-        return max(parsedate_to_datetime(value).timestamp() - time.time(), 0.0)
-    except (ValueError, TypeError):
-        return 0.0
+    for read in (float, _seconds_until):
+        # A date may be outside of what Python, or the clock of the system, can represent.
+        with suppress(ValueError, TypeError, OverflowError, OSError):
+            seconds = read(value)
+            return max(seconds, 0.0) if isfinite(seconds) else 0.0
+    return 0.0
+
+
+def _seconds_until(date: str) -> float:
+    return parsedate_to_datetime(date).timestamp() - time.time()
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:

@@ -8,6 +8,7 @@ from typing import Any
 from zarrdask import config
 from zarrdask.errors import MetadataError, StoreError, without_secrets
 from zarrdask.storage.base import Store
+from zarrdask.storage.refusals import check_no_credentials
 from zarrdask.storage.remote.obstore.obstore_errors import NoCounterpartError
 from zarrdask.storage.remote.obstore.obstore_objects import is_forked
 from zarrdask.storage.remote.remote_store import RemoteStore
@@ -29,6 +30,7 @@ def open_remote(url: str, storage_options: dict[str, Any] | None) -> Store:
         If the setting ``zarrdask.remote`` is invalid.
     """
     is_chosen = url.partition("://")[0] in REMOTE_SCHEMES
+    check_no_credentials(url)
     if is_chosen:
         _check_complete(url)
     package: str = config.get("remote") if is_chosen else "fsspec"

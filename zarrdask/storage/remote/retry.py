@@ -10,7 +10,14 @@ from itertools import count
 from typing import Any, NamedTuple, TypeVar
 
 from zarrdask import config
-from zarrdask.errors import StoreError, ZarrdaskError, censored, printable, without_secrets
+from zarrdask.errors import (
+    StoreError,
+    ZarrdaskError,
+    censored,
+    forget_suppressed,
+    printable,
+    without_secrets,
+)
 from zarrdask.formats.byte_ranges import Buffer, KeyRange, Range, StoredObject, Tag, Value
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage.base import Store
@@ -182,18 +189,23 @@ class RetryingStore(WrappedStore):
                     sent = begin if rate is None else rate.wait()
                     start += sent - begin
                     continue
+                forget_suppressed(error)
                 if isinstance(error, ZarrdaskError | MemoryError):
                     raise
-                raise StoreError(
+                failure = StoreError(
                     f"an operation of the store failed: {str(error) or type(error).__name__}",
                     key=f"{self.url}/{key}",
                     found=type(error).__name__,
-                ) from censored(error)
+                )
+                failure.__cause__ = censored(error)
+                break
             if not self._is_reached:
                 self._is_reached = True
             if rate is not None:
                 rate.accept()
             return result
+        # Not in the handler: the error would be the context of this one, with its secrets.
+        raise failure
 
     def _resumed(self, keys: list[str], read: Callable[[int], Iterator[T]]) -> Iterator[T]:
         """Yield a value for each key; after a transient error, the remaining ones are read again.

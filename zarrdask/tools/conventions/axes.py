@@ -97,7 +97,7 @@ class OmeAxes:
             values = [default] * len(self.axes)
         try:
             numbers = tuple(map(float, values))
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             numbers = ()
         if len(numbers) != len(self.axes) or not all(map(isfinite, numbers)):
             raise MetadataError(

@@ -218,7 +218,7 @@ def affine_numbers(transform: Sequence[float], ndim: int) -> tuple[float, ...]:
     """Return the six numbers of a transformation; ``rasterio.Affine`` has three more."""
     try:
         numbers = tuple(map(float, transform))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         numbers = ()
     if len(numbers) not in (6, 9) or ndim < 2 or not np.isfinite(numbers).all():
         raise MetadataError(

@@ -18,6 +18,7 @@ from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.arrays.hierarchy.path import normalise_path
 from zarrdask.errors import MetadataError, instance_of, one_of
 from zarrdask.formats.grids.chunk_grid import parse_lengths
+from zarrdask.formats.metadata.json import DAMAGE
 from zarrdask.tools.conventions.reference import Crs
 from zarrdask.tools.pyramids.conventions import CONVENTIONS
 from zarrdask.tools.pyramids.kernels import METHODS, Missing
@@ -72,7 +73,7 @@ class PyramidRecord:
         try:
             record = read_pyramid_record(node)
             parsed = None if record is None else cls._parse(record)
-        except (ValueError, TypeError, KeyError, MetadataError) as error:
+        except DAMAGE as error:
             raise MetadataError(
                 "this record of a pyramid is damaged, or that of another release; build the "
                 "pyramid again with overwrite=True",

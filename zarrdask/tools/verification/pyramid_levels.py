@@ -10,6 +10,7 @@ from zarrdask.arrays.hierarchy.changes.pyramid_record import PYRAMID_ATTRIBUTE, 
 from zarrdask.arrays.hierarchy.path import join_path
 from zarrdask.display.words import counted
 from zarrdask.errors import StoreError, ZarrdaskError
+from zarrdask.formats.metadata.json import DAMAGE
 from zarrdask.formats.metadata.model import GroupMetadata
 from zarrdask.tools.conventions.labels import image_path
 from zarrdask.tools.conventions.pyramids import parse_multiscales
@@ -34,7 +35,7 @@ def pyramid_problems(scan: Scan) -> Iterator[Problem]:
             versions = record.get("versions")
             before = UnitVersions.from_json(versions) if versions else None
             has_level_0 = bool(record["has_level_0"])
-        except (ValueError, TypeError, KeyError, AttributeError):
+        except DAMAGE:
             yield Problem("invalid", group, key, "this record of a pyramid is damaged")
             continue
         if missing := [path for path, _ in levels[not has_level_0 :] if path not in arrays]:

@@ -82,9 +82,10 @@ def test_options_of_google_and_azure(url, options, expected):
 
 
 def test_headers_are_sent_with_each_request_of_http():
-    for options in ({"headers": {"x": "y"}}, {"client_kwargs": {"headers": {"x": "y"}}}):
+    headers = {"user-agent": "y"}
+    for options in ({"headers": headers}, {"client_kwargs": {"headers": headers}}):
         client = resolve("https://example.org/a", options).inner.client_options
-        assert client["default_headers"] == {"x": b"y"}
+        assert client["default_headers"] == {"user-agent": b"y"}
 
 
 @for_each(
@@ -101,6 +102,7 @@ def test_headers_are_sent_with_each_request_of_http():
         ("gs://b", {"requester_pays": True}, "requester_pays"),
         ("az://c", {**AZURE, "key": "k"}, "key"),
         ("https://example.org", {"anon": True}, "anon"),
+        ("https://example.org", {"headers": {"X-Api-Key": "k"}}, "headers"),
     ],
 )
 def test_an_option_without_a_counterpart_is_refused_by_name(url, options, name):

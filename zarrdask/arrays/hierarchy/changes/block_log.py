@@ -8,6 +8,7 @@ from uuid import uuid4
 
 from zarrdask.errors import UnsupportedError
 from zarrdask.formats.indexing.selection import Region
+from zarrdask.formats.metadata.json import DAMAGE
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage.base import Store
 from zarrdask.storage.upkeep import listed_objects
@@ -104,5 +105,5 @@ def _parsed(value: object, time: float | None) -> dict[Bounds, BlockRecord]:
             )
             for block, (units, recorded) in json.loads(bytes(value))  # type: ignore[call-overload]
         }
-    except (ValueError, TypeError):
+    except DAMAGE:
         return {}

@@ -11,7 +11,7 @@ from typing import Any
 
 from zarrdask.arrays.hierarchy.path import StorePath, normalise_path
 from zarrdask.errors import StoreError
-from zarrdask.formats.metadata.json import Documents
+from zarrdask.formats.metadata.json import DAMAGE, Documents
 from zarrdask.formats.metadata.model import ArrayMetadata, Metadata
 from zarrdask.storage.base import Store
 from zarrdask.storage.upkeep import temporary_place
@@ -190,7 +190,7 @@ class Journal:
             done = {stage: _numbers(runs) for stage, runs in enumerate(record["done"])}
             is_same = (record["version"], record["plan"]) == (_VERSION, self._plan)
             is_over = isinstance(stored, ArrayMetadata) and record.get("root") == _described(stored)
-        except (ValueError, TypeError, KeyError, AttributeError):
+        except DAMAGE:
             record, is_same, is_over = {}, False, False
         if restart or (not is_same and (overwrite or is_over)):
             return False
@@ -226,7 +226,7 @@ class Journal:
                 normalise_path(path): {name: text.encode() for name, text in documents.items()}
                 for path, documents in arrays.items()
             }
-        except (ValueError, TypeError, AttributeError):
+        except DAMAGE:
             return {}
 
     def done(self, stage: int) -> set[int]:

@@ -61,7 +61,16 @@ def make(config: Json) -> "NumcodecsCodec":
             key="codec",
             found=name,
         )
-    return _make(json.dumps(config, sort_keys=True))
+    try:
+        text = json.dumps(config, sort_keys=True)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise MetadataError(
+            f"this configuration of a codec can't be written as JSON: {error}",
+            key="codec",
+            found=name,
+            expected="text, numbers, True, False, None, and lists and dicts of these",
+        ) from error
+    return _make(text)
 
 
 @lru_cache(maxsize=256)

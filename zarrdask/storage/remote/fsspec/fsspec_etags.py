@@ -1,5 +1,6 @@
 """Requests with ETags to S3 and to HTTP servers, which file systems of fsspec do not offer."""
 
+from collections.abc import AsyncIterator
 from http import HTTPStatus
 from typing import Any
 
@@ -7,6 +8,7 @@ import fsspec  # noqa: F401
 from fsspec.asyn import sync
 
 from zarrdask.formats.byte_ranges import Tag
+from zarrdask.storage.remote.body_limit import body_limit, check_body
 from zarrdask.storage.remote.client_store import Answer, Described
 from zarrdask.storage.remote.fsspec.fsspec_options import protocols
 
@@ -43,11 +45,13 @@ def request(
     It must have the ETag `tag`, and must not have the ETag `unless`, if they are given.
     """
     call = _from_s3 if "s3" in protocols(fs) else _by_http
-    return sync(fs.loop, call, fs, path, header(start, length), tag, unless)  # type: ignore[no-any-return]
+    # The event loop has a thread of its own.
+    arguments = fs, path, header(start, length), tag, unless, body_limit()
+    return sync(fs.loop, call, *arguments)  # type: ignore[no-any-return]
 
 
 async def _from_s3(
-    fs: Any, path: str, part: str | None, tag: str | None, unless: str | None
+    fs: Any, path: str, part: str | None, tag: str | None, unless: str | None, limit: int
 ) -> Answer:
     bucket, name, _ = fs.split_path(path)
     options = {"Range": part, "IfMatch": tag, "IfNoneMatch": unless, **fs.req_kw}
@@ -55,11 +59,15 @@ async def _from_s3(
     answer = await fs._call_s3("get_object", Bucket=bucket, Key=name, **options)
     async with answer["Body"] as body:
         status = answer["ResponseMetadata"]["HTTPStatusCode"]
-        return _answer(await body.read(), status, answer.get("ETag"), answer.get("ContentRange"))
+        check_body(answer.get("ContentLength") or 0, limit)
+        # By the version of aiobotocore, this is the answer of aiohttp, or around it.
+        steps = getattr(getattr(body, "content", None), "iter_any", None)
+        value = await body.read() if steps is None else await _received(steps(), limit)
+        return _answer(value, status, answer.get("ETag"), answer.get("ContentRange"))
 
 
 async def _by_http(
-    fs: Any, path: str, part: str | None, tag: str | None, unless: str | None
+    fs: Any, path: str, part: str | None, tag: str | None, unless: str | None, limit: int
 ) -> Answer:
     options = dict(fs.kwargs)
     conditions = {"Range": part, "If-Match": tag, "If-None-Match": unless}
@@ -70,8 +78,19 @@ async def _by_http(
         fs._raise_not_found_for_status(answer, path)
         if answer.status == NotModifiedError.status:
             raise NotModifiedError
-        value, found = await answer.read(), answer.headers
+        check_body(answer.content_length or 0, limit)
+        value, found = await _received(answer.content.iter_any(), limit), answer.headers
         return _answer(value, answer.status, found.get("ETag"), found.get("Content-Range"))
+
+
+async def _received(steps: AsyncIterator[bytes], limit: int) -> bytes:
+    """Return a body that is received in steps, unless it is too long."""
+    parts, size = [], 0
+    async for part in steps:
+        size += len(part)
+        check_body(size, limit)
+        parts.append(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 def _answer(value: bytes, status: int, etag: str | None, content_range: str | None) -> Answer:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cache, partial
+from importlib import import_module
 from inspect import signature
 from typing import Any
 
@@ -94,8 +95,15 @@ def without_retries(fs: Any) -> Any:
 
 
 def prepared(fs: Any) -> Any:
-    """Return a file system that sends each request once: `retry` repeats them."""
+    """Return a file system that sends each request once: `retry` repeats them.
+
+    One for HTTP does not send the headers of the user to other hosts.
+    """
     fs = without_retries(fs)
+    if "http" in protocols(innermost(fs)) and hasattr(innermost(fs), "client_kwargs"):
+        # Imported on demand, as it needs the packages of this file system.
+        name = "zarrdask.storage.remote.fsspec.fsspec_redirects"
+        import_module(name).keep_headers(innermost(fs))
     if is_sent_once(fs):
         fs.retries = 1  # s3fs's own loop around botocore's
     return fs

@@ -20,6 +20,7 @@ from zarrdask.storage.base import Store
 from zarrdask.storage.capabilities import without
 from zarrdask.storage.local.local_store import LocalStore
 from zarrdask.storage.memory import elsewhere
+from zarrdask.storage.refusals import check_no_credentials
 from zarrdask.storage.remote.client_store import Answer, ClientStore
 from zarrdask.storage.remote.failures import Meaning, meaning_of
 from zarrdask.storage.remote.fsspec.fsspec_errors import ERRORS, store_error
@@ -316,4 +317,5 @@ def _reopen(fs: Any, root: str, process: int | None) -> Store:
 
 def open_url(url: str, storage_options: dict[str, Any] | None) -> Store:
     """Return the store at any URL of fsspec, also a chain."""
+    check_no_credentials(url)
     return FsspecStore.from_url(url, storage_options)

@@ -35,6 +35,13 @@ class Settings(NamedTuple):
         return {**self.config, "client_options": self.client, "retry_config": once}
 
 
+#: Headers without secrets, and those that obstore does not send to another host after a redirect.
+_KEPT_HEADERS = frozenset(
+    {
+        *("accept", "accept-language", "referer", "user-agent"),
+        *("authorization", "cookie", "proxy-authorization"),
+    }
+)
 #: Adds an option to the settings, and returns whether obstore has a counterpart for its value.
 _Translate = Callable[[Settings, Any], bool]
 
@@ -125,8 +132,9 @@ def _ignored(_settings: Settings, _value: Any) -> bool:
 
 
 def _headers(settings: Settings, value: Any) -> bool:
+    """Translate headers, except those that obstore would send to any host that it is sent to."""
     settings.client["default_headers"] = dict(value)
-    return True
+    return all(str(name).lower() in _KEPT_HEADERS for name in value)
 
 
 def _verify(settings: Settings, value: Any) -> bool:

@@ -15,6 +15,7 @@ from zarrdask.formats.byte_ranges import Buffer, Tag
 from zarrdask.formats.store_keys import Names, check_key
 from zarrdask.storage.capabilities import without
 from zarrdask.storage.memory import LIVE, recall
+from zarrdask.storage.remote.body_limit import body_limit, check_body
 from zarrdask.storage.remote.client_store import Answer, ClientStore, Described
 from zarrdask.storage.remote.failures import Meaning, meaning_of
 from zarrdask.storage.remote.in_flight import window
@@ -130,6 +131,8 @@ class ObstoreStore(ClientStore):
             encoding = answer.attributes.get("Content-Encoding", "identity")
             if encoding != "identity":
                 raise EncodedError(f"the server encoded the body: {encoding}")
+        first, end = answer.range
+        check_body(end - first, body_limit())
         value = memoryview(answer.bytes())
         return Answer(value, partial(_described, answer), is_whole=is_whole)
 

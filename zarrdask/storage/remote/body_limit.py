@@ -1,0 +1,95 @@
+"""How long the body of an answer may be: a server may send one without an end.
+
+The limit of a request is that of the thread which sends it. It is checked while the body is read,
+so that a longer one is never in memory as a whole.
+"""
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from zarrdask.storage.base import Store
+from zarrdask.storage.wrapper import WrappedStore
+
+#: The longest body of an answer of which nothing is known, such as a document, in bytes.
+MAX_BODY_BYTES = 2**31
+
+
+class _Limit(threading.local):
+    size = MAX_BODY_BYTES
+
+
+_LIMIT = _Limit()
+
+
+class BodyTooLongError(ValueError):
+    """The body of an answer is longer than any value that the request is for."""
+
+
+def body_limit() -> int:
+    """Return the longest body that a request of this thread may be answered with, in bytes."""
+    return _LIMIT.size
+
+
+def check_body(size: int, limit: int) -> None:
+    """Check the number of bytes of a body, or of the part that was received.
+
+    Raises
+    ------
+    BodyTooLongError
+        If there are more bytes than the limit.
+    """
+    if size > limit:
+        raise BodyTooLongError(
+            f"the server sends more than {limit} bytes, which is more than the chunk or "
+            "shard can have in any of its codecs (a document: more than is read)"
+        )
+
+
+class BoundedStore(WrappedStore):
+    """A store whose values are read only up to a number of bytes.
+
+    Parameters
+    ----------
+    inner : Store
+        A store that checks bodies by `check_body`.
+    limit : int
+        The number of bytes.
+    """
+
+    _keeps_sizes = True
+
+    def __init__(self, inner: Store, limit: int) -> None:
+        super().__init__(inner)
+        self._limit = limit
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.inner, self._limit)
+
+    # Each request is sent by a method of this class, in the thread that sends it.
+    get_many = Store.get_many
+    get_ranges = Store.get_ranges
+
+    def _size(self, key: str) -> int | None:
+        return self.inner._size(key)
+
+
+def _bounded(name: str) -> Callable[..., Any]:
+    def operation(self: BoundedStore, *arguments: Any, **options: Any) -> Any:
+        outer, _LIMIT.size = _LIMIT.size, self._limit
+        try:
+            return getattr(self.inner, name)(*arguments, **options)
+        finally:
+            _LIMIT.size = outer
+
+    operation.__name__, operation.__doc__ = name, getattr(Store, name).__doc__
+    return operation
+
+
+for _name in ("get", "get_range", "get_part", "get_if_changed", "get_tagged", "swap", "create"):
+    setattr(BoundedStore, _name, _bounded(_name))
+
+
+def bounded(store: Store, limit: int | None) -> Store:
+    """Return a store that reads values up to a number of bytes, if it requests them of a server."""
+    return store if limit is None or not store._limits_bodies else BoundedStore(store, limit)
