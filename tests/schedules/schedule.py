@@ -32,6 +32,8 @@ class Verb:
     run: Act
     #: Stores what is there before.
     before: Callable[[Any], Any]
+    #: Whether two writers of this verb do the same, so that both may succeed.
+    is_same: bool = False
 
 
 class Ending(NamedTuple):
@@ -69,11 +71,12 @@ class Pair:
         with self.store.reader() as store:
             return Ending(tuple(errors), self.read(store))
 
-    def alone(self, writer: int) -> Ending:
-        """Run one writer only."""
-        errors = [Killed, Killed]
-        errors[writer] = self.run(writer, Pause())
-        return self.ending(errors)
+    def alone(self, writer: int) -> tuple[Ending, int]:
+        """Run one writer only; return the number of its operations, too."""
+        errors: list[Any] = [Killed, Killed]
+        pause = Pause()
+        errors[writer] = self.run(writer, pause)
+        return self.ending(errors), len(pause.log)
 
     def in_order(self, first: int) -> Ending:
         """Run one writer after the other."""
@@ -82,11 +85,10 @@ class Pair:
             errors[writer] = self.run(writer, Pause())
         return self.ending(errors)
 
-    def paused(self, first: int, number: int) -> tuple[Ending, tuple[str, str] | None]:
+    def paused(self, first: int, number: int) -> tuple[Ending, str]:
         """Run one writer, and the other one while it stands still before an operation.
 
-        If the other one waits for it, it goes on. The second result is that operation, or None if
-        there are fewer.
+        If the other one waits for it, it goes on. The second result is that operation.
         """
         errors: list[Any] = [None, None]
         other: list[threading.Thread] = []
@@ -102,8 +104,7 @@ class Pair:
         errors[first] = self.run(first, at)
         for thread in other:
             thread.join()
-        reached = at.log[number] if number < len(at.log) else None
-        return self.ending(errors), reached
+        return self.ending(errors), " ".join(at.log[number]) if number < len(at.log) else "the end"
 
 
 @contextmanager
@@ -210,30 +211,31 @@ def noted_waits() -> Iterator[None]:
         STOPPED.clear()
 
 
-def check(pair: Pair, *, first: int = 0, every: int = 1) -> int:
-    """Check a pair with a pause before each operation of the first writer; return their number."""
+def check(pair: Pair, pauses: int | None = None) -> None:
+    """Check a pair with a pause before each operation of the first writer, or some."""
     start = pair.store.snapshot()
-
-    def outcome(run: Callable[[], Ending]) -> Ending:
+    orders, alone, count = list[Ending](), list[Ending](), 0
+    for writer in (0, 1):
         pair.store.restore(start)
-        return run()
-
-    orders = [outcome(lambda writer=w: pair.in_order(writer)) for w in (0, 1)]
-    alone = [outcome(lambda writer=w: pair.alone(writer)) for w in (0, 1)]
-    number = 0
-    while True:
+        orders.append(pair.in_order(writer))
         pair.store.restore(start)
-        ending, reached = pair.paused(first, number)
-        if reached is None:
-            return number
-        problem = find_problem(ending, orders, alone)
-        assert problem is None, f"{problem}, after a pause before {' '.join(reached)} ({number})"
-        number += every
+        ending, operations = pair.alone(writer)
+        alone.append(ending)
+        count = count if writer else operations
+    is_same = pair.verbs[0].is_same and pair.verbs[1].is_same
+    step = 1 if pauses is None else max(count // pauses, 1)
+    for number in range(step // 2, count, step):
+        pair.store.restore(start)
+        ending, reached = pair.paused(0, number)
+        problem = find_problem(ending, orders, alone, is_same=is_same)
+        assert problem is None, f"{problem}, after a pause before {reached} (number {number})"
 
 
-def find_problem(ending: Ending, orders: list[Ending], alone: list[Ending]) -> str | None:
+def find_problem(
+    ending: Ending, orders: list[Ending], alone: list[Ending], *, is_same: bool
+) -> str | None:
     """Return what is wrong with how two writers ended, if anything is."""
-    whole = [each.seen for each in orders if each.done == (True, True)]
+    whole = [each.seen for each in orders if is_same or each.done == (True, True)]
     if ending.done == (True, True):
         if ending.seen in whole:
             return None

@@ -173,7 +173,7 @@ CHANGES = {
     "attrs": Verb(set_attribute, an_array),
     "attrs of the group": Verb(set_group_attribute, an_array),
     "create_array beside": Verb(create_member, an_array),
-    "del": Verb(delete_member, an_array),
+    "del": Verb(delete_member, an_array, is_same=True),
     "consolidate_metadata": Verb(consolidate, an_array),
 }
 

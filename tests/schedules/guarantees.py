@@ -1,0 +1,48 @@
+"""What two writers may expect of each verb on each kind of store: the table of the page."""
+
+from enum import Enum
+
+from tests.schedules.verbs import CHANGES, CREATIONS
+
+
+class Guarantee(Enum):
+    """What is guaranteed if another writer runs at the same time."""
+
+    ONE = "one succeeds"
+    BOTH = "both results"
+    NONE = "not safe"
+
+
+#: The kinds of stores, with the machines of the two writers, as columns of the table.
+PLACES = {
+    "one process: memory": ("memory", (1, 1)),
+    "one machine: local disk": ("local disk", (1, 1)),
+    "several machines: shared file system": ("local disk", (1, 2)),
+    "one machine: object store": ("object store", (1, 1)),
+    "several machines: object store": ("object store", (1, 2)),
+}
+#: On a file system that several machines share, nothing is locked: only new values are exclusive.
+_SHARED_DISK = "several machines: shared file system"
+#: Verbs that change no value that another writer of the same kind changes.
+_INDEPENDENT = ("create_array beside",)
+
+
+def guarantee(verb: str, place: str) -> Guarantee:
+    """Return what is guaranteed for a verb beside another writer that has the same guarantee."""
+    if verb in CREATIONS:
+        return Guarantee.ONE
+    is_shared = place == _SHARED_DISK and verb not in _INDEPENDENT
+    return Guarantee.NONE if is_shared else Guarantee.BOTH
+
+
+def is_guaranteed(first: str, second: str, place: str) -> bool:
+    """Whether anything is guaranteed for two verbs at the same time."""
+    return all(guarantee(verb, place) is not Guarantee.NONE for verb in (first, second))
+
+
+def table() -> str:
+    """Return the table of the page."""
+    rows = [["", *PLACES], ["---"] * (len(PLACES) + 1)]
+    for verb in (*CREATIONS, *CHANGES):
+        rows.append([f"`{verb}`", *(guarantee(verb, place).value for place in PLACES)])
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
