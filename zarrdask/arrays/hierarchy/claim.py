@@ -30,7 +30,7 @@ from zarrdask.storage.base import Store
 from zarrdask.storage.cache.prefetched import fresh
 from zarrdask.storage.local.atomic import is_alive, machine_token
 from zarrdask.storage.locks.unchanged import EXPIRY, RENEWAL
-from zarrdask.storage.upkeep import is_deferrable, request_each
+from zarrdask.storage.upkeep import request_each, temporary_place
 from zarrdask.storage.zarr.draft_store import stored_in
 
 #: The name of the value, in the directory of the node.
@@ -45,8 +45,11 @@ def claim_key(node: StorePath) -> str:
 
 
 def can_claim(store: Store) -> bool:
-    """Whether writers of a store see the changes of each other before these are complete."""
-    return is_deferrable(store) and not store.capabilities.bounded
+    """Whether other writers see a claim: not where changes appear together, as in an archive.
+
+    Such stores keep values elsewhere that are needed only while others are written.
+    """
+    return temporary_place(store, "")[0] is store and not store.capabilities.bounded
 
 
 class Claim:
