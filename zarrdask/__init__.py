@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from zarrdask.tools.verification.inventory import inventory
     from zarrdask.tools.verification.verify import verify
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0rc1"
 
 # The modules of the names above are imported when a name is first used: the package then loads in
 # milliseconds, and a process that only opens arrays never imports Dask.

@@ -1,6 +1,6 @@
 """The parts of Dask that are not public: they are used in this module and nowhere else.
 
-Tested with Dask 2025.7 and 2026.8; ``test_dask_private.py`` fails when a release moves
+Tested with Dask 2025.9.2 and 2026.8; ``test_dask_private.py`` fails when a release moves
 or changes one of them. What is done without it:
 
 ========================  =========================================================================
