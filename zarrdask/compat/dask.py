@@ -29,6 +29,8 @@ _LOCK = RLock()
 
 #: The options of new arrays that zarr-python and Dask name differently.
 _RENAMED = {"name": "component", "compressor": "compressors", "dimension_separator": "separator"}
+#: The options for which zarr-python has a default, "auto".
+_CODECS = {"compressors", "filters"}
 #: The arguments of zarr-python that say how a store is opened for reading.
 _MODES = {"mode": ("r", "r+", "a"), "read_only": (True, False)}
 #: What `to_zarr` takes; the shape and the data type are those of the Dask array.
@@ -153,6 +155,11 @@ def _to_zarr(given: dict[str, Any]) -> Any:
     for name, ours in _RENAMED.items():
         if name in given:
             given[ours] = given.pop(name)
+    for name in _CODECS & given.keys():
+        value = given.pop(name)
+        if not (isinstance(value, str) and value == "auto"):
+            # In zarr-python, None is no codec.
+            given[name] = () if value is None else value
     if not given.keys() <= _WRITE_OPTIONS:
         return NotImplemented
     return write(x, url, **given)
