@@ -104,8 +104,10 @@ SERIES = Layout("blosc-series", (256, 64, 64))
 LAYOUTS = (CUBES, SMALL, TINY, SHARDS, ZSTD, GZIP, MILLION, MAPS, SERIES)
 
 DASK = ("zarrdask", "dask+zarr", "dask+tensorstore")
-EAGER = ("zarrdask", "zarr", "zarr+fused", "zarr+obstore", "tensorstore", "zarr+zarrs")
-ALL = (*DASK, "dask+zarr+fused", "tensorstore", "zarr+zarrs", "limit")
+PIPELINES = ("zarr+zarrs", "zarr+zarrdask")
+EAGER = ("zarrdask", "zarr", "zarr+fused", "zarr+obstore", "tensorstore", *PIPELINES)
+INSIDE_DASK = ("dask+zarr+fused", "dask+zarr+zarrdask", "dask+verbs")
+ALL = (*DASK, *INSIDE_DASK, "tensorstore", *PIPELINES, "limit")
 WRITES = ("zarrdask", "dask+zarr")
 RECHUNKS = ("zarrdask", "dask+zarr", "dask+p2p", "cubed", "limit")
 HALF = {"dask+zarr": 1 / 2}
