@@ -157,7 +157,7 @@ def rechunk(
     _options(kind, source, temp_options)
     replaces = options.pop("overwrite", False)
     if kind in ("dask", "Dataset"):
-        options = {"zarr_format": 2, **options}
+        options = {"zarr_format": target.format_above() or 2, **options}
     _check_free(
         target, () if is_single else [*getattr(source, "variables", source)], replaces=replaces
     )

@@ -9,17 +9,17 @@ from zarrdask.arrays.chunks.versions import UnitVersions
 from zarrdask.arrays.hierarchy.changes.pyramid_record import PYRAMID_ATTRIBUTE, PYRAMID_KEY
 from zarrdask.arrays.hierarchy.path import join_path
 from zarrdask.display.words import counted
-from zarrdask.errors import StoreError, ZarrdaskError
+from zarrdask.errors import StoreError
 from zarrdask.formats.metadata.json import DAMAGE
-from zarrdask.formats.metadata.model import GroupMetadata
-from zarrdask.tools.conventions.labels import image_path
-from zarrdask.tools.conventions.pyramids import parse_multiscales
+from zarrdask.formats.metadata.model import Metadata
 from zarrdask.tools.verification.check import Problem
 from zarrdask.tools.verification.scan import Scan
 
 #: The path of a level from the root of the store, and the shape that is recorded.
 Level = tuple[str, tuple[int, ...]]
 
+#: The group in which the label images of an image are.
+_LABELS = "labels"
 _BUILD = "build the pyramid again with overwrite=True"
 _UPDATE = "zarrdask.update_pyramid computes them again"
 
@@ -47,23 +47,22 @@ def pyramid_problems(scan: Scan) -> Iterator[Problem]:
 
 def label_problems(scan: Scan) -> Iterator[Problem]:
     """Yield a note for each label image that has not as many levels as its image (OME-Zarr)."""
-    groups = {path: node for path, node in scan.nodes.items() if isinstance(node, GroupMetadata)}
-    for path, node in groups.items():
-        above = image_path(path)
-        image = None if above is None else groups.get(above)
-        if image is None:
-            continue
-        try:
-            counts = [
-                len(pyramids[0].levels)
-                for pyramids in (parse_multiscales(each.attributes, path) for each in (node, image))
-                if pyramids
-            ]
-        except ZarrdaskError:
-            continue
-        if len({*counts}) == 2:
-            text = f"this label image has {counted(counts[0], 'level')}, its image has {counts[1]}"
+    for path, node in scan.nodes.items():
+        above, _, folder = path.rpartition("/")[0].rpartition("/")
+        image = scan.nodes.get(above) if folder == _LABELS else None
+        counts = [_level_count(each) for each in (node, image)]
+        if None not in counts and counts[0] != counts[1]:
+            text = f"this label image has {counts[0]} levels, and its image {counts[1]}"
             yield Problem("note", path, path, f"{text}; OME-Zarr demands as many")
+
+
+def _level_count(node: Metadata | None) -> int | None:
+    """Return the number of levels that the attributes of OME-Zarr describe; None if they do not."""
+    attributes = {} if node is None else node.attributes
+    try:
+        return len(attributes.get("ome", attributes)["multiscales"][0]["datasets"])
+    except (AttributeError, IndexError, KeyError, TypeError):
+        return None
 
 
 def _records(scan: Scan) -> dict[str, tuple[str, Any]]:
