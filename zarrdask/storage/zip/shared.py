@@ -35,7 +35,7 @@ class SharedArchive:
         self._stamp_before = ""
         #: Releases the lock of the archive.
         self._locked = ExitStack()
-        #: In a process that was forked within a batch: the stamp of the file at that time.
+        #: In a process that was forked within a batch: the stamp before it.
         self._stamp_at_fork: str | None = None
 
     def _stamp(self) -> str:
@@ -152,7 +152,8 @@ class SharedArchive:
         # Nothing is closed: that would release the lock of the parent, and remove its file.
         self._locked.pop_all()
         if self.depth:
-            self._stamp_at_fork = self._stamp()
+            # Not the present one: the parent may have committed by now.
+            self._stamp_at_fork = self._stamp_before
         self.depth, self._writer = 0, None
 
 
