@@ -212,7 +212,8 @@ class Far(MemoryStore):
         return Far()
 
     def get_many(self, keys, scratch):
-        self.begun.wait()
+        if not self.values:  # later, nothing is read above the store
+            self.begun.wait()
         return super().get_many(keys, scratch)
 
 
