@@ -211,14 +211,14 @@ def live_claim(node: StorePath) -> bool:
 
 
 def _check_above(node: StorePath) -> None:
-    for each, value in _read(node):
-        if each.path != node.path and _is_live(stored_in(each.store), claim_key(each), value):
+    for each, value in _read(node, start=1):
+        if _is_live(stored_in(each.store), claim_key(each), value):
             raise claimed_error(each)
 
 
-def _read(node: StorePath) -> list[tuple[StorePath, bytes]]:
+def _read(node: StorePath, start: int = 0) -> list[tuple[StorePath, bytes]]:
     """Return the claims that are about a node: its own, and of groups above, each with its node."""
-    nodes = [node, *(node.at(path) for path in ancestors(node.path))]
+    nodes = [node, *(node.at(path) for path in ancestors(node.path))][start:]
     store = stored_in(node.store)
     values = request_each(store, store.get, map(claim_key, nodes))
     found = [(each, bytes(value)) for each, value in zip(nodes, values, strict=True) if value]

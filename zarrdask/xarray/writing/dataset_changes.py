@@ -95,7 +95,8 @@ class ChangedDataset(Change):
                 for claim in claims:
                     claim.renew()
             if creates_nodes(self.writes):
-                group = self._view(self.node if self.replaces or claims else self.seen)
+                known = self._listed if claims else self.seen
+                group = self._view(self.node if self.replaces else known)
                 group.clear_members(self._members, "always" if self.overwrites else "same")
         else:
             if self._is_new:
@@ -112,6 +113,11 @@ class ChangedDataset(Change):
         if self.first.node.store.capabilities.bounded:
             _grow_arrays(self.first, self.root)
 
+    @cached_property
+    def _listed(self) -> NodePath:
+        """The first group, with its documents and names read by one round of requests."""
+        return self.node.prefetched(self.first.metadata, listed=True)
+
     def _exclude(self) -> None:
         """Claim the new dataset, or the new arrays of one that exists."""
         if not (self._is_new or self._members):
@@ -119,7 +125,7 @@ class ChangedDataset(Change):
             return
         members = () if self._is_new else self._members
         self._claims.append(self._held.enter_context(claimed(self.node, members)))
-        if self._is_new and not self.overwrites and self.node.has_document():
+        if self._is_new and not self.overwrites and self._listed.exists():
             raise self.node.exists_error()
 
     def commit(self) -> None:

@@ -138,7 +138,9 @@ def changing(
             yield node
         except ChangedError as error:
             conflict = error  # The change is repeated, and finds them again.
-        dropped += _drop_all(fresh(wide), around, below)
+        # A new group may have been written with its own.
+        again = [group for group in around if not (whole and group == below)]
+        dropped += _drop_all(fresh(wide), again, below) if again else []
         if after == "update" and keep is None:
             for each in {(each.group, each.zarr_format): each for each in dropped}.values():
                 change_if_unchanged(fresh(wide), partial(_update, each, outermost, whole=whole))
