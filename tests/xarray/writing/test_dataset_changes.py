@@ -114,7 +114,7 @@ def test_what_an_interrupted_write_left_is_replaced_and_other_nodes_are_not():
     xr.testing.assert_identical(loaded(store), days(4))
 
 
-#: Four of them are those of the claim: it is stored, what is there is read, it is checked and erased.
+#: Four of them are for the claim: to store it, to read what is there, to check and to erase it.
 @pytest.mark.parametrize(("zarr_format", "rounds"), [(2, 10), (3, 8)])
 def test_a_new_dataset_takes_few_round_trips(zarr_format, rounds):
     store = FarStore(seconds=0.05)  # longer than threads of a busy machine take to begin
