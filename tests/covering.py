@@ -78,7 +78,7 @@ def sample(cases, strength):
 def _named(values):
     if isinstance(values, dict):
         return values
-    table = {str(value): value for value in values}
+    table = {getattr(value, "__name__", str(value)): value for value in values}
     if len(table) < len(values):
         raise ValueError(f"values with the same name: {values}; pass a table of names and values")
     return table
