@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from zarrdask import storage as storage
     from zarrdask import testing as testing
     from zarrdask.arrays.nodes.array import Array
+    from zarrdask.arrays.nodes.concat import concat, stack
     from zarrdask.arrays.nodes.create import create_array
     from zarrdask.arrays.nodes.group import Group
     from zarrdask.arrays.nodes.many import read_many
@@ -57,6 +58,7 @@ _MODULES = {
     "ZarrdaskError": "errors",
     "append": "parallel.graph.append",
     "compare": "tools.verification.compare",
+    "concat": "arrays.nodes.concat",
     "consolidate_metadata": "arrays.nodes.open_group",
     "copy": "parallel.rewrite.copy",
     "create_array": "arrays.nodes.create",
@@ -73,6 +75,7 @@ _MODULES = {
     "read_many": "arrays.nodes.many",
     "rechunk": "parallel.rewrite.rechunk",
     "rechunked": "parallel.rewrite.rechunked",
+    "stack": "arrays.nodes.concat",
     "to_zarr": "parallel.graph.to_zarr",
     "update_pyramid": "tools.pyramids.update",
     "upgrade": "parallel.rewrite.upgrade",
@@ -98,6 +101,7 @@ __all__ = [
     "__version__",
     "append",
     "compare",
+    "concat",
     "consolidate_metadata",
     "copy",
     "create_array",
@@ -114,6 +118,7 @@ __all__ = [
     "read_many",
     "rechunk",
     "rechunked",
+    "stack",
     "to_zarr",
     "update_pyramid",
     "upgrade",

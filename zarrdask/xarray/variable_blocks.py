@@ -20,10 +20,10 @@ from dask.utils import parse_bytes
 
 from zarrdask.arrays.chunks.region import ArrayRegion
 from zarrdask.formats.grids.axis import Axis
-from zarrdask.formats.indexing.selection import basic
+from zarrdask.formats.indexing.selection import Region, basic
 from zarrdask.parallel.graph.blocks import block_bytes, region_blocks
 from zarrdask.parallel.graph.from_zarr import from_zarr, region_source
-from zarrdask.parallel.graph.missing_blocks import sources_of
+from zarrdask.parallel.graph.missing_blocks import read_source, sources_of
 from zarrdask.parallel.graph.stored_array import rechunked
 from zarrdask.parallel.plan.align import Chunks, auto_block
 from zarrdask.runtime.packages import load_module
@@ -142,7 +142,8 @@ def _read_array(source: "DecodedRegion", blocks: Chunks) -> da.Array:
 
     It is a plain Dask array, not one that knows its source: xarray does not mix array classes.
     """
-    return da.from_array(source, name=_name(source, blocks), **_options(source, blocks))
+    meta = np.empty((0,) * source.ndim, source.dtype)
+    return read_source(source, blocks, _name(source, blocks), meta)
 
 
 def _options(source: "DecodedRegion", blocks: Chunks) -> dict[str, Any]:
@@ -210,6 +211,10 @@ class DecodedRegion(ArrayRegion):
         check_version(self.stored, self.version)
         values = decode(self.read(selection.slices), self.functions)
         return values if selection.plain else values[selection.finish]
+
+    def narrowed(self, part: Region) -> "DecodedRegion":
+        """Return what a task needs to read and decode a region of this array."""
+        return DecodedRegion(super().narrowed(part), self.functions, self.dtype, self.version)
 
     def __dask_tokenize__(self) -> tuple[Any, ...]:
         parts = self.as_stored(), self.functions, self.dtype

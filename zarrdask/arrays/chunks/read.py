@@ -88,6 +88,9 @@ def read_region(
         If the store fails.
     """
     values = buffers.empty(request_shape(request), chunks.metadata.dtype) if out is None else out
+    if chunks.elements is not None:
+        chunks.elements.read(request, values, threads=threads)
+        return values
     # Threads would take longer to start than chunks that are cached to copy.
     if not copy_cached(chunks, request, values):
         projection = project(request, chunks.metadata.grid.axes)
@@ -101,6 +104,9 @@ def read_regions(chunks: StoredChunks, requests: Iterable[Request]) -> Iterator[
     A remote store fetches the chunks or shards of all requests concurrently, as far as the settings
     allow. Each request is as in `read_region`, and so are the errors.
     """
+    if chunks.elements is not None:
+        yield from (read_region(chunks, request) for request in requests)
+        return
     axes = chunks.metadata.grid.axes
     ahead, parts = tee(
         (request, _with_keys(chunks, project(request, axes))) for request in requests

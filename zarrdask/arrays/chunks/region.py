@@ -4,6 +4,7 @@ import threading
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -117,6 +118,18 @@ class ArrayRegion:
         """Return the keys of the units that hold a region of this array."""
         axes, regions = self.metadata.grid.axes, self.regions(basic(part, self.shape).slices)
         return [self.stored.key(i) for region in regions for i in project(region, axes).indices]
+
+    def narrowed(self, part: Region) -> "ArrayRegion":
+        """Return what a task needs to read a region of this array, whose shape is that region."""
+        region = self.in_array(part)
+        reader = self.stored.elements
+        needed = None if reader is None else reader.part(region)
+        if needed is None:
+            return ArrayRegion(self.stored, region, self.axes, self.token)
+        stored, region, axes = needed
+        if stored.is_shared != self.stored.is_shared:
+            stored = replace(stored, is_shared=self.stored.is_shared)
+        return ArrayRegion(stored, region, tuple([axes[axis] for axis in self.axes]), self.token)
 
     def as_stored(self) -> "ArrayRegion":
         """Return the region as it is stored, if a derived class changes it."""

@@ -5,13 +5,16 @@ A *unit* is what is stored as one object: a chunk, or a shard of an array that h
 
 import pickle
 import re
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from hashlib import blake2b
 from math import prod
-from typing import Any
+from typing import Any, Protocol
 from zlib import compress, decompress
+
+import numpy as np
 
 from zarrdask import __version__, config
 from zarrdask.arrays.chunks.missing_chunks import Missing
@@ -19,6 +22,8 @@ from zarrdask.errors import UnsupportedError
 from zarrdask.formats.codecs.shard_order import shard_order
 from zarrdask.formats.compliance import strictness
 from zarrdask.formats.grids.chunk_grid import Index
+from zarrdask.formats.indexing.projection import Request
+from zarrdask.formats.indexing.selection import Region
 from zarrdask.formats.metadata.model import ArrayMetadata
 from zarrdask.runtime import serialize
 from zarrdask.runtime.decoded_chunks import CHUNKS
@@ -40,6 +45,27 @@ _MAX_OPEN_ARRAYS = 256
 #: worker with another release of zarrdask reports the difference instead of a decoding error. The
 #: name `unpack` and its first two parameters never change.
 LAYOUT = 5
+
+
+class ElementReader(Protocol):
+    """Reads elements of an array that is not stored in chunks of its own."""
+
+    def read(self, request: Request, out: np.ndarray, *, threads: int | None) -> None:
+        """Read the requested elements to a block; as `zarrdask.arrays.chunks.read.read_region`."""
+
+    def part(self, region: Region) -> "tuple[StoredChunks, Region, tuple[int, ...]] | None":
+        """Return what a task needs to read a region, if that is less than the whole array.
+
+        These are an array, the region of it, and the axes of it that are those of this array.
+        """
+
+
+class ElementStore(Store):
+    """A store of arrays whose elements are read in another way than by decoding chunks."""
+
+    @abstractmethod
+    def elements(self, prefix: str) -> ElementReader:
+        """Return what reads the elements of the array whose keys have a prefix."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +100,8 @@ class StoredChunks:
     missing: Missing | None = "fill"
     is_shared: bool = field(default=False, compare=False)
     units: Store = field(init=False, compare=False, repr=False)
+    #: What reads elements of the array, if its store does not read them chunk by chunk.
+    elements: "ElementReader | None" = field(init=False, compare=False, repr=False, default=None)
     #: The pickled content by the order of chunks in shards, which is a setting of this process.
     _packed: dict[Any, bytes] = field(init=False, compare=False, repr=False, default_factory=dict)
 
@@ -87,6 +115,8 @@ class StoredChunks:
             grid = self.metadata.grid
             units = transformer.wrap(units, self.prefix, self.metadata.keys, grid.counts)
         object.__setattr__(self, "units", units)
+        if isinstance(self.store, ElementStore):
+            object.__setattr__(self, "elements", self.store.elements(self.prefix))
 
     def key(self, index: Index) -> str:
         """Return the key of a unit in `units`."""

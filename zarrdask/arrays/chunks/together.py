@@ -2,16 +2,17 @@
 
 from collections import Counter, deque
 from collections.abc import Generator, Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from zarrdask import config
 from zarrdask.arrays.chunks.parts import MAX_REQUEST_BYTES
 from zarrdask.arrays.chunks.read import read_part, read_units
-from zarrdask.arrays.chunks.stored import StoredChunks
+from zarrdask.arrays.chunks.stored import ElementReader, StoredChunks
 from zarrdask.formats.codecs.decode import Blocks
-from zarrdask.formats.indexing.projection import AnyRequest, Projection, project
+from zarrdask.formats.indexing.projection import AnyRequest, Projection, Regions, Request, project
+from zarrdask.formats.indexing.selection import whole_region
 from zarrdask.runtime.threads import completed, thread_count
 
 #: How many requests the threads begin, for each that may be in flight.
@@ -52,7 +53,8 @@ def read_together(reads: Iterable[ArrayRead]) -> Generator[int]:
     """
     near, far = deque[_Numbered](), list[_Numbered]()
     for number, read in enumerate(reads):
-        (far if read.chunks.is_remote else near).append((number, read))
+        is_far = read.chunks.is_remote and read.chunks.elements is None
+        (far if is_far else near).append((number, read))
     if len(far) == 1:
         near.append(far.pop())  # all threads read it, too
     return _read(near, far)
@@ -72,9 +74,25 @@ def _read(near: deque[_Numbered], far: list[_Numbered]) -> Generator[int]:
 
 
 def _read_alone(number: int, read: ArrayRead) -> int:
+    if read.chunks.elements is not None:
+        _read_elements(read, read.chunks.elements)
+        return number
     axes = read.chunks.metadata.grid.axes
     read_units(read.chunks, project(read.request, axes), out=read.out, threads=None, show=None)
     return number
+
+
+def _read_elements(read: ArrayRead, elements: ElementReader) -> None:
+    """Read elements of an array that is not stored in chunks of its own."""
+    if not isinstance(read.request, Regions):
+        parts: Iterable[tuple[Request, Any]] = [(read.request, read.out)]
+    else:
+        whole = whole_region(read.chunks.metadata.shape)
+        regions = [whole if region is None else region for region in read.request.regions]
+        blocks = read.out.blocks if isinstance(read.out, Blocks) else [read.out]
+        parts = zip(regions, blocks, strict=True)
+    for request, out in parts:
+        elements.read(request, out, threads=None)
 
 
 def _read_piece(piece: _Piece) -> int:

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
-from zarrdask.errors import MetadataError, UnsupportedError
+from zarrdask.errors import MetadataError, UnsupportedError, ZarrdaskError
 from zarrdask.formats.codecs.array_to_array.transpose import TransposeCodec
 from zarrdask.formats.codecs.array_to_bytes.bytes import stored_type
 from zarrdask.formats.codecs.array_to_bytes.sharding import ShardingCodec
@@ -18,7 +18,7 @@ from zarrdask.formats.codecs.pipeline import check_sizes
 from zarrdask.formats.codecs.translate import opened, retyped, to_numcodecs, to_v3
 from zarrdask.formats.compliance import strictness
 from zarrdask.formats.dtypes.data_type import DataType
-from zarrdask.formats.dtypes.fill_values import NO_FILL_VALUE
+from zarrdask.formats.dtypes.fill_values import NO_FILL_VALUE, only_fill
 from zarrdask.formats.dtypes.registry import find_data_type, parse_data_type, portable
 from zarrdask.formats.extension import Definition
 from zarrdask.formats.grids.chunk_grid import ChunkGrid, Shape
@@ -161,6 +161,17 @@ def convert_fill(value: Any, metadata: ArrayMetadata, data_type: DataType) -> An
             found=value,
             expected=f"a value of {dtype}",
         ) from error
+
+
+def has_equal_fill(before: ArrayMetadata, after: ArrayMetadata) -> bool:
+    """Return whether missing chunks of an array read the same if they are missing in its copy."""
+    try:
+        fills = [convert_fill(m.fill, m, after.data_type) for m in (before, after)]
+    except ZarrdaskError:
+        return False
+    one = np.empty(1, after.dtype)
+    one[0] = fills[0]
+    return only_fill(one, fills[1])
 
 
 # --------------------------------------------------------------------------------------------

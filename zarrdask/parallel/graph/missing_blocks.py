@@ -12,6 +12,7 @@ import dask.array as da
 import numpy as np
 from dask.array.core import getter
 from dask.blockwise import Blockwise, blockwise, optimize_blockwise
+from dask.highlevelgraph import HighLevelGraph
 from dask.layers import ArrayBlockwiseDep
 
 from zarrdask.arrays.chunks.region import ArrayRegion
@@ -44,7 +45,10 @@ class Fill:
 
 
 class ReadArguments(ArrayBlockwiseDep):  # type: ignore[misc]
-    """The arguments of the tasks that read blocks, which are equal for all missing blocks."""
+    """The arguments of the tasks that read blocks, which are equal for all missing blocks.
+
+    Of a concatenation, a task gets the members that it reads.
+    """
 
     def __init__(self, source: ArrayRegion, chunks: Chunks, is_stored: np.ndarray) -> None:
         super().__init__(chunks)
@@ -56,7 +60,20 @@ class ReadArguments(ArrayBlockwiseDep):  # type: ignore[misc]
         self._edges = tuple(map(edges_of, chunks))
 
     def __getitem__(self, index: Index) -> Any:
-        return self.source if self.is_stored[index] else self.fill
+        if not self.is_stored[index]:
+            return self.fill
+        return self.source.narrowed(self._part(index)) if self.is_narrowed else self.source
+
+    @property
+    def is_narrowed(self) -> bool:
+        """Whether tasks get parts of the source."""
+        return self.source.stored.elements is not None
+
+    def _part(self, index: Index) -> tuple[slice, ...]:
+        """Return the region of the source that is a block."""
+        starts = [int(edges[i]) for edges, i in zip(self._edges, index, strict=True)]
+        lengths = [axis[i] for axis, i in zip(self.chunks, index, strict=True)]
+        return tuple(slice(at, at + n, 1) for at, n in zip(starts, lengths, strict=True))
 
     @property
     def block_bytes(self) -> int:
@@ -83,11 +100,10 @@ class ReadSlices(ReadArguments):
     """The slices of the source, or of its `Fill`, for each block."""
 
     def __getitem__(self, index: Index) -> tuple[slice, ...]:
-        starts = [int(edges[i]) for edges, i in zip(self._edges, index, strict=True)]
-        lengths = [axis[i] for axis, i in zip(self.chunks, index, strict=True)]
-        if not self.is_stored[index]:
-            return tuple(slice(0, length, None) for length in lengths)
-        return tuple(slice(at, at + n, None) for at, n in zip(starts, lengths, strict=True))
+        part = self._part(index)
+        if self.is_narrowed or not self.is_stored[index]:
+            return tuple(slice(0, pick.stop - pick.start, None) for pick in part)
+        return tuple(slice(pick.start, pick.stop, None) for pick in part)
 
 
 def blocks_with_data(
@@ -109,14 +125,21 @@ def blocks_with_data(
     return counts > 0
 
 
-def read_layer(name: str, source: ArrayRegion, chunks: Chunks, is_stored: np.ndarray) -> Blockwise:
-    """Return the symbolic layer that reads a region, of whose units some are stored."""
+def read_layer(
+    name: str, source: ArrayRegion, chunks: Chunks, is_stored: np.ndarray | None
+) -> Blockwise:
+    """Return the symbolic layer that reads a region, of whose units some, or all, are stored."""
+    if is_stored is None:
+        return _read_layer(name, source, chunks, np.ones([len(each) for each in chunks], bool))
     # An axis that the source does not have has one block.
     every: list[Shape] = [(1,)] * len(source.region)
     for axis, lengths in zip(source.axes, chunks, strict=True):
         every[axis] = lengths
     blocks = blocks_with_data(is_stored, source.metadata.grid.axes, source.region, tuple(every))
-    blocks = blocks.reshape([len(lengths) for lengths in chunks])
+    return _read_layer(name, source, chunks, blocks.reshape([len(lengths) for lengths in chunks]))
+
+
+def _read_layer(name: str, source: ArrayRegion, chunks: Chunks, blocks: np.ndarray) -> Blockwise:
     axes, parts = tuple(range(source.ndim)), (source, chunks, blocks)
     return blockwise(
         getter,
@@ -126,6 +149,16 @@ def read_layer(name: str, source: ArrayRegion, chunks: Chunks, is_stored: np.nda
         numblocks={},
         _data_producer=True,
     )
+
+
+def read_source(source: ArrayRegion, chunks: Chunks, name: str, meta: np.ndarray) -> da.Array:
+    """Return the plain Dask array of a source: one symbolic layer, for any number of blocks."""
+    if source.stored.elements is not None:
+        layer = read_layer(name, source, chunks, None)
+        graph = HighLevelGraph.from_collections(name, layer)
+        return da.Array(graph, name, chunks, meta=meta)
+    inline = source.stored.is_small
+    return da.from_array(source, name=name, chunks=chunks, inline_array=inline, meta=meta)
 
 
 def missing_parts(layer: Any) -> Iterator["ReadSlices"]:

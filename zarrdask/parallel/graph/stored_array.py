@@ -17,7 +17,7 @@ from zarrdask.formats.indexing.regions import compose_axis
 from zarrdask.formats.indexing.selection import Region, basic, is_basic, pick_size
 from zarrdask.formats.metadata.convert import element_type
 from zarrdask.parallel.execution.expressions import EXPRESSIONS
-from zarrdask.parallel.graph.missing_blocks import read_layer
+from zarrdask.parallel.graph.missing_blocks import read_layer, read_source
 from zarrdask.parallel.plan.align import Chunks
 
 #: A slice is read by itself if it overlaps at most this fraction of the units of its blocks; a
@@ -42,11 +42,10 @@ def read_array(
         layer = read_layer(name, source, chunks, is_stored)
         graph = HighLevelGraph.from_collections(name, layer)
         return StoredArray.wrap(da.Array(graph, name, chunks, meta=meta), source, is_stored)
-    inline = source.stored.is_small
     if EXPRESSIONS:  # They have names of their own.
+        inline = source.stored.is_small
         return da.from_array(source, chunks=chunks, inline_array=inline, meta=meta)
-    x = da.from_array(source, name=name, chunks=chunks, inline_array=inline, meta=meta)
-    return StoredArray.wrap(x, source)
+    return StoredArray.wrap(read_source(source, chunks, name, meta), source)
 
 
 def data_type_of(x: da.Array) -> DataType | np.dtype[Any]:

@@ -17,6 +17,7 @@ from zarrdask.arrays.chunks.stored import StoredChunks
 from zarrdask.arrays.chunks.stored_keys import chunks_with_data, stored_units
 from zarrdask.display.words import counted
 from zarrdask.formats.grids.chunk_grid import Index
+from zarrdask.formats.metadata.convert import has_equal_fill
 from zarrdask.formats.metadata.model import ArrayMetadata
 from zarrdask.parallel.execution.executor import Workers
 from zarrdask.parallel.execution.forks import TaskStores, changing_chunks
@@ -26,7 +27,6 @@ from zarrdask.parallel.rewrite.move import (
     Transfer,
     TransferResult,
     encoded_transfer,
-    has_equal_fill,
     move_inner,
     move_units,
     recode,

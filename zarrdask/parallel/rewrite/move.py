@@ -10,8 +10,6 @@ from itertools import chain, product
 from math import prod
 from typing import Literal, NamedTuple
 
-import numpy as np
-
 from zarrdask.arrays.chunks.cast import Casting, as_stored
 from zarrdask.arrays.chunks.read import read_region
 from zarrdask.arrays.chunks.stored import StoredChunks
@@ -23,11 +21,10 @@ from zarrdask.formats.codecs.byte_source import HeldValue, exact
 from zarrdask.formats.codecs.codec import ChunkSpec, Codec
 from zarrdask.formats.codecs.shard_order import ordered
 from zarrdask.formats.codecs.translate import marks
-from zarrdask.formats.dtypes.fill_values import only_fill
 from zarrdask.formats.grids.chunk_grid import ChunkGrid, Index
 from zarrdask.formats.grids.regular import RegularGrid
 from zarrdask.formats.indexing.selection import Region
-from zarrdask.formats.metadata.convert import convert_fill
+from zarrdask.formats.metadata.convert import convert_fill, has_equal_fill
 from zarrdask.formats.metadata.model import ArrayMetadata
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.runtime.system import pwrite
@@ -78,17 +75,6 @@ def encoded_transfer(before: ArrayMetadata, after: ArrayMetadata) -> Transfer:
     if before.read_grid.axes != after.read_grid.axes:
         return None
     return "inner" if _inner_marks(before) == _inner_marks(after) else None
-
-
-def has_equal_fill(before: ArrayMetadata, after: ArrayMetadata) -> bool:
-    """Return whether missing chunks of an array read the same if they are missing in its copy."""
-    try:
-        fills = [convert_fill(m.fill, m, after.data_type) for m in (before, after)]
-    except ZarrdaskError:
-        return False
-    one = np.empty(1, after.dtype)
-    one[0] = fills[0]
-    return only_fill(one, fills[1])
 
 
 def _codec_marks(metadata: ArrayMetadata) -> object:

@@ -1,0 +1,159 @@
+"""Many stored arrays as one."""
+
+import pickle
+
+import dask
+import numpy as np
+import pytest
+
+import zarrdask
+from tests.arrays.nodes.concatenations import random_case, random_index
+from zarrdask.errors import CodecError, MetadataError, NodeNotFoundError, ReadOnlyError
+
+#: The cases of each run, and those of the slow tests.
+FEW, MANY, STEP = 50, 1000, 100
+
+
+def check_reads(seed):
+    case, rng = random_case(seed), np.random.default_rng(seed)
+    array, values = case.array, case.values
+    assert array.shape == values.shape
+    assert array.dtype.newbyteorder("=") == values.dtype.newbyteorder("=")
+    np.testing.assert_array_equal(array[...], values)
+    for _ in range(3):
+        index = random_index(rng, values.shape)
+        np.testing.assert_array_equal(array[index], values[index])
+    if values.size:
+        points = tuple(rng.integers(0, n, 5) for n in values.shape)
+        np.testing.assert_array_equal(array.vindex[points], values[points])
+        outer = tuple(rng.integers(0, n, 3) for n in values.shape)
+        np.testing.assert_array_equal(array.oindex[outer], values[np.ix_(*outer)])
+        first, both = array.read_many([0, slice(0, 2)])
+        np.testing.assert_array_equal(first, values[0])
+        np.testing.assert_array_equal(both, values[:2])
+
+
+def check_writes(seed):
+    case, rng = random_case(seed), np.random.default_rng(seed)
+    array, values = pickle.loads(pickle.dumps(case.array)), case.values
+    index = random_index(rng, values.shape)
+    x = zarrdask.from_zarr(array)
+    np.testing.assert_array_equal(x[index].compute(scheduler="sync"), values[index])
+    blocks = zarrdask.from_zarr(array, chunks="stored")
+    np.testing.assert_array_equal(blocks.rechunk(3).compute(scheduler="sync"), values)
+    for write in (lambda to: zarrdask.to_zarr(x, to), lambda to: zarrdask.copy(array, to)):
+        target = {}
+        write(target)
+        np.testing.assert_array_equal(zarrdask.open_array(target)[...], values)
+    if values.size:
+        target = {}
+        chunks = tuple(int(rng.integers(1, n + 1)) for n in values.shape)
+        zarrdask.rechunk(array, target, chunks=chunks).execute(progress=False)
+        np.testing.assert_array_equal(zarrdask.open_array(target)[...], values)
+
+
+@pytest.mark.parametrize("seed", range(FEW))
+def test_random_reads_are_those_of_numpy(seed):
+    check_reads(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("start", range(0, MANY, STEP))
+def test_many_random_reads_are_those_of_numpy(start):
+    for seed in range(start, start + STEP):
+        check_reads(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("start", range(0, MANY, STEP))
+def test_many_random_writes_have_the_values_of_numpy(start):
+    for seed in range(start, start + STEP):
+        check_writes(seed)
+
+
+def test_a_pattern_is_sorted_by_the_numbers_in_names(tmp_path):
+    for number in (10, 9, 1):
+        z = zarrdask.create_array(tmp_path / f"day-{number}.zarr", shape=(1,), dtype="i4")
+        z[...] = number
+    assert zarrdask.concat(f"{tmp_path}/day-*.zarr")[...].tolist() == [1, 9, 10]
+
+
+def test_nothing_that_matches_a_pattern_is_an_error(tmp_path):
+    with pytest.raises(NodeNotFoundError, match="nothing matches"):
+        zarrdask.concat(f"{tmp_path}/day-*.zarr")
+
+
+def test_a_component_is_the_path_of_the_array_in_each_source(tmp_path):
+    for number in range(3):
+        group = zarrdask.create_group(tmp_path / f"{number}.zarr")
+        z = group.create_array("t2m", shape=(2,), dtype="i4")
+        z[...] = number
+    array = zarrdask.concat(f"{tmp_path}/*.zarr", component="t2m")
+    assert array[...].tolist() == [0, 0, 1, 1, 2, 2]
+
+
+def test_a_missing_member_is_an_error_or_the_fill_value(tmp_path):
+    z = zarrdask.create_array(tmp_path / "0.zarr", shape=(2,), dtype="i4", fill_value=7)
+    z[...] = 1
+    sources = [tmp_path / "0.zarr", tmp_path / "1.zarr"]
+    with pytest.raises(NodeNotFoundError, match='missing="fill"'):
+        zarrdask.concat(sources)
+    assert zarrdask.concat(sources, missing="fill")[...].tolist() == [1, 1, 7, 7]
+
+
+def test_axes_have_names():
+    first = zarrdask.create_array({}, shape=(2, 3), dtype="i4", dimension_names=("y", "x"))
+    assert zarrdask.concat([first, first], "x").shape == (2, 6)
+    stacked = zarrdask.stack([first, first], dimension_names="run")
+    assert stacked.dimension_names == ("run", "y", "x")
+
+
+def test_attributes_are_those_that_all_members_have():
+    arrays = [
+        zarrdask.create_array({}, shape=1, dtype="i4", attributes={"units": "K", "day": day})
+        for day in range(2)
+    ]
+    assert zarrdask.concat(arrays).attrs.asdict() == {"units": "K"}
+
+
+def test_shapes_that_do_not_fit_name_the_member(tmp_path):
+    zarrdask.create_array(tmp_path / "a.zarr", shape=(2, 3), dtype="i4")
+    zarrdask.create_array(tmp_path / "b.zarr", shape=(2, 4), dtype="i4")
+    with pytest.raises(MetadataError, match=r"b\.zarr.*does not fit"):
+        zarrdask.concat([tmp_path / "a.zarr", tmp_path / "b.zarr"])
+    with pytest.raises(MetadataError, match="differ in their number of axes"):
+        zarrdask.concat([tmp_path / "a.zarr", (tmp_path / "b.zarr", 0)])
+
+
+def test_the_setting_of_casts_decides_which_data_types_are_promoted():
+    arrays = [zarrdask.create_array({}, shape=1, dtype=dtype) for dtype in ("i8", "u8")]
+    assert zarrdask.concat(arrays).dtype == "f8"
+    with dask.config.set({"zarrdask.casting": "safe"}), pytest.raises(CodecError, match="casting"):
+        zarrdask.concat(arrays)
+
+
+def test_a_concatenation_is_read_only():
+    z = zarrdask.create_array({}, shape=2, dtype="i4")
+    array = zarrdask.concat([z, z])
+    with pytest.raises(ReadOnlyError):
+        array[0] = 1
+
+
+def test_lists_of_different_lengths_are_no_table():
+    z = zarrdask.create_array({}, shape=(2, 2), dtype="i4")
+    with pytest.raises(MetadataError, match="differ in length"):
+        zarrdask.concat([[z, z], [z]])
+
+
+def test_a_slice_reads_only_the_members_that_it_overlaps(tmp_path):
+    arrays = []
+    for number in range(3):
+        z = zarrdask.create_array(tmp_path / f"{number}.zarr", shape=(4,), dtype="i4", chunks=2)
+        z[...] = number
+        arrays.append(z)
+    array = zarrdask.concat(arrays)
+    (tmp_path / "1.zarr" / "c" / "0").write_bytes(b"damaged")
+    assert array[[0, 11]].tolist() == [0, 2]
+    assert zarrdask.from_zarr(array)[6:].compute().tolist() == [1, 1, 2, 2, 2, 2]
+    with pytest.raises(CodecError, match=r"1\.zarr"):
+        array[3:6]

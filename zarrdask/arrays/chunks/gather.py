@@ -1,0 +1,103 @@
+"""Gather elements of a concatenation from the members that a request overlaps."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from zarrdask.arrays.chunks.concatenation import Concatenation, Member
+from zarrdask.arrays.chunks.read import read_region, request_shape
+from zarrdask.arrays.chunks.together import ArrayRead, read_together
+from zarrdask.formats.codecs.decode import put_fill
+from zarrdask.formats.indexing.projection import Points, Request, project
+from zarrdask.formats.indexing.selection import pick_size, whole_region
+from zarrdask.runtime import buffers
+from zarrdask.runtime.threads import on_each, thread_count
+
+#: From so many members for each thread on, each thread reads whole members.
+_MEMBERS_PER_THREAD = 2
+
+
+class _Piece(NamedTuple):
+    """What is read from one member."""
+
+    read: ArrayRead
+    #: The shape of the elements in the result, and their place there; None if they are read there.
+    shape: tuple[int, ...]
+    place: Any
+
+    def finish(self, out: np.ndarray) -> None:
+        """Copy the elements to their place, unless they were read there."""
+        if self.place is not None:
+            out[self.place] = np.asarray(self.read.out).reshape(self.shape)
+
+
+def gather(
+    concatenation: Concatenation, request: Request, out: np.ndarray, *, threads: int | None
+) -> None:
+    """Read the requested elements to a block; as `zarrdask.arrays.chunks.read.read_region`.
+
+    Requests to remote members are in flight together.
+    """
+    pieces = list(_pieces(concatenation, request, out))
+    if any(piece.read.chunks.is_remote for piece in pieces):
+        for number in read_together(piece.read for piece in pieces):
+            pieces[number].finish(out)
+        return
+    is_many = len(pieces) >= _MEMBERS_PER_THREAD * thread_count(threads)
+
+    def read(piece: _Piece) -> None:
+        chunks, own, block = piece.read
+        read_region(chunks, own, threads=1 if is_many else threads, out=block)  # type: ignore[arg-type]
+        piece.finish(out)
+
+    on_each(read, pieces, threads if is_many else 1)
+
+
+def _pieces(concatenation: Concatenation, request: Request, out: np.ndarray) -> Iterator[_Piece]:
+    """Yield what is read from each member; missing ones are filled in."""
+    metadata = concatenation.metadata
+    # None stands for all elements of a member.
+    for index, inside, outside in zip(*project(request, concatenation.axes), strict=True):
+        member = concatenation.member(index)
+        if member is None:
+            put_fill(out, outside, metadata.fill)
+            continue
+        if inside is None:
+            inside = whole_region(
+                tuple(
+                    axis.span(at)[1] - axis.start(at)
+                    for axis, at in zip(concatenation.axes, index, strict=True)
+                )
+            )
+        yield _piece(concatenation, member, inside, out, outside)
+
+
+def _piece(
+    concatenation: Concatenation, member: Member, inside: Request, out: np.ndarray, place: Any
+) -> _Piece:
+    chunks, added = member.chunks(concatenation.options), concatenation.added
+    if isinstance(inside, Points):
+        own = concatenation.own_axes(inside.coordinates)
+        request = member.requested(Points(own))
+        # The only element of a member without axes may be selected several times.
+        shape: tuple[int, ...] = (len(own[0]),) if own else ()
+    else:
+        request = member.requested(concatenation.own_axes(inside))
+        # An axis along which members are stacked may be selected several times, too.
+        shape = tuple(1 if axis in added else pick_size(pick) for axis, pick in enumerate(inside))
+        if _is_whole(member) and chunks.metadata.dtype == out.dtype and is_region(inside):
+            index = [each.start if axis in added else each for axis, each in enumerate(place)]
+            return _Piece(ArrayRead(chunks, request, out[(*index, ...)]), shape, None)
+    memory = buffers.empty(request_shape(request), chunks.metadata.dtype)
+    return _Piece(ArrayRead(chunks, request, memory), shape, place)
+
+
+def _is_whole(member: Member) -> bool:
+    """Whether a member has all axes of its array."""
+    return len(member.axes) == len(member.region)
+
+
+def is_region(request: Request) -> bool:
+    """Whether a request selects a slice of each axis."""
+    return not isinstance(request, Points) and all(isinstance(pick, slice) for pick in request)

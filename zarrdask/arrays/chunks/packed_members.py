@@ -1,0 +1,83 @@
+"""Concatenations as plain values that pickle small: what members have in common is kept once."""
+
+from collections.abc import Iterable
+from typing import Any, TypeVar
+
+from zarrdask.arrays.chunks.concatenation import Concatenation, Member, boundaries_of
+from zarrdask.formats.compliance import strictness
+from zarrdask.formats.indexing.selection import Region, whole_region
+from zarrdask.formats.metadata.model import ArrayMetadata
+from zarrdask.runtime import serialize
+from zarrdask.storage.zarr import detect
+
+T = TypeVar("T")
+
+
+class _Distinct(list[T]):
+    """Values without duplicates, and the number of each."""
+
+    def __init__(self) -> None:
+        self._numbers = dict[Any, int]()
+
+    def number(self, value: T, key: Any) -> int:
+        """Return the number of a value; equal ones have equal keys."""
+        if key not in self._numbers:
+            self._numbers[key] = len(self)
+            self.append(value)
+        return self._numbers[key]
+
+
+def pack(array: Concatenation) -> tuple[Any, ...]:
+    """Return a concatenation as plain values."""
+    documents, rows = _Distinct[Any](), []
+    serialize.prepare(array.metadata.dtype)
+    stores = _Distinct[Any]()
+    for member in array.members:
+        if member is None:
+            rows.append(None)
+            continue
+        store, prefix, metadata, region, axes, missing = member
+        key = id(metadata)
+        number = documents.number(metadata, key)
+        where = stores.number(store, store if isinstance(store, str) else id(store))
+        bounds = None if region == whole_region(metadata.shape) else _bounds(region)
+        rows.append((where, prefix, number, bounds, _some(axes, metadata), missing))
+    contents = [each.without_labels().render() for each in documents]
+    lengths = [tuple(axis.lengths) for axis in array.axes]
+    return array.metadata.render(), lengths, stores[:], contents, rows, array.added, array.options
+
+
+def unpack(packed: tuple[Any, ...]) -> Concatenation:
+    """Return the concatenation that `pack` returned as plain values."""
+    own, lengths, stores, contents, rows, added, options = packed
+    with strictness(strict=False, quiet=True):
+        metadata = _parsed(own)
+        members = [_parsed(documents) for documents in contents]
+    serialize.prepare(metadata.dtype)
+    axes = tuple(map(boundaries_of, lengths))
+    cells = [_member(row, stores, members) for row in rows]
+    return Concatenation(metadata, axes, cells, added, options)
+
+
+def _parsed(documents: Any) -> ArrayMetadata:
+    metadata: Any = detect.parse(documents)
+    return metadata  # type: ignore[no-any-return]
+
+
+def _member(row: Any, stores: list[Any], metadata: list[ArrayMetadata]) -> Member | None:
+    if row is None:
+        return None
+    where, prefix, number, bounds, axes, missing = row
+    own = metadata[number]
+    region = whole_region(own.shape) if bounds is None else tuple(slice(*each) for each in bounds)
+    every = tuple(range(len(own.shape))) if axes is None else axes
+    return Member(stores[where], prefix, own, region, every, missing)
+
+
+def _some(axes: tuple[int, ...], metadata: ArrayMetadata) -> tuple[int, ...] | None:
+    """Return axes, or None if they are all."""
+    return None if axes == tuple(range(len(metadata.shape))) else axes
+
+
+def _bounds(region: Region) -> Iterable[tuple[int, int, int]]:
+    return tuple([(pick.start, pick.stop, pick.step) for pick in region])
