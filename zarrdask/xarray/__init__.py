@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from zarrdask.xarray.dataset_pyramid import to_pyramid
     from zarrdask.xarray.engine import ZarrdaskBackendEntrypoint
     from zarrdask.xarray.manager import ZarrdaskManager
+    from zarrdask.xarray.open_many import open_many
     from zarrdask.xarray.opening import open_mfdataset, open_zarr
     from zarrdask.xarray.writing.dataset_writer import to_zarr
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "ZarrdaskBackendEntrypoint": "engine",
     "ZarrdaskManager": "manager",
+    "open_many": "open_many",
     "open_mfdataset": "opening",
     "open_zarr": "opening",
     "to_pyramid": "dataset_pyramid",
@@ -38,6 +40,7 @@ _APPEND = "to_zarr(..., append_dim=...) appends"
 __all__ = [
     "ZarrdaskBackendEntrypoint",
     "ZarrdaskManager",
+    "open_many",
     "open_mfdataset",
     "open_zarr",
     "to_pyramid",

@@ -87,7 +87,8 @@ def _piece(
         # An axis along which members are stacked may be selected several times, too.
         shape = tuple(1 if axis in added else pick_size(pick) for axis, pick in enumerate(inside))
         if _is_whole(member) and chunks.metadata.dtype == out.dtype and is_region(inside):
-            index = [each.start if axis in added else each for axis, each in enumerate(place)]
+            axes = [] if place is ... else list(place)
+            index = [each.start if axis in added else each for axis, each in enumerate(axes)]
             return _Piece(ArrayRead(chunks, request, out[(*index, ...)]), shape, None)
     memory = buffers.empty(request_shape(request), chunks.metadata.dtype)
     return _Piece(ArrayRead(chunks, request, memory), shape, place)

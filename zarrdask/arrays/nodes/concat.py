@@ -148,11 +148,12 @@ def _open(
     one_of(missing, "missing", ("error", "fill"))
     table = parse_sources(sources, storage_options)
     nodes = _find(table.sources, component, storage_options)
-    shared, labelled = SharedMetadata(), dict[int, ArrayMetadata]()
+    shared, labelled = SharedMetadata(), list[ArrayMetadata | None]()
     members = list[Member | None]()
     for source, (node, metadata, chunks_missing) in zip(table.sources, nodes, strict=True):
         if source is None:
             members.append(None)
+            labelled.append(None)
             continue
         if metadata is None:
             if missing == "error":
@@ -161,6 +162,7 @@ def _open(
                     key=node.location,
                 )
             members.append(None)
+            labelled.append(None)
             continue
         if not isinstance(metadata, ArrayMetadata):
             raise is_group_error(
@@ -168,15 +170,15 @@ def _open(
                 "of an array in each source",
                 node.location,
             )
-        labelled[id(metadata)] = metadata
+        labelled.append(metadata)
         bare = shared.bare(metadata)
         region, axes = _region(source.region, metadata)
         members.append(Member(node.store, node.prefix, bare, region, axes, chunks_missing))
-    if not labelled:
+    if not any(labelled):
         raise NodeNotFoundError(
             "there is no array at any of the sources", key="sources", found=len(members)
         )
-    return MemberTable(table.counts, members, list(labelled.values()), storage_options)
+    return MemberTable(table.counts, members, labelled, storage_options)
 
 
 def _find(

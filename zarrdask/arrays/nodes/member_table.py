@@ -1,8 +1,10 @@
 """Tables of members, and the concatenation that has them as cells."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain, product
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -13,21 +15,30 @@ from zarrdask.arrays.chunks.concatenation import (
     boundaries_of,
     location_of_member,
 )
+from zarrdask.arrays.nodes.array import Array
 from zarrdask.errors import MetadataError
 from zarrdask.formats.grids.chunk_grid import Shape
+from zarrdask.formats.indexing.selection import whole_region
 from zarrdask.formats.metadata.concatenated import common_attributes, concatenated_metadata
 from zarrdask.formats.metadata.model import ArrayMetadata
+from zarrdask.storage.memory import MappingStore
 
 
-class MemberTable(NamedTuple):
+@dataclass(frozen=True)
+class MemberTable:
     """The members of a concatenation in C order; at least one is not missing."""
 
     #: The number of members along each level of lists.
     counts: Shape
     members: Sequence[Member | None]
-    #: The different metadata of the members, with attributes and names, the first one first.
-    metadata: Sequence[ArrayMetadata]
+    #: The metadata of each member, with attributes and names; None if it is missing.
+    labelled: Sequence[ArrayMetadata | None]
     storage_options: Mapping[str, Any] | None = None
+
+    @cached_property
+    def metadata(self) -> list[ArrayMetadata]:
+        """The different metadata of the members, the first one first."""
+        return list({id(each): each for each in self.labelled if each is not None}.values())
 
     @property
     def first(self) -> ArrayMetadata:
@@ -69,17 +80,28 @@ def join(
         If their data types have none in common, or the setting does not permit the cast.
     """
     cells = _Cells(table, axes, added)
+    if attributes is None:
+        attributes = common_attributes(each.attributes for each in table.metadata)
     metadata = concatenated_metadata(
         table.metadata,
         tuple(map(sum, cells.lengths)),
         cells.chunk_lengths(),
         dimension_names=names,
-        attributes=common_attributes(table.metadata) if attributes is None else attributes,
+        attributes=attributes,
     )
     for each in table.metadata:
         check_cast(each.dtype, metadata.dtype, "sources")
     boundaries = tuple(map(boundaries_of, cells.lengths))
     return Concatenation(metadata, boundaries, cells.members, added, table.storage_options)
+
+
+def in_memory(array: Array) -> Concatenation:
+    """Return an array in memory as a concatenation of one member, whose values are pickled."""
+    metadata, chunks = array.metadata, array._stored
+    values = {key: chunks.store.get(key) for key in chunks.store.list_prefix(chunks.prefix)}
+    axes, region = tuple(range(array.ndim)), whole_region(array.shape)
+    member = Member(MappingStore(values), chunks.prefix, metadata, region, axes, None)
+    return join(MemberTable((), [member], [metadata]), (), (), metadata.dimension_names)
 
 
 class _Cells:

@@ -95,13 +95,17 @@ def _promoted(types: Iterable[DataType]) -> np.dtype[Any] | None:
         ) from error
 
 
-def common_attributes(members: Iterable[ArrayMetadata]) -> dict[str, Any]:
-    """Return the attributes that have the same value in all metadata."""
-    first, *others = members
+def common_attributes(every: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the attributes that all arrays, or groups, have with the same value.
+
+    >>> common_attributes([{"units": "K", "day": 1}, {"units": "K", "day": 2}])
+    {'units': 'K'}
+    """
+    first, *others = every
     return {
         name: value
-        for name, value in first.attributes.items()
-        if all(name in each.attributes and each.attributes[name] == value for each in others)
+        for name, value in first.items()
+        if all(name in each and each[name] == value for each in others)
     }
 
 

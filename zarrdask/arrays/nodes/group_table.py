@@ -1,0 +1,204 @@
+"""The documents of many groups, and the arrays in them as members of concatenations."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from zarrdask.arrays.chunks.concatenation import Member
+from zarrdask.arrays.hierarchy.find import node_of, read_documents
+from zarrdask.arrays.hierarchy.members import child_nodes
+from zarrdask.arrays.hierarchy.node_path import NodePath
+from zarrdask.arrays.nodes.member_documents import SharedMetadata, locate_nodes
+from zarrdask.arrays.nodes.member_table import MemberTable
+from zarrdask.errors import NodeNotFoundError, NodeTypeError, ZarrdaskError
+from zarrdask.formats.grids.chunk_grid import Shape
+from zarrdask.formats.indexing.selection import whole_region
+from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata
+from zarrdask.storage.base import Store
+from zarrdask.storage.zarr import consolidated_documents as forms
+from zarrdask.storage.zarr.consolidated_store import ConsolidatedMetadata
+from zarrdask.storage.zarr.detect import Search, parse
+
+#: The documents of a group, with consolidated metadata, by format.
+_DOCUMENTS = {3: ("zarr.json",), 2: (".zgroup", ".zattrs", forms.KEY)}
+
+
+class OpenedGroup(NamedTuple):
+    """A group, and the metadata of the arrays right below it."""
+
+    node: NodePath
+    metadata: GroupMetadata
+    arrays: Mapping[str, ArrayMetadata]
+
+
+class GroupTable:
+    """Groups of arrays of the same names, in C order."""
+
+    def __init__(
+        self, groups: Sequence[OpenedGroup], counts: Shape, options: Mapping[str, Any] | None
+    ) -> None:
+        self.groups = groups
+        self.counts = counts
+        self.options = options
+        self.shared = SharedMetadata()
+
+    @property
+    def first(self) -> OpenedGroup:
+        """The first group."""
+        return self.groups[0]
+
+    def names(self) -> list[str]:
+        """Return the names of the arrays, which all groups have.
+
+        Raises
+        ------
+        NodeNotFoundError
+            If an array is not in all groups.
+        """
+        names = set(self.first.arrays)
+        for group in self.groups:
+            for name in names ^ set(group.arrays):
+                where = group if name in names else self.first
+                raise NodeNotFoundError(
+                    "this array is not in all groups",
+                    key=where.node.join(name).location,
+                    expected="groups with the same arrays; variables= selects some of them",
+                )
+        return list(self.first.arrays)
+
+    def table(self, name: str, counts: Shape, groups: Iterable[int]) -> MemberTable:
+        """Return the arrays of a name in some groups, given by number, as a table."""
+        members, labelled = [], []
+        for number in groups:
+            node, _, arrays = self.groups[number]
+            metadata = arrays[name]
+            labelled.append(metadata)
+            bare = self.shared.bare(metadata)
+            axes = tuple(range(len(bare.shape)))
+            prefix = f"{node.prefix}{name}/"
+            members.append(Member(node.store, prefix, bare, whole_region(bare.shape), axes, None))
+        return MemberTable(counts, members, labelled, self.options)
+
+
+def open_groups(
+    urls: Sequence[Any],
+    counts: Shape,
+    *,
+    component: str | None,
+    storage_options: dict[str, Any] | None,
+    skip: Iterable[str] = (),
+) -> GroupTable:
+    """Open groups: the documents of all are requested together, and equal ones are parsed once.
+
+    Raises
+    ------
+    NodeNotFoundError
+        If there is no group at one of the URLs.
+    """
+    nodes = locate_nodes(urls, component, storage_options)
+    skipped = frozenset(skip)
+    first = _opened(nodes[0], skipped)
+    names = _DOCUMENTS.get(first.metadata.zarr_format)  # type: ignore[call-overload]
+    groups = {0: first}
+    reader = _Reader(first, skipped)
+    by_store = dict[int, tuple[Store, list[int]]]()
+    for number, node in enumerate(nodes[1:], 1):
+        by_store.setdefault(id(node.store), (node.store, []))[1].append(number)
+    for store, numbers in by_store.values():
+        paths = [nodes[number].path for number in numbers]
+        documents = read_documents(store, paths, (names,)) if names else [{}] * len(numbers)
+        left = []
+        for number, own in zip(numbers, documents, strict=True):
+            group = reader.group(nodes[number], own)
+            if group is None:
+                left.append(number)
+            else:
+                groups[number] = group
+        groups.update(_without_consolidated(store, left, nodes, first, skipped))
+    return GroupTable([groups[number] for number in range(len(nodes))], counts, storage_options)
+
+
+def _opened(node: NodePath, skip: frozenset[str]) -> OpenedGroup:
+    """Open a group by itself."""
+    found, metadata = node.find(consolidated="own")
+    if not isinstance(metadata, GroupMetadata):
+        raise NodeTypeError(
+            "expected a group but found an array; zarrdask.concat joins arrays",
+            key=node.location,
+            found="array",
+            expected="group",
+        )
+    arrays = {}
+    for name, member in child_nodes(found, Search(metadata.zarr_format), skip=skip):
+        if isinstance(member, ZarrdaskError):
+            raise member
+        if isinstance(member, ArrayMetadata):
+            arrays[name] = member
+    return OpenedGroup(node, metadata, arrays)
+
+
+class _Reader:
+    """Reads groups with consolidated metadata, whose documents often are those of the last one."""
+
+    def __init__(self, first: OpenedGroup, skip: frozenset[str]) -> None:
+        self._skip = skip
+        self._form = first.metadata.format
+        #: By the names of arrays, documents and their metadata, the last ones first.
+        self._known = dict[str, tuple[Any, ArrayMetadata | None]]()
+
+    def group(self, node: NodePath, documents: Any) -> OpenedGroup | None:
+        """Return a group; None if it has no consolidated metadata."""
+        try:
+            own, held = forms.split_documents(documents)
+        except ZarrdaskError as error:
+            raise error.within(node.location) from error.__cause__
+        metadata = node_of(node, own, None) if held is not None else None
+        if held is None or not any(held.documents) or not isinstance(metadata, GroupMetadata):
+            return None
+        arrays = {}
+        for name in held.members.get("", ()):
+            array = None if name in self._skip else self._array(node, name, held)
+            if array is not None:
+                arrays[name] = array
+        return OpenedGroup(node, metadata, arrays)
+
+    def _array(self, node: NodePath, name: str, held: ConsolidatedMetadata) -> ArrayMetadata | None:
+        documents = held.documents.get(name, {})
+        known = self._known.get(name)
+        if known is None or known[0] != documents:
+            dumped = {key: held.dump(value) for key, value in documents.items()}
+            metadata = node_of(node.join(name), dumped, None)
+            array = metadata if isinstance(metadata, ArrayMetadata) else None
+            self._known[name] = known = documents, array
+        return known[1]
+
+
+def _without_consolidated(
+    store: Store,
+    numbers: Sequence[int],
+    nodes: Sequence[NodePath],
+    first: OpenedGroup,
+    skip: frozenset[str],
+) -> dict[int, OpenedGroup]:
+    """Open groups without consolidated metadata: the documents of all their arrays together.
+
+    The arrays are those of the first group; they are not listed.
+    """
+    if not numbers:
+        return {}
+    shared, names = SharedMetadata(), list(first.arrays)
+    rounds = Search(first.metadata.zarr_format).rounds(store)
+    paths = [nodes[number].join(name).path for number in numbers for name in ["", *names]]
+    documents = iter(read_documents(store, paths, rounds))
+    opened = {}
+    for number in numbers:
+        node, arrays = nodes[number], {}
+        own = parse(next(documents))
+        for name in names:
+            metadata = shared.parse(node.join(name), next(documents))
+            if isinstance(metadata, ArrayMetadata):
+                arrays[name] = metadata
+        if not isinstance(own, GroupMetadata) or len(arrays) < len(names):
+            opened[number] = _opened(node, skip)
+        else:
+            opened[number] = OpenedGroup(node, own, arrays)
+    return opened
