@@ -13,6 +13,7 @@ from zarrdask.arrays.chunks.read import read_region
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.arrays.nodes.arguments import suggests_arguments
 from zarrdask.arrays.nodes.concat_groups import GroupJoin, Level, concat_groups
+from zarrdask.arrays.nodes.concatenated import save as save_concatenation
 from zarrdask.arrays.nodes.create import create_array
 from zarrdask.arrays.nodes.group import Group
 from zarrdask.arrays.nodes.group_table import open_groups
@@ -44,6 +45,7 @@ def open_many(
         "drop", "identical", "no_conflicts", "drop_conflicts", "override"
     ] = "override",
     drop_variables: str | Iterable[str] | None = None,
+    save: Any = None,
     **options: Any,
 ) -> "Dataset":
     """Open many Zarr groups as one dataset, of which each variable is one read.
@@ -75,6 +77,9 @@ def open_many(
         the first group.
     drop_variables : str or iterable of str, optional
         Variables that are not opened.
+    save : str or os.PathLike, optional
+        Where to save the list of members, as `ConcatenatedArray.save` does, so that `open_zarr`
+        opens the dataset without asking the groups.
     **options
         As in `open_zarr`: how variables are decoded.
 
@@ -117,6 +122,8 @@ def open_many(
     )
     combine = partial(_combined, how=combine_attrs)
     store = concat_groups(groups, GroupJoin(levels, coords, combine, _joined_times))
+    if save is not None:
+        save_concatenation(store, save, None)
     dataset = open_zarr(Group(NodePath(store, ""), store.groups[""]), chunks=chunks, **options)
     return dataset.assign_coords(values) if values else dataset
 
@@ -217,9 +224,10 @@ def _in_units(name: str, values: np.ndarray, units: str, target: str, calendar: 
         return values
     times = xarray.coding.times
     dates = times.decode_cf_datetime(values, units, calendar)
-    encoded = np.asarray(times.encode_cf_datetime(dates, target, calendar)[0])
+    # As floats, which xarray does not round.
+    encoded = np.asarray(times.encode_cf_datetime(dates, target, calendar, np.dtype("f8"))[0])
     again = times.decode_cf_datetime(encoded, target, calendar)
-    whole = encoded.astype(np.int64, copy=False) if encoded.dtype.kind == "f" else encoded
+    whole = encoded.astype(np.int64)
     if values.dtype.kind in "iu" and np.array_equal(whole, encoded):
         encoded = whole
     if not np.array_equal(again, dates) or (

@@ -1,5 +1,6 @@
 """Many stored arrays as one."""
 
+import json
 import pickle
 
 import dask
@@ -8,7 +9,14 @@ import pytest
 
 import zarrdask
 from tests.arrays.nodes.concatenations import random_case, random_index
-from zarrdask.errors import CodecError, MetadataError, NodeNotFoundError, ReadOnlyError
+from zarrdask.errors import (
+    CodecError,
+    MetadataError,
+    NodeNotFoundError,
+    ReadOnlyError,
+    StoreError,
+    UnsupportedError,
+)
 
 #: The cases of each run, and those of the slow tests.
 FEW, MANY, STEP = 50, 1000, 100
@@ -157,3 +165,94 @@ def test_a_slice_reads_only_the_members_that_it_overlaps(tmp_path):
     assert zarrdask.from_zarr(array)[6:].compute().tolist() == [1, 1, 2, 2, 2, 2]
     with pytest.raises(CodecError, match=r"1\.zarr"):
         array[3:6]
+
+
+@pytest.fixture
+def days(tmp_path):
+    """Return a function that stores the array of a day, and the pattern of all days."""
+
+    def store(number, **options):
+        path = tmp_path / f"day-{number}.zarr"
+        z = zarrdask.create_array(path, shape=(2,), dtype="i4", **options)
+        z[...] = number
+
+    for number in range(3):
+        store(number)
+    return store, f"{tmp_path}/day-*.zarr"
+
+
+@pytest.mark.parametrize("name", ["saved.json", "saved.parquet", "saved"])
+def test_a_saved_concatenation_is_opened_without_asking_its_members(tmp_path, days, name):
+    if name.endswith("parquet"):
+        pytest.importorskip("pyarrow")
+    array = zarrdask.concat(days[1])
+    array.save(tmp_path / name)
+    for path in tmp_path.glob("day-*.zarr/zarr.json"):
+        path.rename(path.with_name("hidden"))
+    opened = zarrdask.open_array(tmp_path / name)
+    assert (opened.shape, opened.nmembers) == ((6,), 3)
+    for path in tmp_path.glob("day-*.zarr/hidden"):
+        path.rename(path.with_name("zarr.json"))
+    assert opened[...].tolist() == [0, 0, 1, 1, 2, 2]
+    assert zarrdask.from_zarr(tmp_path / name)[3:].compute().tolist() == [1, 2, 2]
+
+
+def test_a_saved_concatenation_is_moved_with_its_members(tmp_path, days):
+    zarrdask.concat(days[1]).save(tmp_path / "saved.json")
+    tmp_path.rename(tmp_path.with_name("moved"))
+    opened = zarrdask.open_array(tmp_path.with_name("moved") / "saved.json")
+    assert opened[...].tolist() == [0, 0, 1, 1, 2, 2]
+
+
+def test_refresh_finds_new_and_changed_and_removed_members(tmp_path, days):
+    store, pattern = days
+    zarrdask.concat(pattern).save(tmp_path / "saved.json")
+    opened = zarrdask.open_array(tmp_path / "saved.json")
+    store(10)
+    store(1, overwrite=True, fill_value=5)
+    with pytest.raises(StoreError, match=r"refresh\(\)"):
+        opened[...]
+    changes = opened.refresh()
+    names = [[url.rpartition("/")[2] for url in urls] for urls in changes]
+    assert names == [["day-10.zarr"], ["day-1.zarr"], []]
+    assert opened[...].tolist() == [0, 0, 1, 1, 2, 2, 10, 10]
+
+
+def test_a_store_without_a_url_is_not_saved(tmp_path):
+    z = zarrdask.create_array({}, shape=2, dtype="i4")
+    with pytest.raises(UnsupportedError, match="no URL"):
+        zarrdask.concat([z, z]).save(tmp_path / "saved.json")
+    assert not (tmp_path / "saved.json").exists()
+
+
+def test_a_damaged_document_is_an_error_that_names_it(tmp_path, days):
+    zarrdask.concat(days[1]).save(tmp_path / "saved.json")
+    document = json.loads((tmp_path / "saved.json").read_text())
+    document["arrays"][""]["path"] = 7
+    (tmp_path / "saved.json").write_text(json.dumps(document))
+    with pytest.raises(MetadataError, match=r"saved\.json"):
+        zarrdask.open_array(tmp_path / "saved.json")
+    document["arrays"][""]["path"] = {"value": "../day-0.zarr"}
+    (tmp_path / "saved.json").write_text(json.dumps(document))
+    with pytest.raises(MetadataError, match="leaves its store"):
+        zarrdask.open_array(tmp_path / "saved.json")
+    (tmp_path / "saved.json").write_text("{}")
+    with pytest.raises(MetadataError, match="not a saved concatenation"):
+        zarrdask.open_array(tmp_path / "saved.json")
+
+
+def test_groups_are_joined_by_the_names_of_dimensions(tmp_path):
+    for number in range(2):
+        group = zarrdask.create_group(tmp_path / f"{number}.zarr", attributes={"title": "x"})
+        for name, dims in (("t", ("time", "x")), ("x", ("x",))):
+            z = group.create_array(name, shape=(2,) * len(dims), dtype="i4", dimension_names=dims)
+            z[...] = number if name == "t" else 3
+    joined = zarrdask.concat(f"{tmp_path}/*.zarr", "time")
+    assert joined["t"].shape == (4, 2)
+    assert joined["x"][...].tolist() == [3, 3]
+    joined.save(tmp_path / "saved.json")
+    opened = zarrdask.open(tmp_path / "saved.json")
+    assert opened["t"][:, 0].tolist() == [0, 0, 1, 1]
+    assert opened.attrs.asdict() == {"title": "x"}
+    with pytest.raises(MetadataError, match="named dimensions"):
+        zarrdask.concat(f"{tmp_path}/*.zarr")

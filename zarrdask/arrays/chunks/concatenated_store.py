@@ -66,6 +66,8 @@ class ConcatenatedStore(ElementStore):
         The groups by their paths.
     url : str, optional
         Where the concatenation is saved, for messages; by default the first member.
+    recipe : mapping, optional
+        The function and the arguments that made the concatenation, as JSON, to make it again.
     """
 
     def __init__(
@@ -73,10 +75,12 @@ class ConcatenatedStore(ElementStore):
         arrays: Mapping[str, Concatenation],
         groups: Mapping[str, Any] | None = None,
         url: str = "",
+        recipe: Mapping[str, Any] | None = None,
     ) -> None:
         self.arrays = dict(arrays)
         self.groups = dict(groups or {})
         self.saved_at = url
+        self.recipe = recipe
 
     # ---- identity
 
@@ -125,7 +129,9 @@ class ConcatenatedStore(ElementStore):
 
         arrays = {path: pack(array) for path, array in self.arrays.items()}
         groups = {path: group.render() for path, group in self.groups.items()}
-        return compress(cloudpickle.dumps((arrays, groups, self.saved_at), 5), 6)
+        # A list of all sources would be as large as the members.
+        recipe = self.recipe if self.recipe and isinstance(self.recipe["sources"], str) else None
+        return compress(cloudpickle.dumps((arrays, groups, self.saved_at, recipe), 5), 6)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _unpacked, (__version__, self._packed)
@@ -240,7 +246,7 @@ class ConcatenatedStore(ElementStore):
 
 def _unpacked(release: str, packed: bytes) -> ConcatenatedStore:
     try:
-        arrays, groups, url = pickle.loads(decompress(packed))
+        arrays, groups, url, recipe = pickle.loads(decompress(packed))
         concatenations = {path: unpack(array) for path, array in arrays.items()}
     except Exception as error:
         if release == __version__:
@@ -250,4 +256,4 @@ def _unpacked(release: str, packed: bytes) -> ConcatenatedStore:
             f"{__version__}; install the same release for the client, the scheduler and all workers"
         ) from error
     nodes = {path: detect.parse(documents) for path, documents in groups.items()}
-    return ConcatenatedStore(concatenations, nodes, url)
+    return ConcatenatedStore(concatenations, nodes, url, recipe)

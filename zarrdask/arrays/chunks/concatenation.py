@@ -15,6 +15,7 @@ import numpy as np
 
 from zarrdask.arrays.chunks.missing_chunks import Missing
 from zarrdask.arrays.chunks.stored import StoredChunks
+from zarrdask.errors import StoreError
 from zarrdask.formats.grids.axis import Uneven, edges_of
 from zarrdask.formats.grids.chunk_grid import Index, Shape
 from zarrdask.formats.grids.regular import RegularGrid
@@ -23,6 +24,7 @@ from zarrdask.formats.indexing.regions import compose_axis
 from zarrdask.formats.indexing.selection import Region, pick_size
 from zarrdask.formats.metadata.model import ArrayMetadata
 from zarrdask.storage.base import Store
+from zarrdask.storage.places import key_stamp
 from zarrdask.storage.resolve import open_store
 
 #: The number of stores of members that a process keeps open.
@@ -47,6 +49,8 @@ class Member(NamedTuple):
     axes: tuple[int, ...]
     #: As in `StoredChunks`.
     missing: Missing | None
+    #: The version stamp that the array's document must have; "" for any.
+    stamp: str = ""
 
     @property
     def shape(self) -> Shape:
@@ -63,7 +67,19 @@ class Member(NamedTuple):
         store = self.store
         if isinstance(store, str):
             store = _open(store, _hashable(options))
+        if self.stamp:
+            self._check_unchanged(store)
         return StoredChunks(store, self.prefix, self.metadata, missing=self.missing)
+
+    def _check_unchanged(self, store: Store) -> None:
+        """Check that the array's document is that of the time when its stamp was taken."""
+        stamp = key_stamp(store, self.prefix + self.metadata.format.documents[0])
+        if stamp != self.stamp:
+            state = "changed" if stamp else "removed"
+            raise StoreError(
+                f"this array was {state} after the concatenation was saved; call refresh()",
+                key=f"{store.url}/{self.prefix}".rstrip("/"),
+            )
 
     def requested(self, request: Request) -> Request:
         """Return the request to the stored array for a request to the member."""

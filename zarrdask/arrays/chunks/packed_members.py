@@ -36,12 +36,12 @@ def pack(array: Concatenation) -> tuple[Any, ...]:
         if member is None:
             rows.append(None)
             continue
-        store, prefix, metadata, region, axes, missing = member
+        store, prefix, metadata, region, axes, missing, stamp = member
         key = id(metadata)
         number = documents.number(metadata, key)
         where = stores.number(store, store if isinstance(store, str) else id(store))
         bounds = None if region == whole_region(metadata.shape) else _bounds(region)
-        rows.append((where, prefix, number, bounds, _some(axes, metadata), missing))
+        rows.append((where, prefix, number, bounds, _some(axes, metadata), missing, stamp))
     contents = [each.without_labels().render() for each in documents]
     lengths = [tuple(axis.lengths) for axis in array.axes]
     return array.metadata.render(), lengths, stores[:], contents, rows, array.added, array.options
@@ -67,11 +67,11 @@ def _parsed(documents: Any) -> ArrayMetadata:
 def _member(row: Any, stores: list[Any], metadata: list[ArrayMetadata]) -> Member | None:
     if row is None:
         return None
-    where, prefix, number, bounds, axes, missing = row
+    where, prefix, number, bounds, axes, missing, stamp = row
     own = metadata[number]
     region = whole_region(own.shape) if bounds is None else tuple(slice(*each) for each in bounds)
     every = tuple(range(len(own.shape))) if axes is None else axes
-    return Member(stores[where], prefix, own, region, every, missing)
+    return Member(stores[where], prefix, own, region, every, missing, stamp)
 
 
 def _some(axes: tuple[int, ...], metadata: ArrayMetadata) -> tuple[int, ...] | None:

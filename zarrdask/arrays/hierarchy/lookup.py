@@ -1,5 +1,6 @@
 """Locate the node that a user names, and find it as the user asks."""
 
+import os
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,11 @@ from zarrdask.formats.metadata.model import Metadata, ZarrFormat
 from zarrdask.storage.base import Store
 from zarrdask.storage.resolve import open_store
 from zarrdask.storage.zarr.detect import ANY, Search
+
+#: The endings of names of files in which a concatenation may be saved.
+_SAVED = (".json", ".parquet")
+#: The attribute of a group in which one is saved.
+KEY = "zarrdask_concatenation"
 
 
 def locate_node(
@@ -30,6 +36,13 @@ def locate_node(
             found=component,
             expected="a path, such as 'group/array'",
         )
+    if isinstance(url, str | os.PathLike) and os.fsdecode(url).endswith(_SAVED):
+        # Imported here: few users save concatenations.
+        from zarrdask.arrays.hierarchy.manifest import open_manifest
+
+        saved = open_manifest(url, storage_options)
+        if saved is not None:
+            return NodePath(saved, component or "")
     store, path = getattr(url, "store", None), getattr(url, "path", None)
     if store is None or not isinstance(path, str) or isinstance(url, Store):
         node = NodePath(open_store(url, storage_options), "")
@@ -65,7 +78,13 @@ class Lookup:
         """
         use = default if consolidated is None else "required" if consolidated else "never"
         with nullcontext() if self.strict is None else strictness(self.strict):
-            return self.node.find(consolidated=use, search=self.search)
+            node, metadata = self.node.find(consolidated=use, search=self.search)
+        if metadata.attributes and KEY in metadata.attributes:
+            # Imported here: few users save concatenations.
+            from zarrdask.arrays.hierarchy.saved_group import open_saved_group
+
+            return open_saved_group(node)
+        return node, metadata
 
 
 def look_up(

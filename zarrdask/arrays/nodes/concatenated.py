@@ -1,18 +1,92 @@
 """Arrays that consist of the elements of other stored arrays."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from zarrdask.arrays.chunks.concatenated_store import ConcatenatedStore
-from zarrdask.arrays.chunks.concatenation import Concatenation
+from zarrdask.arrays.chunks.concatenation import Concatenation, location_of_member
+from zarrdask.arrays.chunks.missing_chunks import Missing
+from zarrdask.arrays.hierarchy.lookup import locate_node
+from zarrdask.arrays.hierarchy.manifest import (
+    KEY,
+    encode_manifest,
+    is_manifest,
+    render_manifest,
+    split_url,
+    stamp_of,
+)
+from zarrdask.arrays.hierarchy.node_path import NodePath
+from zarrdask.arrays.hierarchy.saved_group import save_group
 from zarrdask.arrays.nodes.array import Array
+from zarrdask.arrays.nodes.join_sources import remake
 from zarrdask.display.words import counted
-from zarrdask.errors import printable
+from zarrdask.errors import NodeExistsError, UnsupportedError, printable
+from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata
+from zarrdask.storage.resolve import open_store
+
+
+class Refreshed(NamedTuple):
+    """What a refresh of a concatenation found: the URLs of members."""
+
+    added: list[str]
+    changed: list[str]
+    removed: list[str]
+
+
+def save(store: ConcatenatedStore, url: Any, storage_options: dict[str, Any] | None) -> None:
+    """Save a concatenation; see `ConcatenatedArray.save`."""
+    if is_manifest(url):
+        base, name = split_url(url)
+        data = encode_manifest(render_manifest(store, base), parquet=name.endswith(".parquet"))
+        open_store(base, storage_options if "://" in base else None).set(name, data)
+        return
+    node = locate_node(url, None, storage_options)
+    if node.exists():
+        _, metadata = node.find()
+        if not isinstance(metadata, GroupMetadata) or KEY not in metadata.attributes:
+            raise NodeExistsError(
+                "there is an array or group here already; save the concatenation elsewhere",
+                key=node.location,
+            )
+    save_group(node, render_manifest(store, node.location.rpartition("/")[0]))
+
+
+def refreshed(store: ConcatenatedStore) -> tuple[ConcatenatedStore, Refreshed]:
+    """Return a concatenation as it is made now, and what has changed."""
+    if store.recipe is None:
+        raise UnsupportedError(
+            "only a concatenation of URLs, paths or a pattern can be made again",
+            key=store.url,
+            expected="sources that are texts",
+        )
+    options = next((array.options for array in store.arrays.values() if array.options), None)
+    remade = remake(store.recipe, None if options is None else dict(options))
+    before, after = _versions(store), _versions(remade)
+    changes = Refreshed(
+        [url for url in after if url not in before],
+        [url for url in after if url in before and before[url] != after[url]],
+        [url for url in before if url not in after],
+    )
+    remade.saved_at = store.saved_at
+    return remade, changes
+
+
+def _versions(store: ConcatenatedStore) -> dict[str, Any]:
+    """Return what identifies the version of each member, by URL."""
+    versions, rendered = dict[str, Any](), dict[int, str]()
+    for array in store.arrays.values():
+        for member in array.present():
+            kind = id(member.metadata)
+            if kind not in rendered:
+                rendered[kind] = repr(sorted(member.metadata.without_labels().render().items()))
+            stamp = member.stamp or stamp_of(member.store, member.prefix, member.metadata)
+            versions[location_of_member(member)] = rendered[kind], stamp
+    return versions
 
 
 class ConcatenatedArray(Array):
     """An array that consists of the elements of other stored arrays; it can only be read.
 
-    It is returned by `concat` and `stack`.
+    It is returned by `concat` and `stack`, and by `open_array` if it was saved.
     """
 
     _kind = "concatenation"
@@ -32,6 +106,58 @@ class ConcatenatedArray(Array):
         """The number of members; missing ones are not counted."""
         return sum(1 for _ in self.concatenation.present())
 
+    def save(self, url: Any, storage_options: dict[str, Any] | None = None) -> None:
+        """Save the list of members, so that the concatenation is opened without asking them.
+
+        `open_array` opens it. URLs are relative to the place of the file, where that is possible.
+        `storage_options` are not saved.
+
+        Parameters
+        ----------
+        url : str or os.PathLike
+            A file whose name ends with ``.json`` or, if pyarrow is installed, ``.parquet``;
+            another path or URL becomes a Zarr group. One that was saved before is replaced.
+        storage_options : dict, optional
+            Options for fsspec.
+
+        Raises
+        ------
+        UnsupportedError
+            If a member is in a store without a URL, such as a dict.
+        NodeExistsError
+            If there is another node at the URL.
+        """
+        save(self.store, url, storage_options)  # type: ignore[arg-type]
+
+    def refresh(self) -> Refreshed:
+        """Find new, changed and removed members, and use the members as they are now.
+
+        A pattern is listed again. A concatenation that was opened from a file is not saved; call
+        `save` for that.
+
+        Returns
+        -------
+        Refreshed
+            The URLs of members that were ``added``, ``changed`` and ``removed``.
+
+        Raises
+        ------
+        UnsupportedError
+            If the sources were not texts.
+        """
+        store, changes = refreshed(self.store)  # type: ignore[arg-type]
+        self.node_path = NodePath(store, self.path)
+        self._stored = self.node_path.chunks(store.arrays[self.path].metadata, self.missing)
+        return changes
+
     def __repr__(self) -> str:
         text = super().__repr__().removesuffix(">")
         return printable(f"{text}, {counted(self.nmembers, 'member')}>")
+
+
+def array_at(
+    node: NodePath, metadata: ArrayMetadata, mode: str, missing: Missing | None = None
+) -> Array:
+    """Return the array at a node, which may be a concatenation."""
+    kind = ConcatenatedArray if isinstance(node.store, ConcatenatedStore) else Array
+    return kind(node, metadata, mode, missing)

@@ -10,6 +10,7 @@ from zarrdask.arrays.hierarchy.lookup import Lookup
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.arrays.nodes.arguments import check_options
 from zarrdask.arrays.nodes.array import Array
+from zarrdask.arrays.nodes.concatenated import array_at
 from zarrdask.arrays.nodes.create import create_array
 from zarrdask.arrays.nodes.info import Info, group_info, member_label
 from zarrdask.arrays.nodes.node import (
@@ -392,7 +393,7 @@ def opened(
 ) -> Array | Group:
     """Return the array or group that metadata describes."""
     if isinstance(metadata, ArrayMetadata):
-        return Array(node, metadata, mode)
+        return array_at(node, metadata, mode)
     return Group(node, metadata, mode, strict=strict, search=search)
 
 

@@ -6,6 +6,7 @@ from zarrdask.arrays.chunks.missing_chunks import Missing
 from zarrdask.arrays.hierarchy.lookup import look_up
 from zarrdask.arrays.nodes.arguments import suggests_arguments
 from zarrdask.arrays.nodes.array import Array
+from zarrdask.arrays.nodes.concatenated import array_at
 from zarrdask.arrays.nodes.node import is_group_error
 from zarrdask.errors import MetadataError
 from zarrdask.formats.metadata.model import ArrayMetadata, ZarrFormat
@@ -95,7 +96,7 @@ def open_array(
             "array in it",
             node.location,
         )
-    return Array(node, metadata, mode, missing)
+    return array_at(node, metadata, mode, missing)
 
 
 def check_mode(mode: str, modes: tuple[str, ...]) -> None:

@@ -1,0 +1,367 @@
+"""Saved concatenations: a document that lists the members, so that none needs to be asked.
+
+The document is JSON: the metadata of the arrays, and columns with a value for each member. It is a
+file (``.json``), the metadata of a Parquet file whose columns are those of the document
+(``.parquet``), or a Zarr group with an array of the document's bytes.
+"""
+
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from zarrdask.arrays.chunks.concatenated_store import ConcatenatedStore
+from zarrdask.arrays.chunks.concatenation import Concatenation, Member, boundaries_of
+from zarrdask.errors import MetadataError, StoreError, UnsupportedError, ZarrdaskError
+from zarrdask.formats.compliance import strictness
+from zarrdask.formats.grids.rectilinear import render_runs
+from zarrdask.formats.indexing.selection import whole_region
+from zarrdask.formats.metadata.json import parse_json
+from zarrdask.formats.metadata.model import ArrayMetadata
+from zarrdask.runtime.packages import load_module
+from zarrdask.storage.base import Store
+from zarrdask.storage.places import key_stamp
+from zarrdask.storage.resolve import open_store
+from zarrdask.storage.zarr import detect
+
+#: The member of the document, and the attribute of a group, that has the version of the content.
+KEY = "zarrdask_concatenation"
+VERSION = 1
+#: The endings of names of files that hold a concatenation.
+SUFFIXES = (".json", ".parquet")
+#: What the URLs of stores begin with that another process can't open by them.
+_WITHOUT_URL = ("mapping://", "memory://", "reference:")
+
+
+# --------------------------------------------------------------------------------------------
+# To a document
+
+
+def render_manifest(store: ConcatenatedStore, base: str) -> dict[str, Any]:
+    """Return a concatenation as a document; URLs are relative to the directory `base`."""
+    columns = _Columns()
+    arrays = {path: _render_array(array, columns, base) for path, array in store.arrays.items()}
+    groups = {path: _texts(group.render()) for path, group in store.groups.items()}
+    return {
+        KEY: VERSION,
+        "recipe": _moved_recipe(store.recipe, lambda url: _relative(url, base)),
+        "groups": groups,
+        "arrays": arrays,
+        "columns": columns.columns,
+    }
+
+
+def _moved_recipe(recipe: Any, move: Callable[[str], str]) -> dict[str, Any] | None:
+    """Return a recipe with other URLs of its sources."""
+
+    def moved(sources: Any) -> Any:
+        return [*map(moved, sources)] if isinstance(sources, list) else move(sources)
+
+    return None if recipe is None else {**recipe, "sources": moved(recipe["sources"])}
+
+
+class _Columns:
+    """Columns with a value for each member. Arrays share equal ones."""
+
+    def __init__(self) -> None:
+        self.columns: list[list[Any]] = []
+
+    def add(self, values: list[Any]) -> Any:
+        """Return what stands for a column: its only value, or its number."""
+        first = values[0] if values else None
+        if all(value == first for value in values):
+            return {"value": first}
+        if values not in self.columns:
+            self.columns.append(values)
+        return self.columns.index(values)
+
+
+def _render_array(array: Concatenation, columns: _Columns, base: str) -> dict[str, Any]:
+    documents, stores = dict[int, int](), dict[Any, str]()
+    distinct = list[Mapping[str, str | None]]()
+    rows: dict[str, list[Any]] = {key: [] for key in ("store", "path", "document", "stamp")}
+    regions, missing = {}, list[Any]()
+    for number, member in enumerate(array.members):
+        if member is None:
+            for column in rows.values():
+                column.append(None)
+            missing.append(None)
+            continue
+        kind = id(member.metadata)
+        if kind not in documents:
+            documents[kind] = len(distinct)
+            distinct.append(_texts(member.metadata.render()))
+        key = member.store if isinstance(member.store, str) else id(member.store)
+        if key not in stores:
+            stores[key] = _relative(_url_of(member.store), base)
+        rows["store"].append(stores[key])
+        rows["path"].append(member.prefix)
+        rows["document"].append(documents[kind])
+        rows["stamp"].append(member.stamp or stamp_of(member.store, member.prefix, member.metadata))
+        missing.append(member.missing)
+        every = tuple(range(len(member.metadata.shape)))
+        if member.region != whole_region(member.metadata.shape) or member.axes != every:
+            bounds = [[pick.start, pick.stop, pick.step] for pick in member.region]
+            regions[number] = [bounds, list(member.axes)]
+    # Arrays of one name in many groups: the path of the groups is a column that all arrays share.
+    ends = {path[path.rstrip("/").rfind("/") :] for path in rows["path"] if path}
+    suffix = ends.pop() if len(ends) == 1 else ""
+    suffix = suffix if suffix.startswith("/") else ""
+    paths = [path and path[: len(path) - len(suffix)] for path in rows["path"]]
+    return {
+        "metadata": _texts(array.metadata.render()),
+        "lengths": [render_runs(axis.lengths) for axis in array.axes],
+        "added": list(array.added),
+        "documents": distinct,
+        "suffix": suffix,
+        "regions": regions,
+        "store": columns.add(rows["store"]),
+        "path": columns.add(paths),
+        "document": columns.add(rows["document"]),
+        "stamp": columns.add(rows["stamp"]),
+        "missing": columns.add(missing),
+    }
+
+
+def _texts(documents: Mapping[str, bytes | None]) -> dict[str, str]:
+    return {name: bytes(data).decode() for name, data in documents.items() if data is not None}
+
+
+def _url_of(store: Store | str) -> str:
+    """Return the URL by which another process opens a store."""
+    if isinstance(store, str):
+        return store
+    url = store.url
+    is_place = "://" in url or os.path.isabs(url)
+    if store.capabilities.shared and is_place and not url.startswith(_WITHOUT_URL):
+        return url
+    raise UnsupportedError(
+        "this store has no URL by which another process opens it, so a concatenation with it "
+        "can't be saved; copy it to a URL first",
+        key=url,
+    )
+
+
+def _relative(url: str, base: str) -> str:
+    """Return a URL relative to a directory, if that is possible."""
+    if url == base:
+        return "."
+    if url.startswith(f"{base}/"):
+        return url[len(base) + 1 :]
+    if "://" not in url and "://" not in base:
+        return os.path.relpath(url, base).replace(os.sep, "/")
+    return url
+
+
+def stamp_of(store: Store | str, prefix: str, metadata: ArrayMetadata) -> str:
+    """Return the version stamp of an array's document, or "" if that needs a request."""
+    if isinstance(store, str):
+        return ""
+    return key_stamp(store, prefix + metadata.format.documents[0])
+
+
+# --------------------------------------------------------------------------------------------
+# From a document
+
+
+def parse_manifest(
+    document: Any, url: str, base: str, options: Mapping[str, Any] | None
+) -> ConcatenatedStore:
+    """Return the concatenation that a document describes; `options` are those of stores at URLs.
+
+    Raises
+    ------
+    MetadataError
+        If the document is not that of a concatenation.
+    UnsupportedError
+        If another release has written it.
+    """
+    if not isinstance(document, Mapping) or KEY not in document:
+        raise MetadataError(
+            "this is not a saved concatenation",
+            key=url,
+            expected=f"a JSON object with the member {KEY!r}",
+        )
+    if document[KEY] != VERSION:
+        raise UnsupportedError(
+            "this concatenation was saved in another version of the format; save it again with "
+            "this release",
+            key=f"{url}: {KEY}",
+            found=document[KEY],
+            expected=VERSION,
+        )
+    try:
+        with strictness(strict=False, quiet=True):
+            columns = document["columns"]
+            arrays = {
+                path: _parse_array(each, columns, base, options)
+                for path, each in document["arrays"].items()
+            }
+            groups = {path: _parsed(each) for path, each in document["groups"].items()}
+        return ConcatenatedStore(
+            arrays,
+            groups,
+            url,
+            _moved_recipe(document.get("recipe"), lambda url: _absolute(url, base)),
+        )
+    except ZarrdaskError as error:
+        raise error.within(url) from error.__cause__
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        raise MetadataError(
+            f"this saved concatenation is damaged: {error!r}; save it again", key=url
+        ) from error
+
+
+def _parse_array(
+    content: Mapping[str, Any],
+    columns: Sequence[list[Any]],
+    base: str,
+    options: Mapping[str, Any] | None,
+) -> Concatenation:
+    metadata: Any = _parsed(content["metadata"])
+    axes = tuple(boundaries_of(_lengths(runs)) for runs in content["lengths"])
+    count = 1
+    for axis in axes:
+        count *= len(axis.boundaries) - 1
+    documents: list[Any] = [_parsed(each) for each in content["documents"]]
+    regions = {
+        int(number): (tuple(slice(*map(int, each)) for each in bounds), tuple(map(int, own)))
+        for number, (bounds, own) in content["regions"].items()
+    }
+    whole = [(whole_region(each.shape), tuple(range(len(each.shape)))) for each in documents]
+    rows = [
+        _column(content[key], columns, count)
+        for key in ("store", "path", "document", "stamp", "missing")
+    ]
+    urls = {name: _absolute(name, base) for name in set(rows[0]) if name is not None}
+    suffix, members = str(content["suffix"]), list[Member | None]()
+    for number, (store, path, kind, stamp, missing) in enumerate(zip(*rows, strict=True)):
+        if store is None:
+            members.append(None)
+            continue
+        region, own = regions.get(number) or whole[kind]
+        prefix = _checked(path + suffix)
+        members.append(
+            Member(urls[store], prefix, documents[kind], region, own, missing, stamp or "")
+        )
+    return Concatenation(metadata, axes, members, tuple(content["added"]), options)
+
+
+def _parsed(texts: Mapping[str, str]) -> Any:
+    metadata = detect.parse({name: text.encode() for name, text in texts.items()})
+    if metadata is None:
+        raise MetadataError("a document is missing", key="documents", found=sorted(texts))
+    return metadata
+
+
+def _column(content: Any, columns: Sequence[list[Any]], count: int) -> list[Any]:
+    values = [content["value"]] * count if isinstance(content, Mapping) else columns[content]
+    if len(values) != count:
+        raise MetadataError("a column is too short or too long", found=len(values), expected=count)
+    return values
+
+
+def _lengths(runs: Iterable[Any]) -> list[int]:
+    lengths = list[int]()
+    for run in runs:
+        length, times = run if isinstance(run, list) else (run, 1)
+        lengths += [int(length)] * int(times)
+    return lengths
+
+
+def _checked(prefix: str) -> str:
+    """Return the prefix of an array, if it does not leave its store."""
+    if ".." in prefix and ".." in prefix.split("/"):
+        raise MetadataError("a path leaves its store", key="path", found=prefix)
+    return prefix
+
+
+def _absolute(url: str, base: str) -> str:
+    """Return the URL that a relative one stands for.
+
+    A document that is not on this machine must not refer to files on it.
+    """
+    if "://" in url:
+        is_local = url.startswith(("file://", "local://"))
+    elif "://" in base:
+        is_local = url.startswith("/") or ".." in url.split("/")
+        url = base if url == "." else f"{base}/{url}"
+    else:
+        return os.path.normpath(os.path.join(base, url))
+    if is_local and "://" in base and not base.startswith("file://"):
+        raise StoreError(
+            "a saved concatenation on a server refers to a local file; open a local copy of it if "
+            "you trust it",
+            key=url,
+        )
+    return url
+
+
+# --------------------------------------------------------------------------------------------
+# Files
+
+
+def is_manifest(url: Any) -> bool:
+    """Whether a URL is that of a file which may hold a concatenation."""
+    if not isinstance(url, str | os.PathLike):
+        return False
+    text = os.fspath(url)
+    return isinstance(text, str) and text.endswith(SUFFIXES) and "::" not in text
+
+
+def split_url(url: Any) -> tuple[str, str]:
+    """Return the directory, absolute, and the name of a file."""
+    text = os.fspath(url)
+    if "://" not in text:
+        text = os.path.abspath(os.path.expanduser(text))
+    base, _, name = text.rpartition("/")
+    return base, name
+
+
+def open_manifest(url: Any, storage_options: dict[str, Any] | None) -> ConcatenatedStore | None:
+    """Return the concatenation in a file, or None if there is no such file."""
+    base, name = split_url(url)
+    data = open_store(base, storage_options if "://" in base else None).get(name)
+    if data is None:
+        return None
+    if name.endswith(".parquet"):
+        document = _from_parquet(bytes(data), f"{base}/{name}")
+    else:
+        document = parse_json(bytes(data), f"{base}/{name}")
+    return parse_manifest(document, f"{base}/{name}", base, storage_options)
+
+
+def encode_manifest(document: dict[str, Any], *, parquet: bool) -> bytes:
+    """Return a document as the content of a file."""
+    if parquet:
+        return _to_parquet(document)
+    return json.dumps(document, separators=(",", ":")).encode()
+
+
+def _to_parquet(document: dict[str, Any]) -> bytes:
+    import io
+
+    pyarrow = load_module("pyarrow")
+    columns = document["columns"]
+    longest = max(map(len, columns), default=0)
+    padded = {
+        str(number): pyarrow.array([*values, *[None] * (longest - len(values))])
+        for number, values in enumerate(columns)
+    }
+    head = document | {"columns": [len(values) for values in columns]}
+    table = pyarrow.table(padded).replace_schema_metadata({KEY: json.dumps(head)})
+    buffer = io.BytesIO()
+    load_module("pyarrow.parquet").write_table(table, buffer, compression="zstd")
+    return buffer.getvalue()
+
+
+def _from_parquet(data: bytes, url: str) -> dict[str, Any]:
+    pyarrow = load_module("pyarrow")
+    table = load_module("pyarrow.parquet").read_table(pyarrow.BufferReader(data))
+    head = (table.schema.metadata or {}).get(KEY.encode())
+    if head is None:
+        raise MetadataError("this Parquet file is not a saved concatenation", key=url)
+    document: dict[str, Any] = json.loads(head)
+    lengths = document["columns"]
+    columns = [table.column(str(n)).to_pylist()[:length] for n, length in enumerate(lengths)]
+    return document | {"columns": columns}
