@@ -24,6 +24,7 @@ from PIL import Image
 TARGET = Path(__file__).parents[1] / "docs" / "images" / "gallery"
 NAMES = [
     *("era5", "satellite", "microscopy", "terrain", "mask", "months", "heat", "repair"),
+    "many_days",
     *("cluster_rechunk", "s3"),
 ]
 GREY = "#7d8590"
@@ -123,6 +124,21 @@ def mask(result):
     grid[tuple(np.transpose(stored))] = 1
     right.imshow(np.ma.masked_equal(grid, 0), cmap=ListedColormap([BLUE]), interpolation="nearest")
     bare(right, f"{len(stored)} of {grid.size} chunks are stored")
+    return figure
+
+
+def many_days(result):
+    """Draw some of the daily maps, and the series of one place across all stores."""
+    maps, series, missing = result
+    figure, plots = axes(*[1] * len(maps), 3)
+    limits = {"vmin": np.nanmin(maps), "vmax": np.nanmax(maps)}
+    for number, (ax, values) in enumerate(zip(plots, maps, strict=False)):
+        ax.imshow(values, cmap="RdYlBu_r", **limits)
+        bare(ax, f"day {73 * number}")
+    right = plots[-1]
+    right.plot(series, color=BLUE)
+    right.axvline(missing, color=ORANGE, ls=":")
+    right.set(title="one place, 365 stores", xlabel="day (dotted: missing)", ylabel="C")
     return figure
 
 

@@ -26,6 +26,7 @@ COMMANDS = {
     "tree": "Show the hierarchy below a group.",
     "ls": "List the members of a group.",
     "attrs": "Show or change attributes.",
+    "concat": "Show many arrays or groups as one, and save the list of them.",
     "rechunk": "Rewrite an array with other chunks, shards or codecs.",
     "pyramid": "Write an array at several resolutions.",
     "copy": "Copy or convert an array or a hierarchy.",

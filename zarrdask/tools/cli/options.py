@@ -164,6 +164,7 @@ component = click.option(
     help="The path of the node within the store; of two URLs, within the first.",
 )
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+storage = _pairs("storage", "An option of fsspec, such as anon=true; may be repeated.")
 restart = click.option("--restart", is_flag=True, help="Discard the work of an interrupted run.")
 dry_run = click.option(
     "--dry-run", is_flag=True, help="Check everything, print what would be done, and stop."
@@ -294,7 +295,6 @@ def one_node(function: Callable[..., Any]) -> Callable[..., Any]:
     def call(url: str, component: str | None, storage_options: Options, **arguments: Any) -> Any:
         return function(Place(url, component, storage_options), **arguments)
 
-    storage = _pairs("storage", "An option of fsspec, such as anon=true; may be repeated.")
     return _together(place("url"), component, as_json, storage)(call)
 
 
