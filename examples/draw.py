@@ -130,11 +130,11 @@ def mask(result):
 def many_days(result):
     """Draw some of the daily maps, and the series of one place across all stores."""
     maps, series, missing = result
-    figure, plots = axes(*[1] * len(maps), 3)
+    figure, plots = axes(*[1] * len(maps), 1.3, height=2.3)
     limits = {"vmin": np.nanmin(maps), "vmax": np.nanmax(maps)}
     for number, (ax, values) in enumerate(zip(plots, maps, strict=False)):
         ax.imshow(values, cmap="RdYlBu_r", **limits)
-        bare(ax, f"day {73 * number}")
+        bare(ax, f"day {30 + 100 * number}")
     right = plots[-1]
     right.plot(series, color=BLUE)
     right.axvline(missing, color=ORANGE, ls=":")

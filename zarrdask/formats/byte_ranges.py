@@ -68,6 +68,8 @@ class StoredObject(NamedTuple):
         When it was changed last, in seconds since 1970; None if the listing does not say it.
     tag : str, optional
         An ETag, which each change of the value changes; None if the listing has none.
+    path : str, optional
+        The path of the object below the root, if that is not the key.
     """
 
     key: str
@@ -75,11 +77,12 @@ class StoredObject(NamedTuple):
     size: int
     modified: float | None
     tag: str | None = None
+    path: str | None = None
 
     @property
     def url(self) -> str:
         """The URL, in which characters other than those of a path are percent-encoded."""
-        return self.root + quote(self.key)
+        return self.root + quote(self.key if self.path is None else self.path)
 
 
 class Version(NamedTuple):

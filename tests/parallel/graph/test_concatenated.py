@@ -54,3 +54,22 @@ def test_missing_blocks_are_skipped(tmp_path):
 def test_a_plan_has_the_chunks_of_the_members(days):
     plan = zarrdask.plan_read(zarrdask.from_zarr(zarrdask.concat(days), chunks="stored")[:9])
     assert (plan.requests, len(plan.arrays)) == (3, 2)
+
+
+def test_a_member_that_is_read_is_replaced_when_it_was_read(days, tmp_path):
+    array = zarrdask.concat(days)
+    expected = array[...][117:123] + 1
+    for number in (0, 19, 20):
+        zarrdask.to_zarr(
+            zarrdask.from_zarr(array)[117:123] + 1, tmp_path / f"{number}.zarr", overwrite=True
+        )
+        np.testing.assert_array_equal(zarrdask.open_array(tmp_path / f"{number}.zarr"), expected)
+        expected = array[...][117:123] + 1
+
+
+def test_the_reads_of_symbolic_layers_are_those_of_the_members(days, tmp_path):
+    from zarrdask.parallel.graph.dependencies import reads
+
+    array = zarrdask.concat(days)
+    locations = {read.place for read in reads([zarrdask.from_zarr(array)])}
+    assert len(locations) == 40

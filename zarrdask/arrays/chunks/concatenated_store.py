@@ -13,10 +13,11 @@ import numpy as np
 from zarrdask import __version__
 from zarrdask.arrays.chunks.concatenation import Concatenation, location_of_member
 from zarrdask.arrays.chunks.gather import gather
-from zarrdask.arrays.chunks.member_chunks import stored_chunks, whole_chunk
+from zarrdask.arrays.chunks.member_chunks import chunk_objects, stored_chunks, whole_chunk
 from zarrdask.arrays.chunks.packed_members import pack, unpack
 from zarrdask.arrays.chunks.stored import ElementReader, ElementStore, StoredChunks
 from zarrdask.errors import ReadOnlyError, UnsupportedError
+from zarrdask.formats.byte_ranges import StoredObject
 from zarrdask.formats.codecs.decode import fill_chunk
 from zarrdask.formats.grids.chunk_grid import Index
 from zarrdask.formats.indexing.projection import Request, project
@@ -26,6 +27,7 @@ from zarrdask.formats.store_keys import Names, check_prefix, right_below
 from zarrdask.runtime import buffers
 from zarrdask.storage.capabilities import Capabilities
 from zarrdask.storage.places import store_token
+from zarrdask.storage.refusals import no_objects
 from zarrdask.storage.zarr import detect
 
 
@@ -37,6 +39,20 @@ class MemberReader:
 
     def read(self, request: Request, out: np.ndarray, *, threads: int | None) -> None:
         gather(self.concatenation, request, out, threads=threads)
+
+    def parts(self, region: Region) -> Iterator[tuple[StoredChunks, Region]]:
+        array = self.concatenation
+        for index, inside, _ in zip(*project(region, array.axes), strict=True):
+            member = array.member(index)
+            if member is None:
+                continue
+            chunks, own = member.chunks(array.options), member.region
+            if inside is not None:
+                own = member.requested(array.own_axes(inside))  # type: ignore[assignment]
+            if chunks.elements is None:
+                yield chunks, own
+            else:
+                yield from chunks.elements.parts(own)
 
     def part(self, region: Region) -> tuple[StoredChunks, Region, tuple[int, ...]] | None:
         array, inner = self.concatenation.part(region)
@@ -233,6 +249,18 @@ class ConcatenatedStore(ElementStore):
             below = [each[len(prefix) :] for each in nodes if each.startswith(prefix)]
             return ["zarr.json"], sorted({each.partition("/")[0] for each in below})
         return right_below(prefix, self.list_prefix(prefix))
+
+    def _list_objects(
+        self, prefix: str, after: str = "", until: str | None = None
+    ) -> Iterator[StoredObject]:
+        path = prefix.rstrip("/")
+        if path not in self.arrays:
+            raise no_objects(self.url)
+        array = self.arrays[path]
+        for index, stored in chunk_objects(array):
+            key = prefix + array.metadata.keys.key(index)
+            path_there = stored.key if stored.path is None else stored.path
+            yield stored._replace(key=key, path=path_there)
 
     def _keys(self) -> Iterator[str]:
         """Yield all keys: those of chunks of which some part is stored, or may be."""

@@ -8,6 +8,7 @@ import numpy as np
 from zarrdask.arrays.chunks.concatenation import Concatenation, Member
 from zarrdask.arrays.chunks.read import read_region, request_shape
 from zarrdask.arrays.chunks.together import ArrayRead, read_together
+from zarrdask.errors import CodecError
 from zarrdask.formats.codecs.decode import put_fill
 from zarrdask.formats.indexing.projection import Points, Request, project
 from zarrdask.formats.indexing.selection import pick_size, whole_region
@@ -48,7 +49,10 @@ def gather(
 
     def read(piece: _Piece) -> None:
         chunks, own, block = piece.read
-        read_region(chunks, own, threads=1 if is_many else threads, out=block)  # type: ignore[arg-type]
+        try:
+            read_region(chunks, own, threads=1 if is_many else threads, out=block)  # type: ignore[arg-type]
+        except CodecError as error:
+            raise error.within(chunks.location) from error.__cause__
         piece.finish(out)
 
     on_each(read, pieces, threads if is_many else 1)

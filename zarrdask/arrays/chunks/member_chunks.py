@@ -1,12 +1,15 @@
 """The stored chunks of the members of a concatenation, as chunks of the concatenation."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import product
+from typing import TypeVar
 
 from zarrdask.arrays.chunks.concatenation import Concatenation, Member
 from zarrdask.arrays.chunks.stored import StoredChunks
-from zarrdask.arrays.chunks.stored_keys import stored_units
+from zarrdask.arrays.chunks.stored_keys import stored_units, unit_objects
+from zarrdask.errors import UnsupportedError
+from zarrdask.formats.byte_ranges import StoredObject
 from zarrdask.formats.codecs.codec import ChunkSpec
 from zarrdask.formats.codecs.translate import marks
 from zarrdask.formats.grids.chunk_grid import Index
@@ -14,6 +17,8 @@ from zarrdask.formats.indexing.projection import project
 from zarrdask.formats.indexing.selection import Region, pick_size
 from zarrdask.formats.metadata.convert import has_equal_fill
 from zarrdask.formats.metadata.model import ArrayMetadata
+
+T = TypeVar("T")
 
 
 def whole_chunk(array: Concatenation, index: Index) -> tuple[StoredChunks, str] | None:
@@ -76,35 +81,64 @@ def _is_alike(pair: _Pair) -> bool:
 def stored_chunks(array: Concatenation) -> Iterator[Index]:
     """Yield the chunks of a concatenation of which a member has stored some elements."""
     axes, found = array.metadata.grid.axes, set[Index]()
-    for index, member in zip(product(*map(range, array.counts)), array.members, strict=True):
-        if member is not None:
-            first = [int(axis.boundaries[at]) for axis, at in zip(array.axes, index, strict=True)]
-            for region in _stored_regions(array, member, first):
+    for first, member in _placed_members(array):
+        if has_equal_fill(member.metadata, array.metadata):
+            units = ((unit, None) for unit in stored_units(member.chunks(array.options)))
+            for region, _ in _regions(array, member, first, units):
                 found.update(project(region, axes).indices)
+        else:
+            # Chunks that are not stored have other elements than missing ones of the array.
+            lengths = iter(member.shape)
+            counts = [1 if axis in array.added else next(lengths) for axis in range(len(first))]
+            whole = tuple(slice(at, at + n, 1) for at, n in zip(first, counts, strict=True))
+            found.update(project(whole, axes).indices)
     yield from sorted(found)
 
 
-def _stored_regions(array: Concatenation, member: Member, first: Sequence[int]) -> Iterator[Region]:
+def chunk_objects(array: Concatenation) -> Iterator[tuple[Index, StoredObject]]:
+    """Yield the stored chunks of a concatenation, and the object that holds each.
+
+    Raises
+    ------
+    UnsupportedError
+        If a chunk is not a whole chunk of a member, encoded in the same way.
+    """
+    for first, member in _placed_members(array):
+        chunks = member.chunks(array.options)
+        for region, stored in _regions(array, member, first, unit_objects(chunks)):
+            index = project(region, array.metadata.grid.axes).indices[0]
+            whole = whole_chunk(array, index)
+            if whole is None or whole[1] != stored.key:
+                raise UnsupportedError(
+                    "this chunk of a member is not a chunk of the concatenation, as its shape or "
+                    "its codecs differ, so it can't be referenced; copy the values themselves",
+                    key=stored.url,
+                )
+            yield index, stored
+
+
+def _placed_members(array: Concatenation) -> Iterator[tuple[list[int], Member]]:
+    """Yield the members that are not missing, each with the position of its first element."""
+    for index, member in zip(product(*map(range, array.counts)), array.members, strict=True):
+        if member is not None:
+            first = [int(axis.boundaries[at]) for axis, at in zip(array.axes, index, strict=True)]
+            yield first, member
+
+
+def _regions(
+    array: Concatenation, member: Member, first: Sequence[int], units: Iterable[tuple[Index, T]]
+) -> Iterator[tuple[Region, T]]:
     """Yield the region of a concatenation that each stored object of a member has elements of."""
-    grid, shape = member.metadata.grid, member.shape
-    if not has_equal_fill(member.metadata, array.metadata):
-        # Chunks that are not stored have other elements than missing ones of the concatenation.
-        lengths = iter(shape)
-        counts = [1 if axis in array.added else next(lengths) for axis in range(len(first))]
-        yield tuple(slice(at, at + n, 1) for at, n in zip(first, counts, strict=True))
-        return
+    grid = member.metadata.grid
     own = [axis for axis in range(len(array.axes)) if axis not in array.added]
-    for unit in stored_units(member.chunks(array.options)):
-        spans = [
-            _selected(span, pick)
-            for span, pick in zip(grid.region(unit), member.region, strict=True)
-        ]
+    for unit, item in units:
+        spans = list(map(_selected, grid.region(unit), member.region))
         if all(low < high for low, high in spans):
             region = [slice(at, at + 1, 1) for at in first]
             for axis, number in zip(own, member.axes, strict=True):
                 low, high = spans[number]
                 region[axis] = slice(first[axis] + low, first[axis] + high, 1)
-            yield tuple(region)
+            yield tuple(region), item
 
 
 def _selected(span: slice, pick: slice) -> tuple[int, int]:

@@ -6,7 +6,7 @@ A *unit* is what is stored as one object: a chunk, or a shard of an array that h
 import pickle
 import re
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from hashlib import blake2b
@@ -52,6 +52,9 @@ class ElementReader(Protocol):
 
     def read(self, request: Request, out: np.ndarray, *, threads: int | None) -> None:
         """Read the requested elements to a block; as `zarrdask.arrays.chunks.read.read_region`."""
+
+    def parts(self, region: Region) -> "Iterator[tuple[StoredChunks, Region]]":
+        """Yield the stored arrays that a region is read from, and the region of each."""
 
     def part(self, region: Region) -> "tuple[StoredChunks, Region, tuple[int, ...]] | None":
         """Return what a task needs to read a region, if that is less than the whole array.

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from zarrdask.arrays.chunks.cast import check_cast
+from zarrdask import config
 from zarrdask.arrays.chunks.concatenation import (
     Concatenation,
     Member,
@@ -16,10 +16,11 @@ from zarrdask.arrays.chunks.concatenation import (
     location_of_member,
 )
 from zarrdask.arrays.nodes.array import Array
-from zarrdask.errors import MetadataError
+from zarrdask.errors import CodecError, MetadataError
 from zarrdask.formats.grids.chunk_grid import Shape
 from zarrdask.formats.indexing.selection import whole_region
 from zarrdask.formats.metadata.concatenated import common_attributes, concatenated_metadata
+from zarrdask.formats.metadata.losses import cast_loss
 from zarrdask.formats.metadata.model import ArrayMetadata
 from zarrdask.storage.memory import MappingStore
 
@@ -89,10 +90,25 @@ def join(
         dimension_names=names,
         attributes=attributes,
     )
-    for each in table.metadata:
-        check_cast(each.dtype, metadata.dtype, "sources")
+    _check_casts(table.metadata, metadata)
     boundaries = tuple(map(boundaries_of, cells.lengths))
     return Concatenation(metadata, boundaries, cells.members, added, table.storage_options)
+
+
+def _check_casts(members: Sequence[ArrayMetadata], metadata: ArrayMetadata) -> None:
+    """Check that the setting ``zarrdask.casting`` permits the casts to a common data type."""
+    if config.get("casting") != "safe":
+        return
+    for each in members:
+        loss = cast_loss(each.dtype, metadata.dtype)
+        if loss is not None:
+            raise CodecError(
+                "the setting zarrdask.casting does not permit joining arrays of these data types; "
+                "set it to 'numpy', or convert the arrays first",
+                key="sources",
+                found=loss,
+                expected="a cast without loss",
+            )
 
 
 def in_memory(array: Array) -> Concatenation:

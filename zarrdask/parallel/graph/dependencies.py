@@ -29,6 +29,7 @@ from zarrdask.parallel.execution.dask_private import (
 from zarrdask.parallel.execution.expressions import EXPRESSIONS
 from zarrdask.parallel.graph.fuse.block_tasks import BlockTasks
 from zarrdask.parallel.graph.fuse.optimization import unfused_tasks
+from zarrdask.parallel.graph.missing_blocks import ReadArguments
 
 #: The functions of tasks that index an array.
 _GETTERS = (getitem, getter, getter_inline, getter_nofancy)
@@ -115,6 +116,9 @@ def _regions_of(item: Any, index: Any) -> list[ArrayRegion]:
     if not isinstance(source, ArrayRegion):
         return []
     regions = source.regions(basic(index, source.shape).slices)
+    if source.stored.elements is not None:
+        parts = [part for region in regions for part in source.stored.elements.parts(region)]
+        return [ArrayRegion(stored, region, token=source.token) for stored, region in parts]
     return [ArrayRegion(source.stored, region, token=source.token) for region in regions]
 
 
@@ -180,6 +184,8 @@ def _parts(item: Any) -> Iterable[Any]:
         return (item.value,)
     if isinstance(item, BlockTasks):
         return item.tasks.values()
+    if isinstance(item, ReadArguments):
+        return (item.source,)
     if isinstance(item, dict):
         return item.values()
     if isinstance(item, list | tuple | set | frozenset):
