@@ -199,7 +199,7 @@ class ConcatenatedStore(ElementStore):
         path, _, name = key.rpartition("/")
         if name == "zarr.json" and (path in self.arrays or path in self.groups):
             node = self.arrays[path].metadata if path in self.arrays else self.groups[path]
-            return node.render()[name]  # type: ignore[no-any-return]
+            return node.render()[name]
         found = self._chunk_of(key)
         return None if found is None else self._chunk(*found)
 

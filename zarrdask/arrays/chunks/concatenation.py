@@ -60,7 +60,8 @@ class Member(NamedTuple):
     def lengths(self, axis: int) -> tuple[int, ...]:
         """Return how many elements are in each stored object that the member overlaps."""
         number = self.axes[axis]
-        return _lengths(_Identity(self.metadata), number, self.region[number])
+        pick = self.region[number]
+        return _lengths(_Identity(self.metadata), number, pick.start, pick.stop, pick.step)
 
     def chunks(self, options: "Options" = None) -> StoredChunks:
         """Return the stored array; `options` are those of the stores at URLs."""
@@ -122,8 +123,8 @@ class _Identity:
 
 
 @lru_cache(maxsize=256)
-def _lengths(held: _Identity, axis: int, pick: slice) -> tuple[int, ...]:
-    return held.metadata.grid.axes[axis].blocks(pick)
+def _lengths(held: _Identity, axis: int, start: int, stop: int, step: int) -> tuple[int, ...]:
+    return held.metadata.grid.axes[axis].blocks(slice(start, stop, step))
 
 
 def _hashable(options: Options) -> Any:

@@ -59,7 +59,7 @@ class _Pair(tuple[ArrayMetadata, ArrayMetadata]):
     """Two arrays' metadata, compared by identity."""
 
     def __new__(cls, *pair: ArrayMetadata) -> "_Pair":
-        return super().__new__(cls, pair)  # type: ignore[type-var]
+        return super().__new__(cls, pair)
 
     def __hash__(self) -> int:
         return hash(tuple(map(id, self)))

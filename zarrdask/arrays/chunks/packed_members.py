@@ -29,7 +29,7 @@ class _Distinct(list[T]):
 
 def pack(array: Concatenation) -> tuple[Any, ...]:
     """Return a concatenation as plain values."""
-    documents, rows = _Distinct[Any](), []
+    documents, rows = _Distinct[Any](), list[Any]()
     serialize.prepare(array.metadata.dtype)
     stores = _Distinct[Any]()
     for member in array.members:

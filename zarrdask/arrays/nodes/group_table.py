@@ -19,7 +19,7 @@ from zarrdask.storage.zarr.consolidated_store import ConsolidatedMetadata
 from zarrdask.storage.zarr.detect import Search, parse
 
 #: The documents of a group, with consolidated metadata, by format.
-_DOCUMENTS = {3: ("zarr.json",), 2: (".zgroup", ".zattrs", forms.KEY)}
+_DOCUMENTS: dict[Any, tuple[str, ...]] = {3: ("zarr.json",), 2: (".zgroup", ".zattrs", forms.KEY)}
 
 
 class OpenedGroup(NamedTuple):
@@ -97,7 +97,7 @@ def open_groups(
     nodes = locate_nodes(urls, component, storage_options)
     skipped = frozenset(skip)
     first = _opened(nodes[0], skipped)
-    names = _DOCUMENTS.get(first.metadata.zarr_format)  # type: ignore[call-overload]
+    names = _DOCUMENTS.get(first.metadata.zarr_format)
     groups = {0: first}
     reader = _Reader(first, skipped)
     by_store = dict[int, tuple[Store, list[int]]]()

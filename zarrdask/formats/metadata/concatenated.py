@@ -45,7 +45,7 @@ def concatenated_metadata(
     first = members[0]
     # The last chunk of a regular grid would be stored in the full chunk shape.
     chunks = tuple(map(_merged, lengths))
-    labels = {
+    labels: dict[str, Any] = {
         "dimension_names": None if dimension_names is None else tuple(dimension_names),
         "attributes": dict(attributes),
     }

@@ -44,7 +44,7 @@ def command(
     """
     sources = pattern[0] if len(pattern) == 1 else list(pattern)
     number = int(axis) if axis.lstrip("-").isdigit() else axis
-    joined = concat(sources, number, **options.passed(arguments))  # type: ignore[arg-type]
+    joined = concat(sources, number, **options.passed(arguments))
     if save is not None:
         joined.save(save, options.passed(arguments).get("storage_options"))
     if as_json:
