@@ -133,3 +133,27 @@ def test_what_can_not_be_referenced_is_refused_before_anything_is_changed(local,
             zarrdask.copy(source, target, **{"by": "reference", **options})
     assert not session.has_uncommitted_changes
     assert not (tmp_path / "new").exists()
+
+
+def test_the_chunks_of_members_are_referenced(local):
+    repository, folder = local
+    for number in range(3):
+        z = zarrdask.create_array(
+            folder / f"{number}.zarr", shape=(4, 6), dtype="f4", chunks=(2, 6)
+        )
+        z[2:] = number  # a chunk of each is missing
+    array = zarrdask.concat(f"{folder}/*.zarr")
+    session = repository.writable_session("main")
+    [copied] = zarrdask.copy(array, session, "joined", by="reference").arrays
+    assert (copied.method, copied.units) == ("referenced", 3)
+    stored = zarrdask.open_array(_committed(repository, session), "joined")
+    np.testing.assert_array_equal(stored[...], array[...])
+
+
+def test_chunks_of_members_that_are_cut_are_not_referenced(local):
+    repository, folder = local
+    z = zarrdask.create_array(folder / "a.zarr", shape=(5, 6), dtype="f4", chunks=(2, 6))
+    z[...] = 1
+    session = repository.writable_session("main")
+    with pytest.raises(UnsupportedError, match="can't be referenced"):
+        zarrdask.copy(zarrdask.concat([z, z]), session, "joined", by="reference")

@@ -59,12 +59,9 @@ def test_a_plan_has_the_chunks_of_the_members(days):
 def test_a_member_that_is_read_is_replaced_when_it_was_read(days, tmp_path):
     array = zarrdask.concat(days)
     expected = array[...][117:123] + 1
-    for number in (0, 19, 20):
-        zarrdask.to_zarr(
-            zarrdask.from_zarr(array)[117:123] + 1, tmp_path / f"{number}.zarr", overwrite=True
-        )
-        np.testing.assert_array_equal(zarrdask.open_array(tmp_path / f"{number}.zarr"), expected)
-        expected = array[...][117:123] + 1
+    x = zarrdask.from_zarr(array)[117:123] + 1
+    zarrdask.to_zarr(x, tmp_path / "20.zarr", overwrite=True)
+    np.testing.assert_array_equal(zarrdask.open_array(tmp_path / "20.zarr"), expected)
 
 
 def test_the_reads_of_symbolic_layers_are_those_of_the_members(days, tmp_path):

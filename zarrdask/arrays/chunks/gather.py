@@ -52,7 +52,7 @@ def gather(
         try:
             read_region(chunks, own, threads=1 if is_many else threads, out=block)  # type: ignore[arg-type]
         except CodecError as error:
-            raise error.within(chunks.location) from error.__cause__
+            raise error.within(chunks.store.url) from error.__cause__
         piece.finish(out)
 
     on_each(read, pieces, threads if is_many else 1)

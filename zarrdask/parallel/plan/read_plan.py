@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from html import escape
 from itertools import islice
 from typing import Any, ClassVar
 
@@ -19,6 +20,8 @@ from zarrdask.parallel.plan.read_counts import ReadCounts, bounds
 
 #: The largest number of chunks that a text lists.
 _MAX_LISTED = 4
+#: The largest number of arrays that a plan shows one by one: a concatenation has many.
+_MAX_SHOWN_ARRAYS = 10
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -219,13 +222,19 @@ class ReadPlan(Report):
         return svg(self.arrays[0].picture(axes)) if self.arrays else ""
 
     def _text(self) -> str:
-        return "\n\n".join(map(str, self.arrays)) or "no stored array is read"
+        shown = [str(reads) for reads in self.arrays[:_MAX_SHOWN_ARRAYS]]
+        if len(self.arrays) > len(shown):
+            more = counted(len(self.arrays) - len(shown), "more array")
+            shown.append(f"{more}; of all: {self.summary()}")
+        return "\n\n".join(shown) or "no stored array is read"
 
     def summary(self) -> str:
         """Return one line: the number of requests, and the decoded bytes per needed byte."""
         return f"{counted(self.requests, 'request')}, {_times(self.amplification)} decoded"
 
     def _repr_html_(self) -> str:
+        if len(self.arrays) > _MAX_SHOWN_ARRAYS:
+            return f"<pre>{escape(str(self))}</pre>"
         return "".join(reads._repr_html_() for reads in self.arrays) or str(self)
 
 
