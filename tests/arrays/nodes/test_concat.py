@@ -256,3 +256,11 @@ def test_groups_are_joined_by_the_names_of_dimensions(tmp_path):
     assert opened.attrs.asdict() == {"title": "x"}
     with pytest.raises(MetadataError, match="named dimensions"):
         zarrdask.concat(f"{tmp_path}/*.zarr")
+
+
+def test_the_drawing_has_the_boundaries_of_members():
+    z = zarrdask.create_array({}, shape=(40, 60), dtype="i4", chunks=(40, 30))
+    joined, single = zarrdask.concat([z, z], 0), zarrdask.concat([z])
+    assert "2 members" in repr(joined)
+    lines = [array._repr_html_().count('stroke-opacity=".75"') for array in (joined, single)]
+    assert lines[0] > lines[1]

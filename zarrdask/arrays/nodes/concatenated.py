@@ -154,6 +154,11 @@ class ConcatenatedArray(Array):
         text = super().__repr__().removesuffix(">")
         return printable(f"{text}, {counted(self.nmembers, 'member')}>")
 
+    def _repr_html_(self) -> str:
+        from zarrdask.arrays.nodes.html import array_html
+
+        return array_html(self.node_path.location, self._stored, self.concatenation.axes)
+
 
 def array_at(
     node: NodePath, metadata: ArrayMetadata, mode: str, missing: Missing | None = None

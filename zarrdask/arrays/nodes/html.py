@@ -1,5 +1,7 @@
 """What notebooks show of arrays and groups: their properties, a box with the chunks, a tree."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from zarrdask.arrays.chunks.stored import StoredChunks
@@ -23,11 +25,14 @@ _MAX_CHARACTERS = 200
 _MAX_BOUNDARIES = 100
 
 
-def array_html(location: str, chunks: StoredChunks) -> str:
-    """Return an array as part of a page: its properties beside a box with its chunks."""
+def array_html(location: str, chunks: StoredChunks, members: Sequence[Axis] | None = None) -> str:
+    """Return an array as part of a page: its properties beside a box with its chunks.
+
+    Of a concatenation, `members` are drawn as shards are: the boundaries along each axis.
+    """
     _, *properties = array_info(location, chunks.metadata).rows
     rows = [(name, _shortened(value)) for name, value in properties]
-    pictures, stored = [_box(chunks.metadata)], _stored(chunks)
+    pictures, stored = [_box(chunks.metadata, members)], _stored(chunks)
     if stored is not None:
         kind = "chunks" if chunks.metadata.shard is None else "shards"
         count = int(stored.sum())
@@ -47,10 +52,12 @@ def _shortened(value: str) -> str:
     return value if len(value) <= _MAX_CHARACTERS else f"{value[:_MAX_CHARACTERS]}..."
 
 
-def _box(metadata: ArrayMetadata) -> str:
+def _box(metadata: ArrayMetadata, members: Sequence[Axis] | None) -> str:
     units = _boundaries(metadata.grid)
     names = [name or "" for name in metadata.dimension_names or (None,) * len(metadata.shape)]
     chunks = _boundaries(metadata.read_grid) if metadata.shard else ((),) * len(units)
+    if members is not None:
+        units, chunks = tuple(map(_inner_edges, members)), units
     return box_svg(tuple(map(BoxAxis, names, metadata.shape, units, chunks)))
 
 
