@@ -6,11 +6,11 @@ from inspect import GEN_CREATED, getgeneratorstate, signature
 from typing import Any, TypeVar
 from weakref import ReferenceType, ref
 
+from zarrdask.arrays.chunks.stored import ElementStore
 from zarrdask.arrays.hierarchy.lookup import Lookup
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.arrays.nodes.arguments import check_options
 from zarrdask.arrays.nodes.array import Array
-from zarrdask.arrays.nodes.concatenated import array_at
 from zarrdask.arrays.nodes.create import create_array
 from zarrdask.arrays.nodes.info import Info, group_info, member_label
 from zarrdask.arrays.nodes.node import (
@@ -393,7 +393,12 @@ def opened(
 ) -> Array | Group:
     """Return the array or group that metadata describes."""
     if isinstance(metadata, ArrayMetadata):
-        return array_at(node, metadata, mode)
+        if isinstance(node.store, ElementStore):
+            # Imported here: few arrays are concatenations.
+            from zarrdask.arrays.nodes.concatenated import array_at
+
+            return array_at(node, metadata, mode)
+        return Array(node, metadata, mode)
     return Group(node, metadata, mode, strict=strict, search=search)
 
 

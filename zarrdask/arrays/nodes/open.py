@@ -3,10 +3,10 @@
 from typing import Any
 
 from zarrdask.arrays.chunks.missing_chunks import Missing
+from zarrdask.arrays.chunks.stored import ElementStore
 from zarrdask.arrays.hierarchy.lookup import look_up
 from zarrdask.arrays.nodes.arguments import suggests_arguments
 from zarrdask.arrays.nodes.array import Array
-from zarrdask.arrays.nodes.concatenated import array_at
 from zarrdask.arrays.nodes.node import is_group_error
 from zarrdask.errors import MetadataError
 from zarrdask.formats.metadata.model import ArrayMetadata, ZarrFormat
@@ -96,7 +96,12 @@ def open_array(
             "array in it",
             node.location,
         )
-    return array_at(node, metadata, mode, missing)
+    if isinstance(node.store, ElementStore):
+        # Imported here: few arrays are concatenations.
+        from zarrdask.arrays.nodes.concatenated import array_at
+
+        return array_at(node, metadata, mode, missing)
+    return Array(node, metadata, mode, missing)
 
 
 def check_mode(mode: str, modes: tuple[str, ...]) -> None:
