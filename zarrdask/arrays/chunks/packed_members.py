@@ -8,6 +8,7 @@ from zarrdask.formats.compliance import strictness
 from zarrdask.formats.indexing.selection import Region, whole_region
 from zarrdask.formats.metadata.model import ArrayMetadata
 from zarrdask.runtime import serialize
+from zarrdask.storage.base import Store
 from zarrdask.storage.zarr import detect
 
 T = TypeVar("T")
@@ -42,7 +43,9 @@ def pack(array: Concatenation) -> tuple[Any, ...]:
         where = stores.number(store, store if isinstance(store, str) else id(store))
         bounds = None if region == whole_region(metadata.shape) else _bounds(region)
         rows.append((where, prefix, number, bounds, _some(axes, metadata), missing, stamp))
-    contents = [each.without_labels().render() for each in documents]
+    # Documents of a draft are parsed as those of their store.
+    places = {row[2]: row[0] for row in reversed(rows) if row is not None}
+    contents = [(each.without_labels().render(), places[n]) for n, each in enumerate(documents)]
     lengths = [tuple(axis.lengths) for axis in array.axes]
     return array.metadata.render(), lengths, stores[:], contents, rows, array.added, array.options
 
@@ -52,15 +55,15 @@ def unpack(packed: tuple[Any, ...]) -> Concatenation:
     own, lengths, stores, contents, rows, added, options = packed
     with strictness(strict=False, quiet=True):
         metadata = _parsed(own)
-        members = [_parsed(documents) for documents in contents]
+        members = [_parsed(documents, stores[where]) for documents, where in contents]
     serialize.prepare(metadata.dtype)
     axes = tuple(map(boundaries_of, lengths))
     cells = [_member(row, stores, members) for row in rows]
     return Concatenation(metadata, axes, cells, added, options)
 
 
-def _parsed(documents: Any) -> ArrayMetadata:
-    metadata: Any = detect.parse(documents)
+def _parsed(documents: Any, store: Store | str = "") -> ArrayMetadata:
+    metadata: Any = detect.parse(documents, None if isinstance(store, str) else store)
     return metadata  # type: ignore[no-any-return]
 
 
