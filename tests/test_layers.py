@@ -34,7 +34,7 @@ SEAMS = {
     "tools.conventions": 20,
     "tools.pyramids": 105,
     "tools.cli": 35,
-    "xarray": 135,
+    "xarray": 145,
     "compat": 30,
 }
 DISTRIBUTED = {

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from zarrdask import storage as storage
     from zarrdask import testing as testing
     from zarrdask.arrays.nodes.array import Array
-    from zarrdask.arrays.nodes.concat import concat, stack
+    from zarrdask.arrays.nodes.concatenations.concat import concat, stack
     from zarrdask.arrays.nodes.create import create_array
     from zarrdask.arrays.nodes.group import Group
     from zarrdask.arrays.nodes.many import read_many
@@ -58,7 +58,7 @@ _MODULES = {
     "ZarrdaskError": "errors",
     "append": "parallel.graph.append",
     "compare": "tools.verification.compare",
-    "concat": "arrays.nodes.concat",
+    "concat": "arrays.nodes.concatenations.concat",
     "consolidate_metadata": "arrays.nodes.open_group",
     "copy": "parallel.rewrite.copy",
     "create_array": "arrays.nodes.create",
@@ -75,7 +75,7 @@ _MODULES = {
     "read_many": "arrays.nodes.many",
     "rechunk": "parallel.rewrite.rechunk",
     "rechunked": "parallel.rewrite.rechunked",
-    "stack": "arrays.nodes.concat",
+    "stack": "arrays.nodes.concatenations.concat",
     "to_zarr": "parallel.graph.to_zarr",
     "update_pyramid": "tools.pyramids.update",
     "upgrade": "parallel.rewrite.upgrade",

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from zarrdask.arrays.hierarchy.node_path import NodePath
     from zarrdask.parallel.rewrite.group_plan import GroupPlan
     from zarrdask.parallel.rewrite.planning import RechunkOptions
-    from zarrdask.xarray.dataset_pyramid import to_pyramid
     from zarrdask.xarray.engine import ZarrdaskBackendEntrypoint
     from zarrdask.xarray.manager import ZarrdaskManager
     from zarrdask.xarray.open_many import open_many
     from zarrdask.xarray.opening import open_mfdataset, open_zarr
+    from zarrdask.xarray.rewriting.dataset_pyramid import to_pyramid
     from zarrdask.xarray.writing.dataset_writer import to_zarr
 
 # Loaded on first use: xarray loads the engine in every process that lists engines.
@@ -30,7 +30,7 @@ _HOMES = {
     "open_many": "open_many",
     "open_mfdataset": "opening",
     "open_zarr": "opening",
-    "to_pyramid": "dataset_pyramid",
+    "to_pyramid": "rewriting.dataset_pyramid",
     "to_zarr": "writing.dataset_writer",
 }
 
@@ -85,7 +85,7 @@ class ZarrdaskAccessor:
 
     def to_pyramid(self, store: Any, **options: Any) -> Any:
         """Write the object at several resolutions; see `zarrdask.xarray.to_pyramid`."""
-        from zarrdask.xarray.dataset_pyramid import to_pyramid
+        from zarrdask.xarray.rewriting.dataset_pyramid import to_pyramid
 
         return to_pyramid(self._obj, store, **options)
 
@@ -116,14 +116,14 @@ class ZarrdaskAccessor:
         **lengths
             The lengths of blocks by dimension: ``ds.zarrdask.rechunked(time=-1, lat=10)``.
         """
-        from zarrdask.xarray.rechunked import rechunked_object
+        from zarrdask.xarray.rewriting.rechunked import rechunked_object
 
         options = {"temp": temp, "max_mem": max_mem, "temp_options": temp_options}
         return rechunked_object(self._obj, {**(chunks or {}), **lengths}, **options)
 
     def plan_rechunk(self, place: "NodePath", options: "RechunkOptions") -> "GroupPlan":
         """Return the plan to write the object to a new group: what `zarrdask.rechunk` calls."""
-        from zarrdask.xarray.rechunk_dataset import plan_rechunk
+        from zarrdask.xarray.rewriting.rechunk_dataset import plan_rechunk
 
         return plan_rechunk(self._obj, place, options)
 

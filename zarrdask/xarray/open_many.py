@@ -8,17 +8,17 @@ import numpy as np
 import xarray
 import xarray.coding.times
 
-from zarrdask.arrays.chunks.concatenation import Concatenation
+from zarrdask.arrays.chunks.members.concatenation import Concatenation
 from zarrdask.arrays.chunks.read import read_region
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.arrays.nodes.arguments import suggests_arguments
-from zarrdask.arrays.nodes.concat_groups import GroupJoin, Level, concat_groups
-from zarrdask.arrays.nodes.concatenated import save as save_concatenation
+from zarrdask.arrays.nodes.concatenations.concat_groups import GroupJoin, Level, concat_groups
+from zarrdask.arrays.nodes.concatenations.concatenated import save as save_concatenation
+from zarrdask.arrays.nodes.concatenations.group_table import open_groups
+from zarrdask.arrays.nodes.concatenations.member_table import MemberTable, in_memory
+from zarrdask.arrays.nodes.concatenations.source_table import parse_sources
 from zarrdask.arrays.nodes.create import create_array
 from zarrdask.arrays.nodes.group import Group
-from zarrdask.arrays.nodes.group_table import open_groups
-from zarrdask.arrays.nodes.member_table import MemberTable, in_memory
-from zarrdask.arrays.nodes.source_table import parse_sources
 from zarrdask.errors import MetadataError, one_of
 from zarrdask.formats.metadata.concatenated import common_attributes
 from zarrdask.xarray.opening import open_zarr

@@ -10,8 +10,8 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from zarrdask.arrays.chunks.concatenated_store import ConcatenatedStore
-from zarrdask.arrays.chunks.concatenation import Concatenation, Member, boundaries_of
+from zarrdask.arrays.chunks.members.concatenated_store import ConcatenatedStore
+from zarrdask.arrays.chunks.members.concatenation import Concatenation, Member, boundaries_of
 from zarrdask.errors import MetadataError, StoreError, UnsupportedError, ZarrdaskError
 from zarrdask.formats.compliance import strictness
 from zarrdask.formats.grids.rectilinear import render_runs

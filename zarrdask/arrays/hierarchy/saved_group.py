@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 
-from zarrdask.arrays.chunks.concatenated_store import ConcatenatedStore
+from zarrdask.arrays.chunks.members.concatenated_store import ConcatenatedStore
 from zarrdask.arrays.chunks.read import read_region
 from zarrdask.arrays.hierarchy.manifest import KEY, VERSION, parse_manifest
 from zarrdask.arrays.hierarchy.node_path import NodePath

@@ -395,7 +395,7 @@ def opened(
     if isinstance(metadata, ArrayMetadata):
         if isinstance(node.store, ElementStore):
             # Imported here: few arrays are concatenations.
-            from zarrdask.arrays.nodes.concatenated import array_at
+            from zarrdask.arrays.nodes.concatenations.concatenated import array_at
 
             return array_at(node, metadata, mode)
         return Array(node, metadata, mode)

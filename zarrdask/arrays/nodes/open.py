@@ -98,7 +98,7 @@ def open_array(
         )
     if isinstance(node.store, ElementStore):
         # Imported here: few arrays are concatenations.
-        from zarrdask.arrays.nodes.concatenated import array_at
+        from zarrdask.arrays.nodes.concatenations.concatenated import array_at
 
         return array_at(node, metadata, mode, missing)
     return Array(node, metadata, mode, missing)

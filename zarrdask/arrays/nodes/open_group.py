@@ -6,7 +6,7 @@ from typing import Any
 from zarrdask.arrays.hierarchy.lookup import locate_node, look_up
 from zarrdask.arrays.nodes.arguments import suggests_arguments
 from zarrdask.arrays.nodes.array import Array
-from zarrdask.arrays.nodes.concatenated_group import as_concatenated
+from zarrdask.arrays.nodes.concatenations.concatenated_group import as_concatenated
 from zarrdask.arrays.nodes.group import Group, new_group, opened
 from zarrdask.arrays.nodes.node import as_group, is_array_error
 from zarrdask.arrays.nodes.open import MODES, check_mode

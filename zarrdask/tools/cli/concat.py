@@ -2,7 +2,7 @@
 
 import click
 
-from zarrdask.arrays.nodes.concat import concat
+from zarrdask.arrays.nodes.concatenations.concat import concat
 from zarrdask.tools.cli import options
 from zarrdask.tools.cli.info import as_data
 from zarrdask.tools.cli.output import print_json, print_table

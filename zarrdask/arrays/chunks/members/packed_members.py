@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
-from zarrdask.arrays.chunks.concatenation import Concatenation, Member, boundaries_of
+from zarrdask.arrays.chunks.members.concatenation import Concatenation, Member, boundaries_of
 from zarrdask.formats.compliance import strictness
 from zarrdask.formats.indexing.selection import Region, whole_region
 from zarrdask.formats.metadata.model import ArrayMetadata

@@ -2,8 +2,8 @@
 
 from typing import Any, NamedTuple
 
-from zarrdask.arrays.chunks.concatenated_store import ConcatenatedStore
-from zarrdask.arrays.chunks.concatenation import Concatenation, location_of_member
+from zarrdask.arrays.chunks.members.concatenated_store import ConcatenatedStore
+from zarrdask.arrays.chunks.members.concatenation import Concatenation, location_of_member
 from zarrdask.arrays.chunks.missing_chunks import Missing
 from zarrdask.arrays.hierarchy.lookup import locate_node
 from zarrdask.arrays.hierarchy.manifest import (
@@ -17,7 +17,7 @@ from zarrdask.arrays.hierarchy.manifest import (
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.arrays.hierarchy.saved_group import save_group
 from zarrdask.arrays.nodes.array import Array
-from zarrdask.arrays.nodes.join_sources import remake
+from zarrdask.arrays.nodes.concatenations.join_sources import remake
 from zarrdask.display.words import counted
 from zarrdask.errors import NodeExistsError, UnsupportedError, printable
 from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata

@@ -5,7 +5,7 @@ from functools import lru_cache
 from itertools import product
 from typing import TypeVar
 
-from zarrdask.arrays.chunks.concatenation import Concatenation, Member
+from zarrdask.arrays.chunks.members.concatenation import Concatenation, Member
 from zarrdask.arrays.chunks.stored import StoredChunks
 from zarrdask.arrays.chunks.stored_keys import stored_units, unit_objects
 from zarrdask.errors import UnsupportedError

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from zarrdask.arrays.chunks.concatenated_store import ConcatenatedStore
+from zarrdask.arrays.chunks.members.concatenated_store import ConcatenatedStore
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.arrays.nodes.array import Array
-from zarrdask.arrays.nodes.concatenated import Refreshed, refreshed, save
+from zarrdask.arrays.nodes.concatenations.concatenated import Refreshed, refreshed, save
 from zarrdask.arrays.nodes.group import Group
 
 

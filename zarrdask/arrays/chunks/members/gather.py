@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from zarrdask.arrays.chunks.concatenation import Concatenation, Member
+from zarrdask.arrays.chunks.members.concatenation import Concatenation, Member
 from zarrdask.arrays.chunks.read import read_region, request_shape
 from zarrdask.arrays.chunks.together import ArrayRead, read_together
 from zarrdask.errors import CodecError

@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from zarrdask.arrays.chunks.concatenation import Member
+from zarrdask.arrays.chunks.members.concatenation import Member
 from zarrdask.arrays.hierarchy.find import node_of, read_documents
 from zarrdask.arrays.hierarchy.members import child_nodes
 from zarrdask.arrays.hierarchy.node_path import NodePath
-from zarrdask.arrays.nodes.member_documents import SharedMetadata, locate_nodes
-from zarrdask.arrays.nodes.member_table import MemberTable
+from zarrdask.arrays.nodes.concatenations.member_documents import SharedMetadata, locate_nodes
+from zarrdask.arrays.nodes.concatenations.member_table import MemberTable
 from zarrdask.errors import NodeNotFoundError, NodeTypeError, ZarrdaskError
 from zarrdask.formats.grids.chunk_grid import Shape
 from zarrdask.formats.indexing.selection import whole_region

@@ -6,9 +6,9 @@ from typing import Any, Literal
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.arrays.hierarchy.saved_group import root_of
 from zarrdask.arrays.nodes.arguments import suggests_arguments
-from zarrdask.arrays.nodes.concatenated import ConcatenatedArray
-from zarrdask.arrays.nodes.concatenated_group import ConcatenatedGroup
-from zarrdask.arrays.nodes.join_sources import concat_sources, stack_sources
+from zarrdask.arrays.nodes.concatenations.concatenated import ConcatenatedArray
+from zarrdask.arrays.nodes.concatenations.concatenated_group import ConcatenatedGroup
+from zarrdask.arrays.nodes.concatenations.join_sources import concat_sources, stack_sources
 from zarrdask.formats.metadata.model import ArrayMetadata
 
 

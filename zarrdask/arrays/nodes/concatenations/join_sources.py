@@ -4,17 +4,21 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from zarrdask.arrays.chunks.concatenated_store import ConcatenatedStore
-from zarrdask.arrays.chunks.concatenation import Member
+from zarrdask.arrays.chunks.members.concatenated_store import ConcatenatedStore
+from zarrdask.arrays.chunks.members.concatenation import Member
 from zarrdask.arrays.hierarchy.lookup import locate_node
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.arrays.nodes.array import Array, chunks_of
-from zarrdask.arrays.nodes.concat_groups import GroupJoin, Level, concat_groups
-from zarrdask.arrays.nodes.group_table import open_groups
-from zarrdask.arrays.nodes.member_documents import SharedMetadata, find_nodes, locate_nodes
-from zarrdask.arrays.nodes.member_table import MemberTable, join
+from zarrdask.arrays.nodes.concatenations.concat_groups import GroupJoin, Level, concat_groups
+from zarrdask.arrays.nodes.concatenations.group_table import open_groups
+from zarrdask.arrays.nodes.concatenations.member_documents import (
+    SharedMetadata,
+    find_nodes,
+    locate_nodes,
+)
+from zarrdask.arrays.nodes.concatenations.member_table import MemberTable, join
+from zarrdask.arrays.nodes.concatenations.source_table import Source, SourceTable, parse_sources
 from zarrdask.arrays.nodes.node import is_group_error
-from zarrdask.arrays.nodes.source_table import Source, SourceTable, parse_sources
 from zarrdask.errors import MetadataError, NodeNotFoundError, SelectionError, one_of
 from zarrdask.formats.grids.chunk_grid import Shape
 from zarrdask.formats.indexing.selection import axis_number, basic, index_by_name, whole_region

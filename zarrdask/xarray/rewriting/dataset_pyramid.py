@@ -17,15 +17,15 @@ from zarrdask.tools.conventions.reference import Crs, as_crs
 from zarrdask.tools.conventions.spatial import spacing
 from zarrdask.tools.pyramids.kernels import METHODS
 from zarrdask.tools.pyramids.levels import Borders, Level
-from zarrdask.xarray.coarsen import (
+from zarrdask.xarray.request import contents
+from zarrdask.xarray.rewriting.coarsen import (
     coarsen,
     coarsen_bounds,
     coarsen_coordinate,
     usual_method,
     without_place,
 )
-from zarrdask.xarray.rechunk_dataset import as_dask
-from zarrdask.xarray.request import contents
+from zarrdask.xarray.rewriting.rechunk_dataset import as_dask
 from zarrdask.xarray.writing.dataset_writer import to_zarr
 
 #: The name of a new variable with the reference system.

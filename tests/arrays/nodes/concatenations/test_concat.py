@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import zarrdask
-from tests.arrays.nodes.concatenations import random_case, random_index
+from tests.arrays.nodes.concatenations.random_cases import random_case, random_index
 from zarrdask.errors import (
     CodecError,
     MetadataError,

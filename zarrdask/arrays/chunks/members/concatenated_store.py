@@ -11,10 +11,10 @@ from zlib import compress, decompress
 import numpy as np
 
 from zarrdask import __version__
-from zarrdask.arrays.chunks.concatenation import Concatenation, location_of_member
-from zarrdask.arrays.chunks.gather import gather
-from zarrdask.arrays.chunks.member_chunks import chunk_objects, stored_chunks, whole_chunk
-from zarrdask.arrays.chunks.packed_members import pack, unpack
+from zarrdask.arrays.chunks.members.concatenation import Concatenation, location_of_member
+from zarrdask.arrays.chunks.members.gather import gather
+from zarrdask.arrays.chunks.members.member_chunks import chunk_objects, stored_chunks, whole_chunk
+from zarrdask.arrays.chunks.members.packed_members import pack, unpack
 from zarrdask.arrays.chunks.stored import ElementReader, ElementStore, StoredChunks
 from zarrdask.errors import ReadOnlyError, UnsupportedError
 from zarrdask.formats.byte_ranges import StoredObject

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from zarrdask import config
-from zarrdask.arrays.chunks.concatenation import (
+from zarrdask.arrays.chunks.members.concatenation import (
     Concatenation,
     Member,
     boundaries_of,

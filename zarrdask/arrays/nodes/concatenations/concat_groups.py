@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import product
 from typing import Any, Literal, NamedTuple
 
-from zarrdask.arrays.chunks.concatenated_store import ConcatenatedStore
-from zarrdask.arrays.chunks.concatenation import Concatenation, location_of_member
-from zarrdask.arrays.nodes.equal_members import different_member
-from zarrdask.arrays.nodes.group_table import GroupTable
-from zarrdask.arrays.nodes.member_table import MemberTable, join
+from zarrdask.arrays.chunks.members.concatenated_store import ConcatenatedStore
+from zarrdask.arrays.chunks.members.concatenation import Concatenation, location_of_member
+from zarrdask.arrays.nodes.concatenations.equal_members import different_member
+from zarrdask.arrays.nodes.concatenations.group_table import GroupTable
+from zarrdask.arrays.nodes.concatenations.member_table import MemberTable, join
 from zarrdask.errors import MetadataError
 from zarrdask.formats.dtypes.cf_fill_values import FILL_VALUE, encode_fill_value
 from zarrdask.formats.grids.chunk_grid import Shape

@@ -5,7 +5,7 @@ from hashlib import blake2b
 
 import numpy as np
 
-from zarrdask.arrays.chunks.concatenation import Member
+from zarrdask.arrays.chunks.members.concatenation import Member
 from zarrdask.arrays.chunks.read import read_region
 from zarrdask.arrays.chunks.stored import StoredChunks
 from zarrdask.runtime.scratch import Scratch

@@ -1,0 +1,1 @@
+"""The chunks of joined arrays: which members a read overlaps, and how their chunks are read."""

@@ -1,0 +1,1 @@
+"""Stored arrays and groups that are joined: `concat` and `stack`."""

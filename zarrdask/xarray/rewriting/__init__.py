@@ -1,0 +1,1 @@
+"""Datasets that are rewritten: rechunking and pyramids."""
