@@ -70,10 +70,10 @@ def test_the_fill_value_of_zarr_python_2_is_stored_as_empty_text():
     )
     store[".zarray"] = store[".zarray"].replace(b'"fill_value": ""', b'"fill_value": 0')
     z = zarrdask.open_array(store, mode="r+")
-    assert z[...].tolist() == [0, 0, 0]
+    assert z[...].tolist() == ["", "", ""]
     z[0] = "a"
     assert z[...].tolist() == ["a", "", ""]
-    zarrdask.to_zarr(np.array([0, "b"], object), z, region=np.s_[1:])
+    zarrdask.to_zarr(np.array(["", "b"], object), z, region=np.s_[1:])
     assert z[...].tolist() == ["a", "", "b"]
     with pytest.raises(CodecError, match="wrong type"):
         z[0] = 1

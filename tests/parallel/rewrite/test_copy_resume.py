@@ -234,7 +234,9 @@ def test_a_restart_of_an_array_leaves_other_files_alone(tmp_path, copied):
 def test_a_restart_leaves_files_whose_names_look_like_chunks(copied, zarr_format):
     root, target = hierarchy({}), {}
     interrupted(copied, root, target, after=3, zarr_format=zarr_format)
-    names = ["2024/01", "7", "c/9999/0", "a/2024/01/02", "a/9.9", "a/c/9999/0", "a/c9/9"]
+    names = ["2024/01", "7", "c/9999/0", "a/2024/01/02", "a/c9/9"]
+    # What is spelt as a chunk of the array goes, or a later resize would show it.
+    names += ["a/c/9999/0"] if zarr_format == 2 else ["a/9.9"]
     if zarr_format == "v3-draft":
         names = [f"data/root/{name}" for name in names]
     theirs = dict.fromkeys(names, b"theirs")

@@ -27,7 +27,7 @@ class FullStore(WrappedStore):
         self.room = room
 
     def set(self, key, value):
-        chunk = not key.endswith(("zarr.json", ".zarray", ".zattrs"))
+        chunk = not key.endswith(("zarr.json", ".zarray", ".zattrs", ".zarrdask-creator"))
         if chunk and not self.room:
             raise StoreError("full", key=key)
         self.room -= chunk

@@ -165,8 +165,9 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A zip file with a group and an array in each layout, the names being those of `LAYOUTS`."""
     tmp_path = tmp_path_factory.mktemp("zip")
     root = zarrdask.create_group(tmp_path / "store", attributes={"n": 1})
-    for name, layout in LAYOUTS.items():
-        write(root.store, f"sub/{name}", **layout)
+    with dask.config.set({"zarrdask.mixed-formats": True}):
+        for name, layout in LAYOUTS.items():
+            write(root.store, f"sub/{name}", **layout)
     return zipped(tmp_path / "store", tmp_path / "my store.zip")
 
 
