@@ -86,9 +86,10 @@ class ChangedDataset(Change):
 
     def begin(self) -> None:
         """Write the documents of new nodes, or erase what former nodes left in their places."""
-        if self.late and self.is_immediate and not any(write.appends for write in self.writes):
-            self._exclude()
+        self.exclude()
         claims = self._claims
+        if claims and self._is_new and not self.overwrites and self._listed.exists():
+            raise self.node.exists_error()
         if self.late:
             if self.replaces:
                 self.node.erase()
@@ -118,15 +119,21 @@ class ChangedDataset(Change):
         """The first group, with its documents and names read by one round of requests."""
         return self.node.prefetched(self.first.metadata, listed=True)
 
-    def _exclude(self) -> None:
+    def exclude(self) -> None:
         """Claim the new dataset, or the new arrays of one that exists."""
+        is_early = not (self.late and self.is_immediate)
+        if self._claims or is_early or any(write.appends for write in self.writes):
+            return
         if not (self._is_new or self._members):
             self.node.discard_dead_claim()
             return
         members = () if self._is_new else self._members
         self._claims.append(self._held.enter_context(claimed(self.node, members)))
-        if self._is_new and not self.overwrites and self._listed.exists():
-            raise self.node.exists_error()
+
+    def release(self) -> None:
+        """Release the claims."""
+        self._held.close()
+        self._claims.clear()
 
     def commit(self) -> None:
         """Make what was written part of the dataset; the first group comes last."""
@@ -160,7 +167,7 @@ class ChangedDataset(Change):
 
     def abort(self) -> str:
         """Erase what was appended to arrays, and describe what the dataset holds now."""
-        self._held.close()
+        self.release()
         appends = [each.append for write in self.writes for each in write.appends]
         states = {append.abort() for append in appends if append is not None}
         if self._is_new:

@@ -181,9 +181,9 @@ class ResumableChanges(Change):
     def begin(self) -> None:
         """Begin the changes and the records, or read what earlier runs have stored."""
         self._held.enter_context(self._records[0].lock())
-        for new in self._new_arrays:
-            self._held.callback(new.release)
-            new.exclude()
+        for change in self._changes:
+            self._held.callback(change.release)
+            change.exclude()
         if not self._restart and self._records[0].has_all_values():
             for new in self._new_arrays:
                 new.is_again = True

@@ -30,6 +30,12 @@ class Change(ABC):
     def location(self) -> str:
         """The location of the node, for messages."""
 
+    def exclude(self) -> None:  # noqa: B027 - some changes create no nodes
+        """Claim the nodes that are created, unless that was done, so that no other writer does."""
+
+    def release(self) -> None:  # noqa: B027 - so these have no claims
+        """Release the claims; called also if they were not taken."""
+
     def begin(self) -> None:  # noqa: B027 - some changes need no preparation
         """Prepare the node. Called once, before the first value is stored."""
 
