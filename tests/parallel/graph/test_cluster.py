@@ -96,7 +96,7 @@ def test_whether_a_cast_is_permitted_is_decided_at_the_call(client, tmp_path):
         zarrdask.append(x, tmp_path, "a", compute=False).compute()
         assert zarrdask.open_array(tmp_path, "a")[...].tolist() == [1] * 16
     finally:
-        client.run(dask.config.set, {"zarrdask.casting": "numpy"})
+        client.run(dask.config.set, {"zarrdask.casting": None})
     with dask.config.set({"zarrdask.casting": "safe"}), pytest.raises(zarrdask.errors.CodecError):
         zarrdask.append(x, tmp_path, "a", compute=False)
 

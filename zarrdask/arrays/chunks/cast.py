@@ -1,5 +1,8 @@
 """Values as an array stores them: the one rule of casts, for all that is written or rewritten."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -32,10 +35,25 @@ _NUMBERS_TO: dict[type, str] = {int: "iufc", float: "fc"}
 _SMALL_NUMBER = 65504
 
 
+#: The rule of the call that this task does the work of; "setting" outside of such tasks.
+_REQUESTED: ContextVar[Casting | Literal["setting"]] = ContextVar("casting", default="setting")
+
+
 def chosen_casting() -> Casting:
-    """Return the setting ``zarrdask.casting``."""
-    casting: Casting = config.get("casting")
+    """Return the setting ``zarrdask.casting``, or in a task that of the call that made the task."""
+    requested = _REQUESTED.get()
+    casting: Casting = config.get("casting") if requested == "setting" else requested
     return casting
+
+
+@contextmanager
+def requested_casting(casting: Casting) -> Iterator[None]:
+    """Use the rule for casts of the call that this task does the work of."""
+    token = _REQUESTED.set(casting)
+    try:
+        yield
+    finally:
+        _REQUESTED.reset(token)
 
 
 def check_cast(

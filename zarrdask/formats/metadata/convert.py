@@ -370,7 +370,8 @@ class _Conversion:
             names = tuple(self.changes.dimension_names)
         if names is None or not self.target.names_in_attributes:
             return names
-        if not self.target.partial_names and not any(name is not None for name in names):
+        is_nameless = bool(names) and not any(name is not None for name in names)
+        if is_nameless and not self.target.partial_names:
             return None
         if attributes.get(DIMENSIONS, list(names)) != list(names):
             raise MetadataError(

@@ -6,7 +6,7 @@ from uuid import uuid4
 import dask.array as da
 from dask.delayed import delayed
 
-from zarrdask.arrays.chunks.cast import check_cast
+from zarrdask.arrays.chunks.cast import check_cast, chosen_casting, requested_casting
 from zarrdask.arrays.chunks.stored import StoredChunks
 from zarrdask.arrays.hierarchy.changes.append import AppendedArray, appended, guarded
 from zarrdask.arrays.hierarchy.lookup import locate_node
@@ -182,7 +182,7 @@ class DeferredAppend:
     """
 
     # Not a dataclass: Dask would search one for tasks, and compute `x` as a single block.
-    __slots__ = ("axis", "chunks", "locked_at", "path", "resume", "x")
+    __slots__ = ("axis", "casting", "chunks", "locked_at", "path", "resume", "x")
 
     def __init__(
         self, chunks: StoredChunks, path: str, x: da.Array, axis: int | str, resume: Resume
@@ -193,6 +193,7 @@ class DeferredAppend:
         self.axis = axis
         self.resume = resume
         self.locked_at = lock_place()
+        self.casting = chosen_casting()
 
     def __call__(self) -> None:
         """Run the task: append the array."""
@@ -205,4 +206,5 @@ class DeferredAppend:
             before = [(self.x, _target(self.x, array, self.axis, chunks, lease))]
             if not (self.resume and has_all_values(before)):
                 check_shape(current.metadata, (shape,), array.node_path.location)
-            _append(self.x, array, self.axis, current, lease, self.resume, **options)
+            with requested_casting(self.casting):
+                _append(self.x, array, self.axis, current, lease, self.resume, **options)

@@ -8,7 +8,7 @@ from uuid import uuid4
 import dask.array as da
 from dask import delayed
 
-from zarrdask.arrays.chunks.cast import check_cast
+from zarrdask.arrays.chunks.cast import Casting, check_cast, chosen_casting, requested_casting
 from zarrdask.arrays.nodes.arguments import check_options, checks_booleans
 from zarrdask.arrays.nodes.array import Array
 from zarrdask.arrays.nodes.open_group import open_group
@@ -165,7 +165,8 @@ def to_zarr(
     if not compute:
         check_deferrable([target.array for _, target in writes])
         if resume:
-            later = delayed(partial(_write_in_task, plan, resume), pure=False, traverse=False)
+            task = partial(_write_in_task, plan, resume, chosen_casting())
+            later = delayed(task, pure=False, traverse=False)
             return later(dask_key_name=f"to-zarr-{uuid4().hex}")
     if return_stored:
         check_visible(writes[0][1].array.store)
@@ -182,11 +183,12 @@ def to_zarr(
     return from_zarr(target.array, region=target.region)
 
 
-def _write_in_task(plan: Callable[[], Writes], resume: Resume) -> None:
+def _write_in_task(plan: Callable[[], Writes], resume: Resume, casting: Casting) -> None:
     """Write what a plan consists of, and compute it: a task, which is resumed if it is killed."""
-    writes = resumable(plan(), resume)
-    with scheduler_in_task() as options, writing([target for _, target in writes]):
-        compute_jobs(write_jobs(writes), **options)
+    with requested_casting(casting):
+        writes = resumable(plan(), resume)
+        with scheduler_in_task() as options, writing([target for _, target in writes]):
+            compute_jobs(write_jobs(writes), **options)
 
 
 class _Parent(NamedTuple):

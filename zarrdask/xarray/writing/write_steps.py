@@ -8,6 +8,7 @@ from uuid import uuid4
 
 from dask import delayed
 
+from zarrdask.arrays.chunks.cast import Casting, chosen_casting, requested_casting
 from zarrdask.arrays.hierarchy.changes.replace import ReplacedNode
 from zarrdask.arrays.hierarchy.changes.transaction import Change, transaction
 from zarrdask.formats.grids.chunk_grid import Shape
@@ -116,7 +117,7 @@ def _write_later(to: Destination, contents: Mapping[str, Content], group: GroupW
     """Return one task that writes as it would be done now, if nobody has appended before."""
     shapes = {v.name: v.append.old_shape for v in group.appends if v.append is not None}
     to = replace(to, options=replace(to.options, compute=True))
-    task = partial(_write_in_task, to, contents, shapes, lock_place())
+    task = partial(_write_in_task, to, contents, shapes, lock_place(), chosen_casting())
     later = delayed(task, pure=False, traverse=False)
     verb = "to-zarr" if to.options.append_dim is None else "append-zarr"
     return later(dask_key_name=f"{verb}-{uuid4().hex}")
@@ -127,11 +128,13 @@ def _write_in_task(
     contents: Mapping[str, Content],
     expected: Mapping[str, Shape],
     locked_at: str,
+    casting: Casting,
 ) -> None:
     """Write: a task, which does all of it under the locks.
 
     If it appends, the stored arrays must have the shapes that they had when the append was asked
     for: so it is done once, and no other append is lost.
     """
-    with to.alone(contents[""].dataset, locked_at) as own, scheduler_in_task() as options:
+    alone = to.alone(contents[""].dataset, locked_at)
+    with requested_casting(casting), alone as own, scheduler_in_task() as options:
         write(own, contents, expected=expected, compute_options=options)
