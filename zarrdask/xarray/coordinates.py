@@ -129,7 +129,7 @@ def _read_together(arrays: Mapping[K, Array]) -> dict[K, np.ndarray]:
     values = {}
     for name, array in arrays.items():
         try:
-            values[name] = ArrayRegion(replace(chunks_of(array), store=held))[...]
+            values[name] = ArrayRegion(replace(chunks_of(array), store=held, is_stored=False))[...]
         except ZarrdaskError:
             continue
     return values

@@ -27,7 +27,7 @@ def content(chunks):
 
 def test_a_pickled_array_needs_nothing_but_its_bytes(chunks):
     store, prefix, documents, options, order = pickle.loads(zlib.decompress(content(chunks)))
-    assert (store, prefix, options, order) == (chunks.store, "", (None, "fill", False), None)
+    assert (store, prefix, options, order) == (chunks.store, "", (None, "fill", False, True), None)
     assert documents.keys() == {"zarr.json"}
 
 

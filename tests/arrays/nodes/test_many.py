@@ -71,8 +71,10 @@ def test_each_chunk_is_read_once():
     z = array(store)
     store.clear()
     z.read_many(REGIONS * 5)
-    assert {*store.reads.values()} == {1}
-    assert len(store.reads) == z.nchunks
+    # The document is read where a chunk is missing.
+    reads = {key: count for key, count in store.reads.items() if key != "zarr.json"}
+    assert {*reads.values()} == {1}
+    assert len(reads) == z.nchunks
 
 
 class Together(LatencyStore):

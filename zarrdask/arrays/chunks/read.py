@@ -21,6 +21,7 @@ from zarrdask.arrays.chunks.cached import (
 from zarrdask.arrays.chunks.divide import divide
 from zarrdask.arrays.chunks.missing_chunks import stored_only
 from zarrdask.arrays.chunks.parts import in_parts
+from zarrdask.arrays.chunks.presence import check_still_stored
 from zarrdask.arrays.chunks.shards import FetchedShard, ShardRequest, fetch_shards
 from zarrdask.arrays.chunks.stored import StoredChunks
 from zarrdask.errors import ChunkNotFoundError, StoreError, ZarrdaskError
@@ -213,20 +214,23 @@ def _decode(
     if metadata.shard is not None:
         _decode_shards(chunks, keys, projection, islice(units, len(keys)), out=out)
         return
+    missed = list[str]()
     again = store.get if chunks.is_remote else None
+    decode = partial(scatter, out=out, again=again, missed=missed)
     if metadata.grid.is_regular:
         _, insides, outsides = projection
         values = _values(chunks, part, units, 0, len(keys))
-        scatter(metadata.pipeline, keys, insides, outsides, values, out=out, again=again)
-        return
-    at = 0
-    for shape, run in groupby(map(metadata.grid.shape_of, projection.indices)):
-        end = at + sum(1 for _ in run)
-        _, insides, outsides = projection.some(at, end)
-        values = _values(chunks, part, units, at, end)
-        pipeline = metadata.pipeline_of(shape)
-        scatter(pipeline, keys[at:end], insides, outsides, values, out=out, again=again)
-        at = end
+        decode(metadata.pipeline, keys, insides, outsides, values)
+    else:
+        at = 0
+        for shape, run in groupby(map(metadata.grid.shape_of, projection.indices)):
+            end = at + sum(1 for _ in run)
+            _, insides, outsides = projection.some(at, end)
+            values = _values(chunks, part, units, at, end)
+            decode(metadata.pipeline_of(shape), keys[at:end], insides, outsides, values)
+            at = end
+    if missed:
+        check_still_stored(chunks)
 
 
 def _values(
@@ -251,7 +255,7 @@ def _decode_shards(
     may_repeat: bool = True,
 ) -> None:
     metadata, store, required = chunks.metadata, chunks.units, chunks.is_strict
-    cache = inner_caches(chunks)
+    cache, is_missed = inner_caches(chunks), False
     for number, (key, shard, index, inside, outside) in enumerate(
         zip(keys, shards, *projection, strict=True)
     ):
@@ -271,6 +275,7 @@ def _decode_shards(
                     raise ChunkNotFoundError.of("shard", index)
                 else:
                     put_fill(out, outside, metadata.fill)
+                    is_missed = True
             except ChunkNotFoundError as error:
                 raise error.within(f"{store.url}/{key}") from None
             except StoreError:
@@ -283,3 +288,5 @@ def _decode_shards(
                 fetched = fetch_shards(store, [request], Scratch())
                 part, again = projection.some(number, number + 1), map(nullcontext, fetched)
                 _decode_shards(chunks, [key], part, again, out=out, may_repeat=False)
+    if is_missed:
+        check_still_stored(chunks)

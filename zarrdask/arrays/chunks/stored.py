@@ -44,7 +44,7 @@ _MAX_OPEN_ARRAYS = 256
 #: The version of the content of a pickled array. Increase it whenever that changes, so that a
 #: worker with another release of zarrdask reports the difference instead of a decoding error. The
 #: name `unpack` and its first two parameters never change.
-LAYOUT = 5
+LAYOUT = 6
 
 
 class ElementReader(Protocol):
@@ -91,6 +91,9 @@ class StoredChunks:
         setting at the time of the read.
     is_shared : bool
         Whether regions that overlap are read, so that decoded chunks are cached in any case.
+    is_stored : bool
+        Whether the document of the array was read from the store, where it must be as long as the
+        array is read. That of an array that is being written may follow after its chunks.
     units : Store
         The store seen through the array's storage transformers: chunks and shards are read from
         it and written to it.
@@ -102,6 +105,7 @@ class StoredChunks:
     guard: Callable[[Store], Store] | None = field(default=None, compare=False, repr=False)
     missing: Missing | None = "fill"
     is_shared: bool = field(default=False, compare=False)
+    is_stored: bool = field(default=False, compare=False)
     units: Store = field(init=False, compare=False, repr=False)
     #: What reads elements of the array, if its store does not read them chunk by chunk.
     elements: "ElementReader | None" = field(init=False, compare=False, repr=False, default=None)
@@ -208,7 +212,7 @@ class StoredChunks:
             documents = self.metadata.without_labels().render()
             missing = "error" if self.is_strict else "fill"
             # As Dask does: the class of a store may be defined in the user's script.
-            options = self.guard, missing, self.is_shared
+            options = self.guard, missing, self.is_shared, self.is_stored
             content = self.store, self.prefix, documents, options, order
             self._packed[order] = compress(cloudpickle.dumps(content, 5), 9)
         return self._packed[order]

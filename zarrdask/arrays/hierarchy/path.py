@@ -68,7 +68,8 @@ class StorePath(NamedTuple):
 
     def chunks(self, metadata: ArrayMetadata, missing: Missing | None = "fill") -> StoredChunks:
         """Return the stored chunks of the array at this place; `missing` as in `StoredChunks`."""
-        return StoredChunks(self.store, self.prefix, metadata, missing=missing)
+        is_stored = metadata.documents is not None
+        return StoredChunks(self.store, self.prefix, metadata, missing=missing, is_stored=is_stored)
 
     def tidy(self, *, recursive: bool = False) -> None:
         """Remove temporary files that killed writers left right below the node, or at any depth."""

@@ -1,11 +1,12 @@
 """The function that creates an array."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from zarrdask.arrays.hierarchy.lookup import locate_node
 from zarrdask.arrays.nodes.arguments import suggests_arguments
-from zarrdask.arrays.nodes.array import Array
+from zarrdask.arrays.nodes.array import Array, chunks_of, set_chunks
 from zarrdask.formats.dtypes.fill_values import DEFAULT_FILL_VALUE
 from zarrdask.formats.metadata.array_options import (
     ArrayOptions,
@@ -145,4 +146,6 @@ def create_array(
             zarr_format=node.format_of_new(zarr_format),
         )
     )
-    return Array(node.create(metadata, overwrite=overwrite), metadata, "r+")
+    array = Array(node.create(metadata, overwrite=overwrite), metadata, "r+")
+    set_chunks(array, replace(chunks_of(array), is_stored=True))
+    return array

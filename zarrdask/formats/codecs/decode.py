@@ -80,6 +80,7 @@ def scatter(
     out: np.ndarray | Blocks,
     kind: str = "",
     again: Callable[[Any], Buffer | None] | None = None,
+    missed: list[Any] | None = None,
 ) -> None:
     """Decode chunks, and copy the requested part of each to its place in a block.
 
@@ -101,12 +102,14 @@ def scatter(
     again : callable, optional
         Given if `values` waits for requests to a store with latency: it requests the value of a
         name once more, as a chunk that can't be decoded may have been damaged in transit.
+    missed : list, optional
+        A list to which the names of missing chunks are added.
     """
     work: Callable[[Iterable[Item]], int]
     if isinstance(out, Blocks):
-        work = partial(_scatter_regions, pipeline, out, kind, again)
+        work = partial(_scatter_regions, pipeline, out, kind, again, missed)
     else:
-        work = partial(_scatter, pipeline, out, kind, again)
+        work = partial(_scatter, pipeline, out, kind, again, missed)
     items = zip(names, insides, outsides, values, strict=True)
     if again or len(names) == 1:
         work(items)
@@ -119,6 +122,7 @@ def _scatter(
     out: np.ndarray,
     kind: str,
     again: Callable[[Any], Buffer | None] | None,
+    missed: list[Any] | None,
     items: Iterable[Item],
 ) -> int:
     """Decode chunks to their places, and return their number."""
@@ -126,6 +130,8 @@ def _scatter(
     for name, inside, outside, data in items:
         try:
             if data is None:
+                if missed is not None:
+                    missed.append(name)
                 put_fill(out, outside, pipeline.spec.fill_value)
             elif inside is not None or isinstance(data, CachedChunk):
                 out[outside] = _decode(pipeline, data, inside, memory)
@@ -139,7 +145,7 @@ def _scatter(
         except ZarrdaskError as error:
             if again is None:
                 raise error.within(f"{kind}{name}") from error.__cause__
-            _scatter(pipeline, out, kind, None, [(name, inside, outside, again(name))])
+            _scatter(pipeline, out, kind, None, missed, [(name, inside, outside, again(name))])
         count += 1
     return count
 
@@ -149,6 +155,7 @@ def _scatter_regions(
     out: Blocks,
     kind: str,
     again: Callable[[Any], Buffer | None] | None,
+    missed: list[Any] | None,
     items: Iterable[Item],
 ) -> int:
     """Decode each chunk once, and copy the part that each region needs to its block."""
@@ -157,7 +164,8 @@ def _scatter_regions(
         regions = inside.regions
         if data is None or regions == (None,):  # It may be decoded in place.
             for region, (number, place) in zip(regions, places, strict=True):
-                _scatter(pipeline, out.blocks[number], kind, again, [(name, region, place, data)])
+                item = name, region, place, data
+                _scatter(pipeline, out.blocks[number], kind, again, missed, [item])
             continue
         try:
             if len(regions) == 1:
@@ -168,7 +176,8 @@ def _scatter_regions(
         except ZarrdaskError as error:
             if again is None:
                 raise error.within(f"{kind}{name}") from error.__cause__
-            _scatter_regions(pipeline, out, kind, None, [(name, inside, places, again(name))])
+            item = name, inside, places, again(name)
+            _scatter_regions(pipeline, out, kind, None, missed, [item])
             continue
         for region, (number, place) in zip(regions, places, strict=True):
             out.blocks[number][place] = chunk if region is None else chunk[region]

@@ -45,7 +45,7 @@ class Destination:
     @property
     def chunks(self) -> StoredChunks:
         """The stored chunks of the array."""
-        return replace(self.view.chunks(self.metadata), guard=self.guard)
+        return replace(self.view.chunks(self.metadata), guard=self.guard, is_stored=False)
 
     @property
     def old_shape(self) -> Shape:

@@ -11,6 +11,7 @@ from math import prod
 from typing import Literal, NamedTuple
 
 from zarrdask.arrays.chunks.cast import Casting, as_stored
+from zarrdask.arrays.chunks.presence import check_still_stored
 from zarrdask.arrays.chunks.read import read_region
 from zarrdask.arrays.chunks.stored import StoredChunks
 from zarrdask.arrays.chunks.write import write_region
@@ -104,6 +105,8 @@ def move_units(
     step, sizes = max(_READ_BYTES // max(source.metadata.pipeline.spec.nbytes, 1), 1), list[int]()
     for at in range(0, len(keys), step):
         sizes += copy_values(source.units, target.units, keys[at : at + step])
+    if len(sizes) < len(keys):
+        check_still_stored(source)
     return TransferResult.of(sizes)
 
 
@@ -175,6 +178,7 @@ def _pack_shard(source: StoredChunks, target: StoredChunks, unit: Index) -> Tran
     chunks = ((inner.place(unit, index), data) for index, data in _encoded_chunks(source, indices))
     first, key = next(chunks, None), target.key(unit)
     if first is None:
+        check_still_stored(source)
         return TransferResult()
     file = local_value(target.units, key)
     if file is not None:

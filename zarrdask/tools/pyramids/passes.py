@@ -50,7 +50,7 @@ def _move(
         }
         target.units.set_many((target.key(index), value) for index, value in held.items())
         memory = MemoryStore({source.key(index): value for index, value in held.items()})
-        region = ArrayRegion(replace(source, store=memory))
+        region = ArrayRegion(replace(source, store=memory, is_stored=False))
         region.read(tile, out=buffer.view(tile))
         context.add(tile)
 
