@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator
 from contextlib import suppress
 
+from zarrdask.arrays.hierarchy.changes.journal import unfinished
 from zarrdask.arrays.hierarchy.path import StorePath
 from zarrdask.display.words import nearest
 from zarrdask.errors import MetadataError, NodeExistsError, StoreError, ZarrdaskError
@@ -58,6 +59,9 @@ def why_missing(node: StorePath, text: str = "there is no array or group here") 
             f"{text}, by the consolidated metadata of its group, which is out of date: call "
             "consolidate_metadata, or open the group with consolidated=False"
         )
+    write = _unfinished_write(node)
+    if write is not None:
+        return f"{text}, but {write}"
     array = _array_above(node)
     if array is not None:
         return f"{text}: it is inside an array, {array}, which can't hold other nodes"
@@ -98,6 +102,23 @@ def _is_unlisted(node: StorePath) -> bool:
         return any(value is not None for value in values)
     except ZarrdaskError:
         return False
+
+
+def _unfinished_write(node: StorePath) -> str | None:
+    """Return how a write goes on that was interrupted at a node, or at one right below it."""
+    try:
+        goes_on = unfinished(node)
+        if goes_on is not None:
+            return f"an unfinished write: {goes_on}"
+        # The record of a dataset is that of one of its arrays.
+        if is_listed_fast(node.store):
+            for name in node.store.list_dir(node.prefix)[1][:_MAX_NAMES]:
+                goes_on = unfinished(node.join(name))
+                if goes_on is not None:
+                    return f"an unfinished write at {name!r}: {goes_on}"
+    except ZarrdaskError:
+        pass  # this is advice only
+    return None
 
 
 def _array_above(node: StorePath) -> str | None:

@@ -29,6 +29,8 @@ _DIGEST = "sha256-"
 Fingerprint = Mapping[str, str]
 #: The directory beside a node that is being written: the record, and intermediate results.
 BESIDE = ".zarrdask-rewrite/"
+#: The argument by which rewrites begin again; they resume without an argument.
+RESTART = "restart=True"
 #: The name of the record in that directory.
 _RECORD = "plan.json"
 #: The name of the documents of the new arrays in that directory.
@@ -78,6 +80,22 @@ def is_begun(node: StorePath) -> bool:
     """Whether there is a record of a plan that creates a node, or appends to it."""
     record_store, record_prefix = beside(node)
     return record_store.get(f"{record_prefix}{_RECORD}") is not None
+
+
+def unfinished(node: StorePath) -> str | None:
+    """Return how the unfinished write of a node goes on, for messages; None if there is none."""
+    store, folder = beside(node)
+    data = store.get(f"{folder}{_RECORD}")
+    if data is None:
+        return None
+    try:
+        again = str(json.loads(data)["again"])
+    except DAMAGE:
+        again = ""
+    goes_on = "the same call finishes it"
+    if again != RESTART:
+        goes_on = "the same call with resume=True finishes it"
+    return f"{goes_on}, and one with {again} begins again" if again else goes_on
 
 
 def erase_record(node: StorePath) -> None:
@@ -154,7 +172,7 @@ class Journal:
         node: StorePath,
         plan: Fingerprint,
         nodes: Mapping[str, Metadata] = MappingProxyType({}),
-        start_again: str = "restart=True",
+        start_again: str = RESTART,
         region: str = "",
     ) -> None:
         self._start_again = start_again
@@ -275,6 +293,7 @@ class Journal:
             "version": _VERSION,
             "plan": self._plan,
             "done": [list(_runs(sorted(self.done(stage)))) for stage in stages],
+            "again": self._start_again,
         }
         if self.nodes:
             record["nodes"] = self.nodes

@@ -12,16 +12,16 @@ from zarrdask.arrays.hierarchy.claim import Claim, claimed
 from zarrdask.arrays.hierarchy.node_creation import put_first_members
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.arrays.hierarchy.path import key_prefix
-from zarrdask.errors import NodeExistsError
+from zarrdask.errors import NodeExistsError, UnsupportedError
 from zarrdask.formats.compliance import strictness
 from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata, Metadata
 from zarrdask.storage.remote.concurrent_requests import request_on_each
 from zarrdask.storage.zarr.consolidated_documents import render_with_members
 
 
-@dataclass(frozen=True)
+@dataclass
 class NewArray(Change):
-    """A new array whose documents are written before its chunks."""
+    """A new array whose documents are written before its chunks; a failure erases them again."""
 
     #: The location of the array, in a store that may know what is there already.
     node: NodePath
@@ -30,6 +30,8 @@ class NewArray(Change):
     overwrite: bool
     #: Whether there was a node when the write was requested.
     existed: bool
+    #: The array as its hierarchy sees it, once the documents are written.
+    created: NodePath | None = field(default=None, init=False, compare=False)
 
     @property
     def location(self) -> str:
@@ -55,12 +57,23 @@ class NewArray(Change):
 
             if not self.overwrite and not node.is_in_draft(metadata):
                 erase_leftovers(node.chunks(metadata), unless=exclude)
-            node.create(metadata, overwrite=self.overwrite, is_claimed=bool(claims))
+            self.created = node.create(metadata, overwrite=self.overwrite, is_claimed=bool(claims))
 
     def abort(self) -> str:
-        """Describe what the location holds now."""
+        """Erase the documents, so that the array does not open, and describe what is left."""
         erased = "the previous content was erased; " if self.existed else ""
-        return f"{erased}chunks or shards that were not written read as the fill value"
+        if self.created is None:
+            return f"{erased}there is no array; the same call may be made again"
+        node = self.created.fresh
+        if not _is_stored(node, self.metadata):
+            return f"{erased}another writer has replaced the array"
+        try:
+            with node.changing(whole=True) as real:
+                names = [name for name, data in self.metadata.render().items() if data is not None]
+                real.store.erase_values([real.prefix + name for name in names])
+        except UnsupportedError:
+            return f"{erased}chunks or shards that were not written read as the fill value"
+        return f"{erased}there is no array; the same call writes it anew, and replaces its chunks"
 
 
 @dataclass
