@@ -40,6 +40,9 @@ DEFAULTS: dict[str, Any] = {
     # that its rules "same_kind" or "safe" permit; null means "numpy", except that rewrites check
     # each value.
     "casting": None,
+    # Whether an append of a dataset whose attributes `units` differ from those stored, or whose index
+    # does not continue the stored one, emits a warning ("warn"), is an "error", or neither ("off").
+    "append-checks": "warn",
     # The directory of the files by which processes lock chunks; null means one in the directory
     # for temporary files.
     "lock-directory": None,
@@ -113,6 +116,7 @@ _CHOICES = {
     "missing": ("fill", "error"),
     "forbidden": ("error", "missing"),
     "casting": ("numpy", "same_kind", "safe"),
+    "append-checks": ("warn", "error", "off"),
 }
 #: The minimum values of settings that are numbers of something, not sizes in bytes.
 _COUNTS = {"fuse-blocks": 0, "requests": 1, "retries": 0, "threads": 1}

@@ -31,7 +31,7 @@ def x(failing):
     return da.ones((8, 8), chunks=4).map_blocks(failing.block, dtype="f8", name="x")
 
 
-@for_each(
+@pytest.mark.parametrize(
     "options", [{}, {"commit": "last"}, {"mode": "w"}, {"zarr_format": 2}, {"shards": (8, 8)}]
 )
 def test_a_new_array_whose_write_failed_does_not_open(tmp_path, failing, x, options):

@@ -182,6 +182,12 @@ class StoredDataset:
         variable: Variable = conventions.decode_cf_variable(name, self._encoded[name].compute())
         return np.asarray(variable.data)
 
+    def last_values(self, name: str, count: int) -> np.ndarray:
+        """Return the last values of a variable with one dimension as a user sees them."""
+        last = self._encoded[name][max(self._encoded[name].size - count, 0) :]
+        variable: Variable = conventions.decode_cf_variable(name, last.compute())
+        return np.asarray(variable.data)
+
     def encode_as_stored(
         self,
         variable: Variable,

@@ -29,6 +29,7 @@ from zarrdask.xarray.encoding import (
 )
 from zarrdask.xarray.packing import without_shorter_text
 from zarrdask.xarray.request import ArgumentTypeError, WriteSettings
+from zarrdask.xarray.writing.append_checks import check_append
 from zarrdask.xarray.writing.dataset_regions import find_region
 from zarrdask.xarray.writing.existing import StoredDataset
 
@@ -237,6 +238,7 @@ class _Planner:
                 key="append_dim",
             )
         _check_complete(stored, append_dim, variables)
+        check_append(stored, append_dim, variables)
 
     def plan(self, name: Hashable, variable: Variable, *, explicit: bool) -> VariableWrite | None:
         """Return where a variable goes; None if it is not written."""
