@@ -25,7 +25,7 @@ FOLDERS = {
     "formats": ("grids", "indexing", "dtypes", "codecs", "metadata"),
     "arrays": ("chunks", "hierarchy", "nodes"),
     "parallel": ("plan", "execution", "graph", "rewrite"),
-    "tools": ("conventions", "verification", "pyramids", "cli"),
+    "tools": ("conventions", "verification", "pyramids", "synchronization", "cli"),
 }
 #: The most names that each edge takes from the kernel: what would have to be public if it were a
 #: package of its own.
@@ -33,6 +33,7 @@ SEAMS = {
     "tools.verification": 85,
     "tools.conventions": 20,
     "tools.pyramids": 105,
+    "tools.synchronization": 50,
     "tools.cli": 35,
     "xarray": 145,
     "compat": 30,

@@ -31,6 +31,7 @@ PUBLIC = [
     "rechunk",
     "rechunked",
     "stack",
+    "sync",
     "to_zarr",
     "update_pyramid",
     "upgrade",

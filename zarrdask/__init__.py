@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from zarrdask.tools import conventions as conventions
     from zarrdask.tools.pyramids.pyramid import pyramid
     from zarrdask.tools.pyramids.update import update_pyramid
+    from zarrdask.tools.synchronization.sync import sync
     from zarrdask.tools.verification.compare import compare
     from zarrdask.tools.verification.inventory import inventory
     from zarrdask.tools.verification.verify import verify
@@ -76,6 +77,7 @@ _MODULES = {
     "rechunk": "parallel.rewrite.rechunk",
     "rechunked": "parallel.rewrite.rechunked",
     "stack": "arrays.nodes.concatenations.concat",
+    "sync": "tools.synchronization.sync",
     "to_zarr": "parallel.graph.to_zarr",
     "update_pyramid": "tools.pyramids.update",
     "upgrade": "parallel.rewrite.upgrade",
@@ -119,6 +121,7 @@ __all__ = [
     "rechunk",
     "rechunked",
     "stack",
+    "sync",
     "to_zarr",
     "update_pyramid",
     "upgrade",

@@ -60,17 +60,17 @@ def _by_kernel(source: tuple[LocalStore, str], target: tuple[LocalStore, str]) -
     with source[0].opened(source[1]) as (fd, size):
         if fd < 0:
             return []
-        target[0].replace(target[1], partial(_copy, fd, size))
+        target[0].replace(target[1], partial(copy_descriptor, fd, size))
         return [size]
 
 
 def copy_file(source: str, target: int) -> None:
     """Copy the bytes of a file to an empty one, given its descriptor."""
     with open(source, "rb") as read:
-        _copy(read.fileno(), os.fstat(read.fileno()).st_size, target)
+        copy_descriptor(read.fileno(), os.fstat(read.fileno()).st_size, target)
 
 
-def _copy(source: int, size: int, target: int) -> None:
+def copy_descriptor(source: int, size: int, target: int) -> None:
     """Copy the bytes of a file; some file systems share them instead."""
     done = 0
     try:

@@ -58,6 +58,7 @@ def test_members_of_json_are_documented(tmp_path, monkeypatch, capsys):
         "`pyramid`": ["pyramid", "i", "p", "--levels", "2"],
         "`info` of a group with pyramids": ["info", "p"],
         "`copy`": ["copy", "a", "d"],
+        "`sync`": ["sync", "a", "s"],
         "`consolidate`": ["consolidate", "a", "--dry-run"],
         "`verify`": ["verify", "a"],
         "`inventory`": ["inventory", "a"],

@@ -185,13 +185,14 @@ long_work = _together(
     ),
 )
 #: The options of commands with two URLs, which all run for long.
-two_nodes = _together(
-    as_json,
-    long_work,
+_BOTH_STORES = (
     _pairs("storage", "An option of fsspec for all URLs, such as anon=true; may be repeated."),
     _pairs("source", "The same for the first URL alone, instead of --storage-option."),
     _pairs("target", "The same for the second URL alone, instead of --storage-option."),
 )
+two_nodes = _together(as_json, long_work, *_BOTH_STORES)
+#: Those of commands that run no tasks.
+two_copies = _together(as_json, *_BOTH_STORES)
 
 
 #: The options of commands that print a plan and execute it.

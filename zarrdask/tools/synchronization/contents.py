@@ -1,0 +1,148 @@
+"""Find the objects that differ in two copies, reading as little as possible."""
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import partial
+from hashlib import md5
+from typing import Literal
+
+from toolz import partition_all
+
+from zarrdask.arrays.hierarchy.path import StorePath
+from zarrdask.formats.byte_ranges import StoredObject
+from zarrdask.runtime.scratch import Scratch
+from zarrdask.runtime.system import pread
+from zarrdask.runtime.threads import on_each
+from zarrdask.storage.local.local_store import LocalStore
+from zarrdask.storage.local.open_file import settled_version, stamp_in
+from zarrdask.tools.synchronization.object_listing import Listing, have_equal_digests, md5_of
+
+By = Literal["versions", "digests", "sizes"]
+
+#: Bytes of a file that are compared at a time.
+_BLOCK_BYTES = 2**20
+#: The number of keys of which the values are requested together.
+_KEYS_PER_CALL = 256
+#: How much a time is changed that must not be equal to another one: listings round it to less.
+_MARK_NS = 1000
+
+
+def differing_keys(
+    source: StorePath,
+    target: StorePath,
+    listings: tuple[Listing, Listing],
+    keys: list[str],
+    by: By,
+    *,
+    keep_times: bool,
+) -> set[str]:
+    """Return the keys, out of those that both copies have, whose values differ.
+
+    With `keep_times`, local files that were read and found equal get equal times.
+    """
+    of_source, of_target = listings
+    are_local = is_local(source) and is_local(target)
+    different, unknown = set[str](), list[str]()
+    for key in keys:
+        one, other = of_source[key], of_target[key]
+        equal = _are_equal(one, other, by, are_local=are_local)
+        if equal is None:
+            unknown.append(key)
+        elif not equal:
+            different.add(key)
+    if are_local:
+        compare = partial(_have_equal_files, source, target, by, keep_times=keep_times)
+        equals = on_each(compare, unknown, None)
+        return different | {k for k, equal in zip(unknown, equals, strict=True) if not equal}
+    for part in partition_all(_KEYS_PER_CALL, unknown):
+        different |= {*_different_values(source, target, listings, list(part))}
+    return different
+
+
+def is_local(node: StorePath) -> bool:
+    """Whether the values are files of a local directory."""
+    return isinstance(node.store, LocalStore)
+
+
+def _are_equal(one: StoredObject, other: StoredObject, by: By, *, are_local: bool) -> bool | None:
+    """Whether listings show that two values are equal, or that they differ; None if neither."""
+    if one.size != other.size:
+        return False
+    if by == "sizes":
+        return True
+    if are_local:
+        # A file that was copied has the time of its source.
+        return True if by == "versions" and one.modified == other.modified else None
+    return have_equal_digests(one, other)
+
+
+def _have_equal_files(
+    source: StorePath, target: StorePath, by: By, key: str, *, keep_times: bool
+) -> bool:
+    """Compare two files by their bytes; equal ones get equal times, if they may."""
+    with (
+        source.store.opened(source.prefix + key) as (one, size),  # type: ignore[attr-defined]
+        target.store.opened(target.prefix + key) as (other, _),  # type: ignore[attr-defined]
+    ):
+        if min(one, other) < 0:
+            return False
+        before = stamp_in(os.fstat(one))
+        for start in range(0, max(size, 1), _BLOCK_BYTES):
+            if pread(one, _BLOCK_BYTES, start) != pread(other, _BLOCK_BYTES, start):
+                return False
+        if keep_times and by == "versions" and stamp_in(os.fstat(one)) == before:
+            keep_time(one, other)
+        return True
+
+
+def keep_time(source: int, target: int) -> None:
+    """Give an open file the time of the one that it is a copy of, which marks its version.
+
+    A file that was changed just now keeps no time: a further change might not change its time.
+    """
+    if settled_version(source) is None:
+        mark_time(target)
+    else:
+        _set_time(target, os.fstat(source).st_mtime_ns)
+
+
+def mark_time(file: int) -> None:
+    """Give an open file a time that no other file gets that is written now."""
+    _set_time(file, os.fstat(file).st_mtime_ns - _MARK_NS)
+
+
+def _set_time(file: int, time: int) -> None:
+    # Another user may own the file: it is compared by its bytes again next time.
+    with suppress(PermissionError):
+        if os.utime in os.supports_fd:
+            os.utime(file, ns=(time, time))
+
+
+def _different_values(
+    source: StorePath, target: StorePath, listings: tuple[Listing, Listing], keys: list[str]
+) -> Iterator[str]:
+    """Yield the keys of the values that differ: one side is not read where the other has an MD5."""
+    of_source, of_target = listings
+    by_digest: dict[bool, list[str]] = {True: [], False: []}
+    whole = list[str]()
+    for key in keys:
+        digests = md5_of(of_source[key]), md5_of(of_target[key])
+        if (digests[0] is None) == (digests[1] is None):
+            whole.append(key)
+        else:
+            by_digest[digests[1] is not None].append(key)
+    for has_target, some in by_digest.items():
+        node, other = (source, of_target) if has_target else (target, of_source)
+        values = node.store.get_many([node.prefix + key for key in some], Scratch())
+        for key, value in zip(some, values, strict=True):
+            digest = None if value is None else md5(value, usedforsecurity=False).hexdigest()
+            if digest != md5_of(other[key]):
+                yield key
+    pairs = (
+        node.store.get_many([node.prefix + key for key in whole], Scratch())
+        for node in (source, target)
+    )
+    for key, one, two in zip(whole, *pairs, strict=True):
+        if one is None or two is None or one != two:
+            yield key

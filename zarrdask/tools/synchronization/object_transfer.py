@@ -1,0 +1,97 @@
+"""Copy stored objects as they were listed: those that have changed since are left out."""
+
+import os
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+from toolz import partition_all
+
+from zarrdask.arrays.hierarchy.path import StorePath
+from zarrdask.formats.byte_ranges import Buffer, StoredObject
+from zarrdask.runtime.scratch import Scratch
+from zarrdask.runtime.threads import on_each
+from zarrdask.storage.local.open_file import stamp_in, write_whole
+from zarrdask.storage.places import key_stamp
+from zarrdask.storage.transfer import copy_descriptor, store_values
+from zarrdask.tools.synchronization.contents import is_local, keep_time, mark_time
+from zarrdask.tools.synchronization.object_listing import Listing, is_version
+
+#: The number of keys of which the values are requested together.
+_KEYS_PER_CALL = 256
+
+
+class _ChangedFileError(Exception):
+    """A file has changed while it was copied."""
+
+
+def copy_objects(
+    source: StorePath, target: StorePath, listing: Listing, keys: Sequence[str]
+) -> tuple[int, list[str]]:
+    """Copy objects to another node; return the bytes, and the keys that have changed meanwhile."""
+    if is_local(source) and is_local(target):
+        sizes = on_each(partial(_copy_file, source, target, listing), keys, None)
+        changed = [key for key, size in zip(keys, sizes, strict=True) if size is None]
+        return sum(size or 0 for size in sizes), changed
+    total, changed = 0, list[str]()
+    for part in partition_all(_KEYS_PER_CALL, keys):
+        values = _read(source, listing, list(part), changed)
+        total += sum(store_values(target.store, ((target.prefix + k, v) for k, v in values)))
+    return total, changed
+
+
+def read_objects(
+    source: StorePath, listing: Listing, keys: Sequence[str]
+) -> tuple[dict[str, bytes], list[str]]:
+    """Return the values of objects, and the keys that have changed since they were listed."""
+    changed = list[str]()
+    values = {key: bytes(value) for key, value in _read(source, listing, keys, changed)}
+    return values, changed
+
+
+def store_document(target: StorePath, key: str, value: bytes) -> None:
+    """Store a document, of which the time says nothing about its version."""
+    if not is_local(target):
+        target.store.set(target.prefix + key, value)
+        return
+
+    def write(file: int) -> None:
+        write_whole(file, value)
+        mark_time(file)
+
+    target.store.replace(target.prefix + key, write)  # type: ignore[attr-defined]
+
+
+def _read(
+    source: StorePath, listing: Listing, keys: Sequence[str], changed: list[str]
+) -> Iterator[tuple[str, Buffer]]:
+    """Yield the values that are those that were listed; append the other keys to `changed`."""
+    values = source.store.get_many([source.prefix + key for key in keys], Scratch())
+    for key, value in zip(keys, values, strict=True):
+        entry = listing[key]
+        if value is None or not is_version(value, entry) or _has_another_stamp(source, key, entry):
+            changed.append(key)
+        else:
+            yield key, value
+
+
+def _has_another_stamp(source: StorePath, key: str, entry: StoredObject) -> bool:
+    return is_local(source) and key_stamp(source.store, source.prefix + key) != entry.tag
+
+
+def _copy_file(source: StorePath, target: StorePath, listing: Listing, key: str) -> int | None:
+    """Copy a file with its time, and return its size; None if it has changed meanwhile."""
+    with source.store.opened(source.prefix + key) as (fd, size):  # type: ignore[attr-defined]
+        if fd < 0 or stamp_in(os.fstat(fd)) != listing[key].tag or size != listing[key].size:
+            return None
+
+        def write(file: int) -> None:
+            copy_descriptor(fd, size, file)
+            if stamp_in(os.fstat(fd)) != listing[key].tag:
+                raise _ChangedFileError
+            keep_time(fd, file)
+
+        try:
+            target.store.replace(target.prefix + key, write)  # type: ignore[attr-defined]
+        except _ChangedFileError:
+            return None
+        return int(size)

@@ -1,0 +1,209 @@
+"""``sync``: make one copy of an array or a hierarchy equal to another one."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from zarrdask.arrays.hierarchy.node_path import NodePath
+from zarrdask.arrays.hierarchy.path import key_prefix
+from zarrdask.arrays.nodes.arguments import checks_booleans
+from zarrdask.errors import StoreError, UnsupportedError, one_of
+from zarrdask.parallel.rewrite.node_plan import check_apart, find_origin, locate_target
+from zarrdask.storage.resolve import options_of_each
+from zarrdask.storage.upkeep import check_erasable, check_writable
+from zarrdask.tools.synchronization.array_replacement import replace_array
+from zarrdask.tools.synchronization.contents import By
+from zarrdask.tools.synchronization.node_documents import node_of
+from zarrdask.tools.synchronization.object_listing import list_node
+from zarrdask.tools.synchronization.object_transfer import copy_objects, store_document
+from zarrdask.tools.synchronization.sync_plan import SyncPlan, plan_sync
+from zarrdask.tools.synchronization.sync_report import SyncReport
+
+#: How often the source is listed, if it changes while it is copied.
+_MAX_ROUNDS = 4
+
+
+@checks_booleans
+def sync(
+    source: Any,
+    target: Any,
+    *,
+    delete: bool = False,
+    by: By = "versions",
+    dry_run: bool = False,
+    storage_options: dict[str, Any] | None = None,
+    source_options: dict[str, Any] | None = None,
+    target_options: dict[str, Any] | None = None,
+) -> SyncReport:
+    """Make a copy of an array or a hierarchy equal to its source, by moving what differs.
+
+    Chunks and shards are copied as they are stored, then the documents of arrays, then those of
+    groups, and consolidated metadata last. If the call is interrupted, readers of the target see
+    each array with metadata and chunks that belong together, and the same call resumes. An array
+    whose codecs, chunks, data type or format differ is replaced, as ``overwrite=True`` does. To
+    convert what is copied, use `zarrdask.copy`.
+
+    Parameters
+    ----------
+    source : Array, Group, str, os.PathLike, MutableMapping or Store
+        The array or the group.
+    target : str, os.PathLike, MutableMapping, Store or Group
+        Its copy; it need not exist.
+    delete : bool, default False
+        Whether nodes and other files that the source lacks are removed from the target. By default
+        they are kept, and the report lists them. Chunks that an array of the source lacks are
+        removed in any case: they read as the fill value.
+    by : {"versions", "digests", "sizes"}, default "versions"
+        How objects are compared whose sizes are equal. "versions": by what the stores list, which
+        is the MD5 digest in S3's ETags, and the time of local files, which copies keep; where that
+        does not suffice, by their bytes. "digests": by digests or bytes only. "sizes": chunks with
+        equal sizes are taken to be equal.
+    dry_run : bool, default False
+        Compare both and return the report, but change nothing.
+    storage_options : dict, optional
+        Options of fsspec for the source and the target. A local path takes none, and is exempt.
+    source_options, target_options : dict, optional
+        Options of fsspec for one of the two, instead of `storage_options`.
+
+    Returns
+    -------
+    SyncReport
+        What was added, changed and removed, and the bytes that were copied. It prints.
+
+    Raises
+    ------
+    NodeNotFoundError
+        If there is no node at the source.
+    NodeExistsError
+        If the target lies in the source or around it; or if it has an array in the place of a
+        group, or a group in that of an array, and `delete` is False.
+    UnsupportedError
+        If a store can't be listed, or the source is a hierarchy of the draft of Zarr v3.
+    StoreError
+        If a store fails, or the source keeps changing while it is copied.
+
+    Examples
+    --------
+    >>> import zarrdask
+    >>> z = zarrdask.create_array({}, shape=6, dtype="i4", chunks=2)
+    >>> z[...] = 7
+    >>> store = {}
+    >>> len(zarrdask.sync(z, store).added)
+    4
+    >>> z[0] = 1
+    >>> zarrdask.sync(z, store).changed
+    ('c/0',)
+    """
+    one_of(by, "by", ("versions", "digests", "sizes"))
+    of_source, of_target = options_of_each(
+        storage_options, (source, source_options), (target, target_options)
+    )
+    origin = find_origin(source, of_source).node.current
+    place = locate_target(target, None, of_target)
+    for node in (origin, place):
+        if node.layout.base is not None:
+            raise UnsupportedError(
+                "hierarchies of the draft of Zarr v3 can't be synchronized; use zarrdask.copy",
+                key=node.location,
+            )
+    check_apart(origin, place, replaces=True)
+    if not dry_run:
+        check_writable(place.store)
+    report, meanwhile = None, list[str]()
+    for _ in range(_MAX_ROUNDS):
+        listings = list_node(origin), list_node(place)
+        plan = plan_sync(origin, place, listings, by, delete=delete, dry_run=dry_run)
+        changed, size = plan.changed_meanwhile, 0
+        if not dry_run and not changed:
+            size, changed = _execute(plan, origin, place)
+        report = _joined(report, _report(plan, origin, place, size, dry_run=dry_run))
+        if dry_run or not changed:
+            return replace(report, changed_meanwhile=tuple(sorted({*meanwhile})))
+        meanwhile += changed
+    raise StoreError(
+        "the source keeps changing while it is copied; synchronize again when its writers have "
+        "finished",
+        key=f"{origin.location}/{meanwhile[-1]}",
+    )
+
+
+def _report(
+    plan: SyncPlan, origin: NodePath, place: NodePath, size: int, *, dry_run: bool
+) -> SyncReport:
+    if dry_run:
+        size = sum(plan.source[key].size for key in (*plan.added, *plan.changed))
+    return SyncReport(
+        origin.location,
+        place.location,
+        added=tuple(plan.added),
+        changed=tuple(plan.changed),
+        removed=tuple(plan.removed),
+        kept=tuple(plan.kept),
+        replaced=tuple(plan.replaced),
+        bytes=size,
+        dry_run=dry_run,
+    )
+
+
+def _joined(before: SyncReport | None, report: SyncReport) -> SyncReport:
+    """Return the report of several rounds: a key that an earlier round added was not changed."""
+    if before is None:
+        return report
+    added = {*before.added, *report.added}
+    return replace(
+        report,
+        added=tuple(sorted(added)),
+        changed=tuple(sorted({*before.changed, *report.changed} - added)),
+        removed=tuple(sorted({*before.removed, *report.removed})),
+        replaced=tuple(sorted({*before.replaced, *report.replaced})),
+        bytes=before.bytes + report.bytes,
+    )
+
+
+def _execute(plan: SyncPlan, source: NodePath, target: NodePath) -> tuple[int, list[str]]:
+    """Carry out a plan; return the bytes, and the keys of the source that changed meanwhile.
+
+    If there are any, no document has been stored: the plan is of no use any more.
+    """
+    store, start = target.store, target.prefix
+    check_erasable(store, [start + k for k in (*plan.removed_keys, *plan.missing_chunks)])
+    for path in plan.erased_nodes:
+        _node(target, path).erase()
+    total = 0
+    for path in plan.replaced:
+        listing = {k.removeprefix(key_prefix(path)): plan.source[k] for k in plan.below(path)}
+        size, changed = replace_array(_node(source, path), _node(target, path), listing)
+        total += size
+        if changed:
+            return total, [key_prefix(path) + key for key in changed]
+    for path in plan.smaller:
+        with _node(target, path).changing(whole=False, is_array=True):
+            total += _store(plan, target, path.__eq__)
+    size, changed = copy_objects(source, target, plan.source, plan.chunks)
+    total += size
+    if changed:
+        return total, changed
+    store.erase_values([start + key for key in plan.missing_chunks])
+    if plan.documents or plan.stale_documents or plan.removed_nodes:
+        keep = target.path if plan.has_consolidated else None
+        with target.changing(whole=True, keep=keep):
+            total += _store(plan, target, lambda path: path not in plan.smaller)
+            store.erase_values([start + key for key in plan.stale_documents])
+            for path in plan.removed_nodes:
+                _node(target, path).remove_keys()
+    store.erase_values([start + key for key in plan.removed_keys])
+    return total, []
+
+
+def _node(root: NodePath, path: str) -> NodePath:
+    return root.join(path) if path else root
+
+
+def _store(plan: SyncPlan, target: NodePath, selects: Callable[[str], bool]) -> int:
+    """Store the documents of nodes that are selected by their paths, one after another."""
+    total = 0
+    for key, value in plan.documents.items():
+        if selects(node_of(key)):
+            store_document(target, key, value)
+            total += len(value)
+    return total
