@@ -7,10 +7,13 @@ from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import lcm
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from zarrdask.formats.grids.grouping import grouped
 
 
 class ChunkPart(NamedTuple):
@@ -112,14 +115,14 @@ class Axis(ABC):
 
     def _position_parts(self, positions: np.ndarray) -> list[ChunkPart]:
         numbers = self.number(positions)
-        order = np.argsort(numbers, kind="stable")
-        parts = []
-        ends = np.nonzero(np.diff(numbers[order]))[0] + 1
-        for group in np.split(order, ends) if len(order) else []:
-            number = int(numbers[group[0]])
-            inside = positions[group] - self.start(number)
-            parts.append(ChunkPart(number, inside, group, whole=False))
-        return parts
+        order, edges = grouped([numbers])
+        chunks = numbers[order[edges[:-1]]].tolist()
+        inside = (positions - self.start(numbers))[order]
+        spans = pairwise(edges.tolist())
+        return [
+            ChunkPart(chunk, inside[a:b], order[a:b], whole=False)
+            for chunk, (a, b) in zip(chunks, spans, strict=True)
+        ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,13 @@ Axes are projected one by one, so that the work grows with the number of chunks 
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import product, starmap
+from itertools import pairwise, product, starmap
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from zarrdask.formats.grids.axis import Axis
+from zarrdask.formats.grids.grouping import grouped
 from zarrdask.formats.indexing.selection import Pick, Region, whole_region
 
 
@@ -94,22 +95,18 @@ def project(request: AnyRequest, axes: Sequence[Axis]) -> Projection:
 
 def _project_points(points: Points, axes: Sequence[Axis]) -> Projection:
     coordinates = points.coordinates
-    numbers = np.stack([axis.number(c) for c, axis in zip(coordinates, axes, strict=True)])
-    order = np.lexsort(numbers[::-1])
-    ordered = numbers[:, order]
-    edges = np.nonzero((np.diff(ordered, axis=1) != 0).any(axis=0))[0] + 1
-    groups = np.split(order, edges) if len(order) else []
-    indices = [tuple(int(n) for n in numbers[:, group[0]]) for group in groups]
-    insides: list[Request | None] = [
-        Points(
-            tuple(
-                c[group] - axis.start(i)
-                for c, i, axis in zip(coordinates, index, axes, strict=True)
-            )
-        )
-        for group, index in zip(groups, indices, strict=True)
+    numbers = [axis.number(c) for c, axis in zip(coordinates, axes, strict=True)]
+    order, edges = grouped(numbers)
+    if not len(order):
+        return Projection([], [], [])
+    firsts = order[edges[:-1]]
+    indices = list(zip(*(n[firsts].tolist() for n in numbers), strict=True))
+    within = [
+        (c - axis.start(n))[order] for c, n, axis in zip(coordinates, numbers, axes, strict=True)
     ]
-    return Projection(indices, insides, list(groups))
+    spans = [slice(a, b) for a, b in pairwise(edges.tolist())]
+    insides = [Points(tuple([c[span] for c in within])) for span in spans]
+    return Projection(indices, insides, [order[span] for span in spans])
 
 
 def _project_regions(request: Regions, axes: Sequence[Axis]) -> Projection:
