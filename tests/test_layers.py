@@ -23,7 +23,7 @@ RANK = {name: rank for rank, name in enumerate(ROOMS)}
 #: The folders of a room that import only those before them.
 FOLDERS = {
     "formats": ("grids", "indexing", "dtypes", "codecs", "metadata"),
-    "arrays": ("chunks", "hierarchy", "nodes"),
+    "arrays": ("chunks", "hierarchy", "nodes", "samples"),
     "parallel": ("plan", "execution", "graph", "rewrite"),
     "tools": ("conventions", "verification", "pyramids", "synchronization", "cli"),
 }

@@ -12,6 +12,7 @@ PUBLIC = [
     "ZarrdaskError",
     "__version__",
     "append",
+    "batches",
     "compare",
     "concat",
     "consolidate_metadata",

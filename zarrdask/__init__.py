@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         open,
         open_group,
     )
+    from zarrdask.arrays.samples.batches import batches
     from zarrdask.errors import ZarrdaskError
     from zarrdask.formats import codecs as codecs
     from zarrdask.formats import dtypes as dtypes
@@ -58,6 +59,7 @@ _MODULES = {
     "NO_FILL_VALUE": "formats.dtypes.fill_values",
     "ZarrdaskError": "errors",
     "append": "parallel.graph.append",
+    "batches": "arrays.samples.batches",
     "compare": "tools.verification.compare",
     "concat": "arrays.nodes.concatenations.concat",
     "consolidate_metadata": "arrays.nodes.open_group",
@@ -102,6 +104,7 @@ __all__ = [
     "ZarrdaskError",
     "__version__",
     "append",
+    "batches",
     "compare",
     "concat",
     "consolidate_metadata",

@@ -40,8 +40,9 @@ DEFAULTS: dict[str, Any] = {
     # that its rules "same_kind" or "safe" permit; null means "numpy", except that rewrites check
     # each value.
     "casting": None,
-    # Whether an append of a dataset whose attributes `units` differ from those stored, or whose index
-    # does not continue the stored one, emits a warning ("warn"), is an "error", or neither ("off").
+    # What an append of a dataset does whose attributes `units` differ from those stored, or whose
+    # index does not continue the stored one: it emits a warning ("warn"), raises an "error", or
+    # neither ("off").
     "append-checks": "warn",
     # The directory of the files by which processes lock chunks; null means one in the directory
     # for temporary files.

@@ -64,7 +64,7 @@ def read_many(
     >>> [x.shape for x in batch["x"]], [y.shape for y in batch["y"]]
     ([(4, 4), (4, 4), (2, 4, 4)], [(), (), (2,)])
     """
-    _check_arrays(arrays)
+    check_arrays(arrays)
     regions = _listed(regions, "regions", "an index for each region")
     if out is not None and not (isinstance(out, Mapping) and arrays.keys() <= out.keys()):
         raise SelectionError(
@@ -91,7 +91,8 @@ def read_regions(array: "Array", regions: Iterable[Any], out: Any = None) -> Any
     return plan.result
 
 
-def _check_arrays(arrays: Any) -> None:
+def check_arrays(arrays: Any) -> None:
+    """Check that these are arrays by their names."""
     if not isinstance(arrays, Mapping):
         raise NodeTypeError(
             "these are not arrays by names",

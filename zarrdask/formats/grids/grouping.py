@@ -52,9 +52,10 @@ def flat_numbers(numbers: Sequence[np.ndarray]) -> tuple[np.ndarray, int]:
             continue
         if different * count >= _MAX_DIFFERENT:
             # As ranks, which are at most as many as there are elements.
-            flat = np.unique(flat, return_inverse=True)[1]
-            each, low = np.unique(each, return_inverse=True)[1], 0
-            different, count = int(flat.max()) + 1, int(each.max()) + 1
+            flat = np.unique(flat, return_inverse=True)[1].reshape(-1)
+            ranks = np.unique(each, return_inverse=True)[1].reshape(-1)
+            each, low = ranks, 0
+            different, count = int(flat.max()) + 1, int(ranks.max()) + 1
         before, different = different, different * count
         kind = np.min_scalar_type(different - 1)
         own = (each - low).astype(kind, copy=False)

@@ -1,0 +1,1 @@
+"""Samples of stored arrays: windows in a planned order, and cubes around points."""
