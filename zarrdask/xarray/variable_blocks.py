@@ -16,7 +16,7 @@ import dask.config
 import numpy as np
 from dask.array.core import normalize_chunks
 from dask.base import normalize_token, tokenize
-from dask.utils import parse_bytes
+from dask.utils import IndexCallable, parse_bytes
 
 from zarrdask.arrays.chunks.region import ArrayRegion
 from zarrdask.formats.grids.axis import Axis
@@ -24,6 +24,7 @@ from zarrdask.formats.indexing.selection import Region, basic
 from zarrdask.parallel.graph.blocks import block_bytes, region_blocks
 from zarrdask.parallel.graph.from_zarr import from_zarr, region_source
 from zarrdask.parallel.graph.missing_blocks import read_source, sources_of
+from zarrdask.parallel.graph.points.pointwise import points_of
 from zarrdask.parallel.graph.stored_array import rechunked
 from zarrdask.parallel.plan.align import Chunks, auto_block
 from zarrdask.runtime.packages import load_module
@@ -158,23 +159,43 @@ def _name(source: "DecodedRegion", blocks: Chunks) -> str:
 
 @cache
 def _register() -> None:
-    """Let Dask's method ``rechunk`` read other blocks of such arrays, where that is possible.
+    """Let Dask's ``rechunk`` and ``vindex`` read other parts of such arrays, where possible.
 
-    `ds.chunk` calls it.
+    `ds.chunk` calls the first, and `ds.isel` and `ds.sel` the second for points.
     """
     default = da.Array.rechunk
 
     @wraps(default)
     def rechunk(x: da.Array, chunks: Any = "auto", *args: Any, **options: Any) -> da.Array:
-        layer = getattr(x.dask, "layers", {}).get(x.name)
-        for source in sources_of(layer):
-            if isinstance(source, DecodedRegion) and x.name == _name(source, x.chunks):
-                blocks = None if args else rechunked(x, source, chunks, options)
-                if blocks is not None:
-                    return _read_array(source, blocks)
+        source = _source_of(x)
+        blocks = None if args or source is None else rechunked(x, source, chunks, options)
+        if source is not None and blocks is not None:
+            return _read_array(source, blocks)
         return default(x, chunks, *args, **options)
 
+    default_points = da.Array.vindex.fget
+
+    @wraps(default_points)
+    def vindex(x: da.Array) -> IndexCallable:
+        source, default = _source_of(x), default_points(x)
+
+        def select(key: Any) -> da.Array:
+            points = None if source is None else points_of(source, key)
+            return default[key] if points is None else points
+
+        return IndexCallable(select)
+
     da.Array.rechunk = rechunk
+    da.Array.vindex = property(vindex)
+
+
+def _source_of(x: da.Array) -> "DecodedRegion | None":
+    """Return the source of an array that reads and decodes one; None of any other array."""
+    layer = getattr(x.dask, "layers", {}).get(x.name)
+    for source in sources_of(layer):
+        if isinstance(source, DecodedRegion) and x.name == _name(source, x.chunks):
+            return source
+    return None
 
 
 def decode(values: np.ndarray, functions: Functions) -> np.ndarray:
@@ -208,13 +229,21 @@ class DecodedRegion(ArrayRegion):
 
     def __getitem__(self, index: Any) -> Any:
         selection = basic(index, self.shape)
-        check_version(self.stored, self.version)
-        values = decode(self.read(selection.slices), self.functions)
+        values = self.elements(self.read(selection.slices))
         return values if selection.plain else values[selection.finish]
 
     def narrowed(self, part: Region) -> "DecodedRegion":
         """Return what a task needs to read and decode a region of this array."""
         return DecodedRegion(super().narrowed(part), self.functions, self.dtype, self.version)
+
+    def elements(self, stored: np.ndarray) -> np.ndarray:
+        """Return stored elements, decoded."""
+        check_version(self.stored, self.version)
+        return decode(stored, self.functions)
+
+    def with_elements(self, part: ArrayRegion) -> "DecodedRegion":
+        """Return a selected part of this array, decoded."""
+        return DecodedRegion(part, self.functions, self.dtype, self.version)
 
     def __dask_tokenize__(self) -> tuple[Any, ...]:
         parts = self.as_stored(), self.functions, self.dtype

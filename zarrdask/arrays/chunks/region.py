@@ -152,6 +152,14 @@ class ArrayRegion:
             values = read_region(self.stored, region, out=out)
         return values if self.ndim == len(region) else values.reshape(region_shape(part))
 
+    def elements(self, stored: np.ndarray) -> np.ndarray:
+        """Return stored elements as those of this array, which a derived class may decode."""
+        return stored
+
+    def with_elements(self, part: "ArrayRegion") -> "ArrayRegion":
+        """Return a selected part of this array with elements as this array has them."""
+        return part
+
     def write(
         self,
         values: np.ndarray,

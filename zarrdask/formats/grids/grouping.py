@@ -42,7 +42,8 @@ def grouped(numbers: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
 
 def flat_numbers(numbers: Sequence[np.ndarray]) -> tuple[np.ndarray, int]:
     """Return one number for each chunk, in C order, in the smallest type; and their bound."""
-    flat, different = np.zeros(len(numbers[0]), np.uint8), 1
+    flat: np.ndarray = np.zeros(len(numbers[0]), np.uint8)
+    different = 1
     if not len(flat):
         return flat, different
     for each in numbers:
@@ -55,7 +56,7 @@ def flat_numbers(numbers: Sequence[np.ndarray]) -> tuple[np.ndarray, int]:
             flat = np.unique(flat, return_inverse=True)[1].reshape(-1)
             ranks = np.unique(each, return_inverse=True)[1].reshape(-1)
             each, low = ranks, 0
-            different, count = int(flat.max()) + 1, int(ranks.max()) + 1
+            different, count = int(np.max(flat)) + 1, int(np.max(ranks)) + 1
         before, different = different, different * count
         kind = np.min_scalar_type(different - 1)
         own = (each - low).astype(kind, copy=False)

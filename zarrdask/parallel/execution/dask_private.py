@@ -15,8 +15,8 @@ or changes one of them. What is done without it:
 ========================  =========================================================================
 
 Besides, ``Array._meta`` is read, as by all packages that make arrays of Dask, and the protocol
-``__dask_optimize__`` of arrays is implemented. The engine for xarray replaces ``Array.rechunk``,
-which then calls Dask's own method, unless the array can be read in other blocks.
+``__dask_optimize__`` of arrays is implemented. The engine for xarray replaces ``Array.rechunk``
+and ``Array.vindex``, which then call Dask's own, unless the array can be read in another way.
 """
 
 from collections.abc import Callable, Mapping

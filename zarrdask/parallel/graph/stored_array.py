@@ -8,6 +8,7 @@ import numpy as np
 from dask.array.core import normalize_chunks
 from dask.base import tokenize
 from dask.highlevelgraph import HighLevelGraph
+from dask.utils import IndexCallable
 
 from zarrdask.arrays.chunks.region import ArrayRegion
 from zarrdask.errors import SelectionError
@@ -18,6 +19,7 @@ from zarrdask.formats.indexing.selection import Region, basic, is_basic, pick_si
 from zarrdask.formats.metadata.convert import element_type
 from zarrdask.parallel.execution.expressions import EXPRESSIONS
 from zarrdask.parallel.graph.missing_blocks import read_layer, read_source
+from zarrdask.parallel.graph.points.pointwise import points_of
 from zarrdask.parallel.plan.align import Chunks
 
 #: A slice is read by itself if it overlaps at most this fraction of the units of its blocks; a
@@ -111,7 +113,8 @@ class StoredArray(da.Array):  # type: ignore[misc]
     that needs few of the chunks in its blocks, or very many blocks, becomes a separate read, which
     is one symbolic layer; one that needs most of the chunks of a few blocks remains a slice of the
     blocks, which other slices may share. A rechunk to blocks of whole chunks is also another read,
-    unless it divides shards. All other operations return ordinary Dask arrays.
+    unless it divides shards, and so is a selection of points by ``vindex``. All other operations
+    return ordinary Dask arrays.
 
     Attributes
     ----------
@@ -176,6 +179,16 @@ class StoredArray(da.Array):  # type: ignore[misc]
             available *= _count(compose_axis(whole, touched), unit)
             blocks *= last - first
         return needed <= available * _MAX_NARROW_FRACTION or blocks > MAX_SHARED_BLOCKS
+
+    @property
+    def vindex(self) -> IndexCallable:
+        """Selection of points; they are read without the rest of their blocks."""
+        return IndexCallable(self._points)
+
+    def _points(self, key: Any) -> da.Array:
+        """Return the elements at points, read by one task for each group of chunks with points."""
+        points = points_of(self.source, key) if self.name == self.read_name else None
+        return super().vindex[key] if points is None else points
 
     def rechunk(self, chunks: Any = "auto", *args: Any, **options: Any) -> da.Array:
         """Return the array with other blocks; the arguments are those of Dask's method."""

@@ -73,7 +73,8 @@ def _check_continues(stored: StoredDataset, name: str, index: Variable, level: s
 
 
 def _without_nan(values: np.ndarray) -> np.ndarray:
-    return values[values == values]  # noqa: PLR0124 - neither NaN nor NaT equals itself
+    known: np.ndarray = values[values == values]  # noqa: PLR0124 - NaN and NaT don't equal themselves
+    return known
 
 
 def _report(text: str, level: str, **fields: Any) -> None:

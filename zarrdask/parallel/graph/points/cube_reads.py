@@ -1,0 +1,199 @@
+"""Points and cubes of stored arrays as Dask arrays: one task for each group of chunks.
+
+The positions are sorted by groups of neighbouring chunks, each of which one task reads; the tasks
+of the result put the elements in the order that was asked for.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise, product
+from math import prod
+from typing import Any, NamedTuple
+
+import dask.array as da
+import numpy as np
+from dask.base import tokenize
+from dask.highlevelgraph import HighLevelGraph
+
+from zarrdask import config
+from zarrdask.arrays.chunks.cubes import read_cubes
+from zarrdask.arrays.chunks.region import ArrayRegion
+from zarrdask.formats.grids.axis import edges_of
+from zarrdask.formats.grids.chunk_grid import Shape
+from zarrdask.formats.grids.grouping import grouped
+from zarrdask.formats.indexing.selection import Region
+from zarrdask.parallel.execution.dask_private import Task, TaskRef
+from zarrdask.parallel.graph.blocks import region_blocks
+
+
+@dataclass(frozen=True)
+class Cubes:
+    """Which cubes of a region are read: those of one shape, at many positions.
+
+    Attributes
+    ----------
+    source : ArrayRegion
+        The region of a stored array.
+    lengths : dict of int to int
+        The length of the cubes along the axes with positions; they are whole along the others.
+    is_dropped : bool
+        Whether the cubes do not have the axes with positions, as their length is 1.
+    """
+
+    source: ArrayRegion
+    lengths: Mapping[int, int]
+    is_dropped: bool
+
+    @property
+    def axes(self) -> list[int]:
+        """The axes with positions."""
+        return sorted(self.lengths)
+
+    @property
+    def others(self) -> list[int]:
+        """The axes without positions."""
+        return [axis for axis in range(self.source.ndim) if axis not in self.lengths]
+
+    def blocks(self) -> list[tuple[int, ...]]:
+        """Return the blocks of the result along the axes of the cubes."""
+        blocks = region_blocks(self.source, "auto")
+        if self.is_dropped:
+            return [blocks[axis] for axis in self.others]
+        return [
+            (self.lengths[axis],) if axis in self.lengths else blocks[axis]
+            for axis in range(self.source.ndim)
+        ]
+
+    def edges(self) -> list[np.ndarray]:
+        """Return the edges of groups of chunks along the axes with positions."""
+        blocks = region_blocks(self.source, "auto")
+        return [edges_of(blocks[axis]) for axis in self.axes]
+
+    def read(self, starts: Sequence[np.ndarray], part: Region) -> np.ndarray:
+        """Return cubes at some positions; `part` is that of the axes without positions."""
+        every, shape = list[np.ndarray](), list[int]()
+        positions = dict(zip(self.axes, starts, strict=True))
+        others = dict(zip(self.others, part, strict=True))
+        for axis in range(self.source.ndim):
+            if axis in positions:
+                every.append(positions[axis])
+                shape.append(self.lengths[axis])
+            else:
+                every.append(np.full(len(starts[0]), others[axis].start, np.intp))
+                shape.append(others[axis].stop - others[axis].start)
+        values = read_cubes(self.source, every, tuple(shape))
+        if self.is_dropped:
+            return values.reshape(len(values), *(pick.stop - pick.start for pick in part))
+        return values
+
+
+class _Positions(NamedTuple):
+    """Positions of a group, as differences from the lowest one, in the smallest type."""
+
+    lowest: tuple[int, ...]
+    offsets: tuple[np.ndarray, ...]
+
+    @classmethod
+    def of(cls, starts: Sequence[np.ndarray]) -> "_Positions":
+        """Return positions in a compact form."""
+        lowest = tuple(int(start.min()) for start in starts)
+        offsets = (start - low for start, low in zip(starts, lowest, strict=True))
+        return cls(lowest, tuple(each.astype(np.min_scalar_type(each.max())) for each in offsets))
+
+    def starts(self) -> list[np.ndarray]:
+        """Return the positions."""
+        pairs = zip(self.lowest, self.offsets, strict=True)
+        return [offset.astype(np.intp) + low for low, offset in pairs]
+
+
+class Span(NamedTuple):
+    """The part of what a group's task returns that is in a block of the result, and its places."""
+
+    start: int
+    stop: int
+    places: np.ndarray
+
+
+def read_at(cubes: Cubes, starts: Sequence[np.ndarray]) -> da.Array:
+    """Return cubes at positions in memory, as an array with a leading axis.
+
+    `starts` has the first positions along each axis that has them, within the array.
+    """
+    source, blocks = cubes.source, cubes.blocks()
+    token = tokenize(source, dict(cubes.lengths), cubes.is_dropped, *starts)
+    name = f"{source.stored.task_name('gather')}-{token}"
+    read = f"{source.stored.task_name('read')}-{token}"
+    edges = cubes.edges()
+    numbers = [np.searchsorted(e, s, "right") - 1 for e, s in zip(edges, starts, strict=True)]
+    order, cuts = grouped(numbers)
+    groups = [order[a:b] for a, b in pairwise(cuts.tolist())]
+    leading = leading_blocks(len(order), blocks, source.dtype)
+    parts = dict(_parts(cubes))
+    reads, gathers = dict[Any, Any](), dict[Any, Any]()
+    for number, group in enumerate(groups):
+        positions = _Positions.of([start[group] for start in starts])
+        for index, part in parts.items():
+            key = (read, number, *index)
+            reads[key] = Task(key, _read_group, cubes, positions, part)
+    for number, (first, last) in enumerate(pairwise(edges_of(leading).tolist())):
+        needed, spans = list[int](), list[Span]()
+        for each, group in enumerate(groups):
+            low, high = np.searchsorted(group, [first, last]).tolist()
+            if low < high:
+                needed.append(each)
+                places = group[low:high] - first
+                spans.append(Span(low, high, places.astype(np.min_scalar_type(last - first))))
+        for index, shape in _shapes(cubes, blocks):
+            key = (name, number, *index)
+            inner = _inner_index(cubes, index)
+            refs = [TaskRef((read, each, *inner)) for each in needed]
+            shape = (last - first, *shape)
+            gathers[key] = Task(key, gather, spans, shape, source.dtype, *refs)
+    graph = HighLevelGraph({read: reads, name: gathers}, {read: set(), name: {read}})
+    meta = np.empty((0,) * (1 + len(blocks)), source.dtype)
+    return da.Array(graph, name, (leading, *blocks), meta=meta)
+
+
+def _parts(cubes: Cubes) -> Iterator[tuple[tuple[int, ...], Region]]:
+    """Yield the index and the region of each block along the axes without positions."""
+    blocks = region_blocks(cubes.source, "auto")
+    own = [blocks[axis] for axis in cubes.others]
+    regions = [[slice(a, b, 1) for a, b in pairwise(edges_of(each).tolist())] for each in own]
+    yield from zip(product(*(range(len(each)) for each in own)), product(*regions), strict=True)
+
+
+def _shapes(cubes: Cubes, blocks: Sequence[Sequence[int]]) -> Iterator[tuple[Shape, Shape]]:
+    """Yield the index and the shape of each block of the result, without the leading axis."""
+    yield from zip(
+        product(*(range(len(lengths)) for lengths in blocks)), product(*blocks), strict=True
+    )
+
+
+def _inner_index(cubes: Cubes, index: Shape) -> Shape:
+    """Return the index of a block of the result as that along the axes without positions."""
+    return index if cubes.is_dropped else tuple(index[axis] for axis in cubes.others)
+
+
+def leading_blocks(
+    count: int, blocks: Sequence[Sequence[int]], dtype: np.dtype[Any]
+) -> tuple[int, ...]:
+    """Return the lengths of blocks along the leading axis, up to the size of blocks of arrays."""
+    item = dtype.itemsize * prod(max(lengths, default=0) for lengths in blocks)
+    length = max(int(config.get("block-size")) // max(item, 1), 1)
+    whole, rest = divmod(count, length)
+    return (*(length,) * whole, rest) if rest or not count else (length,) * whole
+
+
+def _read_group(cubes: Cubes, positions: _Positions, part: Region) -> np.ndarray:
+    """Read the cubes of a group: what a task does."""
+    return cubes.read(positions.starts(), part)
+
+
+def gather(
+    spans: Sequence[Span], shape: Shape, dtype: np.dtype[Any], *groups: np.ndarray
+) -> np.ndarray:
+    """Put elements of groups at their places: what a task does."""
+    out = np.empty(shape, dtype)
+    for span, values in zip(spans, groups, strict=True):
+        out[span.places] = values[span.start : span.stop]
+    return out
