@@ -31,6 +31,7 @@ PUBLIC = [
     "read_many",
     "rechunk",
     "rechunked",
+    "sample",
     "stack",
     "sync",
     "to_zarr",

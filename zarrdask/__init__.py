@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from zarrdask.parallel.graph.map_overlap import map_overlap
     from zarrdask.parallel.graph.plan_read import plan_read
     from zarrdask.parallel.graph.plan_write import plan_write
+    from zarrdask.parallel.graph.points.sample import sample
     from zarrdask.parallel.graph.to_zarr import to_zarr
     from zarrdask.parallel.rewrite.copy import copy
     from zarrdask.parallel.rewrite.rechunk import rechunk
@@ -78,6 +79,7 @@ _MODULES = {
     "read_many": "arrays.nodes.many",
     "rechunk": "parallel.rewrite.rechunk",
     "rechunked": "parallel.rewrite.rechunked",
+    "sample": "parallel.graph.points.sample",
     "stack": "arrays.nodes.concatenations.concat",
     "sync": "tools.synchronization.sync",
     "to_zarr": "parallel.graph.to_zarr",
@@ -123,6 +125,7 @@ __all__ = [
     "read_many",
     "rechunk",
     "rechunked",
+    "sample",
     "stack",
     "sync",
     "to_zarr",

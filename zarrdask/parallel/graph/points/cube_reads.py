@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import dask.array as da
 import numpy as np
@@ -18,6 +18,7 @@ from dask.highlevelgraph import HighLevelGraph
 from zarrdask import config
 from zarrdask.arrays.chunks.cubes import read_cubes
 from zarrdask.arrays.chunks.region import ArrayRegion
+from zarrdask.formats.codecs.decode import put_fill
 from zarrdask.formats.grids.axis import edges_of
 from zarrdask.formats.grids.chunk_grid import Shape
 from zarrdask.formats.grids.grouping import grouped
@@ -38,11 +39,14 @@ class Cubes:
         The length of the cubes along the axes with positions; they are whole along the others.
     is_dropped : bool
         Whether the cubes do not have the axes with positions, as their length is 1.
+    ends : {"pad", "clip"}
+        What cubes have beyond the ends of the region: the fill value, or the last element.
     """
 
     source: ArrayRegion
     lengths: Mapping[int, int]
-    is_dropped: bool
+    is_dropped: bool = False
+    ends: Literal["pad", "clip"] = "pad"
 
     @property
     def axes(self) -> list[int]:
@@ -69,22 +73,56 @@ class Cubes:
         blocks = region_blocks(self.source, "auto")
         return [edges_of(blocks[axis]) for axis in self.axes]
 
-    def read(self, starts: Sequence[np.ndarray], part: Region) -> np.ndarray:
+    def inside(self, starts: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """Return the positions of the nearest cubes that lie within the region."""
+        lasts = (max(self.source.shape[axis] - self.lengths[axis], 0) for axis in self.axes)
+        return [np.clip(start, 0, last) for start, last in zip(starts, lasts, strict=True)]
+
+    def read(
+        self, starts: Sequence[np.ndarray], part: Region, threads: int | None = 1
+    ) -> np.ndarray:
         """Return cubes at some positions; `part` is that of the axes without positions."""
         every, shape = list[np.ndarray](), list[int]()
-        positions = dict(zip(self.axes, starts, strict=True))
+        inside = self.inside(starts)
+        positions = dict(zip(self.axes, inside, strict=True))
         others = dict(zip(self.others, part, strict=True))
         for axis in range(self.source.ndim):
             if axis in positions:
                 every.append(positions[axis])
-                shape.append(self.lengths[axis])
+                shape.append(min(self.lengths[axis], self.source.shape[axis]))
             else:
                 every.append(np.full(len(starts[0]), others[axis].start, np.intp))
                 shape.append(others[axis].stop - others[axis].start)
-        values = read_cubes(self.source, every, tuple(shape))
+        values = read_cubes(self.source, every, tuple(shape), threads=threads)
         if self.is_dropped:
             return values.reshape(len(values), *(pick.stop - pick.start for pick in part))
+        return self._extended(values, starts, inside)
+
+    def _extended(
+        self, values: np.ndarray, starts: Sequence[np.ndarray], inside: Sequence[np.ndarray]
+    ) -> np.ndarray:
+        """Return cubes that were moved into the region with the elements of where they were."""
+        beyond = list[tuple[int, np.ndarray]]()
+        for axis, start, moved in zip(self.axes, starts, inside, strict=True):
+            length, size = self.lengths[axis], self.source.shape[axis]
+            if length <= size and (start == moved).all():
+                continue
+            positions = start[:, None] + np.arange(length)
+            index = np.clip(positions, 0, max(size - 1, 0)) - moved[:, None]
+            values = np.take_along_axis(values, _along(index, axis, values.ndim), axis + 1)
+            beyond.append((axis, (positions < 0) | (positions >= size)))
+        if self.ends == "pad":
+            for axis, mask in beyond:
+                full = np.broadcast_to(_along(mask, axis, values.ndim), values.shape)
+                put_fill(values, full, self.source.metadata.fill)
         return values
+
+
+def _along(values: np.ndarray, axis: int, ndim: int) -> np.ndarray:
+    """Return values for each cube and position as an array that broadcasts with the cubes."""
+    shape = [len(values), *(1,) * (ndim - 1)]
+    shape[axis + 1] = values.shape[1]
+    return values.reshape(shape)
 
 
 class _Positions(NamedTuple):
@@ -117,14 +155,15 @@ class Span(NamedTuple):
 def read_at(cubes: Cubes, starts: Sequence[np.ndarray]) -> da.Array:
     """Return cubes at positions in memory, as an array with a leading axis.
 
-    `starts` has the first positions along each axis that has them, within the array.
+    `starts` has the first positions along each axis that has them.
     """
     source, blocks = cubes.source, cubes.blocks()
-    token = tokenize(source, dict(cubes.lengths), cubes.is_dropped, *starts)
+    token = tokenize(source, dict(cubes.lengths), cubes.is_dropped, cubes.ends, *starts)
     name = f"{source.stored.task_name('gather')}-{token}"
     read = f"{source.stored.task_name('read')}-{token}"
     edges = cubes.edges()
-    numbers = [np.searchsorted(e, s, "right") - 1 for e, s in zip(edges, starts, strict=True)]
+    inside = cubes.inside(starts)
+    numbers = [np.searchsorted(e, s, "right") - 1 for e, s in zip(edges, inside, strict=True)]
     order, cuts = grouped(numbers)
     groups = [order[a:b] for a, b in pairwise(cuts.tolist())]
     leading = leading_blocks(len(order), blocks, source.dtype)
