@@ -1,16 +1,16 @@
 """Stored arrays, read and written by NumPy's indexing; each access happens immediately."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 
 from zarrdask import config
+from zarrdask.arrays.chunks.block_iteration import iter_blocks
 from zarrdask.arrays.chunks.missing_chunks import Missing, chosen_missing
 from zarrdask.arrays.chunks.read import read_region
 from zarrdask.arrays.chunks.stored import StoredChunks
-from zarrdask.arrays.chunks.stored_keys import count_stored, stored_map, stored_sizes
 from zarrdask.arrays.chunks.write import write_region
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.arrays.hierarchy.resize import existing_array
@@ -79,69 +79,6 @@ class Array(ArrayProperties):
         """How chunks that are not stored are read: as the fill value ("fill"), or by an "error"."""
         return "error" if self._stored.is_strict else "fill"
 
-    def nchunks_stored(self) -> int:
-        """Count the chunks that are stored, by listing the store.
-
-        The elements of other chunks are the fill value. Of a sharded array, all chunks in the shard
-        indexes are counted, also those outside the array, so that the number may be greater than
-        `nchunks`.
-
-        Raises
-        ------
-        UnsupportedError
-            If the store can't be listed.
-        """
-        return count_stored(self._stored)
-
-    def stored_map(self, *, per: Literal["shard", "chunk"] = "shard") -> np.ndarray:
-        """Return which chunks are stored, by listing the store once.
-
-        The elements of other chunks are the fill value.
-
-        Parameters
-        ----------
-        per : {"shard", "chunk"}, default "shard"
-            What an element of the result is for: a shard, or a chunk of an array without shards; or
-            always a chunk, for which all shard indexes are read, many concurrently.
-
-        Returns
-        -------
-        ndarray of bool
-            One element for each shard, or chunk, along each axis; true if it is stored.
-
-        Raises
-        ------
-        UnsupportedError
-            If the store can't be listed.
-        MetadataError
-            If `per` has another value.
-
-        Examples
-        --------
-        >>> import zarrdask
-        >>> z = zarrdask.create_array({}, shape=(4, 6), dtype="i4", chunks=(2, 3))
-        >>> z[:2, 3:] = 7
-        >>> z.stored_map()
-        array([[False,  True],
-               [False, False]])
-        """
-        return stored_map(self._stored, one_of(per, "per", ("shard", "chunk")))
-
-    def nbytes_stored(self) -> int:
-        """Add up the sizes of the stored chunks or shards, by listing the store.
-
-        Returns
-        -------
-        int
-            The size of the encoded chunks in bytes, without the metadata documents.
-
-        Raises
-        ------
-        UnsupportedError
-            If the store can't be listed.
-        """
-        return stored_sizes(self._stored)[1]
-
     # ---- reading
 
     def __getitem__(self, index: Any) -> Any:
@@ -204,6 +141,34 @@ class Array(ArrayProperties):
         [(2, 4), (6,)]
         """
         return read_regions(self, regions, out)
+
+    def iter_blocks(
+        self, size: int | str | None = None
+    ) -> Iterator[tuple[tuple[slice, ...], np.ndarray]]:
+        """Return an iterator over the array in storage order; the next blocks are read meanwhile.
+
+        Parameters
+        ----------
+        size : int or str, optional
+            The size of a block in bytes, by default the setting ``zarrdask.block-size``. A block
+            has whole chunks or shards, at least one; of larger shards, whole chunks in them.
+
+        Yields
+        ------
+        region : tuple of slice
+            A region of the array.
+        values : ndarray
+            Its elements.
+
+        Examples
+        --------
+        >>> import zarrdask
+        >>> z = zarrdask.create_array({}, shape=(5, 4), dtype="f8", chunks=(2, 4))
+        >>> [region[0] for region, _ in z.iter_blocks(64)]
+        [slice(0, 2, 1), slice(2, 4, 1), slice(4, 5, 1)]
+        """
+        nbytes = config.get("block-size") if size is None else config.parse_size(size, "size")
+        return iter_blocks(self._stored, nbytes)
 
     def _read(self, request: Request) -> np.ndarray:
         """Return the requested elements; see `zarrdask.arrays.chunks.read.read_region`."""

@@ -1,14 +1,16 @@
-"""The properties of an array that its metadata says."""
+"""The properties of an array: what its metadata says, and which chunks are stored."""
 
 from math import prod
 from typing import Any, Literal
 
 import numpy as np
 
+from zarrdask.arrays.chunks.stored import StoredChunks
+from zarrdask.arrays.chunks.stored_keys import count_stored, stored_map, stored_sizes
 from zarrdask.arrays.nodes.info import Info, array_info, codec_options, dtype_name
 from zarrdask.arrays.nodes.node import Node
 from zarrdask.display.words import brief_lengths
-from zarrdask.errors import printable
+from zarrdask.errors import one_of, printable
 from zarrdask.formats.codecs.codec import Codec
 from zarrdask.formats.grids.chunk_grid import Shape
 from zarrdask.formats.metadata.model import ArrayMetadata
@@ -17,6 +19,8 @@ from zarrdask.storage.places import opened_by
 
 class ArrayProperties(Node):
     """An array as its metadata describes it; `Array` adds its elements."""
+
+    _stored: StoredChunks
 
     @property
     def metadata(self) -> ArrayMetadata:
@@ -102,3 +106,68 @@ class ArrayProperties(Node):
         chunks = f"chunks={brief_lengths(self.chunks)}{shards}"
         kind = f"{self.shape} {dtype_name(self.metadata)}, {chunks}"
         return printable(f"<zarrdask.Array {self.node_path.location} {kind}>")
+
+    # ---- what is stored
+
+    def nchunks_stored(self) -> int:
+        """Count the chunks that are stored, by listing the store.
+
+        The elements of other chunks are the fill value. Of a sharded array, all chunks in the shard
+        indexes are counted, also those outside the array, so that the number may be greater than
+        `nchunks`.
+
+        Raises
+        ------
+        UnsupportedError
+            If the store can't be listed.
+        """
+        return count_stored(self._stored)
+
+    def stored_map(self, *, per: Literal["shard", "chunk"] = "shard") -> np.ndarray:
+        """Return which chunks are stored, by listing the store once.
+
+        The elements of other chunks are the fill value.
+
+        Parameters
+        ----------
+        per : {"shard", "chunk"}, default "shard"
+            What an element of the result is for: a shard, or a chunk of an array without shards; or
+            always a chunk, for which all shard indexes are read, many concurrently.
+
+        Returns
+        -------
+        ndarray of bool
+            One element for each shard, or chunk, along each axis; true if it is stored.
+
+        Raises
+        ------
+        UnsupportedError
+            If the store can't be listed.
+        MetadataError
+            If `per` has another value.
+
+        Examples
+        --------
+        >>> import zarrdask
+        >>> z = zarrdask.create_array({}, shape=(4, 6), dtype="i4", chunks=(2, 3))
+        >>> z[:2, 3:] = 7
+        >>> z.stored_map()
+        array([[False,  True],
+               [False, False]])
+        """
+        return stored_map(self._stored, one_of(per, "per", ("shard", "chunk")))
+
+    def nbytes_stored(self) -> int:
+        """Add up the sizes of the stored chunks or shards, by listing the store.
+
+        Returns
+        -------
+        int
+            The size of the encoded chunks in bytes, without the metadata documents.
+
+        Raises
+        ------
+        UnsupportedError
+            If the store can't be listed.
+        """
+        return stored_sizes(self._stored)[1]
