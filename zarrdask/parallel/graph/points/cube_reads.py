@@ -167,7 +167,7 @@ def read_at(cubes: Cubes, starts: Sequence[np.ndarray]) -> da.Array:
     order, cuts = grouped(numbers)
     groups = [order[a:b] for a, b in pairwise(cuts.tolist())]
     leading = leading_blocks(len(order), blocks, source.dtype)
-    parts = dict(_parts(cubes))
+    parts = dict(block_parts(cubes))
     reads, gathers = dict[Any, Any](), dict[Any, Any]()
     for number, group in enumerate(groups):
         positions = _Positions.of([start[group] for start in starts])
@@ -182,9 +182,9 @@ def read_at(cubes: Cubes, starts: Sequence[np.ndarray]) -> da.Array:
                 needed.append(each)
                 places = group[low:high] - first
                 spans.append(Span(low, high, places.astype(np.min_scalar_type(last - first))))
-        for index, shape in _shapes(cubes, blocks):
+        for index, shape in block_shapes(blocks):
             key = (name, number, *index)
-            inner = _inner_index(cubes, index)
+            inner = block_index(cubes, index)
             refs = [TaskRef((read, each, *inner)) for each in needed]
             shape = (last - first, *shape)
             gathers[key] = Task(key, gather, spans, shape, source.dtype, *refs)
@@ -193,7 +193,7 @@ def read_at(cubes: Cubes, starts: Sequence[np.ndarray]) -> da.Array:
     return da.Array(graph, name, (leading, *blocks), meta=meta)
 
 
-def _parts(cubes: Cubes) -> Iterator[tuple[tuple[int, ...], Region]]:
+def block_parts(cubes: Cubes) -> Iterator[tuple[tuple[int, ...], Region]]:
     """Yield the index and the region of each block along the axes without positions."""
     blocks = region_blocks(cubes.source, "auto")
     own = [blocks[axis] for axis in cubes.others]
@@ -201,14 +201,14 @@ def _parts(cubes: Cubes) -> Iterator[tuple[tuple[int, ...], Region]]:
     yield from zip(product(*(range(len(each)) for each in own)), product(*regions), strict=True)
 
 
-def _shapes(cubes: Cubes, blocks: Sequence[Sequence[int]]) -> Iterator[tuple[Shape, Shape]]:
+def block_shapes(blocks: Sequence[Sequence[int]]) -> Iterator[tuple[Shape, Shape]]:
     """Yield the index and the shape of each block of the result, without the leading axis."""
     yield from zip(
         product(*(range(len(lengths)) for lengths in blocks)), product(*blocks), strict=True
     )
 
 
-def _inner_index(cubes: Cubes, index: Shape) -> Shape:
+def block_index(cubes: Cubes, index: Shape) -> Shape:
     """Return the index of a block of the result as that along the axes without positions."""
     return index if cubes.is_dropped else tuple(index[axis] for axis in cubes.others)
 

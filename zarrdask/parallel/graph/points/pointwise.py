@@ -1,5 +1,6 @@
 """``x.vindex[...]`` of Dask arrays that read stored ones: a read of points, not of blocks."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import dask.array as da
@@ -9,6 +10,7 @@ from zarrdask.arrays.chunks.region import ArrayRegion
 from zarrdask.errors import SelectionError
 from zarrdask.formats.indexing.selection import basic, expand, is_integer, within_bounds
 from zarrdask.parallel.graph.points.cube_reads import Cubes, read_at
+from zarrdask.parallel.graph.points.lazy_positions import read_at_lazy
 
 
 def points_of(source: ArrayRegion, key: Any) -> da.Array | None:
@@ -19,7 +21,7 @@ def points_of(source: ArrayRegion, key: Any) -> da.Array | None:
     try:
         entries = expand(key, source.ndim, new_axes=False)
         arrays = {
-            axis: np.asarray(entry)
+            axis: entry if isinstance(entry, da.Array) else np.asarray(entry)
             for axis, entry in enumerate(entries)
             if not isinstance(entry, slice) and not is_integer(entry)
         }
@@ -29,6 +31,9 @@ def points_of(source: ArrayRegion, key: Any) -> da.Array | None:
         selection = basic(index, source.shape)
         if selection.turn is not None:
             return None
+        is_lazy = any(isinstance(array, da.Array) for array in arrays.values())
+        if is_lazy:
+            return _lazy_points(source, source.select(selection), selection.kept, arrays)
         sizes = (source.shape[axis] for axis in arrays)
         picked = (within_bounds(a, n, s) for (n, a), s in zip(arrays.items(), sizes, strict=True))
         positions = np.broadcast_arrays(*picked)
@@ -44,3 +49,16 @@ def points_of(source: ArrayRegion, key: Any) -> da.Array | None:
     if 0 in shape:  # Dask can't reshape all empty arrays.
         return da.empty((*shape, *x.shape[1:]), dtype=x.dtype)
     return x.reshape((*shape, *x.shape[1:]))
+
+
+def _lazy_points(
+    source: ArrayRegion, part: ArrayRegion, kept: Sequence[int], arrays: Mapping[int, Any]
+) -> da.Array | None:
+    """Return points at positions that are Dask arrays; None if Dask has to do it."""
+    if any(array.ndim != 1 for array in arrays.values()):
+        return None
+    positions = {kept.index(axis): da.asarray(array) for axis, array in arrays.items()}
+    if len({array.size for array in positions.values()}) > 1:
+        return None
+    cubes = Cubes(source.with_elements(part), dict.fromkeys(positions, 1), is_dropped=True)
+    return read_at_lazy(cubes, [positions[axis] for axis in cubes.axes])
