@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from zarrdask.formats import dtypes as dtypes
     from zarrdask.formats import grids as grids
     from zarrdask.formats.dtypes.fill_values import NO_FILL_VALUE
+    from zarrdask.parallel.execution.measured import measured
     from zarrdask.parallel.graph.append import append
     from zarrdask.parallel.graph.from_zarr import from_zarr
     from zarrdask.parallel.graph.map_overlap import map_overlap
@@ -70,6 +71,7 @@ _MODULES = {
     "from_zarr": "parallel.graph.from_zarr",
     "inventory": "tools.verification.inventory",
     "map_overlap": "parallel.graph.map_overlap",
+    "measured": "parallel.execution.measured",
     "open": "arrays.nodes.open_group",
     "open_array": "arrays.nodes.open",
     "open_group": "arrays.nodes.open_group",
@@ -116,6 +118,7 @@ __all__ = [
     "from_zarr",
     "inventory",
     "map_overlap",
+    "measured",
     "open",
     "open_array",
     "open_group",

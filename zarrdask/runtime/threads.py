@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any, TypeVar
 
 from zarrdask import config
+from zarrdask.runtime import measuring
 from zarrdask.runtime.system import after_fork, cpu_count
 from zarrdask.runtime.turns import has_turn
 
@@ -30,7 +31,7 @@ def on_each(
     """
     if threads == 1 or has_turn():
         return [work(item) for item in items]
-    pool = pool or thread_pool(threads)
+    pool, work = pool or thread_pool(threads), measuring.carried_on_each(work)
     futures = [pool.submit(work, item) for item in items]
     try:
         return [future.result() for future in futures]
@@ -50,6 +51,7 @@ def completed(work: Callable[[Any], T], items: deque[Any], threads: int) -> Iter
         while items:
             yield work(items.popleft())
         return
+    work = measuring.carried_on_each(work)
     pool = ThreadPoolExecutor(threads, "zarrdask-read", _enter, (getattr(_THREAD, "level", 0) + 1,))
     try:
         futures = set[Future[T]]()

@@ -23,6 +23,7 @@ from zarrdask.formats.store_keys import Names, check_key, check_prefix, right_be
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.runtime.system import path_of_url
 from zarrdask.storage.capabilities import Capabilities, bypassed, without
+from zarrdask.storage.counted_requests import count_requests
 from zarrdask.storage.former_names import INSTEAD, adopt_former_names
 from zarrdask.storage.refusals import no_moved_chunks, no_objects, no_references, not_supported
 from zarrdask.storage.remote.in_flight import Requests, window
@@ -50,10 +51,14 @@ class Store(ABC):
     #: those are left out that its methods do not provide; an instance may have others.
     capabilities = Capabilities()
     _declared: ClassVar[Capabilities] = capabilities
+    #: Whether a class of this package counts its requests itself, where it sends them.
+    _counts_requests: ClassVar[bool] = False
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         adopt_former_names(cls)
+        if not (cls._counts_requests and cls.__module__.startswith("zarrdask.")):
+            count_requests(cls)
         if isinstance(declared := vars(cls).get("capabilities"), Capabilities):
             cls._declared = declared
         # A class whose instances differ, as views of other stores do, has a property.

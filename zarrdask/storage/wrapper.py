@@ -20,6 +20,8 @@ class WrappedStore(Store):
         The other store.
     """
 
+    _counts_requests = True  # by the inner store
+
     def __init__(self, inner: Store) -> None:
         self.inner = inner
 

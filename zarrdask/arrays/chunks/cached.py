@@ -21,6 +21,7 @@ from zarrdask.formats.codecs.decode import CachedChunk, ChunkCache
 from zarrdask.formats.codecs.pipeline import Pipeline
 from zarrdask.formats.grids.chunk_grid import Index, Shape
 from zarrdask.formats.indexing.projection import Points, Projection, Request, numpy_index, project
+from zarrdask.runtime import measuring
 from zarrdask.runtime.decoded_chunks import CHUNKS, ChunkPlace, DecodedChunk, is_cacheable
 from zarrdask.runtime.system import after_fork
 from zarrdask.storage.remote.large_values import get_large_if_changed, large_size
@@ -65,6 +66,8 @@ def copy_cached(chunks: StoredChunks, request: Request, out: np.ndarray) -> bool
             return False  # These are of two versions of a shard.
     if not are_unchanged(chunks.units, tags):
         return False
+    if measuring.SINKS is not None:
+        measuring.count({"cache_hits": len(cached)})
     is_region = not isinstance(request, Points) and all(isinstance(p, slice) for p in request)
     _copy([chunk.values for chunk in cached], projection, out, is_region=is_region)
     return True
@@ -131,6 +134,8 @@ class _Old(CachedChunk):
     values: np.ndarray
 
     def decoded(self, pipeline: Pipeline) -> np.ndarray:
+        if measuring.SINKS is not None:
+            measuring.count({"cache_hits": 1})
         return self.values
 
 

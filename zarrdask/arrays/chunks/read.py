@@ -92,10 +92,11 @@ def read_region(
     if chunks.elements is not None:
         chunks.elements.read(request, values, threads=threads)
         return values
-    # Threads would take longer to start than chunks that are cached to copy.
-    if not copy_cached(chunks, request, values):
-        projection = project(request, chunks.metadata.grid.axes)
-        read_units(chunks, projection, out=values, threads=threads, show=show)
+    with chunks.measured("read"):
+        # Threads would take longer to start than chunks that are cached to copy.
+        if not copy_cached(chunks, request, values):
+            projection = project(request, chunks.metadata.grid.axes)
+            _read_units(chunks, projection, out=values, threads=threads, show=show)
     return values
 
 
@@ -115,7 +116,8 @@ def read_regions(chunks: StoredChunks, requests: Iterable[Request]) -> Iterator[
     units = _fetch(chunks, (part for _, part in ahead))
     for request, part in parts:
         out = buffers.empty(request_shape(request), chunks.metadata.dtype)
-        _decode(chunks, part, units, out=out)
+        with chunks.measured("read"):
+            _decode(chunks, part, units, out=out)
         yield out
 
 
@@ -128,6 +130,18 @@ def read_units(
     show: Show | None,
 ) -> None:
     """Read parts of units to their places in a block, or in several; see `read_region`."""
+    with chunks.measured("read"):
+        _read_units(chunks, projection, out=out, threads=threads, show=show)
+
+
+def _read_units(
+    chunks: StoredChunks,
+    projection: Projection,
+    *,
+    out: np.ndarray | Blocks,
+    threads: int | None,
+    show: Show | None,
+) -> None:
     projection = _divide_shards(chunks, projection, threads, out.nbytes)
     read = partial(read_part, chunks, out=out)
     in_parts(read, chunks, projection, threads=threads, label="read", show=show, nbytes=out.nbytes)

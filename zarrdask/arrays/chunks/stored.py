@@ -7,6 +7,7 @@ import pickle
 import re
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from hashlib import blake2b
@@ -25,8 +26,9 @@ from zarrdask.formats.grids.chunk_grid import Index
 from zarrdask.formats.indexing.projection import Request
 from zarrdask.formats.indexing.selection import Region
 from zarrdask.formats.metadata.model import ArrayMetadata
-from zarrdask.runtime import serialize
+from zarrdask.runtime import measuring, serialize
 from zarrdask.runtime.decoded_chunks import CHUNKS
+from zarrdask.runtime.worker_metrics import measure_worker, task_prefix
 from zarrdask.storage.base import Store
 from zarrdask.storage.locks.chunk_locks import location_of
 from zarrdask.storage.places import store_token
@@ -160,6 +162,15 @@ class StoredChunks:
         name = self.location.rpartition("/")[2].partition(".")[0]
         return re.sub(r"\W+", "_", f"{verb}_{name}").strip("_")
 
+    def measured(self, verb: str) -> AbstractContextManager[None]:
+        """Return a context in which what is counted belongs to a read or a write of this array."""
+        if measuring.SINKS is None:
+            return measuring.UNMEASURED
+        task = task_prefix() or self.task_name(verb)
+        return measuring.Operation(
+            measuring.Labels(task, self.prefix.rstrip("/") or "/", self.store.url)
+        )
+
     @cached_property
     def place(self) -> str:
         """The location of the array, the same for all stores and prefixes that lead to it."""
@@ -226,6 +237,7 @@ def unpack(layout: int, release: str, packed: bytes) -> StoredChunks:
     """
     if layout != LAYOUT:
         raise _other_release(release)
+    measure_worker()
     try:
         store, prefix, documents, options, order = pickle.loads(decompress(packed))
     except Exception as error:

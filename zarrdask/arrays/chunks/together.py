@@ -96,7 +96,8 @@ def _read_elements(read: ArrayRead, elements: ElementReader) -> None:
 
 
 def _read_piece(piece: _Piece) -> int:
-    read_part(piece.read.chunks, piece.projection, out=piece.read.out)
+    with piece.read.chunks.measured("read"):
+        read_part(piece.read.chunks, piece.projection, out=piece.read.out)
     return piece.number
 
 

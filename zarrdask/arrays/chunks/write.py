@@ -115,9 +115,12 @@ def write_units(
     locks = locks or ChunkLocks(chunks.store)
     writer = _Writer(chunks=chunks, locks=locks, empty=empty, beyond=beyond, joined=requests)
     work, nbytes = partial(writer.write, values), values.nbytes
-    return sum(
-        in_parts(work, chunks, projection, threads=threads, label="write", show=show, nbytes=nbytes)
-    )
+    with chunks.measured("write"):
+        return sum(
+            in_parts(
+                work, chunks, projection, threads=threads, label="write", show=show, nbytes=nbytes
+            )
+        )
 
 
 class _Unit(NamedTuple):

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from time import perf_counter
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,7 +13,7 @@ from zarrdask.formats.codecs.codec import Buffer, ChunkSpec, named
 from zarrdask.formats.codecs.pipeline import Pipeline
 from zarrdask.formats.indexing.projection import Points, Request, numpy_index
 from zarrdask.formats.indexing.selection import pick_size
-from zarrdask.runtime import buffers
+from zarrdask.runtime import buffers, measuring
 from zarrdask.runtime.turns import SMALL_CHUNK_BYTES, in_turns
 
 
@@ -249,12 +250,15 @@ def decode_part(pipeline: Pipeline, data: Buffer, inside: Request) -> np.ndarray
         steps.append(pick.step * stride)
         if 2 * span * size > pipeline.spec.nbytes:
             return None
+    begin = 0.0 if measuring.SINKS is None else perf_counter()
     try:
         start, decoded = codec.decode_part(
             data, pipeline.spec.nbytes, first * size, (first + span) * size
         )
     except ZarrdaskError as error:
         raise named(error, codec) from error.__cause__
+    if begin:
+        measuring.count_since(begin, "decoded", "decoding")
     offset, strides = first * size - start, [step * size for step in steps]
     # Not by as_strided, which does not support all dtypes.
     part: np.ndarray = np.ndarray(counts, pipeline.raw, decoded, offset, strides)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from math import prod
+from time import perf_counter
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -22,6 +23,7 @@ from zarrdask.formats.codecs.codec import (
     check_dimensions,
     named,
 )
+from zarrdask.runtime import measuring
 
 
 class PartialCodec(Codec, Protocol):
@@ -103,6 +105,7 @@ class Pipeline:
         "compressors",
         "encoded_size",
         "filters",
+        "is_counted",
         "most",
         "partial",
         "raw",
@@ -159,11 +162,14 @@ class Pipeline:
         self.strides = tuple(prod(last.shape[i + 1 :]) for i in range(len(last.shape)))
         #: The size of every encoded chunk, or None if it depends on the values.
         self.encoded_size = size
+        #: Whether what it encodes and decodes counts as chunks: not shards and their indexes.
+        self.is_counted = not isinstance(getattr(self.serializer, "chunks", None), Pipeline)
         #: The maximum size of an encoded chunk in bytes.
         self.most = limit
 
     def encode(self, chunk: np.ndarray) -> Buffer:
         """Return the encoded bytes of a chunk, which may be a view of the chunk."""
+        start = 0.0 if measuring.SINKS is None or not self.is_counted else perf_counter()
         if self.axes is not None:
             chunk = chunk.transpose(self.axes)
         codec: Any = self.array_bytes
@@ -176,6 +182,8 @@ class Pipeline:
                 data = codec.encode(data)
         except ZarrdaskError as error:
             raise named(error, codec) from error.__cause__
+        if start:
+            measuring.count_since(start, "encoded", "encoding")
         return data
 
     def decode(self, data: Buffer, memory: np.ndarray | None = None) -> np.ndarray:
@@ -185,6 +193,7 @@ class Pipeline:
         codec that is undone last can decode into it, the chunk may be a view of it.
         """
         codec: Any = self.array_bytes
+        start = 0.0 if measuring.SINKS is None or not self.is_counted else perf_counter()
         try:
             if self.compressors:
                 (first, size), *later = self.compressors
@@ -198,6 +207,8 @@ class Pipeline:
                 chunk = codec.decode(chunk, spec)
         except ZarrdaskError as error:
             raise named(error, codec) from error.__cause__
+        if start:
+            measuring.count_since(start, "decoded", "decoding")
         return chunk if self.back is None else chunk.transpose(self.back)
 
     def decode_apart(self, data: Buffer) -> np.ndarray:

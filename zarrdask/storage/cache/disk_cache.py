@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 from zarrdask import config
 from zarrdask.errors import StoreError
 from zarrdask.formats.byte_ranges import Buffer, Part, Tag, Version
+from zarrdask.runtime import measuring
 from zarrdask.storage.base import Store
 from zarrdask.storage.cache.cache_directory import CacheDirectory, Entry
 from zarrdask.storage.capabilities import Capabilities, without
@@ -101,6 +102,7 @@ class DiskCachedStore(WrappedStore):
         cached = tag if entry is None or entry.value is None else entry.tag
         found = self.inner.get_if_changed(key, cached, start, length)
         if found.is_unchanged and entry is not None:
+            _count_hit()
             return _version(entry)
         is_known_missing = entry is not None and entry.value is None
         if not found.is_unchanged and not (found.value is None and is_known_missing):
@@ -126,6 +128,7 @@ class DiskCachedStore(WrappedStore):
         if not self.offline:
             found = self.inner.get_if_changed(key, tag, start, length)
         if found.is_unchanged:
+            _count_hit()
             return Part(entry.value, entry.size, entry.tag)
         self._put(name, found)
         return None
@@ -210,6 +213,11 @@ def _uncached(store: Store, error: StoreError, *, offline: bool) -> Store:
     """Return a store without a cache, where the directory can't be used."""
     _LOG.warning("values of %s are not cached in this process: %s", store.url, error)
     return OfflineStore(store) if offline else store
+
+
+def _count_hit() -> None:
+    if measuring.SINKS is not None:
+        measuring.count({"cache_hits": 1})
 
 
 def _version(entry: Entry) -> Version:

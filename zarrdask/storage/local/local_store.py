@@ -17,10 +17,12 @@ from zarrdask import config
 from zarrdask.errors import StoreError
 from zarrdask.formats.byte_ranges import Buffer, Range, StoredObject, Tag, Version
 from zarrdask.formats.store_keys import Names, check_prefix
+from zarrdask.runtime import measuring
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.runtime.system import NO_LINKS, fill, open_file, preadv, replace
 from zarrdask.storage.base import Store
 from zarrdask.storage.capabilities import Capabilities
+from zarrdask.storage.counted_requests import counted
 from zarrdask.storage.local.atomic import link, put_file, tidy
 from zarrdask.storage.local.links import (
     entries_in,
@@ -65,6 +67,8 @@ class LocalStore(Store):
         not, a value that is a link, or is behind one, is an error. The default is the setting
         ``zarrdask.follow-links``.
     """
+
+    _counts_requests: ClassVar[bool] = True
 
     root: str
     follow_links: bool | None = None
@@ -144,10 +148,12 @@ class LocalStore(Store):
     def _open_unlinked(self, path: str, flags: int) -> int:
         return open_unlinked(self.root, path[len(self.root) + 1 :], flags)
 
+    @counted("GET")
     def get(self, key: str) -> bytes | None:
         with self.opened(key) as (fd, size):
             return None if fd < 0 else read_whole(fd, size)
 
+    @counted("GET")
     def get_if_changed(
         self, key: str, tag: Tag | None, start: int = 0, length: int | None = None
     ) -> Version:
@@ -169,11 +175,14 @@ class LocalStore(Store):
     def _are_unchanged(self, tags: Mapping[str, Tag]) -> bool:
         if not self._follows:
             return super()._are_unchanged(tags)
+        if measuring.SINKS is not None:
+            measuring.count({"HEAD": len(tags)}, self)
         with suppress(OSError, ValueError):
             start = f"{self.root}/"
             return all(version_in(os.stat(start + key)) == tag for key, tag in tags.items())
         return False
 
+    @counted("HEAD")
     def _size(self, key: str) -> int | None:
         if not self._follows:
             with self.opened(key) as (fd, size):
@@ -187,6 +196,10 @@ class LocalStore(Store):
             return None
 
     def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
+        values = self._get_many(keys, scratch)
+        return values if measuring.SINKS is None else measuring.requests("GET", self, values)
+
+    def _get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
         # The hot loop: no fstat, no allocation; a value that fills the buffer is read again.
         open_, start = self._open, f"{self.root}/"
         view = scratch.view
@@ -216,6 +229,7 @@ class LocalStore(Store):
                 os.close(fd)
             yield view[:size]
 
+    @counted("GET")
     def get_range(self, key: str, start: int, length: int | None = None) -> Buffer | None:
         with self.opened(key) as (fd, size):
             return part_of(fd, size, start, length)
@@ -229,7 +243,7 @@ class LocalStore(Store):
     @contextmanager
     def _reading(self, key: str, scratch: Scratch) -> "Iterator[OpenFile]":
         with self.opened(key) as (fd, size):
-            yield OpenFile(fd, size, scratch)
+            yield OpenFile(fd, size, scratch, self.root)
 
     def set(self, key: str, value: Buffer) -> None:
         self._put(key, lambda fd: write_whole(fd, value), replace)
@@ -270,6 +284,7 @@ class LocalStore(Store):
             raise
         return True
 
+    @counted("PUT")
     def _put(
         self, key: str, write: Callable[[int], None], move: Callable[[str, str], None]
     ) -> None:
@@ -280,6 +295,8 @@ class LocalStore(Store):
             self._check_erasable([key])
         try:
             put_file(path, write, move, self._make_directory, self._file_mode)
+            if measuring.SINKS is not None:
+                measuring.count({"stored": os.stat(path).st_size}, self)
         except OSError as error:
             fail(path, error)
 
@@ -295,6 +312,7 @@ class LocalStore(Store):
                 key=path,
             ) from error
 
+    @counted("DELETE")
     def erase(self, key: str) -> None:
         """Remove a value, if there is one; of a symbolic link, only the link.
 
@@ -324,6 +342,7 @@ class LocalStore(Store):
             for directory in (place for place, *_ in os.walk(path)) if recursive else (path,):
                 tidy(directory)
 
+    @counted("DELETE")
     def erase_prefix(self, prefix: str) -> None:
         """Remove every key that begins with the prefix; of symbolic links, only the links.
 
@@ -354,6 +373,7 @@ class LocalStore(Store):
         if is_linked(self.root, prefix) and not self._follows:
             self._check_erasable([f"{prefix}x"])
 
+    @counted("LIST")
     def _entries(self, prefix: str) -> tuple[list[str], list[str], list[str]]:
         """Return what `list_entries` does, of a directory that was checked."""
         with reported(self.path(prefix)), suppress(*ABSENT):

@@ -7,10 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from errno import EISDIR, ENOTDIR, ENXIO, ESPIPE
+from functools import partial
+from time import perf_counter
 from typing import NoReturn
 
 from zarrdask.errors import StoreError
 from zarrdask.formats.byte_ranges import Buffer, Range, Tag, coalesce
+from zarrdask.runtime import measuring
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.runtime.system import fill, flags
 
@@ -49,8 +52,13 @@ class OpenFile:
     fd: int
     size: int
     scratch: Scratch
+    #: The location of the store, for what is measured.
+    url: str = ""
 
     def part(self, start: int, length: int) -> Buffer | None:
+        if measuring.SINKS is not None:
+            read = partial(part_of, self.fd, self.size, start, length)
+            return measuring.request("GET", self, read)
         return part_of(self.fd, self.size, start, length)
 
     @property
@@ -65,7 +73,10 @@ class OpenFile:
         for (start, length), members in coalesce(ranges, _JOIN_GAP, _JOIN_LIMIT):
             available = max(min(length, self.size - start), 0)
             view = self.scratch.reserve(available)
+            begin = perf_counter()
             count = fill(self.fd, view[:available], start)
+            if measuring.SINKS is not None:
+                measuring.count_request("GET", self, perf_counter() - begin, fetched=count)
             for offset, size in members:
                 yield view[offset : min(offset + size, count)]
 

@@ -18,11 +18,12 @@ only this process can see the store. Workers of a cluster also take a lock of
 import os
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from hashlib import blake2b
 from typing import NamedTuple
 from weakref import WeakValueDictionary
 
+from zarrdask.runtime import measuring
 from zarrdask.runtime.system import after_fork, renewed_after_fork
 from zarrdask.storage.base import Store
 from zarrdask.storage.locks.file_locks import file_lock
@@ -101,7 +102,8 @@ class ChunkLocks:
     @contextmanager
     def _hold_both(self, name: str) -> Iterator[None]:
         # The lock of the cluster first: waiting for it must not keep this machine waiting.
-        with self._cluster_lock(name), self.hold_here(name):  # type: ignore[misc]
+        lock = self._cluster_lock(name)  # type: ignore[misc]
+        with lock if measuring.SINKS is None else _measured(lock), self.hold_here(name):
             yield
 
     def version(self, name: str) -> Version:
@@ -128,8 +130,18 @@ class ChunkLocks:
         """Return the lock of an object that excludes the writers on this machine only."""
         version = self.version(name)
         if self._directory is None:
-            return _thread_lock(name, version.number)
-        return file_lock(version.lock, version.number)
+            lock = _thread_lock(name, version.number)
+        else:
+            lock = file_lock(version.lock, version.number)
+        return lock if measuring.SINKS is None else _measured(lock)
+
+
+@contextmanager
+def _measured(lock: AbstractContextManager[object]) -> Iterator[None]:
+    """Hold a lock, and count the seconds until it was acquired."""
+    with ExitStack() as stack:
+        measuring.waited(lambda: stack.enter_context(lock), "locked")
+        yield
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from urllib.parse import quote
 from zarrdask.errors import ReadOnlyError, StoreError, without_secrets
 from zarrdask.formats.byte_ranges import Buffer, Part, StoredObject, Tag, Version, cut, strong_etag
 from zarrdask.formats.store_keys import Names, check_prefix
+from zarrdask.runtime import measuring
 from zarrdask.storage.base import Store
 from zarrdask.storage.capabilities import Capabilities, without
 from zarrdask.storage.refusals import (
@@ -28,6 +29,9 @@ from zarrdask.storage.refusals import (
 from zarrdask.storage.remote.failures import Meaning, is_forbidden
 
 T = TypeVar("T")
+
+#: Keys that a server lists by one request.
+PAGE = 1000
 
 
 class Described(NamedTuple):
@@ -96,6 +100,7 @@ class ClientStore(Store):
     )
 
     _limits_bodies = True
+    _counts_requests = True
     #: The classes of the client's errors.
     _errors: ClassVar[tuple[type[Exception], ...]] = (Exception,)
     #: Whether a range can be counted from the end of a value.
@@ -236,7 +241,8 @@ class ClientStore(Store):
         path = self.path(key)
         try:
             # A range of no bytes can't be requested.
-            return self._fetch(path, start, 1 if length == 0 else length, tag, unless)
+            send = partial(self._fetch, path, start, 1 if length == 0 else length, tag, unless)
+            return self._sent("GET", send)
         except self._errors as error:
             meaning = self._meaning(error)
             if meaning is Meaning.UNSUPPORTED and (start or length is not None):
@@ -272,7 +278,7 @@ class ClientStore(Store):
     def _size(self, key: str) -> int | None:
         path = self.path(key)
         try:
-            size = self._request_size(path)
+            size = self._sent("HEAD", partial(self._request_size, path))
         except self._errors as error:
             self._check_missing(key, error)
             return None
@@ -284,7 +290,7 @@ class ClientStore(Store):
         self._check_writable()
         path = self.path(key)
         try:
-            self._put(path, value)
+            self._sent("PUT", partial(self._put, path, value), len(value))
         except self._errors as error:
             raise self._not_written(key, error) from self._cause(error)
 
@@ -322,7 +328,7 @@ class ClientStore(Store):
         """Store a value on a condition; return whether it was met, or None if it is unsupported."""
         path = self.path(key)
         try:
-            self._put_if(path, value, condition)
+            self._sent("PUT", partial(self._put_if, path, value, condition), len(value))
         except self._errors as error:
             meaning = self._meaning(error)
             if meaning is Meaning.NOT_MET or (meaning is Meaning.MISSING and condition is not None):
@@ -339,7 +345,7 @@ class ClientStore(Store):
         self._check_writable()
         path = self.path(key)
         try:
-            self._delete(path)
+            self._sent("DELETE", partial(self._delete, path))
         except self._errors as error:
             self._check_erased(key, error)
 
@@ -402,13 +408,22 @@ class ClientStore(Store):
     def _listed(self, prefix: str, ask: Callable[[], T]) -> T | None:
         """Return what a listing returns, or None where there is nothing below a prefix."""
         try:
-            return ask()
+            listed = self._sent("LIST", ask)
         except self._errors as error:
             if self._shows_no_listing(error):
                 reason = self._failed(prefix, error).message
                 raise not_listable(self.url, reason) from self._cause(error)
             self._check_missing(prefix, error)
             return None
+        if measuring.SINKS is not None and isinstance(listed, list) and len(listed) > PAGE:
+            measuring.count({"LIST": (len(listed) - 1) // PAGE}, self)
+        return listed
+
+    def _sent(self, kind: str, send: Callable[[], T], stored: int = 0) -> T:
+        """Send a request, which is counted if requests are measured."""
+        if measuring.SINKS is None:
+            return send()
+        return measuring.request(kind, self, send, stored)
 
     # ---- errors
 

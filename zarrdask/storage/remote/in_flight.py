@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 from zarrdask import config
+from zarrdask.runtime import measuring
 from zarrdask.runtime.system import after_fork
 from zarrdask.storage.remote.request_threads import (
     Request,
@@ -82,9 +83,12 @@ class _Pending(Generic[T]):
             return False
         if size and not BYTES_IN_FLIGHT.take(size, must=not self._started):
             return False
+        is_here = is_request_thread()
+        if measuring.SINKS is not None and not is_here:
+            call = measuring.carried(call, is_waited_for=True)
         request = Request(call, self._abandoned)
         try:
-            if is_request_thread():
+            if is_here:
                 request.make()  # no other thread may be free
             else:
                 self._threads.send(request)
@@ -100,7 +104,10 @@ class _Pending(Generic[T]):
 
     def take_first(self) -> T:
         """Wait for the earliest request, and return its result."""
-        self._started[0][0].wait()
+        if measuring.SINKS is None:
+            self._started[0][0].wait()
+        else:
+            measuring.waited(self._started[0][0].wait)
         request, size = self._started.popleft()
         if size:
             BYTES_IN_FLIGHT.release(size)

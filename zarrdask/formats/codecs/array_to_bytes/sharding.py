@@ -312,8 +312,9 @@ class Shard(Serializer):
 def _index_pipelines(codec: ShardingCodec, entries: ChunkSpec) -> tuple[Pipeline, Pipeline | None]:
     """Return the pipeline of the index, and an alternative without a checksum or None."""
     if codec.index_codecs is None:
-        return Pipeline((BytesCodec(), Crc32cCodec()), entries), Pipeline((BytesCodec(),), entries)
-    index = Pipeline(codec.index_codecs, entries)
+        plain = _of_index((BytesCodec(),), entries)
+        return _of_index((BytesCodec(), Crc32cCodec()), entries), plain
+    index = _of_index(codec.index_codecs, entries)
     if index.encoded_size is None:
         raise MetadataError(
             "the codecs of the index do not have a fixed encoded size",
@@ -322,6 +323,12 @@ def _index_pipelines(codec: ShardingCodec, entries: ChunkSpec) -> tuple[Pipeline
             expected="codecs such as bytes and crc32c",
         )
     return index, None
+
+
+def _of_index(codecs: tuple[Codec, ...], entries: ChunkSpec) -> Pipeline:
+    pipeline = Pipeline(codecs, entries)
+    pipeline.is_counted = False
+    return pipeline
 
 
 def shard_of(pipeline: Pipeline) -> Shard | None:

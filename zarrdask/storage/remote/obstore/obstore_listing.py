@@ -5,10 +5,9 @@ from typing import Any
 
 import obstore
 
+from zarrdask.storage.remote.client_store import PAGE
 from zarrdask.storage.remote.obstore.obstore_objects import kind_of, settings_of
 
-#: Keys that a server lists by one request.
-PAGE = 1000
 #: Stores whose servers begin a listing behind any key. For others, obstore lists all keys before.
 _LISTED_FROM = {"S3Store", "GCSStore"}
 

@@ -16,11 +16,11 @@ from zarrdask.formats.store_keys import Names, check_key
 from zarrdask.storage.capabilities import without
 from zarrdask.storage.memory import LIVE, recall
 from zarrdask.storage.remote.body_limit import body_limit, check_body
-from zarrdask.storage.remote.client_store import Answer, ClientStore, Described
+from zarrdask.storage.remote.client_store import PAGE, Answer, ClientStore, Described
 from zarrdask.storage.remote.failures import Meaning, meaning_of
 from zarrdask.storage.remote.in_flight import window
 from zarrdask.storage.remote.obstore.obstore_errors import EncodedError, cause, message
-from zarrdask.storage.remote.obstore.obstore_listing import PAGE, list_entries, lists_parts
+from zarrdask.storage.remote.obstore.obstore_listing import list_entries, lists_parts
 from zarrdask.storage.remote.obstore.obstore_objects import (
     ERASE_MANY,
     endpoint_of,
@@ -171,7 +171,7 @@ class ObstoreStore(ClientStore):
     def _erase_page(self, keys: Sequence[str]) -> None:
         paths = [self.path(key) for key in keys]
         try:
-            obstore.delete(self.inner, paths)
+            self._sent("DELETE", partial(obstore.delete, self.inner, paths))
         except FileNotFoundError:
             # A missing key may have kept others from being erased.
             for key in keys:

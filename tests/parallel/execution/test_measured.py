@@ -1,0 +1,223 @@
+"""`measured`: equal to what a store and a codec count themselves, wherever tasks run."""
+
+import json
+import random
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import dask
+import pytest
+from distributed import Client, LocalCluster
+
+import zarrdask
+from tests.parallel.execution.counted_jobs import NAMES, VARIABLE, noted, random_job
+from zarrdask.runtime import measuring
+from zarrdask.storage.memory import MemoryStore
+
+# Parts of chunks are written to a store without conditional writes.
+pytestmark = pytest.mark.filterwarnings("ignore:.*can't detect another machine")
+
+
+@pytest.fixture
+def log(tmp_path, monkeypatch):
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "log"))
+
+
+def counts_of(m):
+    numbers = m.to_dict()
+    names = {"fetched": "bytes_fetched", "stored": "bytes_stored"}
+    names |= {"decoded": "chunks_decoded", "encoded": "chunks_encoded"}
+    return {
+        name: numbers["requests"][name] if name.isupper() else numbers[names[name]]
+        for name in NAMES
+    }
+
+
+def check(seed, tmp_path, **options):
+    """Check the numbers of one random job."""
+    noted()
+    with zarrdask.measured() as m:
+        store, x = random_job(seed, str(tmp_path / f"job{seed}"))
+        x.compute(**options)
+    counted, expected = counts_of(m), noted()
+    if isinstance(store, zarrdask.storage.LocalStore):
+        # It counts no requests itself; the codec counts.
+        expected |= {name: counted[name] for name in NAMES[:7]}
+    assert counted == {name: expected[name] for name in NAMES}, seed
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_numbers_are_those_of_a_counting_store_and_codec(seed, tmp_path, log):
+    check(seed, tmp_path, scheduler="threads")
+
+
+@pytest.mark.stress
+@pytest.mark.timeout(900)
+def test_numbers_are_right_in_many_jobs(tmp_path, log):
+    for seed in range(500):
+        check(seed, tmp_path, scheduler=random.Random(seed).choice(["threads", "sync"]))
+
+
+@pytest.mark.slow
+def test_numbers_of_processes_are_added(tmp_path, log):
+    for seed in range(3):
+        check(seed, tmp_path, scheduler="processes", num_workers=2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("processes", [False, True])
+def test_numbers_of_workers_are_added(processes, tmp_path, log):
+    cluster = LocalCluster(
+        n_workers=2, threads_per_worker=2, processes=processes, dashboard_address=None
+    )
+    with cluster, Client(cluster):
+        for seed in range(20):
+            check(seed, tmp_path)
+
+
+@pytest.mark.slow
+def test_workers_report_to_the_scheduler_without_a_block(cluster_address, tmp_path):
+    z = zarrdask.create_array(tmp_path, "t2m", shape=(4, 6), dtype="f4", chunks=(2, 6))
+    z[...] = 1
+    with Client(cluster_address) as client:
+        x = zarrdask.from_zarr(z)
+        x.persist(optimize_graph=False).compute()
+        client.run(heartbeat)
+        metrics = client.run_on_scheduler(
+            lambda dask_scheduler: dict(dask_scheduler.cumulative_worker_metrics)
+        )
+    assert metrics["execute", "read_t2m", "zarr-GET", "count"] >= 2
+    assert metrics["execute", "read_t2m", "zarr-decoded", "count"] >= 2
+    assert metrics["execute", "read_t2m", "zarr-fetched", "bytes"] > 0
+
+
+async def heartbeat(dask_worker):
+    await dask_worker.heartbeat()
+
+
+def ones(store, name="t2m"):
+    z = zarrdask.create_array(store, name, shape=(4, 6), dtype="f4", chunks=(2, 6))
+    z[...] = 1
+    return z
+
+
+def test_nothing_is_counted_outside_of_a_block():
+    with zarrdask.measured() as m:
+        pass
+    ones(MemoryStore())
+    assert measuring.SINKS is None
+    assert not any(m.requests.values())
+    assert m.to_dict()["rows"] == []
+
+
+def test_blocks_within_blocks_count_both():
+    store = MemoryStore()
+    with zarrdask.measured() as outer:
+        z = ones(store)
+        with zarrdask.measured() as inner:
+            z[...]
+    assert inner.requests["GET"] == inner.chunks_decoded == 2
+    assert outer.chunks_decoded == 2
+    assert outer.chunks_encoded == 2
+    assert inner.chunks_encoded == 0
+
+
+def test_numbers_are_grouped_by_task_array_and_store():
+    first, second = MemoryStore(), MemoryStore()
+    a, b = ones(first, "a"), ones(second, "g/b")
+    with zarrdask.measured() as m, dask.config.set(scheduler="threads"):
+        dask.compute(zarrdask.from_zarr(a), zarrdask.from_zarr(b)[:2])
+    assert m.by("task", "array")["read_a", "a"]["chunks_decoded"] == 2
+    assert m.by("task", "array")["read_b", "g/b"]["chunks_decoded"] == 1
+    assert m.by("store")[second.url,]["requests"]["GET"] >= 1
+    json.dumps(m.to_dict())
+
+
+def test_a_measurement_prints_as_a_table_that_says_what_limited_the_job():
+    z = ones(MemoryStore())
+    with zarrdask.measured() as m:
+        z[...]
+    lines = str(m).splitlines()
+    assert lines[0].split()[:3] == ["task", "array", "GET"]
+    assert lines[1].split()[:3] == ["read_t2m", "t2m", "2"]
+    assert lines[-1].startswith(f"limited by {m.limit[0]}: ")
+    assert "<pre" in m._repr_html_()
+    assert repr(m).startswith("<zarrdask.Measurement 2 requests")
+
+
+@pytest.mark.parametrize(
+    ("counts", "limit"),
+    [
+        ({"waiting": 8, "GET": 100, "fetched": 1000}, "requests"),
+        ({"waiting": 8, "GET": 10, "fetched": 2**30}, "bandwidth"),
+        ({"waiting": 1, "decoding": 9}, "decoding"),
+        ({"locked": 9, "encoding": 1}, "locks"),
+        ({"waiting": 0.1, "GET": 1}, "Dask"),
+    ],
+)
+def test_the_limit_is_what_took_the_most_time(counts, limit):
+    with zarrdask.measured() as m:
+        pass
+    m.add(measuring.Labels("read_x", "x", "memory"), counts)
+    m.seconds_elapsed = 10.0
+    assert m.limit[0] == limit
+
+
+def test_threads_add_to_the_same_numbers():
+    z = ones(MemoryStore())
+    with zarrdask.measured() as m, ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: z[...], range(50)))
+    assert m.chunks_decoded == m.requests["GET"] == 100
+    assert m.operations == 50
+
+
+def test_hits_of_the_cache_of_decoded_chunks_are_counted(tmp_path):
+    with dask.config.set({"zarrdask.cache-size": 2**20}):
+        z = ones(tmp_path)
+        z[...]
+        with zarrdask.measured() as m:
+            z[...]
+    assert m.cache_hits in (0, 2)
+    assert m.cache_hits + m.chunks_decoded == 2
+
+
+def test_seconds_under_locks_are_counted():
+    z = ones(MemoryStore())
+    with zarrdask.measured() as m:
+        z[0, 0] = 2
+    assert m.seconds_locked > 0
+    assert m.chunks_decoded == m.chunks_encoded == 1
+
+
+def test_spans_are_made_if_opentelemetry_is_loaded(monkeypatch):
+    spans = []
+
+    class Span:
+        def __init__(self, name, attributes):
+            self.name, self.attributes = name, dict(attributes)
+            spans.append(self)
+
+        def set_attributes(self, attributes):
+            self.attributes |= attributes
+
+        def end(self):
+            self.is_ended = True
+
+    class Trace:
+        @staticmethod
+        def get_tracer(name):
+            return Trace
+
+        @staticmethod
+        def start_span(name, attributes):
+            return Span(name, attributes)
+
+    z = ones(MemoryStore())
+    monkeypatch.setitem(sys.modules, "opentelemetry.trace", Trace)
+    with zarrdask.measured():
+        z[...]
+    (span,) = spans
+    assert span.name == "read_t2m"
+    assert span.is_ended
+    assert span.attributes["zarrdask.array"] == "t2m"
+    assert span.attributes["zarrdask.GET"] == 2

@@ -1,0 +1,101 @@
+"""`measured`: what reads and writes did, on any scheduler of Dask."""
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from tempfile import TemporaryDirectory
+from time import perf_counter
+
+from zarrdask.parallel.execution.client import current_client
+from zarrdask.runtime import measuring, process_counts, worker_metrics
+from zarrdask.runtime.measurement import Measurement
+from zarrdask.runtime.measuring import Counts, Labels
+
+
+@contextmanager
+def measured() -> Iterator[Measurement]:
+    """Measure what reads and writes do within a ``with`` block.
+
+    Everything that this process does counts, and so do the tasks of Dask that are computed within
+    the block: in threads, in processes of this machine, and by the workers of the current client.
+    The client must be open when the block ends, and processes must start within it.
+    Without a ``with`` block nothing is counted, except that workers of `distributed` always add
+    the numbers of tasks to Dask's fine performance metrics.
+
+    Yields
+    ------
+    Measurement
+        Requests by kind, bytes, chunks, and seconds waiting, decoding, encoding and under locks,
+        for each task prefix, array and store. It prints as a table that says what limited the job;
+        `to_dict` returns all numbers. It is complete when the block has ended.
+
+    See Also
+    --------
+    plan_read, plan_write : What a read or a write will do.
+
+    Examples
+    --------
+    >>> import zarrdask
+    >>> z = zarrdask.create_array({}, "t2m", shape=(40, 90), dtype="f8", chunks=(10, 90))
+    >>> z[...] = 1
+    >>> with zarrdask.measured() as m:
+    ...     total = zarrdask.from_zarr(z).sum().compute()
+    >>> m.requests["GET"], m.chunks_decoded
+    (4, 4)
+    >>> [task for task, in m.by("task") if task]
+    ['read_t2m']
+    """
+    result = Measurement()
+    with ExitStack() as stack:
+        workers = _totals()
+        directory = stack.enter_context(_directory())
+        processes = process_counts.read(directory)
+        measuring.begin(result.add)
+        start = perf_counter()
+        try:
+            yield result
+        finally:
+            result.seconds_elapsed = perf_counter() - start
+            measuring.end(result.add)
+            result.add_all(_added(process_counts.read(directory), processes))
+            for name, totals in _totals().items():
+                result.add_all(_added(totals, workers.get(name, {})))
+
+
+@contextmanager
+def _directory() -> Iterator[str]:
+    """Yield the directory to which processes that are started here write their counts."""
+    outer = os.environ.get(process_counts.VARIABLE)
+    if outer is not None and os.path.isdir(outer):
+        yield outer  # of another block around this one
+        return
+    with TemporaryDirectory(prefix="zarrdask-measured-", ignore_cleanup_errors=True) as directory:
+        os.environ[process_counts.VARIABLE] = directory
+        try:
+            yield directory
+        finally:
+            os.environ.pop(process_counts.VARIABLE, None)
+
+
+def _totals() -> dict[str, dict[Labels, Counts]]:
+    """Return what the workers of the current client have counted so far, by process.
+
+    This process is left out, which counts what its workers do itself.
+    """
+    client = current_client()
+    if client is None or client.asynchronous:  # Its methods would be coroutines.
+        return {}
+    totals = dict(client.run(worker_metrics.totals, on_error="ignore").values())
+    totals.pop(worker_metrics.totals()[0], None)
+    return totals
+
+
+def _added(
+    later: dict[Labels, Counts], earlier: dict[Labels, Counts]
+) -> Iterator[tuple[Labels, Counts]]:
+    """Yield what was counted since."""
+    for labels, counts in later.items():
+        before = earlier.get(labels, {})
+        added = {name: number - before.get(name, 0) for name, number in counts.items()}
+        if any(added.values()):
+            yield labels, added

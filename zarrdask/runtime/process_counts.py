@@ -1,0 +1,51 @@
+"""Counts of other processes on this machine, which write them to files of a directory."""
+
+import json
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from zarrdask.runtime import measuring
+from zarrdask.runtime.measuring import Counts, Labels
+from zarrdask.runtime.system import after_fork
+
+#: The environment variable that names the directory; processes inherit it.
+VARIABLE = "ZARRDASK_MEASURED"
+
+
+def _write(labels: Labels, counts: Counts) -> None:
+    """Append counts to the file of this process, unless the measurement has ended."""
+    directory = os.environ.get(VARIABLE)
+    if directory:
+        line = json.dumps([*labels, counts]) + "\n"
+        with suppress(OSError), open(f"{directory}/{os.getpid()}", "a", encoding="utf-8") as file:
+            file.write(line)
+
+
+def read(directory: str) -> dict[Labels, Counts]:
+    """Return the sums of what all processes have written to a directory."""
+    rows = dict[Labels, Counts]()
+    for path in Path(directory).iterdir():
+        for line in path.read_text(encoding="utf-8").splitlines():
+            with suppress(ValueError):  # A process may have been killed while it wrote a line.
+                *labels, counts = json.loads(line)
+                key = Labels(*labels)
+                rows[key] = measuring.total((rows.get(key, {}), counts))
+    return rows
+
+
+def begin() -> None:
+    """Write the counts of this process to a file, if a process that started it measures."""
+    measuring.clear()
+    if os.environ.get(VARIABLE):
+        measuring.begin(_write)
+
+
+def end() -> None:
+    """Write the counts of this process no longer."""
+    measuring.end(_write)
+
+
+# In a process that was started while another one measures, the variable is set already.
+begin()
+after_fork(begin)

@@ -1,0 +1,63 @@
+"""Counts of what workers of `distributed` do: in its fine performance metrics, and in this process.
+
+Nothing here imports `distributed`: a process in which it was not imported is no worker.
+"""
+
+import os
+import sys
+import threading
+from typing import Any
+
+from zarrdask.runtime import measuring, process_counts
+from zarrdask.runtime.measuring import Counts, Labels
+
+#: The units of the metrics that are no numbers of events.
+_UNITS = {
+    **dict.fromkeys(("fetched", "stored"), "bytes"),
+    **dict.fromkeys(("waiting", "decoding", "encoding", "locked"), "seconds"),
+}
+#: What is no metric of its own: `distributed` measures the seconds of tasks itself.
+_LEFT_OUT = {"elapsed", "operations"}
+_LOCK = threading.Lock()
+_TOTALS: dict[Labels, Counts] = {}
+
+
+def task_prefix() -> str:
+    """Return the prefix of the name of the task that this thread of a worker runs; else ""."""
+    key = _task_key()
+    if key is None:
+        return ""
+    key_split = getattr(sys.modules.get("dask.utils"), "key_split", str)
+    return str(key_split(key))
+
+
+def _task_key() -> Any:
+    state = getattr(sys.modules.get("distributed.worker"), "thread_state", None)
+    return getattr(state, "key", None) if hasattr(state, "execution_state") else None
+
+
+def measure_worker() -> None:
+    """Count what tasks do if there is a worker of `distributed` in this process."""
+    worker = getattr(sys.modules.get("distributed.worker"), "Worker", None)
+    if worker is None or _count_task in (measuring.SINKS or ()) or not [*worker._instances]:
+        return
+    process_counts.end()
+    measuring.begin(_count_task)
+
+
+def _count_task(labels: Labels, counts: Counts) -> None:
+    """Add counts to the totals of this process, and to the metrics of the task."""
+    with _LOCK:
+        _TOTALS[labels] = measuring.total((_TOTALS.get(labels, {}), counts))
+    meter = getattr(sys.modules.get("distributed.metrics"), "context_meter", None)
+    if meter is None or _task_key() is None:
+        return
+    for name, number in counts.items():
+        if number and name not in _LEFT_OUT:
+            meter.digest_metric(f"zarr-{name}", number, _UNITS.get(name, "count"))
+
+
+def totals() -> tuple[str, dict[Labels, Counts]]:
+    """Return a name of this process, and what its tasks have counted so far."""
+    with _LOCK:
+        return f"{os.uname().nodename if hasattr(os, 'uname') else ''}-{os.getpid()}", dict(_TOTALS)
