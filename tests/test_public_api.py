@@ -22,6 +22,7 @@ PUBLIC = [
     "from_zarr",
     "inventory",
     "map_overlap",
+    "measured",
     "open",
     "open_array",
     "open_group",

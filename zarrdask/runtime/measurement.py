@@ -113,11 +113,8 @@ class Measurement(Displayed):
         return _limit(total(self._rows.values()), self.seconds_elapsed)
 
     def _text(self) -> str:
-        rows = {labels[:2]: labels for labels in self._rows}
-        stores = {labels.store for labels in self._rows}
-        fields = (
-            Labels._fields if len(rows) < len(self._rows) or len(stores) > 1 else ("task", "array")
-        )
+        is_one_store = len({labels.store for labels in self._rows}) <= 1
+        fields = Labels._fields[:2] if is_one_store else Labels._fields
         names = [n for n in _COLUMNS if any(counts.get(n) for counts in self._rows.values())]
         groups = dict[tuple[str, ...], list[Counts]]()
         for labels, counts in sorted(self._rows.items(), key=lambda row: row[0].task == ""):
@@ -179,10 +176,8 @@ def _limit(counts: Counts, elapsed: float) -> tuple[str, str]:
     """Return what limited a job that took `elapsed` seconds, and why."""
     busy = max(counts.get("elapsed", 0), sum(counts.get(n, 0) for n in _SECONDS[:-1]))
     if not busy or busy < _LEAST_SHARE * elapsed:
-        return (
-            "Dask",
-            f"reads and writes took {busy:.3g} of {elapsed:.3g} s; the rest is other code",
-        )
+        took = f"reads and writes took {busy:.3g} of {elapsed:.3g} s"
+        return "Dask", f"{took}; the rest is other code"
     longest = max(_SECONDS[:-1], key=lambda name: counts.get(name, 0))
     share = f"{counts.get(longest, 0) / busy:.0%} of the time of reads and writes"
     if longest != "waiting":

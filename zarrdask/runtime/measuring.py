@@ -122,7 +122,7 @@ def end(sink: Sink) -> None:
     """Have a function receive counts no longer."""
     global SINKS  # noqa: PLW0603
     with _CHANGING:
-        SINKS = tuple(each for each in SINKS or () if each is not sink) or None
+        SINKS = tuple(each for each in SINKS or () if each != sink) or None
 
 
 def clear() -> None:
@@ -178,7 +178,7 @@ def _sent() -> int:
 
 
 def requests(kind: str, store: HasUrl, values: Iterator[T]) -> Iterator[T]:
-    """Yield values, each the result of one request that is sent when it is asked for."""
+    """Yield values, each of which is the result of a request that is sent when it is needed."""
     end_of_values = object()
     while True:
         start, before = perf_counter(), _sent()

@@ -129,6 +129,7 @@ class ChunkLocks:
     def hold_here(self, name: str) -> AbstractContextManager[object]:
         """Return the lock of an object that excludes the writers on this machine only."""
         version = self.version(name)
+        lock: AbstractContextManager[object]
         if self._directory is None:
             lock = _thread_lock(name, version.number)
         else:
