@@ -10,8 +10,9 @@ from xarray.backends.common import AbstractDataStore
 from xarray.core.indexing import BasicIndexer, LazilyIndexedArray
 
 from zarrdask.arrays.chunks.missing_chunks import Missing, chosen_missing
+from zarrdask.arrays.hierarchy.group_filter import GroupFilter
 from zarrdask.arrays.hierarchy.lookup import look_up
-from zarrdask.arrays.hierarchy.path import join_path
+from zarrdask.arrays.hierarchy.path import ancestors, join_path
 from zarrdask.arrays.nodes.array import Array
 from zarrdask.errors import NodeNotFoundError, NodeTypeError, ZarrdaskError
 from zarrdask.formats.compliance import strictness
@@ -47,6 +48,7 @@ class OpenOptions:
     strict: bool | None = None
     drop_variables: frozenset[str] = frozenset()
     missing: Missing | None = None
+    group_filter: GroupFilter | None = None
 
 
 # --------------------------------------------------------------------------------------------
@@ -71,7 +73,8 @@ class Hierarchy:
         plain = self.node
         # The listing is needed only if there is no consolidated metadata, which is known once the
         # documents are read. Of a remote store, both are requested concurrently.
-        if self.options.consolidated:
+        chosen = self.options.group_filter
+        if self.options.consolidated or (chosen and chosen.next_names("") is not None):
             return self._find_documents()
         listed = prefetch(plain.store, (), listed=plain.prefix)
         metadata = self._find_documents()
@@ -113,13 +116,14 @@ class Hierarchy:
                 groups[group.path] = group
                 following |= below
             level = following
-        return groups
+        chosen = self.options.group_filter
+        return groups if chosen is None else _needed(groups, chosen)
 
     def _group(
         self, path: str, metadata: GroupMetadata
     ) -> tuple[StoredGroup, dict[str, GroupMetadata]]:
         """Return a group and, by path, the metadata of the groups in it."""
-        node = self.node.join(path)
+        node, chosen = self.node.join(path), self.options.group_filter
         arrays, groups = {}, {}
         try:
             with strictness(self.place.strict):
@@ -129,6 +133,7 @@ class Hierarchy:
                     Search(metadata.zarr_format),
                     skip=self.options.drop_variables,
                     reserved=True,
+                    chosen=None if chosen is None else chosen.below(path),
                 )
                 for name, member in children:
                     if isinstance(member, ZarrdaskError):
@@ -141,6 +146,13 @@ class Hierarchy:
             error.add_note("drop_variables=[...] opens a dataset without some of its variables")
             raise
         return StoredGroup(path, metadata, arrays, node.location), groups
+
+
+def _needed(groups: dict[str, StoredGroup], chosen: GroupFilter) -> dict[str, StoredGroup]:
+    """Return the chosen groups, and the groups above them."""
+    paths = [path for path in groups if chosen.accepts(path)]
+    needed = {"", *paths, *(above for path in paths for above in ancestors(path))}
+    return {path: group for path, group in groups.items() if path in needed}
 
 
 # --------------------------------------------------------------------------------------------

@@ -95,29 +95,44 @@ class ZarrdaskBackendEntrypoint(BackendEntrypoint):
     def open_datatree(self, filename_or_obj: Any, **options: Any) -> "DataTree":
         """Open a group and all groups below it as a tree; see `xarray.open_datatree`.
 
-        The options are those of `open_dataset`.
+        The options are those of `open_dataset`, and `group_filter`: see `open_groups_as_dict`.
         """
         from xarray import DataTree
 
         return DataTree.from_dict(self.open_groups_as_dict(filename_or_obj, **options))
 
-    def open_groups_as_dict(self, filename_or_obj: Any, **options: Any) -> "dict[str, Dataset]":
+    def open_groups_as_dict(
+        self,
+        filename_or_obj: Any,
+        *,
+        group_filter: str | Iterable[str] | None = None,
+        **options: Any,
+    ) -> "dict[str, Dataset]":
         """Open a group and all groups below it, by path; see `xarray.open_groups`.
 
-        The options are those of `open_dataset`.
+        The options are those of `open_dataset`. With a `group_filter`, such as ``"/*/sweep_0"`` or
+        a list of such patterns, only groups whose paths match are opened, and the groups above
+        them without their variables. A name ``**`` stands for any number of names.
         """
         # Not of `self`: a subclass may have another signature.
         open_dataset = signature(ZarrdaskBackendEntrypoint.open_dataset)
         bound = open_dataset.bind(self, filename_or_obj, **options)
         bound.apply_defaults()
-        return _open(filename_or_obj, bound.kwargs, tree=True)
+        return _open(filename_or_obj, bound.kwargs, tree=True, group_filter=group_filter)
 
 
-def _open(url: Any, options: Mapping[str, Any], *, tree: bool) -> "dict[str, Dataset]":
+def _open(
+    url: Any,
+    options: Mapping[str, Any],
+    *,
+    tree: bool,
+    group_filter: str | Iterable[str] | None = None,
+) -> "dict[str, Dataset]":
     """Open a group, and all groups below it if a tree is asked for, as datasets by path."""
     from xarray.backends.store import StoreBackendEntrypoint
 
     from zarrdask.arrays.chunks.missing_chunks import check_skipping
+    from zarrdask.arrays.hierarchy.group_filter import GroupFilter
     from zarrdask.arrays.nodes.open import check_mode
     from zarrdask.xarray.coordinates import read_coordinates
     from zarrdask.xarray.datastore import Hierarchy, OpenOptions, ZarrdaskDataStore
@@ -133,6 +148,7 @@ def _open(url: Any, options: Mapping[str, Any], *, tree: bool) -> "dict[str, Dat
         options["strict"],
         frozenset([names] if isinstance(names, str) else names),
         options["missing"],
+        None if group_filter is None else GroupFilter.of(group_filter),
     )
     hierarchy = Hierarchy(url, where)
     if options["skip_missing"]:

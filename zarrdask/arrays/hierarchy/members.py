@@ -4,6 +4,7 @@ from collections.abc import Callable, Container, Iterator
 
 from zarrdask.arrays.hierarchy.changes.journal import BESIDE
 from zarrdask.arrays.hierarchy.find import documents_of, implied_group, node_of, read_documents
+from zarrdask.arrays.hierarchy.group_filter import GroupFilter
 from zarrdask.arrays.hierarchy.path import StorePath, join_path
 from zarrdask.errors import ZarrdaskError
 from zarrdask.formats.compliance import strictness
@@ -22,16 +23,18 @@ def member_documents(
     *,
     skip: Container[str] = (),
     reserved: bool = False,
+    chosen: GroupFilter | None = None,
 ) -> Iterator[tuple[str, Documents]]:
     """Yield the name and the documents of each node right below a group, valid or not.
 
     The store is listed once, and all documents are requested together.
 
     `skip` has names of nodes that are not read, and `reserved` says whether v3 nodes are included
-    whose names v3 reserves, such as xarray's ``__values__``.
+    whose names v3 reserves, such as xarray's ``__values__``. If groups are `chosen`, nodes whose
+    names follow from the patterns are requested without a listing, and others are not read.
     """
     store = group.store
-    _, prefixes = store.list_dir(group.prefix)
+    prefixes = _candidates(group, chosen)
     # Names that no node can have are those of directories with another purpose.
     names = [n for n in prefixes if n.strip(".") and "\\" not in n and n not in skip]
     names = [name for name in names if f"{name}/" != BESIDE]
@@ -48,6 +51,16 @@ def member_documents(
             yield name, member
 
 
+def _candidates(group: StorePath, chosen: GroupFilter | None) -> list[str]:
+    """Return the names of what may be nodes right below a group."""
+    if chosen is not None:
+        names = chosen.next_names("")
+        if names is not None:
+            return sorted(names)
+    _, prefixes = group.store.list_dir(group.prefix)
+    return [name for name in prefixes if chosen is None or chosen.may_have(name)]
+
+
 def member_names(group: StorePath, search: Search = ANY) -> list[str]:
     """Return the names of the nodes right below a group, valid or not."""
     consolidated = as_consolidated(group.store)
@@ -61,19 +74,25 @@ def child_nodes(
     *,
     skip: Container[str] = (),
     reserved: bool = False,
+    chosen: GroupFilter | None = None,
 ) -> Iterator[tuple[str, Metadata | ZarrdaskError]]:
     """Yield the name and the metadata of each node right below a group.
 
     In place of the metadata of an invalid node there is the error. The parameters are those of
-    `member_documents`.
+    `member_documents`. If groups are `chosen`, arrays are left out unless this group is chosen.
     """
-    members = member_documents(group, search, skip=skip, reserved=reserved)
+    has_arrays = chosen is None or chosen.accepts("")
+    left = None if has_arrays else chosen
+    members = member_documents(group, search, skip=skip, reserved=reserved, chosen=left)
     for name, documents in members:
         try:
             metadata = node_of(group.join(name), documents, search)
         except ZarrdaskError as error:
             yield name, error
         else:
+            is_group = isinstance(metadata, GroupMetadata)
+            if chosen is not None and not (chosen.may_have(name) if is_group else has_arrays):
+                continue
             if metadata is not None:
                 yield name, metadata
 
@@ -85,6 +104,7 @@ def walk_nodes(
     strict: bool | None = None,
     descend: Callable[[str], bool] | None = None,
     depth: int | None = None,
+    chosen: GroupFilter | None = None,
 ) -> Iterator[tuple[str, Metadata | ZarrdaskError]]:
     """Yield the path and the metadata of every node below a group, each group before its members.
 
@@ -95,11 +115,13 @@ def walk_nodes(
     `strict` says whether metadata that breaks a rule is an error; by default the setting does.
     `descend` is called with the relative path of each group, after that group was yielded: if it
     returns False, nothing below the group is visited. `depth` is the number of levels; None is all.
+    If groups are `chosen`, only they are visited, with their arrays, and the groups above them.
     """
 
     def members(group: str, expected: Search) -> list[tuple[str, Metadata | ZarrdaskError]]:
         with strictness(strict):
-            nodes = list(child_nodes(root.join(group), expected))
+            below = None if chosen is None else chosen.below(group)
+            nodes = list(child_nodes(root.join(group), expected, chosen=below))
         return [(join_path(group, name), node) for name, node in reversed(nodes)]
 
     pending = members("", search) if depth is None or depth > 0 else []

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 from weakref import ReferenceType, ref
 
 from zarrdask.arrays.chunks.stored import ElementStore
+from zarrdask.arrays.hierarchy.group_filter import GroupFilter
 from zarrdask.arrays.hierarchy.lookup import Lookup
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.arrays.nodes.arguments import check_options
@@ -194,12 +195,20 @@ class Group(Node, Mapping[str, "Array | Group"]):
         """Yield the name and the group of each member that is a group."""
         return ((name, member) for name, member in self._members() if isinstance(member, Group))
 
-    def walk(self) -> Iterator[tuple[str, "Array | Group"]]:
+    def walk(
+        self, group_filter: str | Iterable[str] | None = None
+    ) -> Iterator[tuple[str, "Array | Group"]]:
         """Yield every array and group below this group with its path from here.
 
         Each group comes before its members.
+
+        Parameters
+        ----------
+        group_filter : str or iterable of str, optional
+            Patterns such as ``"/*/sweep_0"``: only groups whose paths match one are visited, with
+            their arrays, and the groups above them. ``**`` stands for any number of names.
         """
-        for path, metadata in self.node_path.walk(search=self.search, strict=self.strict):
+        for path, metadata in self._walk(group_filter):
             yield path, self._opened(self.node_path.join(path), metadata)
 
     @property
@@ -208,13 +217,25 @@ class Group(Node, Mapping[str, "Array | Group"]):
         location, package = self.node_path.location, opened_by(self.store)
         return group_info(location, self.metadata, self._children(), package, rows_of(self))
 
-    def tree(self, depth: int | None = None) -> Tree:
+    def _walk(
+        self, group_filter: str | Iterable[str] | None, depth: int | None = None
+    ) -> Iterator[tuple[str, Metadata | ZarrdaskError]]:
+        chosen = None if group_filter is None else GroupFilter.of(group_filter)
+        return self.node_path.walk(
+            search=self.search, strict=self.strict, depth=depth, chosen=chosen
+        )
+
+    def tree(
+        self, depth: int | None = None, *, group_filter: str | Iterable[str] | None = None
+    ) -> Tree:
         """Return a drawing of all nodes below the group, which prints and shows in notebooks.
 
         Parameters
         ----------
         depth : int, optional
             The number of levels to draw; by default all.
+        group_filter : str or iterable of str, optional
+            Patterns of the groups to draw, as in `walk`.
 
         Returns
         -------
@@ -222,7 +243,7 @@ class Group(Node, Mapping[str, "Array | Group"]):
             A line for each node: an array with its shape, data type, chunks and shards; a node
             that can't be opened with the error.
         """
-        nodes = self.node_path.walk(search=self.search, strict=self.strict, depth=depth)
+        nodes = self._walk(group_filter, depth)
         rows = [(0, self.path or "/")]
         for path, metadata in nodes:
             *above, name = path.split("/")

@@ -1,0 +1,38 @@
+"""`open_datatree` of some groups of a hierarchy."""
+
+import pytest
+import xarray as xr
+
+import zarrdask
+from tests.counting import CountingStore
+from zarrdask.storage.memory import MemoryStore
+
+
+@pytest.fixture
+def store():
+    inner = MemoryStore()
+    zarrdask.create_group(inner)
+    for volume in range(3):
+        for sweep in range(2 if volume else 1):
+            path = f"v{volume}/sweep_{sweep}"
+            zarrdask.create_group(inner, path)
+            zarrdask.create_array(inner, f"{path}/x", shape=2, dtype="i4", dimension_names=("t",))
+    return CountingStore(inner)
+
+
+@pytest.mark.parametrize("consolidated", [False, True])
+def test_only_chosen_groups_are_opened(consolidated, store):
+    if consolidated:
+        zarrdask.consolidate_metadata(store)
+    store.clear()
+    tree = xr.open_datatree(store, engine="zarrdask", group_filter="/*/sweep_1")
+    assert sorted(tree.groups) == ["/", "/v1", "/v1/sweep_1", "/v2", "/v2/sweep_1"]
+    assert "x" in tree["v1/sweep_1"].variables
+    assert not any("sweep_0" in key for key in store.reads)
+
+
+def test_a_path_without_patterns_needs_no_listing_above(store):
+    store.clear()
+    tree = xr.open_datatree(store, engine="zarrdask", group_filter="/v2/sweep_0")
+    assert sorted(tree.groups) == ["/", "/v2", "/v2/sweep_0"]
+    assert list(store.listings) == ["v2/sweep_0/"]
