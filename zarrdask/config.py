@@ -3,6 +3,7 @@
 import os
 import sys
 import warnings
+from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import cache, lru_cache
 from importlib import import_module
@@ -100,6 +101,9 @@ DEFAULTS: dict[str, Any] = {
     # The number of requests per second that a process sends to a bucket or host at most, for reads
     # and for writes; 0 is no limit. Stores that refuse requests get fewer in any case.
     "requests-per-second": 0,
+    # Prices for plans: a mapping with a price for 1,000 requests of a class ("GET", "PUT"), and for
+    # each GiB that is fetched ("GiB"); null for none.
+    "prices": None,
     # The package that opens URLs of object stores and of HTTP servers: "obstore", "fsspec", or
     # "auto": obstore, if it is installed and supports what is asked, else fsspec.
     "remote": "auto",
@@ -192,6 +196,8 @@ def _parse(name: str, value: Any) -> Any:
         return _positive(value, key, "time", "number of seconds")
     if name == "requests-per-second":
         return _positive(value, key, "rate", "number of requests per second")
+    if name == "prices":
+        return _prices(value, key)
     if name in ("progress-size", "threads") and value is None:
         return None
     if name in _COUNTS:
@@ -215,6 +221,18 @@ def _flag(value: Any, key: str) -> bool:
     raise MetadataError(
         "this setting is either on or off", key=key, found=value, expected="true or false"
     )
+
+
+def _prices(value: Any, key: str) -> dict[str, float]:
+    names = ("GET", "HEAD", "LIST", "PUT", "DELETE", "GiB")
+    if not isinstance(value, Mapping) or not {*value} <= {*names}:
+        raise MetadataError(
+            "prices are a mapping",
+            key=key,
+            found=value,
+            expected=f"a price for some of {', '.join(names)}",
+        )
+    return {n: _positive(price, f"{key}[{n!r}]", "price", "number") for n, price in value.items()}
 
 
 def _count(value: Any, key: str, minimum: int) -> int:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from zarrdask.arrays.hierarchy.node_path import NodePath
+    from zarrdask.parallel.plan.read_plan import ReadPlan
     from zarrdask.parallel.rewrite.group_plan import GroupPlan
     from zarrdask.parallel.rewrite.planning import RechunkOptions
     from zarrdask.xarray.engine import ZarrdaskBackendEntrypoint
@@ -120,6 +121,19 @@ class ZarrdaskAccessor:
 
         options = {"temp": temp, "max_mem": max_mem, "temp_options": temp_options}
         return rechunked_object(self._obj, {**(chunks or {}), **lengths}, **options)
+
+    def plan_read(self, region: "Mapping[Any, Any] | None" = None) -> "ReadPlan":
+        """Plan to read all variables that are Dask arrays; see `zarrdask.plan_read`.
+
+        Parameters
+        ----------
+        region : mapping, optional
+            Integers and slices by dimension, as in `xarray.Dataset.isel`; by default all is read.
+        """
+        from zarrdask.parallel.graph.plan_read import plan_read
+
+        plan: ReadPlan = plan_read(self._obj if region is None else self._obj.isel(region))
+        return plan
 
     def plan_rechunk(self, place: "NodePath", options: "RechunkOptions") -> "GroupPlan":
         """Return the plan to write the object to a new group: what `zarrdask.rechunk` calls."""

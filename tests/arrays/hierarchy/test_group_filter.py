@@ -24,11 +24,13 @@ def store():
 @pytest.mark.parametrize(
     ("pattern", "paths"),
     [
-        ("/*/sweep_0", ["v0", "v0/sweep_0", "v0/sweep_0/x", "v1", "v1/sweep_0", "v1/sweep_0/x", "v2"]),
+        ("/*/sweep_0", ["v0", "v0/sweep_0", "v0/sweep_0/x", "v1", "v1/sweep_0", "v1/sweep_0/x",
+                        "v2"]),
         ("v1/sweep_0", ["v1", "v1/sweep_0", "v1/sweep_0/x"]),
         ("v2", ["v2", "v2/x"]),
         ("/", ["x"]),
-        ("v1/**", ["v1", "v1/sweep_0", "v1/sweep_0/deep", "v1/sweep_0/deep/x", "v1/sweep_0/x", "v1/x"]),
+        ("v1/**", ["v1", "v1/sweep_0", "v1/sweep_0/deep", "v1/sweep_0/deep/x", "v1/sweep_0/x",
+                   "v1/x"]),
         ("**/deep", ["v0", "v0/sweep_0", "v0/sweep_1", "v1", "v1/sweep_0", "v1/sweep_0/deep",
                      "v1/sweep_0/deep/x", "v2"]),
         (["v[12]", "none"], ["v1", "v1/x", "v2", "v2/x"]),
@@ -66,3 +68,15 @@ def test_arrays_above_chosen_groups_are_not_read(store):
 def test_a_pattern_is_text(pattern):
     with pytest.raises((MetadataError, TypeError)):
         GroupFilter.of(pattern)
+
+
+def test_copies_have_chosen_groups(store):
+    target = MemoryStore()
+    zarrdask.copy(store, target, group_filter="v1/sweep_0", scheduler="sync")
+    copied = [path for path, _ in zarrdask.open_group(target).walk()]
+    assert sorted(copied) == ["v1", "v1/sweep_0", "v1/sweep_0/x"]
+
+
+def test_inventories_count_chosen_groups(store):
+    report = zarrdask.inventory(store, group_filter="/*/sweep_0", scheduler="sync")
+    assert sorted(array.path for array in report.arrays) == ["v0/sweep_0/x", "v1/sweep_0/x"]

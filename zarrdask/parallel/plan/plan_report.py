@@ -16,6 +16,7 @@ from zarrdask.formats.grids.axis import Uneven
 from zarrdask.formats.grids.chunk_grid import Shape
 from zarrdask.parallel.plan.axis import AxisPlan
 from zarrdask.parallel.plan.drawing import axis_names, draw
+from zarrdask.parallel.plan.request_costs import RequestCosts
 from zarrdask.parallel.plan.strategies import Costs, Grids, Scheme, Stage, lengths_of
 
 #: The largest number of chunks or regions along an axis of which a drawing is made.
@@ -87,6 +88,15 @@ class PlanReport(Report):
         """The number of chunks or shards that are written."""
         return self.grids.units.size
 
+    @property
+    def requests_planned(self) -> RequestCosts:
+        """The requests by class, and the price by the setting ``zarrdask.prices``."""
+        stored = 0
+        for stage in self.scheme.stages:
+            written = {"target": self.units, "packed": stage.regions.size}.get(stage.writes, 0)
+            stored += min(written, stage.requests)
+        return RequestCosts({"GET": self.scheme.requests - stored, "PUT": stored})
+
     # ----------------------------------------------------------------------------------------
     # Text
 
@@ -108,6 +118,7 @@ class PlanReport(Report):
         yield "strategy", f"{scheme.name}; {self._io(scheme)}"
         if reasons := list(self._reasons()):
             yield "reason", "; ".join(reasons)
+        yield "costs", str(self.requests_planned)
         yield from self._before()
         if scheme.exchange is not None:
             exchange = scheme.exchange

@@ -17,6 +17,7 @@ from zarrdask.formats.grids.chunk_grid import Index
 from zarrdask.parallel.plan.axis import AxisPlan, Kind, describe_lengths
 from zarrdask.parallel.plan.drawing import Description, axis_names, draw_units
 from zarrdask.parallel.plan.read_counts import ReadCounts, bounds
+from zarrdask.parallel.plan.request_costs import RequestCosts
 
 #: The largest number of chunks that a text lists.
 _MAX_LISTED = 4
@@ -158,7 +159,10 @@ class ReadPlan(Report):
     zarrdask.plan_read : Create a plan.
     """
 
-    derived: ClassVar[tuple[str, ...]] = ("objects", "requests", "needed", "fetched", "decoded")
+    derived: ClassVar[tuple[str, ...]] = (
+        *("objects", "requests", "needed", "fetched", "decoded"),
+        *("requests_by_class", "price"),
+    )
     _instead = "x.compute() reads the array of which this is the plan"
 
     arrays: tuple[ArrayReads, ...]
@@ -201,6 +205,21 @@ class ReadPlan(Report):
         """The decoded bytes for each needed byte."""
         return self.decoded / max(self.needed, 1)
 
+    @property
+    def costs(self) -> RequestCosts:
+        """The requests by class, the bytes, and the price by the setting ``zarrdask.prices``."""
+        return RequestCosts({"GET": self.requests}, self.fetched)
+
+    @property
+    def requests_by_class(self) -> dict[str, int]:
+        """The number of requests by class, such as "GET"."""
+        return self.costs.requests
+
+    @property
+    def price(self) -> float | None:
+        """The price by the setting ``zarrdask.prices``; None without the setting."""
+        return self.costs.price
+
     def svg(self, axes: Sequence[int] | None = None) -> str:
         """Return a drawing of the chunks of the first array that is read.
 
@@ -222,11 +241,13 @@ class ReadPlan(Report):
         return svg(self.arrays[0].picture(axes)) if self.arrays else ""
 
     def _text(self) -> str:
+        if not self.arrays:
+            return "no stored array is read"
         shown = [str(reads) for reads in self.arrays[:_MAX_SHOWN_ARRAYS]]
         if len(self.arrays) > len(shown):
             more = counted(len(self.arrays) - len(shown), "more array")
             shown.append(f"{more}; of all: {self.summary()}")
-        return "\n\n".join(shown) or "no stored array is read"
+        return "\n\n".join([*shown, f"requests  {self.costs}"])
 
     def summary(self) -> str:
         """Return one line: the number of requests, and the decoded bytes per needed byte."""

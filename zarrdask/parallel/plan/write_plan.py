@@ -26,6 +26,7 @@ from zarrdask.parallel.plan.axis import (
     unit_at,
 )
 from zarrdask.parallel.plan.drawing import axis_names, draw
+from zarrdask.parallel.plan.request_costs import RequestCosts
 
 #: The name of a source block in texts.
 _SOURCE = "Dask block"
@@ -83,6 +84,7 @@ class WritePlan(Report):
     derived: ClassVar[tuple[str, ...]] = (
         *("shape", "source", "blocks", "units", "whole", "merged", "read_modify_write"),
         *("tasks", "extra_tasks", "nbytes", "moved", "block_bytes", "unit_bytes", "peak"),
+        *("requests_by_class", "price"),
     )
 
     def to_dict(self) -> dict[str, Any]:
@@ -237,6 +239,25 @@ class WritePlan(Report):
         copies = 4 if self.read_modify_write else 3
         return values + copies * self.unit_bytes
 
+    @property
+    def costs(self) -> RequestCosts:
+        """The requests by class, and the price by the setting ``zarrdask.prices``.
+
+        One PUT for each chunk or shard, and one GET for each that is changed in part. The encoded
+        bytes are not known before the values are.
+        """
+        return RequestCosts({"GET": self.read_modify_write, "PUT": self.units})
+
+    @property
+    def requests_by_class(self) -> dict[str, int]:
+        """The number of requests by class, such as "PUT"."""
+        return self.costs.requests
+
+    @property
+    def price(self) -> float | None:
+        """The price by the setting ``zarrdask.prices``; None without the setting."""
+        return self.costs.price
+
     # ----------------------------------------------------------------------------------------
     # Text and drawings
 
@@ -278,6 +299,7 @@ class WritePlan(Report):
         return [
             ("array", self._title()),
             ("stored", f"{counted(self.units, 'chunk or shard')}: {kinds}"),
+            ("costs", str(self.costs)),
             ("tasks", tasks),
             ("moved", moved),
             ("memory", memory),

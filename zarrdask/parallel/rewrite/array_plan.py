@@ -97,6 +97,8 @@ class RechunkPlan(PlanReport):
             "strategy": self.scheme.name,
             "bytes": self.scheme.moved,
             "requests": self.scheme.requests,
+            "requests_by_class": self.requests_planned.requests,
+            "price": self.requests_planned.price,
             "tasks": self.tasks,
             "units": self.units,
             "peak_memory": self.peak,

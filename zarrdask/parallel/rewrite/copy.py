@@ -45,6 +45,7 @@ def copy(
     overwrite: bool = False,
     include: str | Iterable[str] | None = None,
     exclude: str | Iterable[str] | None = None,
+    group_filter: str | Iterable[str] | None = None,
     on_unsupported: Literal["raise", "skip"] = "raise",
     restart: bool = False,
     dry_run: bool = False,
@@ -85,6 +86,9 @@ def copy(
     include, exclude : str or iterable of str, optional
         Patterns of paths below the source, such as ``"*/temperature"``: the arrays that are
         copied, and the arrays and groups that are not. By default everything is copied.
+    group_filter : str or iterable of str, optional
+        Patterns such as ``"/*/sweep_0"``: only groups whose paths match are copied, with their
+        arrays, and the groups above them, as in `Group.walk`.
     on_unsupported : {"raise", "skip"}, default "raise"
         Whether nodes that can't be read, or that the format can't represent, are an error or are
         left out.
@@ -136,7 +140,7 @@ def copy(
     """
     check_options(changes, copy, Changes)
     one_of(by, "by", ("value", "reference"))
-    select = NodeFilter.parse(include, exclude, on_unsupported)
+    select = NodeFilter.parse(include, exclude, on_unsupported, group_filter)
     of_source, of_target = options_of_each(
         storage_options, (source, source_options), (target, target_options)
     )

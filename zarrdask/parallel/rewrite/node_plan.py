@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from zarrdask.arrays.hierarchy.changes.pyramid_record import without_pyramid_record
+from zarrdask.arrays.hierarchy.group_filter import GroupFilter
 from zarrdask.arrays.hierarchy.lookup import locate_node, look_up
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.arrays.nodes.array import Array
@@ -66,6 +67,7 @@ class NodeFilter:
     include: tuple[str, ...] | None = None
     exclude: tuple[str, ...] = ()
     skip: bool = False
+    groups: GroupFilter | None = None
 
     @classmethod
     def parse(
@@ -73,11 +75,13 @@ class NodeFilter:
         include: str | Iterable[str] | None,
         exclude: str | Iterable[str] | None,
         on_unsupported: str,
+        groups: str | Iterable[str] | None = None,
     ) -> "NodeFilter":
         """Return the filter for the arguments of `copy` and `upgrade` with these names."""
         one_of(on_unsupported, "on_unsupported", ("raise", "skip"))
         patterns = _parse_patterns(include, "include"), _parse_patterns(exclude, "exclude") or ()
-        return cls(*patterns, on_unsupported == "skip")
+        chosen = None if groups is None else GroupFilter.of(groups)
+        return cls(*patterns, on_unsupported == "skip", chosen)
 
     def has(self, path: str, *, array: bool) -> bool:
         """Return whether a node is copied, provided that the group above it is."""
@@ -132,7 +136,7 @@ def _walk(origin: Origin, select: NodeFilter) -> Iterator[tuple[str, Metadata | 
     yield "", origin.metadata
     if isinstance(origin.metadata, GroupMetadata):
         is_copied = partial(select.has, array=False)
-        for below, node in origin.node.walk(descend=is_copied):
+        for below, node in origin.node.walk(descend=is_copied, chosen=select.groups):
             if select.has(below, array=isinstance(node, ArrayMetadata)):
                 yield below, node
 

@@ -1,7 +1,7 @@
 """``inventory``: which chunks and shards are stored, how large they are, and which are missing."""
 
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from functools import partial
 from itertools import pairwise
@@ -11,6 +11,7 @@ import numpy as np
 
 from zarrdask.arrays.chunks.stored import StoredChunks
 from zarrdask.arrays.chunks.stored_keys import stored_map, unit_sizes
+from zarrdask.arrays.hierarchy.group_filter import GroupFilter
 from zarrdask.arrays.hierarchy.lookup import locate_node
 from zarrdask.arrays.nodes.arguments import suggests_arguments
 from zarrdask.arrays.nodes.info import dtype_name
@@ -42,6 +43,7 @@ def inventory(
     axis: int | str = 0,
     expect: Any = None,
     fill_only: bool = False,
+    group_filter: str | Iterable[str] | None = None,
     scheduler: Any = None,
     progress: Show = False,
 ) -> Inventory:
@@ -74,6 +76,8 @@ def inventory(
     fill_only : bool, default False
         Whether to decode what is stored, to count the chunks and shards that hold only the fill
         value.
+    group_filter : str or iterable of str, optional
+        Patterns such as ``"/*/sweep_0"`` of the groups to count, as in `Group.walk`.
     scheduler : str or distributed.Client, optional
         What decodes, as in `zarrdask.verify`.
     progress : bool, file or callable, default False
@@ -109,7 +113,8 @@ def inventory(
     (False, 1, 4, ((slice(4, 6, 1), slice(0, 2, 1)),))
     """
     one_of(per, "per", ("chunk", "shard"))
-    scan = find_nodes(locate_node(url, component, storage_options))
+    chosen = None if group_filter is None else GroupFilter.of(group_filter)
+    scan = find_nodes(locate_node(url, component, storage_options), chosen)
     start = len(scan.root.prefix)
     arrays = [(path[start:], chunks) for path, chunks in scan.arrays()]
     metadata = {path: chunks.metadata for path, chunks in arrays}

@@ -11,6 +11,7 @@ import numpy as np
 from zarrdask.arrays.chunks.stored import StoredChunks
 from zarrdask.arrays.chunks.stored_keys import IN_THE_WAY, is_in_the_way, stored_units
 from zarrdask.arrays.hierarchy.changes.pyramid_record import PYRAMID_KEY
+from zarrdask.arrays.hierarchy.group_filter import GroupFilter
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.errors import StoreError, UnsupportedError, ZarrdaskError
 from zarrdask.formats.compliance import collect_deviations
@@ -93,15 +94,20 @@ def scan_hierarchy(root: NodePath) -> Scan:
 # Nodes
 
 
-def find_nodes(root: NodePath) -> Scan:
-    """Return the nodes at and below a path, and the problems of their documents."""
+def find_nodes(root: NodePath, chosen: GroupFilter | None = None) -> Scan:
+    """Return the nodes at and below a path, and the problems of their documents.
+
+    If groups are `chosen`, only they are found, with their arrays, and the groups above them.
+    """
     root, metadata, problems = _root(root)
     scan = Scan(root, {root.path: metadata}, problems=problems)
     groups = [] if isinstance(metadata, ArrayMetadata) else [root]
     while groups:
-        nodes = [group.join(name) for group in groups for name in _names(scan, group)]
+        nodes = [group.join(name) for group in groups for name in _names(scan, group, chosen)]
         groups = []
         for node, (metadata, problems) in zip(nodes, on_each(_read, nodes, None), strict=True):
+            if isinstance(metadata, ArrayMetadata) and not _has_arrays(scan, node, chosen):
+                continue
             scan.nodes[node.path] = metadata
             scan.problems += problems
             if not isinstance(metadata, ArrayMetadata):
@@ -125,8 +131,19 @@ def _root(root: NodePath) -> tuple[NodePath, Metadata | None, list[Problem]]:
     return node, metadata, [Problem("note", path, path, text) for text in notes]
 
 
-def _names(scan: Scan, group: NodePath) -> Iterator[str]:
+def _has_arrays(scan: Scan, node: NodePath, chosen: GroupFilter | None) -> bool:
+    """Whether the group that an array is in is a chosen one."""
+    below = node.path[len(scan.root.prefix) :]
+    return chosen is None or chosen.accepts(below.rpartition("/")[0])
+
+
+def _names(scan: Scan, group: NodePath, chosen: GroupFilter | None = None) -> Iterator[str]:
     """Yield the names of the nodes in a group, also of those whose documents can't be read."""
+    if chosen is not None:
+        below = chosen.below(group.path[len(scan.root.prefix) :])
+        if not below.accepts(""):
+            yield from (name for name in _names(scan, group) if below.may_have(name))
+            return
     if scan.nodes[group.path] is None and not group.store.capabilities.listable:
         return
     try:
