@@ -33,7 +33,7 @@ def test_a_planned_write_sends_as_many_requests():
     region = (slice(2, 20), slice(0, 30))
     plan = zarrdask.plan_write(x, z, region=region)
     with zarrdask.measured() as m:
-        zarrdask.to_zarr(x, z, region=region, scheduler="sync")
+        zarrdask.to_zarr(x, z, region=region)
     row = m.by("task")["write_x",]
     assert plan.requests_by_class["PUT"] == row["requests"]["PUT"]
     assert plan.requests_by_class["GET"] == row["requests"]["GET"]
