@@ -35,7 +35,7 @@ SEAMS = {
     "tools.pyramids": 105,
     "tools.synchronization": 50,
     "tools.cli": 35,
-    "xarray": 145,
+    "xarray": 150,
     "compat": 30,
 }
 DISTRIBUTED = {

@@ -35,7 +35,7 @@ class _Groups(NamedTuple):
     length: int
 
     @property
-    def count(self) -> int:
+    def group_count(self) -> int:
         """The number of groups."""
         return max(-(-prod(len(each) - 1 for each in self.edges) // self.length), 1)
 
@@ -75,10 +75,10 @@ def read_at_lazy(cubes: Cubes, positions: Sequence[da.Array]) -> da.Array | None
         refs = [TaskRef((each.name, i)) for each in positions]
         splits[split, i] = Task((split, i), _divide, groups, *refs)
         splits[split, i, 0] = Task((split, i, 0), getitem, TaskRef((split, i)), 1)
-        for g in range(groups.count):
-            key = (split, i, 1, g)
-            splits[key] = Task(key, _part, TaskRef((split, i)), g)
-    for g in range(groups.count):
+        for g in range(groups.group_count):
+            part_key = (split, i, 1, g)
+            splits[part_key] = Task(part_key, _part, TaskRef((split, i)), g)
+    for g in range(groups.group_count):
         refs = [TaskRef((split, i, 1, g)) for i in range(len(leading))]
         for index, part in block_parts(cubes):
             key = (read, g, *index)
@@ -89,7 +89,7 @@ def read_at_lazy(cubes: Cubes, positions: Sequence[da.Array]) -> da.Array | None
     for i, count in enumerate(leading):
         for index, shape in block_shapes(blocks):
             key, inner = (name, i, *index), block_index(cubes, index)
-            refs = [TaskRef((read, g, *inner, "of", i)) for g in range(groups.count)]
+            refs = [TaskRef((read, g, *inner, "of", i)) for g in range(groups.group_count)]
             order = TaskRef((split, i, 0))
             gathers[key] = Task(key, _merge, (count, *shape), source.dtype, order, *refs)
     layers = {split: splits, read: reads, name: gathers}
@@ -108,8 +108,8 @@ def _divide(groups: _Groups, *positions: np.ndarray) -> _Divided:
         for axis, (each, size) in enumerate(zip(positions, groups.sizes, strict=True))
     ]
     numbers = groups.numbers(starts)
-    order = stable_order(numbers, groups.count)
-    edges = np.searchsorted(numbers[order], np.arange(groups.count + 1))
+    order = stable_order(numbers, groups.group_count)
+    edges = np.searchsorted(numbers[order], np.arange(groups.group_count + 1))
     parts = [[start[order[a:b]] for start in starts] for a, b in pairwise(edges)]
     return _Divided(parts, order)
 
