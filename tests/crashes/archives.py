@@ -16,6 +16,7 @@ import pytest
 
 from tests.crashes.matrix import FOREIGN
 from tests.crashes.stores import Mishap, Script
+from zarrdask.storage import private
 from zarrdask.storage.local import atomic
 from zarrdask.storage.local.atomic import is_temporary
 from zarrdask.storage.zip.store import ZipStore
@@ -109,6 +110,8 @@ def record(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     monkeypatch.setattr(ScriptedArchive, "root", folder, raising=False)
     monkeypatch.setattr(atomic, "ABANDONED_AFTER", -1)
     monkeypatch.setattr(atomic, "is_alive", lambda process: False)
+    # Called while the archive is written, by this process, which does live then.
+    monkeypatch.setattr(private, "tidy", lambda folder: None)
     for name in _CHANGES:
         monkeypatch.setattr(os, name, _recorded(name, getattr(os, name)))
     copy, open_file = os.copy_file_range, builtins.open

@@ -183,7 +183,7 @@ def test_a_fused_task_is_run_again(client, tmp_path):
 def writer(*arguments):
     """Start a process that writes when it is told to; afterwards nothing is left of it."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.graph.writer", *map(str, arguments)],
+        [sys.executable, "-m", "tests.parallel.graph.writer", *map(str, arguments)],
         cwd=ROOT,
         text=True,
         stdin=subprocess.PIPE,

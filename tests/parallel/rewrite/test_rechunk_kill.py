@@ -34,7 +34,7 @@ BESIDES = 16
 def processes():
     """Where processes come from, that have everything imported."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tests.rewrite.rechunker", "dask.array", "fsspec"])
+    context.set_forkserver_preload(["tests.parallel.rewrite.rechunker", "dask.array", "fsspec"])
     return context
 
 
