@@ -21,6 +21,7 @@ PUBLIC = [
     "create_group",
     "from_zarr",
     "inventory",
+    "manifest",
     "map_overlap",
     "measured",
     "open",
