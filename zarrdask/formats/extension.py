@@ -127,6 +127,15 @@ def _bad(value: Any, key: str) -> MetadataError:
 
 
 def _bad_name(name: str, key: str) -> MetadataError:
+    kind, colon, level = name.partition(":")
+    if colon and kind.isalnum() and level.isdigit():
+        configuration = {"name": kind, "configuration": {"level": int(level)}}
+        return MetadataError(
+            "options are no part of a name; pass an object",
+            key=key,
+            found=name,
+            expected=repr(configuration),
+        )
     return MetadataError(
         "this is not the name of an extension",
         key=key,

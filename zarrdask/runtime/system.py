@@ -52,6 +52,14 @@ def cpu_count() -> int:
     return os.cpu_count() or 1
 
 
+def memory_bytes() -> int | None:
+    """Return the size of the memory of this machine; None if the system does not say."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        return None
+
+
 def clock() -> float:
     """Return the seconds of a clock that also advances while the machine sleeps, if there is one.
 

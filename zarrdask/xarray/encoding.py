@@ -16,6 +16,7 @@ import numpy as np
 from xarray import Variable
 from xarray.backends.zarr import encode_zarr_attr_value, encode_zarr_variable
 
+from zarrdask.arrays.chunks.cast import check_numpy_dtype
 from zarrdask.display.words import did_you_mean
 from zarrdask.errors import MetadataError, UnsupportedError, ZarrdaskError
 from zarrdask.formats.dtypes.cf_fill_values import FILL_VALUE, encode_fill_value
@@ -43,6 +44,15 @@ _STORAGE = frozenset(
 
 def encode_values(variable: Variable, name: Hashable, form: Format) -> Variable:
     """Return a variable with its values encoded by the rules of CF."""
+    check_numpy_dtype(variable.dtype, f"variable {name!r}")
+    for key in ("scale_factor", "add_offset"):
+        if isinstance(variable.encoding.get(key), str):
+            raise MetadataError(
+                "this must be a number, not text",
+                key=f"variable {name!r}: encoding: {key}",
+                found=variable.encoding[key],
+                expected="a number",
+            )
     variable = unambiguous(variable, name)
     text, chosen = np.dtypes.StringDType(), variable.encoding.get("dtype")
     is_text = variable.dtype.kind in "UO" and getattr(chosen, "kind", "") == "T"
@@ -57,6 +67,10 @@ def encode_values(variable: Variable, name: Hashable, form: Format) -> Variable:
     except Exception as error:
         error.add_note(f"while encoding the variable {name!r}")
         raise
+
+
+#: The keys of an encoding by which xarray encodes values, whatever the format.
+_CF = ("_FillValue", "add_offset", "calendar", "dtype", "missing_value", "scale_factor", "units")
 
 
 @cache
@@ -182,7 +196,7 @@ def _storage_options(
         raise MetadataError(
             f"unexpected encoding parameters for zarr backend: {unknown!r}{hint}",
             key=f"variable {name!r}",
-            expected=f"keys among {', '.join(sorted(valid))}",
+            expected=f"keys among {', '.join(sorted({*valid, *_CF}))}",
         )
     storage = {key: value for key, value in encoding.items() if key in valid}
     chunks = storage.get("chunks")

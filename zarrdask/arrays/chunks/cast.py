@@ -12,6 +12,7 @@ from zarrdask.errors import CodecError, SelectionError, UnsupportedError
 from zarrdask.formats.dtypes.checked_cast import checked_cast
 from zarrdask.formats.dtypes.fill_values import as_array
 from zarrdask.formats.dtypes.ml import kind_of
+from zarrdask.formats.dtypes.numpy_type import unsupported_dtype
 from zarrdask.formats.grids.chunk_grid import Shape
 from zarrdask.formats.metadata.losses import dtype_label
 
@@ -95,13 +96,34 @@ def _check_python_cast(value: Any, after: np.dtype[Any], place: HasLocation) -> 
         check_cast(before, after, place)
 
 
+def check_numpy_dtype(dtype: Any, place: HasLocation | str) -> None:
+    """Check that a data type is none of pandas that has to be converted first."""
+    advice = unsupported_dtype(dtype)
+    if advice:
+        raise UnsupportedError(
+            advice.removeprefix("; "),
+            key=place if isinstance(place, str) else place.location,
+            found=str(dtype),
+        )
+
+
 def check_dense(values: Any, place: HasLocation | str) -> None:
     """Check that no element is masked, and that values are not sparse.
 
     A Dask array must not have such blocks at all. A stored array has no mask: what is below it
     would be stored as if it were valid.
     """
+    if type(values) is np.ndarray:
+        return
     meta = getattr(values, "_meta", None)
+    if hasattr(values if meta is None else meta, "__cuda_array_interface__"):
+        raise UnsupportedError(
+            "arrays in the memory of a device can't be stored; copy them to the host: x.get(), or "
+            "x.map_blocks(lambda block: block.get()) of a Dask array",
+            key=place if isinstance(place, str) else place.location,
+            found=type(values if meta is None else meta).__name__,
+        )
+    check_numpy_dtype(getattr(values, "dtype", None), place)
     if hasattr(values if meta is None else meta, "todense"):
         raise UnsupportedError(
             "sparse arrays can't be stored as they are; make them dense first: x.todense(), or "

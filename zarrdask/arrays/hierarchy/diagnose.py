@@ -174,6 +174,11 @@ def _file_advice(path: str) -> str:
 
 def check_around(store: Store) -> None:
     """Check that the directory of a store is not inside that of an array, where no nodes can be."""
+    directory = directory_of(store)
+    if directory is not None and os.path.isfile(directory):
+        raise NodeExistsError(
+            "this is a file, not a directory; choose another target or remove it", key=directory
+        )
     array = array_around(store)
     if array is not None:
         raise below_array_error(array)

@@ -30,7 +30,7 @@ def read_many(
     Parameters
     ----------
     arrays : mapping of str to Array
-        The arrays, by any names.
+        The arrays, by any names; or a group. A single array is read as by `Array.read_many`.
     regions : iterable of index
         The regions, each an index made of integers, slices, ``...`` and None, or a dict of names of
         dimensions to integers and slices. Axes that a region does not mention are read as a whole.
@@ -64,6 +64,8 @@ def read_many(
     >>> [x.shape for x in batch["x"]], [y.shape for y in batch["y"]]
     ([(4, 4), (4, 4), (2, 4, 4)], [(), (), (2,)])
     """
+    if isinstance(getattr(arrays, "_stored", None), StoredChunks):
+        return read_regions(arrays, regions, out)  # type: ignore[arg-type, no-any-return]
     check_arrays(arrays)
     regions = _listed(regions, "regions", "an index for each region")
     if out is not None and not (isinstance(out, Mapping) and arrays.keys() <= out.keys()):

@@ -72,3 +72,15 @@ def is_unitless(dtype: np.dtype[Any]) -> bool:
     In memory they always have native byte order: NumPy does not swap their bytes.
     """
     return dtype.kind in "mM" and np.datetime_data(dtype)[0] == "generic"
+
+
+def unsupported_dtype(dtype: Any) -> str:
+    """Return what to do with values of a data type of pandas, which NumPy has not; or nothing."""
+    if getattr(dtype, "tz", None) is not None:
+        return "; times with a time zone can't be stored: convert them by .tz_convert(None) to UTC"
+    if getattr(dtype, "categories", None) is not None:
+        return (
+            "; categories can't be stored: store their codes (x.codes, or x.cat.codes of a Series) "
+            "or their text (x.astype(str))"
+        )
+    return ""

@@ -1,6 +1,7 @@
 """Data types by name, and by NumPy dtype. Built-in ones are registered like those of users."""
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,13 @@ from zarrdask.formats.dtypes.complex_pairs import NAMES as PAIRS
 from zarrdask.formats.dtypes.data_type import DataType
 from zarrdask.formats.dtypes.ml import BITS
 from zarrdask.formats.dtypes.numeric import ALIASES, NAMES
-from zarrdask.formats.dtypes.numpy_type import check_item_size, numpy_type
+from zarrdask.formats.dtypes.numpy_type import check_item_size, numpy_type, unsupported_dtype
 from zarrdask.formats.dtypes.providers import provider
 from zarrdask.formats.extension import Registry, parse_definition
 
 _HERE = "zarrdask.formats.dtypes"
+#: Names for suggestions, besides those of numbers.
+_OTHER_NAMES = ("bool", "string", "bytes", "datetime64[ns]", "timedelta64[ns]")
 
 DATA_TYPES: Registry[type[DataType]] = Registry(
     "data type",
@@ -125,10 +128,13 @@ def find_data_type(value: Any) -> DataType:
     try:
         dtype = numpy_type(value)
     except ValueError as error:
+        names = [*NAMES, *BITS, *_OTHER_NAMES] if isinstance(value, str) else []
+        near = get_close_matches(str(value), names, 1)
+        hint = f"; did you mean {near[0]!r}?" if near else unsupported_dtype(value)
         raise MetadataError(
-            "this is not a data type",
+            f"this is not a data type{hint}",
             key="dtype",
-            found=value,
+            found=value if isinstance(value, str) else str(value),
             expected="a NumPy dtype, or a name of v3 such as 'bfloat16'",
         ) from error
     if dtype.itemsize or dtype.kind == "V":

@@ -137,7 +137,7 @@ def parse_lengths(value: Any, key: str, minimum: int) -> Shape:
         type(n) is not int or not minimum <= n < 2**63 for n in value
     ):
         raise MetadataError(
-            "this is not a shape",
+            f"invalid lengths: they must be {'positive' if minimum else 'non-negative'} integers",
             key=key,
             found=value,
             expected=f"a list of integers from {minimum}, below 2**63",

@@ -210,13 +210,15 @@ def _limit(text: str, key: str, setting: str) -> int:
     if text == "auto":
         return int(config.get(setting))
     try:
+        if text.strip().isdigit():
+            raise MetadataError("a number as text may be a length or bytes")
         return config.parse_size(text, key)
     except MetadataError as error:
         raise MetadataError(
-            "this text is not a size",
+            "invalid size of a chunk or shard: it has a unit, and lengths are integers",
             key=key,
             found=text,
-            expected="'auto', a size such as '1 MB', or lengths",
+            expected="'auto', a size such as '1 MB', or lengths such as 5 or (5, 5)",
         ) from error
 
 

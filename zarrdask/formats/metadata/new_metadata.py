@@ -1,7 +1,9 @@
 """The metadata of a new array from the options of a user: sizes, codecs, defaults. Pure."""
 
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -26,6 +28,10 @@ from zarrdask.formats.metadata.formats import find_format
 from zarrdask.formats.metadata.lengths import by_axis
 from zarrdask.formats.metadata.model import ArrayMetadata
 from zarrdask.formats.metadata.v2_codecs import object_fill
+from zarrdask.runtime.system import memory_bytes
+
+#: Chunks of this size may exceed the memory of a machine.
+_LARGE_BYTES = 2**30
 
 
 def plan_array(options: ArrayOptions) -> ArrayMetadata:
@@ -67,7 +73,23 @@ def plan_array(options: ArrayOptions) -> ArrayMetadata:
         extensions=form.extensions(as_list(options.extensions)),
     )
     check_sizes(metadata.pipeline)
+    _warn_of_large_chunks(metadata)
     return metadata
+
+
+def _warn_of_large_chunks(metadata: ArrayMetadata) -> None:
+    """Warn of chunks that are larger than the memory, as each is decoded as a whole."""
+    nbytes = prod(axis.longest for axis in metadata.read_grid.axes) * metadata.dtype.itemsize
+    if nbytes < _LARGE_BYTES:
+        return
+    memory = memory_bytes()
+    if memory is not None and nbytes > memory:
+        warnings.warn(
+            f"a chunk of {metadata.read_grid.chunk_shape} elements has {nbytes / 2**30:.0f} GiB, "
+            f"more than the memory of this machine ({memory / 2**30:.0f} GiB), and is read and "
+            "written as a whole; choose smaller chunks, or chunks='auto'",
+            stacklevel=2,
+        )
 
 
 def _with_axes_of(dtype: np.dtype[Any], options: ArrayOptions) -> ArrayOptions:

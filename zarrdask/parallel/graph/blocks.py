@@ -57,6 +57,8 @@ def normal_blocks(
     """
     chunks = by_axis(chunks, len(shape), names, "chunks")
     try:
+        if isinstance(chunks, str) and chunks.strip().isdigit():
+            raise ValueError("a number as text may be a length or bytes")
         blocks: Chunks = normalize_chunks(chunks, shape, dtype=dtype, previous_chunks=previous)
         if any(length < 0 for lengths in blocks for length in set(lengths)):
             raise ValueError("a length is negative")  # which Dask accepts if they add up

@@ -73,8 +73,8 @@ def _check_continues(stored: StoredDataset, name: str, index: Variable, level: s
 
 
 def _without_nan(values: np.ndarray) -> np.ndarray:
-    known: np.ndarray = values[values == values]  # noqa: PLR0124 - NaN and NaT don't equal themselves
-    return known
+    valid: np.ndarray = values[values == values]  # noqa: PLR0124 - neither NaN nor NaT equals itself
+    return valid
 
 
 def _report(text: str, level: str, **fields: Any) -> None:
