@@ -4,7 +4,7 @@ import pytest
 
 from tests.clocks import Clock
 from zarrdask.arrays.hierarchy import claim
-from zarrdask.storage.locks import unchanged
+from zarrdask.storage.locks import leases
 
 
 @pytest.fixture(autouse=True)
@@ -12,5 +12,5 @@ def one_after_another(setting, monkeypatch):
     setting({"scheduler": "synchronous", "zarrdask.threads": 1, "zarrdask.requests": 1})
     # The lease of a dead writer ends at once.
     clock = Clock()
-    for module in (claim, unchanged):
+    for module in (claim, leases):
         monkeypatch.setattr(module, "time", clock)

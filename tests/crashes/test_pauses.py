@@ -11,7 +11,7 @@ import zarrdask
 from tests.crashes.stores import RemoteStore, ScriptedStore
 from zarrdask.arrays.hierarchy.changes import append as append_module
 from zarrdask.errors import ZarrdaskError
-from zarrdask.storage.locks import unchanged
+from zarrdask.storage.locks import leases
 from zarrdask.xarray import open_zarr, to_zarr
 
 OPTIONS = {"chunks": 2, "compressors": ()}
@@ -39,7 +39,7 @@ class Pausing(ScriptedStore):
         with self.turn:
             if len(self.script.log) == self.at:
                 self.at = -1
-                unchanged.time.sleep(2 * unchanged.EXPIRY)
+                leases.time.sleep(2 * leases.EXPIRY)
                 self.other(elsewhere(self))
             return super().run(name, key, operation, *arguments)
 
@@ -103,8 +103,8 @@ def variables(store):
 
 @pytest.fixture(autouse=True)
 def own_clock(monkeypatch):
-    for module in (append_module, unchanged):
-        monkeypatch.setattr(module, "clock", unchanged.time.monotonic)
+    for module in (append_module, leases):
+        monkeypatch.setattr(module, "clock", leases.time.monotonic)
 
 
 def check_pauses(append, new, read, kind):

@@ -27,7 +27,7 @@ from distributed.scheduler import NoWorkerError
 
 import zarrdask
 from benchmarks.object_server import serving
-from zarrdask.storage.locks import unchanged
+from zarrdask.storage.locks import leases
 
 ROOT = Path(__file__).parents[2]
 HUB = "10.77.0.1"
@@ -163,7 +163,7 @@ def computed(log):
 def write_rows(scheduler, place, log, rows, *, resume):
     """Write rows of an array in blocks that share chunks with others; without rows, append all."""
     # The lease of an append on a machine that has vanished is taken soon.
-    unchanged.RENEWAL, unchanged.EXPIRY = 0.5, 3.0
+    leases.RENEWAL, leases.EXPIRY = 0.5, 3.0
     part = slice(*rows or (None,))
     x = logged(VALUES[part], (7, 11), log)
     with Client(scheduler):

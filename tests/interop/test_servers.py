@@ -14,7 +14,8 @@ import pytest
 import zarrdask
 from tests.interop.servers.rows import COMPLETE, CONDITIONAL, Place, conditional, place, servers
 from zarrdask.errors import NodeExistsError, StoreError
-from zarrdask.storage.locks.unchanged import change_if_unchanged, lease
+from zarrdask.storage.locks.leases import lease
+from zarrdask.storage.locks.unchanged import change_if_unchanged
 from zarrdask.storage.remote.retry import retrying
 
 __all__ = ["conditional", "place", "servers"]

@@ -16,7 +16,7 @@ from benchmarks.object_server import serving
 from tests.crashes.conftest import Clock
 from tests.interop.test_s3_kill import requests
 from tests.xarray.writes import days, together
-from zarrdask.storage.locks import unchanged
+from zarrdask.storage.locks import leases
 from zarrdask.xarray import open_zarr, to_zarr
 
 pytestmark = [
@@ -47,7 +47,7 @@ def endpoint() -> Iterator[str]:
 @pytest.fixture(autouse=True)
 def _no_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     # The lease of a killed process ends at once.
-    monkeypatch.setattr(unchanged, "time", Clock())
+    monkeypatch.setattr(leases, "time", Clock())
 
 
 def write(url: str, dataset: xr.Dataset, options: dict[str, Any], remote: str) -> None:

@@ -19,7 +19,7 @@ from zarrdask.arrays.hierarchy import claim
 from zarrdask.errors import ZarrdaskError
 from zarrdask.runtime import threads
 from zarrdask.storage.locks import chunk_locks as locks
-from zarrdask.storage.locks import unchanged
+from zarrdask.storage.locks import leases, unchanged
 
 #: The verb of a writer: takes its store and its number, 0 or 1.
 Act = Callable[[Any, int], Any]
@@ -204,6 +204,7 @@ def noted_waits() -> Iterator[None]:
         patch.object(fcntl, "flock", noted),
         patch.object(locks, "threading", _Threads()),
         patch.object(unchanged, "time", clock := NotedClock()),
+        patch.object(leases, "time", clock),
         patch.object(claim, "time", clock),
         patch.object(threads, "thread_pool", lambda _: _InThread()),
     ):

@@ -20,7 +20,7 @@ from distributed import Client, LocalCluster, WorkerPlugin
 
 import zarrdask
 from zarrdask.errors import NodeNotFoundError
-from zarrdask.storage.locks import unchanged
+from zarrdask.storage.locks import leases
 from zarrdask.xarray import to_zarr
 
 VALUES = np.arange(1, 401, dtype="i4").reshape(20, 20)
@@ -113,7 +113,7 @@ def write(verb, url, options, log, settings, on="threads"):
 
 def _write(verb, url, options, noting, settings):
     # The lease of a killed append is taken soon.
-    unchanged.RENEWAL, unchanged.EXPIRY = 0.5, 3.0
+    leases.RENEWAL, leases.EXPIRY = 0.5, 3.0
     x = da.from_array(VALUES, chunks=CHUNKS)
     x = x.map_blocks(noting, name="x", dtype="i4", meta=VALUES[:0, :0])
     place = {"storage_options": options, "resume": True}

@@ -1,7 +1,6 @@
 """Values that writers on several machines change at the same time."""
 
 import json
-import threading
 from dataclasses import replace
 
 import dask
@@ -12,33 +11,10 @@ import xarray
 
 import zarrdask
 import zarrdask.xarray
-from zarrdask.errors import StoreError
-from zarrdask.storage.locks import unchanged
-from zarrdask.storage.locks.unchanged import lease, until_unchanged
-from zarrdask.storage.memory import MemoryStore
+from tests.storage.locks.swapping import Swapping
+from zarrdask.storage.locks import leases
+from zarrdask.storage.locks.unchanged import until_unchanged
 from zarrdask.storage.wrapper import WrappedStore
-
-KEY = "a/lease"
-
-
-class Swapping(MemoryStore):
-    """A store in memory whose values are their own tags."""
-
-    capabilities = replace(MemoryStore.capabilities, compare_and_swap=True)
-    others = None
-
-    def get_tagged(self, key):
-        value = self.get(key)
-        return value, value
-
-    def swap(self, key, value, tag):
-        others, self.others = self.others, None
-        if others is not None:
-            others()
-        if self.get(key) != tag:
-            return False
-        self.set(key, value)
-        return True
 
 
 class Elsewhere(Swapping):
@@ -49,8 +25,8 @@ class Elsewhere(Swapping):
 
 @pytest.fixture
 def store(monkeypatch):
-    monkeypatch.setattr(unchanged, "RENEWAL", 0.01)
-    monkeypatch.setattr(unchanged, "EXPIRY", 0.5)
+    monkeypatch.setattr(leases, "RENEWAL", 0.01)
+    monkeypatch.setattr(leases, "EXPIRY", 0.5)
     return Swapping()
 
 
@@ -136,27 +112,6 @@ def test_consolidated_metadata_keep_what_another_machine_adds_meanwhile(store, z
     assert (sorted(now), dict(now.attrs)) == (["ours", "theirs", "x"], {"by": "us"})
 
 
-def test_a_lease_has_one_holder_who_renews_it(store):
-    inside, most = [], []
-
-    def work():
-        with lease(store, KEY):
-            inside.append(1)
-            most.append(len(inside))
-            first = store.get(KEY)
-            while store.get(KEY) == first:
-                threading.Event().wait(0.01)
-            inside.pop()
-
-    threads = [threading.Thread(target=work) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    assert most == [1, 1, 1]
-    assert store.get(KEY) is None
-
-
 def test_an_append_requests_nothing_twice(monkeypatch):
     monkeypatch.setattr(
         "zarrdask.arrays.hierarchy.changes.append.clock", lambda: 0.0
@@ -197,60 +152,6 @@ def test_an_append_requests_nothing_twice(monkeypatch):
             ("swap", "x/zarr.json"),
         ]
     assert [*z[...]] == [0, 0, 3, 4, 3, 4]
-
-
-def test_the_lease_of_a_killed_writer_is_taken(store):
-    store.set(KEY, b"killed")
-    with lease(store, KEY):
-        assert store.get(KEY) != b"killed"
-    assert store.get(KEY) is None
-
-
-def test_a_writer_that_lost_its_lease_says_so(store, monkeypatch):
-    checked = threading.Event()
-    get_tagged = store.get_tagged
-
-    def answer(key):
-        found = get_tagged(key)
-        if found[0] == b"another":
-            checked.set()
-        return found
-
-    monkeypatch.setattr(store, "get_tagged", answer)
-
-    def work():
-        with lease(store, KEY):
-            store.set(KEY, b"another")
-            checked.wait(60)
-
-    with pytest.raises(StoreError, match="another writer changed the shape"):
-        work()
-    assert store.get(KEY) == b"another"  # it is not this writer's any more
-
-
-def test_a_writer_that_was_stopped_for_long_leaves_the_lease_to_its_new_holder(store, monkeypatch):
-    monkeypatch.setattr(unchanged, "RENEWAL", 60)  # The process was stopped: nothing was renewed.
-    monkeypatch.setattr(unchanged, "EXPIRY", 0.02)
-    taken, checked = threading.Event(), threading.Event()
-
-    def work():
-        with lease(store, KEY):
-            taken.set()
-            checked.wait(60)
-
-    another = threading.Thread(target=work)
-
-    def be_stopped():
-        with lease(store, KEY):
-            another.start()
-            taken.wait(60)
-
-    with pytest.raises(StoreError, match="another writer changed the shape"):
-        be_stopped()
-    assert taken.is_set()
-    assert store.get(KEY) is not None
-    checked.set()
-    another.join()
 
 
 @pytest.mark.parametrize("after", ["drop", "update"])

@@ -29,7 +29,7 @@ from zarrdask.runtime.system import clock
 from zarrdask.storage.base import Store
 from zarrdask.storage.cache.prefetched import fresh
 from zarrdask.storage.local.atomic import is_alive, machine_token
-from zarrdask.storage.locks.unchanged import EXPIRY, RENEWAL
+from zarrdask.storage.locks.leases import EXPIRY, RENEWAL
 from zarrdask.storage.upkeep import request_each, temporary_place
 from zarrdask.storage.zarr.draft_store import stored_in
 

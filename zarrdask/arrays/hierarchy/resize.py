@@ -37,7 +37,8 @@ from zarrdask.formats.metadata.array_options import parse_shape
 from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
 from zarrdask.storage.base import Store
 from zarrdask.storage.locks.chunk_locks import ChunkLocks, Lock
-from zarrdask.storage.locks.unchanged import Lease, change_if_unchanged, lease
+from zarrdask.storage.locks.leases import Lease, lease
+from zarrdask.storage.locks.unchanged import change_if_unchanged
 from zarrdask.storage.upkeep import drop_cache, move_chunks
 from zarrdask.storage.zarr import detect
 from zarrdask.storage.zarr.detect import Search

@@ -11,8 +11,8 @@ from zarrdask.parallel.execution.client import current_client, current_worker
 from zarrdask.parallel.execution.frisky import frisky_address
 from zarrdask.storage.base import Store
 from zarrdask.storage.locks.chunk_locks import Lock
+from zarrdask.storage.locks.leases import Lease
 from zarrdask.storage.locks.lock_files import lock_place
-from zarrdask.storage.locks.unchanged import Lease
 
 #: The number of lock names. A scheduler never forgets a name, so units share these.
 _NAME_COUNT = 4096

@@ -30,8 +30,8 @@ from zarrdask.parallel.graph.write_job import (
     writing,
 )
 from zarrdask.runtime.progress import Show
+from zarrdask.storage.locks.leases import Lease
 from zarrdask.storage.locks.lock_files import lock_place
-from zarrdask.storage.locks.unchanged import Lease
 
 
 @suggests_arguments

@@ -1,19 +1,13 @@
 """Change values that writers on other machines may change at the same time."""
 
-import os
 import random
-import socket
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from threading import Event, Thread
-from typing import Any, TypeVar
-from uuid import uuid4
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TypeVar
 
 from zarrdask.errors import StoreError, UnsupportedError
 from zarrdask.formats.byte_ranges import Buffer, Tag
-from zarrdask.runtime.system import clock
 from zarrdask.storage.base import Store
 from zarrdask.storage.wrapper import WrappedStore
 
@@ -21,10 +15,6 @@ T = TypeVar("T")
 
 #: The number of attempts to change a value that others change at the same time.
 MAX_ATTEMPTS = 100
-#: Seconds between two renewals of a lease, and seconds without any after which others take it.
-RENEWAL, EXPIRY = 10.0, 60.0
-#: Seconds after which a writer checks again, before it stores anything, that it holds its lease.
-CHECK_INTERVAL = 1.0
 
 
 class ChangedError(StoreError):
@@ -91,117 +81,3 @@ def change_if_unchanged(store: Store, change: Callable[[Store], T]) -> T:
         with suppress(UnsupportedError):
             return until_unchanged(store, change)
     return change(store)
-
-
-# --------------------------------------------------------------------------------------------
-# Leases
-
-
-@dataclass
-class Lease:
-    """A lock that is a value in a store.
-
-    Attributes
-    ----------
-    key : str
-        The key of the value.
-    name : bytes
-        The name of the writer that took the lease, with which the value begins.
-    checked : float
-        When the lease was known to be held, by the clock of this process.
-    is_settled : bool
-        Whether the change is complete, so that losing the lease no longer matters.
-    """
-
-    key: str
-    name: bytes
-    checked: float = float("-inf")
-    is_settled: bool = False
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.key, self.name)
-
-    def check(self, store: Store) -> None:
-        """Check that the lease is held, unless it was less than `CHECK_INTERVAL` seconds ago."""
-        now = clock()
-        if now - self.checked <= CHECK_INTERVAL:
-            return
-        value = store.get(self.key)
-        if value is None or not bytes(value).startswith(self.name):
-            raise StoreError(
-                "another writer took this lease, which was not renewed in time: nothing more is "
-                "written",
-                key=f"{store.url}/{self.key}",
-            )
-        self.checked = now
-
-
-@contextmanager
-def lease(store: Store, key: str) -> Iterator[Lease | None]:
-    """Hold a lock that is a value in a store, which excludes the writers of all machines.
-
-    The store has `compare_and_swap`. The holder renews the value, and erases it at the end. If
-    it is killed, the next one waits until the value has not changed for `EXPIRY` seconds of its
-    own clock, and replaces it then. Where the server has no conditional writes, nothing is locked,
-    and the result is None. If another writer took the lease, as this one could not renew it in
-    time, a `StoreError` is raised at the end.
-    """
-    name = f"{socket.gethostname()} {os.getpid()} {uuid4().hex}".encode()
-    if not _take(store, key, name):
-        yield None
-        return
-    taken = clock()
-    ended, lost = Event(), Event()
-    renewal = Thread(target=_renew, args=(store, key, name, ended, lost), daemon=True)
-    renewal.start()
-    held = Lease(key, name, taken)
-    try:
-        yield held
-    finally:
-        ended.set()
-        renewal.join()
-        if not lost.is_set():
-            store.erase(key)
-    if lost.is_set() and not held.is_settled:
-        raise StoreError(
-            "another writer changed the shape at the same time, as this one could not renew its "
-            "lease in time; check the array",
-            key=f"{store.url}/{key}",
-        )
-
-
-def _take(store: Store, key: str, name: bytes) -> bool:
-    """Store a name as the value of a lease when no other writer holds it, if the server can."""
-    tag, since = None, 0.0
-    while True:
-        try:
-            is_free = tag is None or time.monotonic() - since > EXPIRY
-            if is_free and store.swap(key, name, tag):
-                return True
-        except UnsupportedError:
-            return False
-        _, found = store.get_tagged(key)
-        if found != tag:
-            tag, since = found, time.monotonic()
-        if tag is not None:
-            time.sleep(random.uniform(0.02, 0.2))
-
-
-def _renew(store: Store, key: str, name: bytes, ended: Event, lost: Event) -> None:
-    """Change the value of a lease from time to time, so that others see that it is held.
-
-    At the end, a lease that could not be renewed for long, as the process was stopped, is read.
-    """
-    number, renewed, is_last = 0, clock(), False
-    while not is_last:
-        is_last, now = ended.wait(RENEWAL), clock()
-        if is_last and now - renewed < EXPIRY / 2:
-            return
-        with suppress(StoreError):  # The next attempt may succeed.
-            value, tag = store.get_tagged(key)
-            number += 1
-            if value is None or not bytes(value).startswith(name):
-                lost.set()
-                return
-            if store.swap(key, b"%s %d" % (name, number), tag):
-                renewed = now

@@ -18,7 +18,7 @@ from zarrdask.formats.metadata.model import GroupMetadata
 from zarrdask.parallel.execution.client import check_changeable, check_visible
 from zarrdask.parallel.execution.locks import shape_lock
 from zarrdask.parallel.graph.dependencies import Inputs
-from zarrdask.storage.locks.unchanged import Lease
+from zarrdask.storage.locks.leases import Lease
 from zarrdask.storage.upkeep import is_deferrable
 from zarrdask.xarray.datastore import Hierarchy, OpenOptions
 from zarrdask.xarray.request import WriteSettings

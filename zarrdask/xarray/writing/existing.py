@@ -17,7 +17,7 @@ from zarrdask.errors import MetadataError
 from zarrdask.formats.compliance import warn_compliance
 from zarrdask.formats.dtypes.cf_fill_values import FILL_VALUE
 from zarrdask.formats.metadata.model import ZarrFormat
-from zarrdask.storage.locks.unchanged import Lease
+from zarrdask.storage.locks.leases import Lease
 from zarrdask.xarray.coordinates import read_coordinates
 from zarrdask.xarray.datastore import StoredGroup, ZarrdaskDataStore
 from zarrdask.xarray.durations import (

@@ -36,7 +36,7 @@ from zarrdask.formats.indexing.selection import Region, axis_number, whole_regio
 from zarrdask.formats.metadata.model import ArrayMetadata, ZarrFormat
 from zarrdask.runtime.system import clock
 from zarrdask.storage.base import Store
-from zarrdask.storage.locks.unchanged import CHECK_INTERVAL, Lease
+from zarrdask.storage.locks.leases import CHECK_INTERVAL, Lease
 from zarrdask.storage.places import is_listed_fast
 from zarrdask.storage.upkeep import value_sizes
 from zarrdask.storage.wrapper import WrappedStore
