@@ -13,7 +13,6 @@ from zarrdask.formats.store_keys import check_key, check_prefix
 from zarrdask.storage.local.local_store import LocalStore
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.storage.partial_access import set_partial_values
-from zarrdask.storage.places import store_uri
 from zarrdask.storage.remote.fsspec.fsspec_store import FsspecStore
 from zarrdask.storage.resolve import resolve
 
@@ -69,9 +68,9 @@ def test_c72_partial_writes_must_not_overlap(store):
 
 def test_c73_a_local_directory_has_a_file_uri(tmp_path):
     store = LocalStore(str(tmp_path / "my data"))
-    assert store_uri(store) == f"file://{tmp_path}/my%20data"
-    assert store_uri(LocalStore("/my data")) == "file:///my%20data"
-    assert resolve(store_uri(store)) == store
+    assert store.identity.uri == f"file://{tmp_path}/my%20data"
+    assert LocalStore("/my data").identity.uri == "file:///my%20data"
+    assert resolve(store.identity.uri) == store
 
 
 def test_c73_text_without_a_scheme_is_a_local_path(tmp_path, monkeypatch):
@@ -80,12 +79,12 @@ def test_c73_text_without_a_scheme_is_a_local_path(tmp_path, monkeypatch):
 
 
 def test_c73_other_stores_are_named_by_their_urls(tmp_path):
-    assert store_uri(FsspecStore.from_url("memory://a/b")) == "memory:///a/b"
+    assert FsspecStore.from_url("memory://a/b").identity.uri == "memory:///a/b"
     assert (
-        store_uri(FsspecStore.from_url(f"file://{tmp_path}/my data"))
+        FsspecStore.from_url(f"file://{tmp_path}/my data").identity.uri
         == f"file://{tmp_path}/my%20data"
     )
-    assert store_uri(resolve("memory://a/b/")) == "memory:///a/b"
+    assert resolve("memory://a/b/").identity.uri == "memory:///a/b"
 
 
 # ---- operations

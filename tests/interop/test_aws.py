@@ -16,7 +16,6 @@ from s3fs import S3FileSystem
 import zarrdask
 from tests.interop.s3 import VALUES, Bucket, Service, serving
 from zarrdask.errors import StoreError
-from zarrdask.storage.places import opened_by
 from zarrdask.storage.remote import aws
 from zarrdask.storage.resolve import resolve
 
@@ -80,7 +79,7 @@ def test_a_profile_has_keys_a_region_and_an_endpoint(package, configure, bucket)
     last = write_and_read(bucket, profile="mine")
     assert "Credential=mykey/" in last.authorization
     assert "/eu-west-1/s3/" in last.authorization
-    assert opened_by(resolve(bucket.url, {"profile": "mine"})) == package
+    assert resolve(bucket.url, {"profile": "mine"}).identity.opened_by == package
 
 
 def test_the_profile_may_be_a_variable(package, configure, bucket, monkeypatch):
@@ -89,7 +88,7 @@ def test_the_profile_may_be_a_variable(package, configure, bucket, monkeypatch):
     configure(f"[profile other]\n{KEYS.format('otherkey')}{wrong}{services}")
     monkeypatch.setenv("AWS_PROFILE", "other")
     assert "Credential=otherkey/" in write_and_read(bucket).authorization
-    assert opened_by(resolve(bucket.url)) == package
+    assert resolve(bucket.url).identity.opened_by == package
 
 
 def test_options_come_before_variables_and_these_before_the_default_profile(
@@ -105,7 +104,7 @@ def test_options_come_before_variables_and_these_before_the_default_profile(
     assert "Credential=variable/" in last.authorization
     last = write_and_read(bucket, key="option", secret="secret")
     assert "Credential=option/" in last.authorization
-    assert package == opened_by(resolve(bucket.url))
+    assert package == resolve(bucket.url).identity.opened_by
 
 
 def test_anonymous_requests_are_not_signed_and_a_requester_pays(package, configure, bucket):
@@ -120,7 +119,7 @@ def test_anonymous_requests_are_not_signed_and_a_requester_pays(package, configu
         with pytest.raises(StoreError, match=r"'anon'.* is not a bool; found '(true|false)'"):
             zarrdask.open_array(bucket.url, "x", storage_options={"anon": value, **endpoint})
     assert write_and_read(bucket, requester_pays=True, **endpoint).payer == "requester"
-    assert opened_by(resolve(bucket.url, {"requester_pays": True, **endpoint})) == package
+    assert resolve(bucket.url, {"requester_pays": True, **endpoint}).identity.opened_by == package
 
 
 PROCESS = """
@@ -154,7 +153,7 @@ def test_credentials_that_expire_are_renewed_also_on_workers(
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         assert pool.submit(read, store).result() == VALUES.sum()
     assert int((tmp_path / "count").read_text()) > renewed
-    assert opened_by(store) == package
+    assert store.identity.opened_by == package
 
 
 def test_a_profile_that_does_not_exist(package, configure, bucket):
@@ -172,5 +171,5 @@ def test_no_credentials(package, configure, bucket):
 def test_settings_that_only_botocore_has(configure, bucket, setting):
     setting({"zarrdask.remote": "auto"})
     configure(f"[default]\n{KEYS.format('k')}s3 =\n  addressing_style = virtual\n")
-    assert opened_by(resolve(bucket.url)) == "fsspec"
-    assert opened_by(resolve(bucket.url, bucket.options)) == "obstore"
+    assert resolve(bucket.url).identity.opened_by == "fsspec"
+    assert resolve(bucket.url, bucket.options).identity.opened_by == "obstore"

@@ -12,7 +12,6 @@ import zarrdask
 from tests.interop.s3 import LAYOUTS, VALUES, Bucket, Service, serving
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage.base import Store
-from zarrdask.storage.places import opened_by
 from zarrdask.storage.remote.fsspec.fsspec_store import FsspecStore
 from zarrdask.storage.resolve import resolve
 from zarrdask.testing import StoreContract
@@ -33,7 +32,7 @@ def bucket(service: Service) -> Iterator[Bucket]:
 @pytest.fixture
 def store(bucket: Bucket) -> Store:
     store = resolve(bucket.url, bucket.options)
-    assert opened_by(store) == "obstore"
+    assert store.identity.opened_by == "obstore"
     return store
 
 

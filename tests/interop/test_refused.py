@@ -25,7 +25,7 @@ def control(endpoint, command):
 
 
 def read_rate(store):
-    return retry.request_rate(place_of(store.url, store._endpoint), "read")
+    return retry.request_rate(place_of(store.url, store.identity.endpoint), "read")
 
 
 @pytest.mark.parametrize("status", [429, 503])

@@ -206,9 +206,9 @@ def test_listings_of_several_pages(place):
     store.set("d/other", b"")
     assert [*store.list_prefix("c/")] == names
     assert store.list_dir("c/") == (keys, [])
-    part = [*store._list_sizes("c/", "c/0099", "c/0101")]
-    assert sorted(part) == [("c/0100", 1), ("c/0101", 1)]
-    entries = {entry.key: entry for entry in store._list_objects("c/", "c/0099", "c/0100")}
+    part = [*store.entries("c/", "c/0099", "c/0101")]
+    assert sorted((entry.key, entry.size) for entry in part) == [("c/0100", 1), ("c/0101", 1)]
+    entries = {entry.key: entry for entry in store.entries("c/", "c/0099", "c/0100", objects=True)}
     assert {key: entry.size for key, entry in entries.items()} == {"c/0100": 1}
     store.erase_prefix("d/")
     assert [*store.list_prefix("")] == names

@@ -182,11 +182,10 @@ def test_what_a_killed_process_left_is_removed(platform, tmp_path):
         + """
 from zarrdask.storage.local import atomic
 from zarrdask.storage.local.local_store import LocalStore
-from zarrdask.storage.upkeep import tidy
 gone = atomic.beside("").replace(f"-{os.getpid():x}-", "-7ffffff0-")
 pathlib.Path(f"{place}/{gone}").touch()
 pathlib.Path(f"{place}/{atomic.beside('')}").touch()
-tidy(LocalStore(place), "")
+LocalStore(place).tidy("")
 [left] = os.listdir(place)
 assert f"-{os.getpid():x}-" in left
 """,

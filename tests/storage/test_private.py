@@ -41,7 +41,7 @@ def test_files_and_directories_are_those_of_the_user_alone(tmp_path):
 def test_a_temporary_directory_has_a_new_name_and_leaves_nothing(tmp_path, make):
     def create():
         if make is None:
-            return ZipStore(tmp_path / "a.zip")._temporary_place("x/packed/")
+            return ZipStore(tmp_path / "a.zip").temporary("x/packed/")
         return make(str(tmp_path))
 
     (store, prefix), (_, other) = create(), create()

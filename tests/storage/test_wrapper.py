@@ -2,9 +2,9 @@
 
 import pytest
 
+from zarrdask.storage.listing import value_sizes
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.storage.remote.retry import RetryingStore
-from zarrdask.storage.upkeep import value_sizes
 from zarrdask.storage.wrapper import WrappedStore
 from zarrdask.testing import StoreContract
 

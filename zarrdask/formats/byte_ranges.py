@@ -85,6 +85,26 @@ class StoredObject(NamedTuple):
         return self.root + quote(self.key if self.path is None else self.path)
 
 
+class Entry(NamedTuple):
+    """A key of a store, and what is known of its value.
+
+    Attributes
+    ----------
+    key : str
+    size : int, optional
+        The size of the value in bytes; None if a listing does not include it.
+    stamp : str
+        A text that each change of the value changes, in stores with the capability `stamps`.
+    object : StoredObject, optional
+        The file or object that holds the value, where a listing was asked for it.
+    """
+
+    key: str
+    size: int | None = None
+    stamp: str = ""
+    object: StoredObject | None = None
+
+
 class Version(NamedTuple):
     """The present version of a stored value.
 

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from zarrdask.storage.adapters.saved_fork import SavedFork
     from zarrdask.storage.base import Store
     from zarrdask.storage.capabilities import Capabilities
+    from zarrdask.storage.listing import value_sizes
     from zarrdask.storage.local.local_store import LocalStore
     from zarrdask.storage.memory import MemoryStore
     from zarrdask.storage.partial_access import StoreWithPartialAccess, set_partial_values
     from zarrdask.storage.references.reference_store import ReferenceStore
     from zarrdask.storage.remote.fsspec.fsspec_store import FsspecStore
     from zarrdask.storage.remote.obstore.obstore_store import ObstoreStore
-    from zarrdask.storage.upkeep import value_sizes
     from zarrdask.storage.wrapper import WrappedStore
     from zarrdask.storage.zip.store import ZipStore
 
@@ -44,7 +44,7 @@ _MODULES = {
     "check_key": "formats.store_keys",
     "check_prefix": "formats.store_keys",
     "set_partial_values": "storage.partial_access",
-    "value_sizes": "storage.upkeep",
+    "value_sizes": "storage.listing",
 }
 
 __all__ = [

@@ -1,19 +1,18 @@
 """The interface of stores: bytes by key, with defaults for what `get` and `set` can express."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
-from urllib.parse import unquote
+from typing import Any, ClassVar
 
-from zarrdask.errors import no_attribute, printable
+from zarrdask.errors import printable
 from zarrdask.formats.byte_ranges import (
     Buffer,
+    Entry,
     KeyRange,
     Part,
     Range,
-    StoredObject,
     Tag,
     Value,
     Version,
@@ -21,19 +20,12 @@ from zarrdask.formats.byte_ranges import (
 )
 from zarrdask.formats.store_keys import Names, check_key, check_prefix, right_below
 from zarrdask.runtime.scratch import Scratch
-from zarrdask.runtime.system import path_of_url
-from zarrdask.storage.capabilities import Capabilities, bypassed, without
+from zarrdask.storage.capabilities import Capabilities, provided
 from zarrdask.storage.counted_requests import count_requests
-from zarrdask.storage.former_names import INSTEAD, adopt_former_names
-from zarrdask.storage.refusals import no_moved_chunks, no_objects, no_references, not_supported
-from zarrdask.storage.remote.in_flight import Requests, window
+from zarrdask.storage.identity import Identity, identity_at
+from zarrdask.storage.refusals import no_objects, not_supported
+from zarrdask.storage.remote.in_flight import Requests, request_each
 from zarrdask.storage.value_parts import StoredValue, joined_parts
-
-T = TypeVar("T")
-Item = TypeVar("Item")
-
-#: Stores references to the chunks of the array with a prefix, each with the index of the chunk.
-StoreReferences = Callable[[str, Sequence[tuple[tuple[int, ...], StoredObject]]], None]
 
 
 class Store(ABC):
@@ -50,42 +42,21 @@ class Store(ABC):
     #: What the store supports, and what its requests cost. A class declares its own, from which
     #: those are left out that its methods do not provide; an instance may have others.
     capabilities = Capabilities()
-    _declared: ClassVar[Capabilities] = capabilities
     #: Whether a class of this package counts its requests itself, where it sends them.
     _counts_requests: ClassVar[bool] = False
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        adopt_former_names(cls)
         if not (cls._counts_requests and cls.__module__.startswith("zarrdask.")):
             count_requests(cls)
-        if isinstance(declared := vars(cls).get("capabilities"), Capabilities):
-            cls._declared = declared
         # A class whose instances differ, as views of other stores do, has a property.
         if isinstance(cls.capabilities, Capabilities):
-            unsupported = {name for name, has in cls._operations().items() if not has}
-            cls.capabilities = without(cls._declared, bypassed(cls) | unsupported)
-
-    if not TYPE_CHECKING:  # For type checkers, every attribute would exist.
-
-        def __getattr__(self, name: str) -> Any:
-            if hasattr(type(self), name):
-                return object.__getattribute__(self, name)  # The error is one within a property.
-            raise no_attribute(self, name, INSTEAD.get(name, ""))
-
-    @classmethod
-    def _operations(cls) -> dict[str, bool]:
-        """Return whether the class implements reading, writing and listing."""
-        return {
-            "readable": cls._implements("get"),
-            "writable": cls._implements("set") and cls._implements("erase"),
-            "listable": any(map(cls._implements, ("list_dir", "list_prefix", "list"))),
-        }
-
-    @classmethod
-    def _implements(cls, name: str) -> bool:
-        """Whether the class has a method of its own."""
-        return getattr(cls, name) is not getattr(Store, name)
+            cls.capabilities = provided(
+                cls,
+                readable=implements(cls, "get"),
+                writable=implements(cls, "set") and implements(cls, "erase"),
+                listable=is_listable(cls),
+            )
 
     @property
     @abstractmethod
@@ -93,7 +64,8 @@ class Store(ABC):
         """The location of the store, for messages."""
 
     def __repr__(self) -> str:
-        package = f", opened by {self._opened_by}" if self._opened_by else ""
+        opened_by = self.identity.opened_by
+        package = f", opened by {opened_by}" if opened_by else ""
         return printable(f"<{type(self).__name__} {self.url}{package}>")
 
     def batch(self) -> AbstractContextManager[None]:
@@ -113,11 +85,7 @@ class Store(ABC):
         """Yield the value of each key; each is valid until the next one is requested."""
         # A range need not be `bytes`, so it is not copied; with ETags it is of the same value.
         whole = partial(self.get_range, start=0) if self.capabilities.etags else self.get
-        return self._each(whole, keys)
-
-    def _each(self, request: Callable[[Item], T], items: Iterable[Item]) -> Iterator[T]:
-        """Yield the result of a request for each item, with later ones in flight if possible."""
-        return window(request, items) if self.capabilities.concurrent else map(request, items)
+        return request_each(self, whole, keys)
 
     def get_range(self, key: str, start: int, length: int | None = None) -> Buffer | None:
         """Return part of a value, or None if there is no value.
@@ -136,7 +104,7 @@ class Store(ABC):
         self, key: str, ranges: Sequence[Range], scratch: Scratch
     ) -> Iterator[Buffer | None]:
         """Yield parts of one value, given as (start, length) in the order of their starts."""
-        if self.capabilities.concurrent or self._implements("get_range"):
+        if self.capabilities.concurrent or implements(type(self), "get_range"):
             for _, part in joined_parts(self, [(key, *each) for each in ranges]):
                 yield part
             return
@@ -268,7 +236,7 @@ class Store(ABC):
             If a key is invalid; nothing is removed then.
         """
         checked = [check_key(key) for key in keys]
-        for _ in self._each(self.erase, checked):
+        for _ in request_each(self, self.erase, checked):
             pass
 
     def erase_prefix(self, prefix: str) -> None:
@@ -286,125 +254,124 @@ class Store(ABC):
     def list_prefix(self, prefix: str) -> Iterator[str]:
         """Yield every key that begins with the prefix."""
         prefix = check_prefix(prefix)
-        if self._implements("list_dir"):
-            return self._walk(prefix)
-        if self._implements("list"):
+        if implements(type(self), "list_dir"):
+            return walk(self, prefix)
+        if implements(type(self), "list"):
             return (key for key in self.list() if key.startswith(prefix))
         raise not_supported(self.url, "listed")
-
-    def _walk(self, prefix: str) -> Iterator[str]:
-        pending = [prefix]
-        while pending:
-            folder = pending.pop()
-            keys, prefixes = self.list_dir(folder)
-            yield from (folder + name for name in keys)
-            pending += [f"{folder}{name}/" for name in reversed(prefixes)]
 
     def list(self) -> Iterator[str]:
         """Yield every key."""
         return self.list_prefix("")
 
-    # ---- what only this package asks of a store: see `zarrdask.storage.places` and `.upkeep`
+    def entries(
+        self, prefix: str, after: str = "", until: str | None = None, *, objects: bool = False
+    ) -> Iterator[Entry]:
+        """Yield the keys that begin with a prefix, with what the listing says of their values.
 
-    #: What to do where other processes can't access the store, as it is not `shared`: for messages.
-    _unshared_advice: ClassVar[str] = 'use a local directory or a URL, or the scheduler "threads"'
+        Parameters
+        ----------
+        prefix : str
+        after, until : str, optional
+            Only keys behind `after`, up to `until`, are listed.
+        objects : bool, default False
+            Whether each entry has the file or object that holds the value.
 
-    #: Whether bodies of answers are limited; see `zarrdask.storage.remote.body_limit`.
-    _limits_bodies: bool = False
-
-    #: The package that opened a URL, "" for other stores.
-    _opened_by: str = ""
-
-    @property
-    def _endpoint(self) -> str:
-        """The URL of the server, or of the account, where that of the store names a bucket only."""
-        return ""
-
-    @property
-    def _uri(self) -> str:
-        return self.url
-
-    @property
-    def _directory(self) -> str | None:
-        if not self._uri.startswith("file://"):
-            return None
-        return path_of_url(unquote(self._uri.removeprefix("file://")))
-
-    @property
-    def _token(self) -> str:
-        return self.url
-
-    @property
-    def _access(self) -> Mapping[str, Any]:
-        return {}
-
-    def _stamp(self, key: str) -> str:
-        return ""
-
-    def _above(self) -> "Store | None":
-        return None
-
-    @property
-    def _uncached(self) -> "Store":
-        return self
-
-    def _drop_cache(self) -> None:  # noqa: B027 - most cache nothing
-        """Read all documents from the store from now on."""
-
-    def _for_chunks(self) -> "Store":
-        return self
-
-    @property
-    def _is_deferrable(self) -> bool:
-        return True
-
-    def _temporary_place(self, prefix: str) -> "tuple[Store, str]":
-        return self, prefix
-
-    def _fork(self) -> "Store":
-        raise not_supported(self.url, "forked")
-
-    def _check_writable(self) -> None:  # noqa: B027 - writing to most others is not implemented
-        """Check that the store is not one that can only be read."""
-
-    def _check_erasable(self, keys: Iterable[str]) -> None:  # noqa: B027 - most have no links
-        """Check that nothing is behind a symbolic link."""
-
-    def _tidy(self, prefix: str, *, recursive: bool = False) -> None:  # noqa: B027 - most need none
-        """Remove temporary files."""
-
-    #: Whether a listing can begin behind a key, so that its parts can be requested concurrently.
-    _lists_parts: bool = False
-
-    def _list_sizes(
-        self, prefix: str, after: str = "", until: str | None = None
-    ) -> Iterator[tuple[str, int | None]]:
-        """Yield keys behind `after` up to `until`, and the sizes that the listing includes."""
+        Raises
+        ------
+        UnsupportedError
+            If `objects` is True, and the values are no objects with URLs of their own.
+        """
+        if objects:
+            raise no_objects(self.url)
         keys = self.list_prefix(prefix)
-        return ((k, None) for k in keys if after < k and (until is None or k <= until))
+        return (Entry(key) for key in keys if after < key and (until is None or key <= until))
 
-    def _list_objects(
-        self, prefix: str, after: str = "", until: str | None = None
-    ) -> Iterator[StoredObject]:
-        """Yield the objects that hold the values of the keys behind `after` up to `until`."""
-        raise no_objects(self.url)
+    def stat(self, key: str) -> Entry | None:
+        """Return the size and the stamp of a value, or None if it is missing.
 
-    def _references_to(self, urls: Iterable[str]) -> "StoreReferences":
-        raise no_references(self.url)
-
-    def _move_chunks(self, prefix: str, offset: Sequence[int]) -> None:
-        raise no_moved_chunks(self.url)
-
-    def _size(self, key: str) -> int | None:
-        """Return the size of a value: by default it is read, unless it comes with a part of it."""
+        By default, the value is read, unless its size comes with a part of it.
+        """
         part = self.get_part(key, 0, 1) if self.capabilities.etags else None
         if part is not None and part.size:
-            return part.size
+            return Entry(key, part.size)
         value = self.get(key)
-        return None if value is None else len(value)
+        return None if value is None else Entry(key, len(value))
 
-    def _are_unchanged(self, tags: Mapping[str, Tag]) -> bool:
-        return all(self.get_if_changed(*item, 0, 0).is_unchanged for item in tags.items())
+    # ---- identity
 
-    def _reading(self, key: str, scratch: Scratch) -> AbstractContextManager[Value]:
+    @property
+    def identity(self) -> Identity:
+        """What identifies the store: by default, its URL."""
+        return identity_at(self.url, self.url)
+
+    def above(self) -> "Store | None":
+        """Return the store of the directory that this one is in, if there is one that is known."""
+        return None
+
+    # ---- lifecycle
+
+    def reading(self, key: str, scratch: Scratch) -> AbstractContextManager[Value]:
+        """Return a context in which parts of a value are read one after another.
+
+        By default, each part is read by itself. A store that can keep the value open reads all
+        parts of the same value, also if another writer replaces it meanwhile.
+        """
         return nullcontext(StoredValue(self, key, scratch))
+
+    def for_chunks(self) -> "Store":
+        """Return a store for reading and writing the chunks of an array.
+
+        Such a store may be stricter: since all of its keys are those of chunks, it can report that
+        a file or directory has the key of a chunk by mistake. By default it is the store itself.
+        """
+        return self
+
+    def temporary(self, prefix: str) -> "tuple[Store, str]":
+        """Return a store and a prefix for values that are needed only while others are written.
+
+        By default, these are the store and the prefix themselves.
+        """
+        return self, prefix
+
+    def tidy(self, prefix: str, *, recursive: bool = False) -> None:  # noqa: B027 - most need none
+        """Remove temporary files that killed writers left directly below a prefix, or at any depth.
+
+        They are not listed as keys.
+        """
+
+    def check_writable(self, *, erasing: Iterable[str] = ()) -> None:  # noqa: B027 - most are
+        """Check that the store is not one that can only be read, before anything is changed.
+
+        Parameters
+        ----------
+        erasing : iterable of str, optional
+            Keys and prefixes that are going to be erased.
+
+        Raises
+        ------
+        ReadOnlyError
+            If the store can only be read, as that of an HTTP server.
+        LinkError
+            If a key to erase is behind a symbolic link, through which nothing is erased.
+        """
+
+
+def implements(kind: type[Store], name: str) -> bool:
+    """Whether a class has a method of its own, instead of the default."""
+    return getattr(kind, name) is not getattr(Store, name)
+
+
+def is_listable(kind: type[Store]) -> bool:
+    """Whether a class implements one of the listings."""
+    return any(implements(kind, name) for name in ("list_dir", "list_prefix", "list"))
+
+
+def walk(store: Store, prefix: str) -> Iterator[str]:
+    """Yield every key that begins with a prefix, by listings of directories."""
+    pending = [prefix]
+    while pending:
+        folder = pending.pop()
+        keys, prefixes = store.list_dir(folder)
+        yield from (folder + name for name in keys)
+        pending += [f"{folder}{name}/" for name in reversed(prefixes)]

@@ -3,6 +3,7 @@
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
+from weakref import WeakKeyDictionary
 
 #: The operation that each of these capabilities is about, and the operations that it must agree
 #: with: a subclass that overrides one of them, but neither the operation nor the declaration of its
@@ -12,6 +13,7 @@ _OPERATIONS = {
     "compare_and_swap": ("swap", ("get", "set")),
     "etags": ("get_part", ("get", "get_many", "get_range", "get_ranges")),
     "versions": ("get_if_changed", ("get", "get_many", "get_range", "get_ranges")),
+    "lists_parts": ("entries", ("list_prefix",)),
 }
 
 #: For stores with latency.
@@ -60,6 +62,17 @@ class Capabilities:
     forks : bool
         Tasks in other processes, which can't see the store, change copies of it, whose changes are
         merged: see `zarrdask.storage.adapters.forks`. Default: False.
+    deferrable : bool
+        Values may be written after the call that prepared the write has returned. Default: True.
+    lists_parts : bool
+        A listing can begin behind a key, so that its parts can be requested concurrently. Default:
+        False.
+    stamps : bool
+        `stat` returns a stamp that each change of a value changes, at hardly any cost. Default:
+        False.
+    bodies_limited : bool
+        Answers are read up to a number of bytes: see `zarrdask.storage.remote.body_limit`. Default:
+        False.
     """
 
     readable: bool = True
@@ -78,6 +91,10 @@ class Capabilities:
     bounded: bool = False
     one_writer: bool = False
     forks: bool = False
+    deferrable: bool = True
+    lists_parts: bool = False
+    stamps: bool = False
+    bodies_limited: bool = False
 
     @property
     def block_factor(self) -> int:
@@ -85,10 +102,27 @@ class Capabilities:
         return _BLOCK_FACTOR if self.has_latency else 1
 
 
+#: What each class declared, before the capabilities that its methods do not provide were left out.
+_DECLARED: "WeakKeyDictionary[type, Capabilities]" = WeakKeyDictionary()
+
+
+def provided(kind: type, **implemented: bool) -> Capabilities:
+    """Return the capabilities that a class declares or inherits, and that its methods provide.
+
+    `implemented` says whether it implements reading, writing and listing.
+    """
+    if isinstance(declared := vars(kind).get("capabilities"), Capabilities):
+        _DECLARED[kind] = declared
+    bases = (_DECLARED[base] for base in kind.__mro__ if base in _DECLARED)
+    absent = {name for name, has in implemented.items() if not has}
+    return without(next(bases, Capabilities()), bypassed(kind) | absent)
+
+
 @cache
 def bypassed(kind: type) -> frozenset[str]:
     """Return the capabilities whose operation a class inherits while it overrides a related one."""
-    declared = _depth(kind, "_declared")
+    bases = kind.__mro__
+    declared = next((depth for depth, base in enumerate(bases) if base in _DECLARED), len(bases))
     names = (
         name
         for name, (operation, related) in _OPERATIONS.items()

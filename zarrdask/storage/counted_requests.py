@@ -15,7 +15,7 @@ _KINDS = {
     **dict.fromkeys(("set", "create", "swap"), "PUT"),
     **dict.fromkeys(("erase", "erase_prefix"), "DELETE"),
     **dict.fromkeys(("list_dir", "list_prefix", "list"), "LIST"),
-    "_size": "HEAD",
+    "stat": "HEAD",
 }
 #: The methods that send one request for each value that they yield.
 _MANY = ("get_many", "get_ranges")

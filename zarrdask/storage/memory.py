@@ -13,6 +13,7 @@ from zarrdask.formats.store_keys import check_prefix
 from zarrdask.runtime.system import renewed_after_fork
 from zarrdask.storage.base import Store
 from zarrdask.storage.capabilities import Capabilities
+from zarrdask.storage.identity import Identity, identity_at
 
 #: One creates a value at a time; who does may be asked to do so again by what it calls.
 _CREATING = renewed_after_fork(threading.RLock())
@@ -88,8 +89,8 @@ class MemoryStore(MappingStore):
         LIVE[self._name] = self
 
     @property
-    def _token(self) -> str:
-        return self._name if self._own else self.url
+    def identity(self) -> Identity:
+        return identity_at(self.url, self._name if self._own else self.url)
 
     def get_if_changed(
         self, key: str, tag: Tag | None, start: int = 0, length: int | None = None

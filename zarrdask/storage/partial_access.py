@@ -1,11 +1,13 @@
 """Write parts of values; the base class of stores that read and write parts."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from zarrdask.formats.byte_ranges import Buffer, KeyRange, KeyValue, Range, parts_by_key
 from zarrdask.formats.store_keys import check_key
 from zarrdask.runtime.scratch import Scratch
-from zarrdask.storage.base import Store
+from zarrdask.storage.base import Store, is_listable
+from zarrdask.storage.capabilities import Capabilities, provided
 from zarrdask.storage.refusals import not_supported
 
 
@@ -49,15 +51,17 @@ class StoreWithPartialAccess(Store):
     the old value first; in between, readers see no value.
     """
 
-    @classmethod
-    def _operations(cls) -> dict[str, bool]:
-        derived = cls.__mro__[: -len(Store.__mro__) - 1]
-        names = {name for kind in derived for name in vars(kind)}
-        return {
-            **super()._operations(),
-            "readable": "get_partial_values" in names,
-            "writable": {"set_partial_values", "erase_values"} <= names,
-        }
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if isinstance(cls.capabilities, Capabilities):
+            derived = cls.__mro__[: -len(Store.__mro__) - 1]
+            names = {name for kind in derived for name in vars(kind)}
+            cls.capabilities = provided(
+                cls,
+                readable="get_partial_values" in names,
+                writable={"set_partial_values", "erase_values"} <= names,
+                listable=is_listable(cls),
+            )
 
     def get_partial_values(self, key_ranges: Iterable[KeyRange]) -> Sequence[Buffer | None]:
         raise not_supported(self.url, "read")

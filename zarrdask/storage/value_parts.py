@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from zarrdask import config
 from zarrdask.formats.byte_ranges import Buffer, Range, RangeRequest, cut, join_ranges
 from zarrdask.runtime.scratch import Scratch
+from zarrdask.storage.remote.in_flight import request_each
 
 if TYPE_CHECKING:
     from zarrdask.storage.base import Store
@@ -24,7 +25,7 @@ def joined_parts(
     def fetch(request: RangeRequest) -> Buffer | None:
         return store.get_range(request.key, request.start, request.length)
 
-    for request, part in zip(joined, store._each(fetch, joined), strict=True):
+    for request, part in zip(joined, request_each(store, fetch, joined), strict=True):
         for at, offset, size in request.members:
             yield at, None if part is None else cut(part, offset, size)
 

@@ -1,12 +1,12 @@
 """A store around another one, which passes on all operations: the base class of views."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from operator import attrgetter
 from typing import Any
 
-from zarrdask.formats.byte_ranges import Buffer, KeyRange, StoredObject
+from zarrdask.formats.byte_ranges import Buffer, Entry, KeyRange
 from zarrdask.storage.base import Store
 from zarrdask.storage.capabilities import Capabilities, bypassed, without
+from zarrdask.storage.identity import Identity
 
 
 class WrappedStore(Store):
@@ -37,8 +37,12 @@ class WrappedStore(Store):
         capabilities, names = self.inner.capabilities, bypassed(type(self))
         return without(capabilities, names) if names else capabilities
 
-    def _temporary_place(self, prefix: str) -> tuple[Store, str]:
-        store, inner_prefix = self.inner._temporary_place(prefix)
+    @property
+    def identity(self) -> Identity:
+        return self.inner.identity
+
+    def temporary(self, prefix: str) -> tuple[Store, str]:
+        store, inner_prefix = self.inner.temporary(prefix)
         return (self, prefix) if store is self.inner else (store, inner_prefix)
 
     def __eq__(self, other: object) -> bool:
@@ -55,26 +59,20 @@ class WrappedStore(Store):
     #: Whether values that a subclass reads in a way of its own have the sizes of the inner ones.
     _keeps_sizes = False
 
-    def _size(self, key: str) -> int | None:
-        return super()._size(key) if self._reads_otherwise else self.inner._size(key)
+    def stat(self, key: str) -> Entry | None:
+        if not self._reads_otherwise:
+            return self.inner.stat(key)
+        entry = super().stat(key)
+        has_stamp = entry is not None and self.capabilities.stamps
+        inner = self.inner.stat(key) if has_stamp else None
+        return entry if entry is None or inner is None else entry._replace(stamp=inner.stamp)
 
-    @property
-    def _lists_parts(self) -> bool:  # type: ignore[override]
-        return self.inner._lists_parts and not self._lists_otherwise
-
-    def _list_sizes(
-        self, prefix: str, after: str = "", until: str | None = None
-    ) -> Iterator[tuple[str, int | None]]:
+    def entries(
+        self, prefix: str, after: str = "", until: str | None = None, *, objects: bool = False
+    ) -> Iterator[Entry]:
         if self._lists_otherwise or (self._reads_otherwise and not self._keeps_sizes):
-            return super()._list_sizes(prefix, after, until)
-        return self.inner._list_sizes(prefix, after, until)
-
-    def _list_objects(
-        self, prefix: str, after: str = "", until: str | None = None
-    ) -> Iterator[StoredObject]:
-        if self._lists_otherwise or (self._reads_otherwise and not self._keeps_sizes):
-            return super()._list_objects(prefix, after, until)
-        return self.inner._list_objects(prefix, after, until)
+            return super().entries(prefix, after, until, objects=objects)
+        return self.inner.entries(prefix, after, until, objects=objects)
 
     @property
     def _lists_otherwise(self) -> bool:
@@ -115,14 +113,9 @@ def _pass_on(name: str) -> Callable[..., Any]:
 # ---- what subclasses don't override is that of the inner store
 
 for _name in (
-    *("_uri", "_token", "_access", "_opened_by", "_endpoint"),
-    *("_unshared_advice", "_is_deferrable", "_limits_bodies"),
-):
-    setattr(WrappedStore, _name, property(attrgetter(f"inner.{_name}")))
-for _name in (
-    *("_above", "_stamp", "batch", "get", "get_many", "get_range", "get_ranges", "get_part"),
+    *("above", "batch", "get", "get_many", "get_range", "get_ranges", "get_part"),
     *("get_if_changed", "set", "get_tagged", "swap"),
-    *("_fork", "_references_to", "_move_chunks", "_tidy", "_check_writable", "_check_erasable"),
+    *("tidy", "check_writable"),
     *("erase", "erase_values", "erase_prefix", "list_dir", "list_prefix"),
 ):
     setattr(WrappedStore, _name, _pass_on(_name))

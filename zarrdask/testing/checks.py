@@ -7,7 +7,7 @@ from typing import Any
 from zarrdask.formats.byte_ranges import Buffer
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage.base import Store
-from zarrdask.storage.upkeep import value_sizes
+from zarrdask.storage.listing import value_sizes
 
 
 def same(value: Any, expected: Any) -> None:

@@ -12,9 +12,8 @@ from zarrdask.errors import MetadataError, SelectionError
 from zarrdask.formats.byte_ranges import Buffer, Version
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage.base import Store
+from zarrdask.storage.listing import key_stamp, value_sizes
 from zarrdask.storage.partial_access import set_partial_values
-from zarrdask.storage.places import key_stamp, store_token, store_uri
-from zarrdask.storage.upkeep import value_sizes
 from zarrdask.testing.checks import absent, plain, same
 
 #: Names with characters that are special in file systems, URLs or shells.
@@ -330,11 +329,57 @@ class StoreContract:
         store.set("k", b"1")
         again = pickle.loads(pickle.dumps(store))
         same((again == store, hash(again) == hash(store)), (True, True))
-        same((again.url, store_token(again)), (store.url, store_token(store)))
+        same((again.url, again.identity.token), (store.url, store.identity.token))
         same(again.get("k"), b"1")
+
+    # ---- what a store may leave out
+
+    def test_entries_are_the_keys_and_have_the_sizes_of_values(self, store: Store) -> None:
+        keys = ["a/0", "a/1", "a/2", "b"]
+        for number, key in enumerate(keys):
+            store.set(key, bytes(number))
+        for bounds in (("", None), ("a/0", None), ("a/0", "a/1"), ("b", None)):
+            after, until = bounds
+            listed = [key for key in keys[:3] if after < key and (until is None or key <= until)]
+            entries = {entry.key: entry.size for entry in store.entries("a/", after, until)}
+            same(sorted(entries), listed)
+            for key, size in entries.items():
+                same(keys.index(key) if size is None else size, keys.index(key))
+
+    def test_a_status_has_the_size_and_a_stamp_that_changes(self, store: Store) -> None:
+        same(store.stat("a"), None)
+        stamps = set()
+        for value in (b"first", b"2nd"):
+            store.set("a", value)
+            entry = store.stat("a")
+            same(entry and (entry.key, entry.size), ("a", len(value)))
+            stamps.add(entry and entry.stamp)
+        same(len(stamps), 2 if store.capabilities.stamps else 1)
+
+    def test_an_opened_value_is_read_in_parts(self, store: Store) -> None:
+        store.set("a", b"0123456789")
+        with store.reading("a", Scratch()) as value:
+            same(plain([value.part(2, 3), value.part(-2, 2)]), [b"234", b"89"])
+            same(plain(value.parts([(0, 1), (4, 2)])), [b"0", b"45"])
+        with store.reading("absent", Scratch()) as value:
+            same(plain([value.part(0, 1), *value.parts([(0, 1)])]), [None, None])
+
+    def test_views_for_chunks_and_for_temporary_values_can_be_written(self, store: Store) -> None:
+        store.check_writable(erasing=["c/", "c/0"])
+        store.set("c/0", b"1")
+        same(store.for_chunks().get("c/0"), b"1")
+        store.for_chunks().set("c/1", b"2")
+        same(store.get("c/1"), b"2")
+        temporary, prefix = store.temporary("c/packed/")
+        temporary.set(f"{prefix}0", b"3")
+        same(temporary.get(f"{prefix}0"), b"3")
+        temporary.erase_prefix(prefix)
+        store.tidy("c/")
+        store.tidy("", recursive=True)
+        same(sorted(store.list()), ["c/0", "c/1"])
 
     def test_it_has_a_name_a_uri_and_a_stamp(self, store: Store) -> None:
         store.set("k", b"1")
-        texts = [store.url, store_uri(store), store_token(store)]
+        texts = [store.url, store.identity.uri, store.identity.token]
         texts += [key_stamp(store, "k"), key_stamp(store, "absent")]
         same([type(text) for text in texts], [str] * 5)

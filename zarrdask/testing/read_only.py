@@ -8,8 +8,8 @@ import pytest
 from zarrdask.errors import ReadOnlyError, UnsupportedError
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage.base import Store
+from zarrdask.storage.listing import value_sizes
 from zarrdask.storage.partial_access import set_partial_values
-from zarrdask.storage.upkeep import value_sizes
 from zarrdask.testing.checks import absent, plain, same
 
 #: The values that a store must have for `ReadOnlyStoreContract`.

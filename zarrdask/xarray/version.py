@@ -4,7 +4,7 @@ from zarrdask.arrays.chunks.stored import StoredChunks
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.errors import StoreError
 from zarrdask.formats.metadata.model import ArrayMetadata
-from zarrdask.storage.places import key_stamp
+from zarrdask.storage.listing import key_stamp
 
 
 def opened_version(chunks: StoredChunks) -> str:

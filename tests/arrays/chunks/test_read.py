@@ -43,7 +43,6 @@ from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.arrays.nodes.array import chunks_of
 from zarrdask.errors import ChecksumError, CodecError, StoreError
 from zarrdask.runtime.turns import in_turns
-from zarrdask.storage import upkeep
 from zarrdask.storage.memory import MemoryStore
 
 GZIP = {"name": "gzip", "configuration": {"level": 1}}
@@ -446,15 +445,17 @@ def test_threads_share_the_chunks_of_one_shard(monkeypatch):
     module = importlib.import_module("zarrdask.arrays.chunks.read")
     opened = []
 
-    def reading(store, key, scratch):
-        opened.append(key)
-        return upkeep.reading(store, key, scratch)
+    class Opening(MemoryStore):
+        def reading(self, key, scratch):
+            opened.append(key)
+            return super().reading(key, scratch)
 
     monkeypatch.setattr(module, "MIN_PART_BYTES", 16)
-    monkeypatch.setattr(module, "reading", reading)
     values = np.arange(24 * 24, dtype="i4").reshape(24, 24)
-    z = zarrdask.create_array({}, shape=(24, 24), dtype="i4", chunks=(3, 4), shards=(24, 24))
+    store = Opening()
+    z = zarrdask.create_array(store, shape=(24, 24), dtype="i4", chunks=(3, 4), shards=(24, 24))
     z[...] = values
+    opened.clear()
     with dask.config.set({"zarrdask.threads": 2}):
         np.testing.assert_array_equal(z[...], values)
         assert len(opened) == 4

@@ -12,10 +12,9 @@ import pytest
 import zarrdask
 from zarrdask.errors import StoreError
 from zarrdask.runtime.scratch import Scratch
+from zarrdask.storage.listing import key_stamp, listed_sizes, value_sizes
 from zarrdask.storage.local.local_store import LocalStore
-from zarrdask.storage.places import key_stamp
 from zarrdask.storage.resolve import resolve
-from zarrdask.storage.upkeep import for_chunks, listed_sizes, reading, value_sizes
 from zarrdask.testing import StoreContract
 
 
@@ -186,11 +185,11 @@ def test_calls_that_give_less_than_asked_for_are_repeated(store, monkeypatch):
 
 def test_all_parts_are_of_one_value_though_it_is_replaced_meanwhile(store):
     store.set("k", b"old" * 100)
-    with reading(store, "k", Scratch()) as value:
+    with store.reading("k", Scratch()) as value:
         assert bytes(value.part(0, 3)) == b"old"
         store.set("k", b"new" * 100)
         assert [*map(bytes, value.parts([(3, 3), (6, 3)]))] == [b"old", b"old"]
-    with reading(store, "absent", Scratch()) as value:
+    with store.reading("absent", Scratch()) as value:
         assert value.part(0, 3) is None
         assert [*value.parts([(0, 3)])] == [None]
 
@@ -199,7 +198,7 @@ def test_the_size_of_a_value_is_known_without_opening_it(tmp_path, monkeypatch):
     LocalStore(str(tmp_path)).set("k", b"12345")
     with monkeypatch.context() as patched:
         patched.setattr(os, "open", None)
-        for store in (LocalStore(str(tmp_path)), for_chunks(LocalStore(str(tmp_path)))):
+        for store in (LocalStore(str(tmp_path)), LocalStore(str(tmp_path)).for_chunks()):
             assert [*value_sizes(store, ["k", "absent"])] == [5, None]
 
 
@@ -216,7 +215,7 @@ def test_a_name_that_no_file_can_have(tmp_path, name):
     for key in (name, f"{name}/b", f"b/{name}"):
         assert (store.get(key), store.get_range(key, 1, 1)) == (None, None)
         assert [*value_sizes(store, [key])] == [None]
-        assert for_chunks(store).get(key) is None
+        assert store.for_chunks().get(key) is None
         assert [*store.get_many([key], Scratch())] == [None]
         assert key_stamp(store, key) == ""
         for write in (store.set, store.create):

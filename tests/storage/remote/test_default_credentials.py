@@ -11,7 +11,6 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from zarrdask.errors import StoreError
-from zarrdask.storage.places import opened_by
 from zarrdask.storage.remote import default_credentials
 from zarrdask.storage.resolve import resolve
 
@@ -124,7 +123,7 @@ def opened(scheme, server):
 class TestTokens:
     def test_they_are_sent_also_by_a_pickled_store(self, scheme, server, credentials):
         store = opened(scheme, server)
-        assert opened_by(store) == "obstore"
+        assert store.identity.opened_by == "obstore"
         assert pickle.loads(pickle.dumps(store)).get("k") == store.get("k") == b"value"
         assert [text.partition("token")[0] for text in server.asked] == ["Bearer "] * 2
 

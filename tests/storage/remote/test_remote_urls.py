@@ -20,7 +20,7 @@ import zarrdask
 from tests.covering import for_each
 from zarrdask import config
 from zarrdask.errors import MetadataError, ReadOnlyError, StoreError
-from zarrdask.storage.places import opened_by, store_token, store_uri, stores_above
+from zarrdask.storage.listing import stores_above
 from zarrdask.storage.remote import remote_urls as remote
 from zarrdask.storage.remote.failures import (
     is_forbidden,
@@ -62,7 +62,7 @@ class TestChoice:
     def test_obstore_opens_urls_of_object_stores_and_servers(self, url):
         store = resolve(url)
         assert isinstance(store, RemoteStore)
-        assert opened_by(store) == "obstore"
+        assert store.identity.opened_by == "obstore"
         assert repr(store) == f"<RemoteStore {store.url}, opened by obstore>"
 
     def test_fsspec_opens_others(self):
@@ -205,16 +205,17 @@ class TestTakeover:
             assert bytes(store.get_range("value", 10, 5)) == VALUE[10:15]
         assert store.get("value") == VALUE
         assert store.get("missing") is None
-        assert opened_by(store) == ("fsspec" if is_taken_over else "obstore")
-        assert opened_by(pickle.loads(pickle.dumps(store))) == opened_by(store)
+        assert store.identity.opened_by == ("fsspec" if is_taken_over else "obstore")
+        assert pickle.loads(pickle.dumps(store)).identity.opened_by == store.identity.opened_by
 
     def test_it_stays_the_same_store(self, url):
         store, other = (resolve(f"{url}/chunked") for _ in range(2))
         assert store.get("value") == VALUE
-        assert [opened_by(store), opened_by(other)] == ["fsspec", "obstore"]
+        assert [store.identity.opened_by, other.identity.opened_by] == ["fsspec", "obstore"]
         assert store == other
-        for identity in (store_token, store_uri, hash):
-            assert identity(store) == identity(other)
+        assert hash(store) == hash(other)
+        for each in ("token", "uri"):
+            assert getattr(store.identity, each) == getattr(other.identity, each)
 
     def test_without_fsspecs_package_the_error_says_so(self, url, monkeypatch):
         store = resolve(f"{url}/chunked")
@@ -285,7 +286,14 @@ class TestErrors:
 
 def read_in_fork(store, answers):
     opened = resolve(store.url)
-    answers.put((store.get("value"), opened_by(store), opened_by(opened), opened.get("value")))
+    answers.put(
+        (
+            store.get("value"),
+            store.identity.opened_by,
+            opened.identity.opened_by,
+            opened.get("value"),
+        )
+    )
 
 
 def test_forked_processes_use_fsspec(url):
@@ -297,7 +305,7 @@ def test_forked_processes_use_fsspec(url):
     process.start()
     assert answers.get(timeout=60) == (VALUE, "fsspec", "fsspec", VALUE)
     process.join()
-    assert opened_by(store) == "obstore"
+    assert store.identity.opened_by == "obstore"
 
 
 def fail_in_fork(store, answers):
@@ -327,7 +335,7 @@ class TestWorkers:
         setting({"zarrdask.remote": "fsspec"})
         again = pickle.loads(pickle.dumps(store))
         assert again == store
-        assert opened_by(again) == "obstore"
+        assert again.identity.opened_by == "obstore"
 
     def test_a_worker_without_obstore_says_what_to_install(self):
         code = "import sys, pickle; sys.modules['obstore'] = None; pickle.load(sys.stdin.buffer)"

@@ -24,7 +24,6 @@ from zarrdask.storage.remote import rates, retry
 from zarrdask.storage.remote.failures import is_transient
 from zarrdask.storage.remote.rates import place_of
 from zarrdask.storage.remote.retry import RetryingStore
-from zarrdask.storage.upkeep import reading
 from zarrdask.storage.value_parts import StoredValue
 
 
@@ -159,8 +158,8 @@ class OnServer(MemoryStore):
     capabilities = replace(MemoryStore.capabilities, has_latency=True, concurrent=True)
 
     @property
-    def _endpoint(self):
-        return os.environ["SERVER"]
+    def identity(self):
+        return replace(super().identity, endpoint=os.environ["SERVER"])
 
 
 def test_the_rate_is_that_of_the_server_which_this_process_uses(monkeypatch):
@@ -204,13 +203,13 @@ def test_values_read_in_parts_are_those_of_the_store_and_retried(pauses):
         opened = 0
 
         @contextmanager
-        def _reading(self, key, scratch):
+        def reading(self, key, scratch):
             self.opened += 1
             yield StoredValue(Failing(TimeoutError(), 0, {key: self.values[key]}), key, scratch)
 
     inner = Opening(TimeoutError(), set())
     inner.set("a", b"0123")
-    with reading(RetryingStore(inner), "a", Scratch()) as value:
+    with RetryingStore(inner).reading("a", Scratch()) as value:
         inner.set("a", b"9999")
         value.value.store.left = 1
         assert bytes(value.part(1, 2)) == b"12"

@@ -24,8 +24,11 @@ from zarrdask.formats.metadata.json import dump_json
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.storage.partial_access import set_partial_values
-from zarrdask.storage.upkeep import uncached
-from zarrdask.storage.zarr.consolidated_store import ConsolidatedMetadata, ConsolidatedStore
+from zarrdask.storage.zarr.consolidated_store import (
+    ConsolidatedMetadata,
+    ConsolidatedStore,
+    uncached,
+)
 from zarrdask.testing import StoreContract
 
 formats = pytest.mark.parametrize("zarr_format", [2, 3])

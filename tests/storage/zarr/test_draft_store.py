@@ -7,8 +7,6 @@ from zarrdask.errors import UnsupportedError
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage.local.local_store import LocalStore
 from zarrdask.storage.memory import MemoryStore
-from zarrdask.storage.places import store_token, store_uri
-from zarrdask.storage.upkeep import reading
 from zarrdask.storage.zarr.draft_store import IMPLICIT, DraftStore
 from zarrdask.testing import StoreContract
 
@@ -192,8 +190,8 @@ class TestWhatTheStoreIs:
         for real in (LocalStore(str(tmp_path)), MemoryStore()):
             store = DraftStore(real)
             assert (store.url, store.capabilities) == (real.url, real.capabilities)
-            assert store_uri(store) == store_uri(real)
-            assert store_token(store) == store_token(real)
+            assert store.identity.uri == real.identity.uri
+            assert store.identity.token == real.identity.token
 
     def test_chunks_are_asked_for_in_one_call_of_the_real_one(self):
         calls = []
@@ -210,7 +208,7 @@ class TestWhatTheStoreIs:
     def test_parts_are_of_one_value_as_in_the_real_one(self, tmp_path):
         store = DraftStore(LocalStore(str(tmp_path)))
         store.set("a/c0", b"old")
-        with reading(store, "a/c0", Scratch()) as value:
+        with store.reading("a/c0", Scratch()) as value:
             assert bytes(value.part(0, 1)) == b"o"
             store.set("a/c0", b"new")
             assert [*map(bytes, value.parts([(1, 2)]))] == [b"ld"]

@@ -24,8 +24,9 @@ from zarrdask.formats.indexing.projection import Points, Projection, Request, nu
 from zarrdask.runtime import measuring
 from zarrdask.runtime.decoded_chunks import CHUNKS, ChunkPlace, DecodedChunk, is_cacheable
 from zarrdask.runtime.system import after_fork
+from zarrdask.storage.listing import are_unchanged
+from zarrdask.storage.remote.in_flight import request_each
 from zarrdask.storage.remote.large_values import get_large_if_changed, large_size
-from zarrdask.storage.upkeep import are_unchanged, request_each
 
 #: (key of a shard, its index, tag of its version) -> the cache of its inner chunks.
 InnerCaches = Callable[[str, Index, Tag], ChunkCache]

@@ -16,7 +16,6 @@ from zarrdask.formats.grids.chunk_grid import Index
 from zarrdask.formats.indexing.selection import Region, region_shape
 from zarrdask.runtime.threads import on_each
 from zarrdask.storage.locks.chunk_locks import ChunkLocks
-from zarrdask.storage.upkeep import check_erasable
 
 
 def erase_region(chunks: StoredChunks, region: Region, *, beyond: Beyond = "keep") -> None:
@@ -30,7 +29,7 @@ def erase_region(chunks: StoredChunks, region: Region, *, beyond: Beyond = "keep
     indices = list(_erased(chunks, covered))
     batches = list(partition_all(KEYS_PER_CALL, indices))
     for batch in batches:
-        check_erasable(chunks.units, [chunks.key(index) for index in batch])
+        chunks.units.check_writable(erasing=[chunks.key(index) for index in batch])
     locks = ChunkLocks(chunks.store)
     on_each(lambda batch: _erase_units(chunks, locks, batch), batches, None)
     fill = np.empty((), chunks.metadata.dtype)

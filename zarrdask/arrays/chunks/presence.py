@@ -10,7 +10,7 @@ from zarrdask.arrays.chunks.stored import StoredChunks
 from zarrdask.errors import NodeNotFoundError
 from zarrdask.storage.base import Store
 from zarrdask.storage.cache.prefetched import fresh
-from zarrdask.storage.places import key_stamp
+from zarrdask.storage.listing import key_stamp
 from zarrdask.storage.zarr import consolidated_documents as forms
 from zarrdask.storage.zarr import detect
 

@@ -38,7 +38,6 @@ from zarrdask.runtime.scratch import Scratch
 from zarrdask.runtime.threads import thread_count
 from zarrdask.storage.local.open_file import OpenFile
 from zarrdask.storage.remote.large_values import get_values
-from zarrdask.storage.upkeep import reading
 
 #: Shards are divided among threads into parts of at least this size, decoded.
 MIN_PART_BYTES = 2**20
@@ -204,7 +203,7 @@ def _fetch(chunks: StoredChunks, parts: Iterable[_Part]) -> Iterator[Any]:
         )
         return get_values(store, keys, metadata.pipeline.spec.nbytes, scratch)
     if not chunks.is_remote:
-        return (reading(store, key, scratch) for keys, _ in parts for key in keys)
+        return (store.reading(key, scratch) for keys, _ in parts for key in keys)
     cache = inner_caches(chunks)
     requests = (
         _shard_request(key, index, metadata.pipeline_at(index), inside, cache)

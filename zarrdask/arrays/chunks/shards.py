@@ -29,7 +29,6 @@ from zarrdask.runtime import measuring
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.runtime.shard_indexes import INDEXES, CachedIndex, IndexPlace
 from zarrdask.storage.base import Store
-from zarrdask.storage.places import store_token
 from zarrdask.storage.remote.in_flight import MAX_BYTES_IN_FLIGHT, window
 from zarrdask.storage.remote.large_values import get_large, large_size
 from zarrdask.storage.value_parts import StoredValue
@@ -169,7 +168,7 @@ def _fetched(
 
 def _plans(store: Store, requests: Iterable[ShardRequest], kept: _Kept) -> Iterator[_Plan]:
     """Yield the plan of each shard: from its cached index, or as soon as the index is received."""
-    place = partial(_place, "" if kept == "ignore" else store_token(store))
+    place = partial(_place, "" if kept == "ignore" else store.identity.token)
 
     def known(request: ShardRequest) -> _Plan | None:
         if not request.is_plannable:

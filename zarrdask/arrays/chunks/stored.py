@@ -31,10 +31,9 @@ from zarrdask.runtime.decoded_chunks import CHUNKS
 from zarrdask.runtime.worker_metrics import measure_worker, task_prefix
 from zarrdask.storage.base import Store
 from zarrdask.storage.locks.chunk_locks import location_of
-from zarrdask.storage.places import store_token
 from zarrdask.storage.remote.body_limit import bounded
-from zarrdask.storage.upkeep import for_chunks, uncached
 from zarrdask.storage.zarr import detect
+from zarrdask.storage.zarr.consolidated_store import uncached
 
 #: The largest size of metadata that each task may hold, in bytes.
 _MAX_INLINE_BYTES = 2**16
@@ -117,7 +116,7 @@ class StoredChunks:
     def __post_init__(self) -> None:
         # Consolidated metadata holds no chunks: these are listed and read in the store itself.
         object.__setattr__(self, "store", uncached(self.store))
-        units = bounded(for_chunks(self.store), most_encoded_bytes(self.metadata))
+        units = bounded(self.store.for_chunks(), most_encoded_bytes(self.metadata))
         if self.guard is not None:
             units = self.guard(units)
         for transformer in reversed(self.metadata.transformers):
@@ -180,7 +179,7 @@ class StoredChunks:
     def decoding(self) -> str:
         """A token of where units are, and of what decides how they are decoded."""
         documents = self.metadata.without_labels().render()
-        content = repr((store_token(self.units), self.prefix, sorted(documents.items())))
+        content = repr((self.units.identity.token, self.prefix, sorted(documents.items())))
         return blake2b(content.encode(), digest_size=16).hexdigest()
 
     def lock_name(self, index: Index) -> str:

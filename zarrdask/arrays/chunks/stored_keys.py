@@ -21,15 +21,9 @@ from zarrdask.formats.indexing.projection import project
 from zarrdask.formats.metadata.model import ArrayMetadata
 from zarrdask.runtime.threads import on_each
 from zarrdask.storage.base import Store
+from zarrdask.storage.listing import listed_keys, listed_objects, listed_sizes, value_sizes
 from zarrdask.storage.locks.chunk_locks import ChunkLocks
 from zarrdask.storage.locks.unchanged import change_if_unchanged
-from zarrdask.storage.upkeep import (
-    check_erasable,
-    listed_keys,
-    listed_objects,
-    listed_sizes,
-    value_sizes,
-)
 
 T = TypeVar("T")
 
@@ -166,7 +160,7 @@ def erase_leftovers(chunks: StoredChunks, *, unless: Callable[[], object] | None
         leftovers = [chunks.key(index) for index, _ in _units_of(chunks, listed, outside=True)]
         if unless is not None and leftovers:
             unless()
-        check_erasable(chunks.units, leftovers)
+        chunks.units.check_writable(erasing=leftovers)
         chunks.units.erase_values(leftovers)
 
 
@@ -185,7 +179,7 @@ def trim(chunks: StoredChunks, shape: Shape) -> None:
             outside.append(chunks.key(index))
         elif _loses_elements(grid, index, shape):
             overlapping.append(index)
-    check_erasable(chunks.units, outside)
+    chunks.units.check_writable(erasing=outside)
     locks = ChunkLocks(chunks.store)
     batches = [outside[at : at + KEYS_PER_CALL] for at in range(0, len(outside), KEYS_PER_CALL)]
     on_each(chunks.units.erase_values, batches, None)

@@ -30,7 +30,7 @@ from zarrdask.storage.base import Store
 from zarrdask.storage.cache.prefetched import fresh
 from zarrdask.storage.local.atomic import is_alive, machine_token
 from zarrdask.storage.locks.leases import EXPIRY, RENEWAL
-from zarrdask.storage.upkeep import request_each, temporary_place
+from zarrdask.storage.remote.in_flight import request_each
 from zarrdask.storage.zarr.draft_store import stored_in
 
 #: The name of the value, in the directory of the node.
@@ -49,7 +49,7 @@ def can_claim(store: Store) -> bool:
 
     Such stores keep values elsewhere that are needed only while others are written.
     """
-    return temporary_place(store, "")[0] is store and not store.capabilities.bounded
+    return store.temporary("")[0] is store and not store.capabilities.bounded
 
 
 class Claim:

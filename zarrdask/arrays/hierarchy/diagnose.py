@@ -12,7 +12,7 @@ from zarrdask.formats.metadata.draft.entry import KEY, EntryPoint
 from zarrdask.formats.metadata.json import parse_json
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage.base import Store
-from zarrdask.storage.places import directory_of, is_listed_fast, key_stamp, stores_above
+from zarrdask.storage.listing import is_listed_fast, key_stamp, stores_above
 
 #: How many directories up nodes are searched for where each costs a request.
 _MAX_LEVELS = 4
@@ -75,7 +75,7 @@ def why_missing(node: StorePath, text: str = "there is no array or group here") 
         if v2_document is not None or _is_array(v3_document):
             return f"{text}: it is inside an array, {url}"
     if store.capabilities.directories and node.layout.has_directories:
-        place = f"{directory_of(store)}/{path}".rstrip("/")
+        place = f"{store.identity.directory}/{path}".rstrip("/")
         if os.path.isdir(place):
             stores = _stores_in(place)
             return text if stores is None else f"{text}, but below it: pass one of {stores}"
@@ -174,7 +174,7 @@ def _file_advice(path: str) -> str:
 
 def check_around(store: Store) -> None:
     """Check that the directory of a store is not inside that of an array, where no nodes can be."""
-    directory = directory_of(store)
+    directory = store.identity.directory
     if directory is not None and os.path.isfile(directory):
         raise NodeExistsError(
             "this is a file, not a directory; choose another target or remove it", key=directory

@@ -20,7 +20,7 @@ from zarrdask.formats.metadata.json import parse_json
 from zarrdask.formats.metadata.model import ArrayMetadata
 from zarrdask.runtime.packages import load_module
 from zarrdask.storage.base import Store
-from zarrdask.storage.places import key_stamp
+from zarrdask.storage.listing import key_stamp
 from zarrdask.storage.resolve import open_store
 from zarrdask.storage.zarr import detect
 

@@ -32,7 +32,6 @@ from zarrdask.formats.metadata.json import Documents
 from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata, Metadata
 from zarrdask.storage.cache.prefetched import prefetch
 from zarrdask.storage.remote.concurrent_requests import request_on_each
-from zarrdask.storage.upkeep import check_erasable, check_writable
 from zarrdask.storage.zarr import consolidated_documents as consolidated
 from zarrdask.storage.zarr import detect
 from zarrdask.storage.zarr.detect import ANY
@@ -123,7 +122,7 @@ def prefetched(node: AnyPath, metadata: Metadata, *, listed: bool = False) -> An
     store has no latency, if the documents were read before, or in the draft. With `listed`, the
     node's directory is listed, too, as for the creation of its members.
     """
-    check_writable(node.store)
+    node.store.check_writable()
     if is_in_draft(node, metadata):
         return node
     prefix, above = node.prefix if listed else None, () if node.path else DOCUMENTS_ABOVE
@@ -153,7 +152,7 @@ def _check(node: AnyPath, metadata: Metadata, *, overwrite: bool) -> tuple[list[
         raise exists_error(node)
     check_visible_in(node, metadata, base.parents, above)
     if exists:
-        check_erasable(base.store, [node.prefix])
+        base.store.check_writable(erasing=[node.prefix])
     return missing_groups, exists
 
 

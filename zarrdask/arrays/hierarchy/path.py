@@ -11,7 +11,7 @@ from zarrdask.formats.metadata.node_layout import Layout
 from zarrdask.storage.base import Store
 from zarrdask.storage.cache.prefetched import fresh
 from zarrdask.storage.locks.chunk_locks import location_of
-from zarrdask.storage.upkeep import tidy, uncached
+from zarrdask.storage.zarr.consolidated_store import uncached
 from zarrdask.storage.zarr.draft_store import layout_of
 
 
@@ -73,7 +73,7 @@ class StorePath(NamedTuple):
 
     def tidy(self, *, recursive: bool = False) -> None:
         """Remove temporary files that killed writers left right below the node, or at any depth."""
-        tidy(self.store, self.prefix, recursive=recursive)
+        self.store.tidy(self.prefix, recursive=recursive)
 
     def join(self, name: str) -> Self:
         """Return the node at a name or a path below this one."""

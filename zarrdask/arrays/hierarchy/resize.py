@@ -35,12 +35,13 @@ from zarrdask.formats.grids.chunk_grid import Shape
 from zarrdask.formats.indexing.selection import is_integer
 from zarrdask.formats.metadata.array_options import parse_shape
 from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
+from zarrdask.storage.adapters.icechunk import move_chunks
 from zarrdask.storage.base import Store
 from zarrdask.storage.locks.chunk_locks import ChunkLocks, Lock
 from zarrdask.storage.locks.leases import Lease, lease
 from zarrdask.storage.locks.unchanged import change_if_unchanged
-from zarrdask.storage.upkeep import drop_cache, move_chunks
 from zarrdask.storage.zarr import detect
+from zarrdask.storage.zarr.consolidated_store import drop_cache
 from zarrdask.storage.zarr.detect import Search
 
 #: The purpose of a lock of a node: changing the shape of an array, rewriting a node, or changing

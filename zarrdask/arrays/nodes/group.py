@@ -30,7 +30,6 @@ from zarrdask.formats.compliance import strictness
 from zarrdask.formats.metadata.array_options import ArrayOptions
 from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata, Metadata
 from zarrdask.formats.metadata.new_metadata import new_attributes, plan_array
-from zarrdask.storage.places import opened_by
 from zarrdask.storage.zarr.detect import Search
 
 T = TypeVar("T")
@@ -214,7 +213,7 @@ class Group(Node, Mapping[str, "Array | Group"]):
     @property
     def info(self) -> Info:
         """The properties of the group as a table, which prints. It lists the members."""
-        location, package = self.node_path.location, opened_by(self.store)
+        location, package = self.node_path.location, self.store.identity.opened_by
         return group_info(location, self.metadata, self._children(), package, rows_of(self))
 
     def _walk(

@@ -15,7 +15,7 @@ from zarrdask.errors import ZarrdaskError
 from zarrdask.formats.grids.axis import Axis
 from zarrdask.formats.grids.chunk_grid import ChunkGrid
 from zarrdask.formats.metadata.model import ArrayMetadata
-from zarrdask.storage.places import is_listed_fast
+from zarrdask.storage.listing import is_listed_fast
 
 #: The largest number of units of which the stored ones are counted: listing them is fast.
 _MAX_COUNTED = 10_000

@@ -14,7 +14,6 @@ from zarrdask.errors import one_of, printable
 from zarrdask.formats.codecs.codec import Codec
 from zarrdask.formats.grids.chunk_grid import Shape
 from zarrdask.formats.metadata.model import ArrayMetadata
-from zarrdask.storage.places import opened_by
 
 
 class ArrayProperties(Node):
@@ -99,7 +98,7 @@ class ArrayProperties(Node):
     @property
     def info(self) -> Info:
         """The properties of the array as a table, which prints."""
-        return array_info(self.node_path.location, self.metadata, opened_by(self.store))
+        return array_info(self.node_path.location, self.metadata, self.store.identity.opened_by)
 
     def __repr__(self) -> str:
         shards = f", shards={brief_lengths(self.shards)}" if self.shards else ""

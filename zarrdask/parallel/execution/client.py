@@ -14,7 +14,6 @@ from zarrdask.errors import StoreError
 from zarrdask.parallel.execution.dask_private import total_threads
 from zarrdask.parallel.execution.frisky import frisky_address
 from zarrdask.storage.base import Store
-from zarrdask.storage.places import unshared_advice
 
 _SYNCHRONOUS = ("sync", "synchronous", "single-threaded")
 
@@ -91,7 +90,7 @@ def check_visible(store: Store) -> None:
     if elsewhere is not None:
         raise StoreError(
             "this store is in the memory of one process, where tasks in other processes can't see "
-            f"it; {unshared_advice(store)}",
+            f"it; {store.identity.unshared_advice}",
             key=store.url,
             found=elsewhere,
         )

@@ -28,7 +28,6 @@ from zarrdask.parallel.execution.counter import share
 from zarrdask.parallel.execution.frisky import frisky_client
 from zarrdask.runtime.progress import Show, progress
 from zarrdask.storage.base import Store
-from zarrdask.storage.places import unshared_advice
 
 T = TypeVar("T")
 
@@ -329,7 +328,7 @@ def check_reached(on: Workers, *stores: Store, changed: Store | None = None) -> 
         except StoreError as error:
             raise StoreError(
                 "this store is in the memory of one process, so other processes can't access it; "
-                f"{unshared_advice(store)}",
+                f"{store.identity.unshared_advice}",
                 key=store.url,
             ) from error
 

@@ -10,9 +10,8 @@ from zarrdask.arrays.chunks.region import ArrayRegion
 from zarrdask.arrays.chunks.stored import StoredChunks
 from zarrdask.parallel.execution.client import check_visible, other_processes
 from zarrdask.storage.adapters.forks import Changes, changing
+from zarrdask.storage.adapters.icechunk import fork
 from zarrdask.storage.base import Store
-from zarrdask.storage.places import store_token
-from zarrdask.storage.upkeep import fork
 
 
 class TaskStores:
@@ -42,7 +41,7 @@ class TaskStores:
         store = chunks.store
         if not (self._is_forked and store.capabilities.forks):
             return chunks
-        token = store_token(store)
+        token = store.identity.token
         if token not in self._forks:
             self._forks[token] = fork(store)
         # No other writer can change the fork.

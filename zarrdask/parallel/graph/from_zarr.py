@@ -26,7 +26,6 @@ from zarrdask.parallel.execution.expressions import EXPRESSIONS
 from zarrdask.parallel.graph.blocks import region_blocks
 from zarrdask.parallel.graph.fuse.optimization import register
 from zarrdask.parallel.graph.stored_array import read_array
-from zarrdask.storage.places import store_token
 
 
 @suggests_arguments
@@ -207,5 +206,5 @@ def region_source(array: Array, region: Region, axes: tuple[int, ...] | None = N
     register()
     node, stored = array.node_path, chunks_of(array)
     stamp = node.version_stamp(array.metadata.format.documents)
-    token = tokenize(store_token(node.store), node.path, stamp, stored.documents, array.missing)
+    token = tokenize(node.store.identity.token, node.path, stamp, stored.documents, array.missing)
     return ArrayRegion(stored, region, axes, token)

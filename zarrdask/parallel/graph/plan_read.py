@@ -18,7 +18,7 @@ from zarrdask.parallel.execution.dask_private import Task, convert_legacy_graph
 from zarrdask.parallel.graph.dependencies import reads_of
 from zarrdask.parallel.graph.fuse.optimization import unfused_tasks
 from zarrdask.parallel.plan.read_plan import ArrayReads, ReadPlan
-from zarrdask.storage.places import is_listed_fast
+from zarrdask.storage.listing import is_listed_fast
 
 #: The most objects and chunks whose sizes are looked up.
 _MAX_SIZED_UNITS, _MAX_SIZED_CHUNKS = 10_000, 2**20

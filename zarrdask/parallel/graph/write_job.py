@@ -33,7 +33,6 @@ from zarrdask.parallel.graph.placement import known_blocks
 from zarrdask.parallel.graph.target import WriteTarget
 from zarrdask.parallel.graph.tasks import Action, gather, read_blocks, write_blocks
 from zarrdask.runtime.progress import Show
-from zarrdask.storage.upkeep import is_deferrable
 
 #: The number of elements in memory that are checked at a time.
 _CHECKED_ELEMENTS = 2**16
@@ -203,7 +202,7 @@ def write_jobs(
 def check_deferrable(arrays: Iterable[Array]) -> None:
     """Check that the stores of arrays allow writes that are computed later."""
     for array in arrays:
-        if not is_deferrable(array.store):
+        if not array.store.capabilities.deferrable:
             raise UnsupportedError(
                 "a write to a zip archive can't be computed later, unless both the call and the "
                 "computation are within `with store.batch():`; omit compute=False, or write a "

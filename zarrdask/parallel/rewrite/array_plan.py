@@ -38,7 +38,6 @@ from zarrdask.parallel.rewrite.rewrite_changes import Rewrite, rewriting_array
 from zarrdask.runtime.progress import Progress, Show
 from zarrdask.runtime.progress import progress as progress_bar
 from zarrdask.runtime.workspace import release
-from zarrdask.storage.places import store_token
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -78,7 +77,7 @@ class RechunkPlan(PlanReport):
             "name of the Dask array": "" if self.blocks is None else self.blocks.name,
             "source": digest(chunks_of(source).place, documents_of(source.metadata), bounds),
             "target": digest(target.metadata.render(), target.start, target.along),
-            "place of temporary objects": digest(store_token(self.temp[0]), self.temp[1]),
+            "place of temporary objects": digest(self.temp[0].identity.token, self.temp[1]),
             "division into tasks (max_mem, processes, threads)": digest(
                 self.scheme.name, digest_of_parts(each + b"|" for each in edges)
             ),

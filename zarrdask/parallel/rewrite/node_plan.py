@@ -24,7 +24,7 @@ from zarrdask.errors import (
 from zarrdask.formats.metadata.convert import convert_group
 from zarrdask.formats.metadata.losses import losses
 from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
-from zarrdask.storage.upkeep import drop_cache
+from zarrdask.storage.zarr.consolidated_store import drop_cache
 
 #: Returns the metadata of a new array, from the path and the metadata of the old one.
 ConvertArray = Callable[[str, ArrayMetadata], ArrayMetadata]

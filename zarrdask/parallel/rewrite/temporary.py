@@ -28,7 +28,6 @@ from zarrdask.storage.base import Store
 from zarrdask.storage.local.atomic import is_alive, machine_token
 from zarrdask.storage.local.local_store import LocalStore
 from zarrdask.storage.locks.lock_files import check_private
-from zarrdask.storage.places import store_token
 
 _DAY = 24 * 3600
 #: The seconds after which the folder of another machine is erased: its owner is likely to be dead.
@@ -102,7 +101,7 @@ def _own_folder(store: Store, parent: str) -> str:
     if not store.capabilities.shared:
         return name
     # Other machines must not take a folder that is in use for an old one: each day has its own.
-    key = store_token(store), parent, process, now // _DAY
+    key = store.identity.token, parent, process, now // _DAY
     folder = _FOLDERS.setdefault(key, name)
     if folder is name:
         atexit.register(_end_folder, (store, folder), process)

@@ -3,7 +3,7 @@
 import pickle
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -16,12 +16,23 @@ from zarrdask.formats.byte_ranges import Buffer, StoredObject
 from zarrdask.formats.store_keys import check_prefix
 from zarrdask.storage.adapters.forks import Fork
 from zarrdask.storage.adapters.zarr_python import ZarrPythonStore, is_zarr_object
-from zarrdask.storage.base import Store, StoreReferences
+from zarrdask.storage.base import Store, walk
 from zarrdask.storage.capabilities import Capabilities
+from zarrdask.storage.identity import Identity
 from zarrdask.storage.private import PrivateStore
+from zarrdask.storage.refusals import no_moved_chunks, no_references, not_supported
+from zarrdask.storage.wrapper import WrappedStore
 
 # An array "c" has the key that a chunk of an array at the root would have.
 _REFUSALS = ("invalid zarr key", "bad key prefix", "invalid chunk index", "there is not an array")
+
+#: What to do where other processes can't access a writable session.
+_UNSHARED_ADVICE = (
+    'read from a read-only session, commit what is to be read, or use the scheduler "threads"'
+)
+
+#: Stores references to the chunks of the array with a prefix, each with the index of the chunk.
+StoreReferences = Callable[[str, Sequence[tuple[tuple[int, ...], StoredObject]]], None]
 
 
 class IcechunkStore(ZarrPythonStore):
@@ -36,10 +47,6 @@ class IcechunkStore(ZarrPythonStore):
         The store.
     """
 
-    _unshared_advice = (
-        'read from a read-only session, commit what is to be read, or use the scheduler "threads"'
-    )
-
     def __init__(self, inner: Any) -> None:
         super().__init__(inner)
         self._name = uuid4().hex
@@ -51,10 +58,12 @@ class IcechunkStore(ZarrPythonStore):
         return f"icechunk:{session.snapshot_id}{branch}"
 
     @property
-    def _token(self) -> str:
+    def identity(self) -> Identity:
         # Sessions that began at one snapshot may have changed it differently. Even the snapshots
         # of two repositories are the same as long as nothing was committed.
-        return self.url if self.capabilities.shared else f"{self.url}#{self._name}"
+        url = self.url
+        token = url if self.capabilities.shared else f"{url}#{self._name}"
+        return Identity(uri=url, token=token, unshared_advice=_UNSHARED_ADVICE)
 
     @property
     def capabilities(self) -> Capabilities:  # type: ignore[override]
@@ -70,15 +79,16 @@ class IcechunkStore(ZarrPythonStore):
             return IcechunkStore, (self.inner,)
         raise StoreError(
             "a writable session of icechunk cannot be used by other processes, as their changes "
-            f"would not be merged; {self._unshared_advice}",
+            f"would not be merged; {_UNSHARED_ADVICE}",
             key=self.url,
         )
 
-    def _temporary_place(self, prefix: str) -> tuple[Store, str]:
+    def temporary(self, prefix: str) -> tuple[Store, str]:
         """Return a local directory: a repository holds nothing else than nodes."""
         return PrivateStore.temporary(tempfile.gettempdir())
 
-    def _fork(self) -> "IcechunkFork":
+    def fork(self) -> "IcechunkFork":
+        """Return a fork of the session, which tasks in other processes can change."""
         try:
             session = self.inner.session.fork()
         except ValueError as error:
@@ -89,7 +99,8 @@ class IcechunkStore(ZarrPythonStore):
             ) from error
         return IcechunkFork(session.store, self)
 
-    def _references_to(self, urls: Iterable[str]) -> StoreReferences:
+    def references_to(self, urls: Iterable[str]) -> StoreReferences:
+        """Return a function that stores references to objects at URLs such as these."""
         if not self.capabilities.writable:
             raise ReadOnlyError("this session is read-only; open a writable one", key=self.url)
         prefixes = tuple(self.inner.session.config.virtual_chunk_containers or ())
@@ -114,7 +125,8 @@ class IcechunkStore(ZarrPythonStore):
                 tuple(self.inner.session.config.virtual_chunk_containers or ()),
             )
 
-    def _move_chunks(self, prefix: str, offset: Sequence[int]) -> None:
+    def move_chunks(self, prefix: str, offset: Sequence[int]) -> None:
+        """Add an offset to the index of each chunk; drop those that leave the array."""
         session = self.inner.session
         if session.read_only:
             raise ReadOnlyError("this session is read-only; open a writable one", key=self.url)
@@ -149,7 +161,7 @@ class IcechunkStore(ZarrPythonStore):
             return super().list_prefix(prefix)
         except _errors() as error:
             _check_refused(error)
-            return self._walk(check_prefix(prefix))
+            return walk(self, check_prefix(prefix))
 
     async def _exists(self, key: str) -> bool:
         try:
@@ -231,6 +243,51 @@ class IcechunkFork(Fork, IcechunkStore):
     def merge(self, changes: Iterable[bytes]) -> None:
         session = self._forked.inner.session  # type: ignore[union-attr]
         session.merge(*map(pickle.loads, changes))
+
+
+def fork(store: Store) -> IcechunkFork:
+    """Return a fork of a store with the capability `forks`; see `forks`."""
+    session = _session_of(store)
+    if session is None:
+        raise not_supported(store.url, "forked")
+    return session.fork()
+
+
+def references_to(store: Store, urls: Iterable[str]) -> StoreReferences:
+    """Return a function that stores references to objects at URLs such as these.
+
+    Raises
+    ------
+    UnsupportedError
+        If the store can't hold references.
+    StoreError
+        If it refuses those to one of these URLs.
+    """
+    session = _session_of(store)
+    if session is None:
+        raise no_references(store.url)
+    return session.references_to(urls)
+
+
+def move_chunks(store: Store, prefix: str, offset: Sequence[int]) -> None:
+    """Add an offset to the index of each chunk below a prefix; drop those that leave the array.
+
+    Raises
+    ------
+    UnsupportedError
+        If the store would have to copy them.
+    """
+    session = _session_of(store)
+    if session is None:
+        raise no_moved_chunks(store.url)
+    session.move_chunks(prefix, offset)
+
+
+def _session_of(store: Store) -> IcechunkStore | None:
+    """Return the store of a session that a store is, or is a view of."""
+    while isinstance(store, WrappedStore):
+        store = store.inner
+    return store if isinstance(store, IcechunkStore) else None
 
 
 def adapt_store(value: Any) -> "IcechunkStore | None":

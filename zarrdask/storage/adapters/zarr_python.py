@@ -14,6 +14,7 @@ from zarrdask.formats.byte_ranges import Buffer
 from zarrdask.formats.store_keys import Names, check_prefix
 from zarrdask.storage.base import Store
 from zarrdask.storage.capabilities import Capabilities
+from zarrdask.storage.identity import Identity, identity_at
 from zarrdask.storage.local.local_store import LocalStore
 from zarrdask.storage.remote.in_flight import window
 
@@ -53,8 +54,8 @@ class ZarrPythonStore(Store):
         return without_secrets(str(self.inner))
 
     @property
-    def _token(self) -> str:
-        return f"{type(self.inner).__name__} {self.inner}"
+    def identity(self) -> Identity:
+        return identity_at(self.url, f"{type(self.inner).__name__} {self.inner}")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ZarrPythonStore) and bool(self.inner == other.inner)

@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 from zarrdask import config
 from zarrdask.errors import StoreError
 from zarrdask.formats.byte_ranges import Buffer, Part, Tag, Version
+from zarrdask.formats.byte_ranges import Entry as Stat
 from zarrdask.runtime import measuring
 from zarrdask.storage.base import Store
 from zarrdask.storage.cache.cache_directory import CacheDirectory, Entry
@@ -67,8 +68,8 @@ class DiskCachedStore(WrappedStore):
     def __reduce__(self) -> tuple[Any, ...]:
         return _cached_here, (self.source, self.directory, self.offline)
 
-    def _above(self) -> Store | None:
-        above = self.source._above()
+    def above(self) -> Store | None:
+        above = self.source.above()
         if above is None:
             return None
         return DiskCachedStore(above, self.directory, offline=self.offline)
@@ -87,7 +88,7 @@ class DiskCachedStore(WrappedStore):
     # By the methods above.
     get_many = Store.get_many
     get_ranges = Store.get_ranges
-    _reading = Store._reading
+    reading = Store.reading
 
     def get_if_changed(
         self, key: str, tag: Tag | None, start: int = 0, length: int | None = None
@@ -133,8 +134,8 @@ class DiskCachedStore(WrappedStore):
         self._put(name, found)
         return None
 
-    def _size(self, key: str) -> int | None:
-        return self.inner._size(key)
+    def stat(self, key: str) -> Stat | None:
+        return self.inner.stat(key)
 
     def _put(self, name: bytes, found: Version) -> None:
         if isinstance(found.tag, str) or found.value is None:
@@ -147,7 +148,7 @@ class DiskCachedStore(WrappedStore):
 
     @cached_property
     def _service(self) -> str:
-        return _service(self.source._access)
+        return _service(self.source.identity.access)
 
 
 class OfflineStore(WrappedStore):
@@ -168,7 +169,7 @@ def _refuse(self: OfflineStore, key: Any = "", *_: Any) -> NoReturn:
 for _name in (
     *("get", "get_many", "get_range", "get_ranges", "get_part", "get_if_changed", "get_tagged"),
     *("get_partial_values", "set", "set_many", "create", "swap", "erase", "erase_values"),
-    *("erase_prefix", "list_dir", "list_prefix", "_size", "_tidy"),
+    *("erase_prefix", "list_dir", "list_prefix", "stat", "tidy"),
 ):
     setattr(OfflineStore, _name, _refuse)
 

@@ -73,10 +73,10 @@ class PrefetchedStore(WrappedStore):
     def _values(self) -> dict[str, bytes | None]:
         return self._fetch.result()
 
-    def _above(self) -> Store | None:
+    def above(self) -> Store | None:
         future = self._read_above
         # If it can't be read, access to the store does not imply access to the directory above.
-        return self.inner._above() if future is None or future.exception() else future.result()
+        return self.inner.above() if future is None or future.exception() else future.result()
 
     def get(self, key: str) -> bytes | None:
         return self._values[key] if self._is_known(key) else self.inner.get(key)
@@ -153,7 +153,7 @@ class PrefetchedStore(WrappedStore):
 
 
 def _above_of(store: Store, keys: Sequence[str]) -> Store | None:
-    above = store._above()
+    above = store.above()
     return None if above is None else PrefetchedStore(above, keys)
 
 

@@ -5,17 +5,17 @@ that is disabled; nothing is ever erased through a link below the root.
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from errno import ENAMETOOLONG
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from zarrdask import config
 from zarrdask.errors import StoreError
-from zarrdask.formats.byte_ranges import Buffer, Range, StoredObject, Tag, Version
+from zarrdask.formats.byte_ranges import Buffer, Entry, Range, StoredObject, Tag, Version
 from zarrdask.formats.store_keys import Names, check_prefix
 from zarrdask.runtime import measuring
 from zarrdask.runtime.scratch import Scratch
@@ -23,6 +23,7 @@ from zarrdask.runtime.system import NO_LINKS, fill, open_file, preadv, replace
 from zarrdask.storage.base import Store
 from zarrdask.storage.capabilities import Capabilities
 from zarrdask.storage.counted_requests import counted
+from zarrdask.storage.identity import Identity
 from zarrdask.storage.local.atomic import link, put_file, tidy
 from zarrdask.storage.local.links import (
     entries_in,
@@ -68,7 +69,7 @@ class LocalStore(Store):
         ``zarrdask.follow-links``.
     """
 
-    _counts_requests: ClassVar[bool] = True
+    _counts_requests = True
 
     root: str
     follow_links: bool | None = None
@@ -79,7 +80,7 @@ class LocalStore(Store):
     holds_chunks: bool = field(default=False, compare=False, repr=False)
 
     capabilities = Capabilities(
-        has_latency=False, create_exclusive=True, versions=True, directories=True
+        has_latency=False, create_exclusive=True, versions=True, directories=True, stamps=True
     )
 
     def __getstate__(self) -> dict[str, Any]:
@@ -91,7 +92,7 @@ class LocalStore(Store):
             state["follow_links"] = False
         return state
 
-    def _for_chunks(self) -> Self:
+    def for_chunks(self) -> Self:
         # The constructor of a subclass may take other arguments.
         plain = type(self) is LocalStore
         return type(self)(self.root, self.follow_links, holds_chunks=True) if plain else self
@@ -102,16 +103,11 @@ class LocalStore(Store):
         return self.root
 
     @property
-    def _uri(self) -> str:
-        """The directory's URI: ``file:///my%20data``."""
-        return Path(self.root).as_uri()
+    def identity(self) -> Identity:
+        """What identifies the directory, with a URI such as ``file:///my%20data``."""
+        return _identity(self.root)
 
-    @property
-    def _directory(self) -> str:
-        """The directory's path."""
-        return self.root
-
-    def _above(self) -> "LocalStore | None":
+    def above(self) -> "LocalStore | None":
         directory = os.path.dirname(self.root)
         return None if directory == self.root else LocalStore(directory, self.follow_links)
 
@@ -160,7 +156,7 @@ class LocalStore(Store):
         if tag is not None and self._follows:
             # Opening the file says what an error means.
             with suppress(OSError, ValueError):
-                if version_in(os.stat(self.path(key))) == tag:
+                if version_in(os.stat(f"{self.root}/{key}")) == tag:
                     return Version(tag=tag)
         with self.opened(key) as (fd, size):
             if fd < 0:
@@ -172,28 +168,20 @@ class LocalStore(Store):
             value = read_whole(fd, size) if is_whole else part_of(fd, size, start, length)
             return Version(value, size, found)
 
-    def _are_unchanged(self, tags: Mapping[str, Tag]) -> bool:
-        if not self._follows:
-            return super()._are_unchanged(tags)
-        if measuring.SINKS is not None:
-            measuring.count({"HEAD": len(tags)}, self)
-        with suppress(OSError, ValueError):
-            start = f"{self.root}/"
-            return all(version_in(os.stat(start + key)) == tag for key, tag in tags.items())
-        return False
-
     @counted("HEAD")
-    def _size(self, key: str) -> int | None:
+    def stat(self, key: str) -> Entry | None:
         if not self._follows:
             with self.opened(key) as (fd, size):
-                return None if fd < 0 else size
+                return None if fd < 0 else Entry(key, size, stamp_in(os.fstat(fd)))
         path = self.path(key)
         try:
-            return size_in(os.stat(path))
+            status = os.stat(path)
+            size = size_in(status)
         except (OSError, ValueError) as error:
             if not self._is_absent(error):
                 fail(path, error)
             return None
+        return Entry(key, size, stamp_in(status))
 
     def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
         values = self._get_many(keys, scratch)
@@ -237,11 +225,11 @@ class LocalStore(Store):
     def get_ranges(
         self, key: str, ranges: Sequence[Range], scratch: Scratch
     ) -> Iterator[Buffer | None]:
-        with self._reading(key, scratch) as file:
+        with self.reading(key, scratch) as file:
             yield from file.parts(ranges)
 
     @contextmanager
-    def _reading(self, key: str, scratch: Scratch) -> "Iterator[OpenFile]":
+    def reading(self, key: str, scratch: Scratch) -> "Iterator[OpenFile]":
         with self.opened(key) as (fd, size):
             yield OpenFile(fd, size, scratch, self.root)
 
@@ -292,7 +280,7 @@ class LocalStore(Store):
         path = self.path(key)
         check_file_name(path)
         if not self._follows:
-            self._check_erasable([key])
+            self._check_unlinked([key])
         try:
             put_file(path, write, move, self._make_directory, self._file_mode)
             if measuring.SINKS is not None:
@@ -328,16 +316,20 @@ class LocalStore(Store):
             with opened_directory(self.root, above) as directory:
                 directory.unlink(name)
 
-    def _check_erasable(self, keys: Iterable[str]) -> None:
+    def check_writable(self, *, erasing: Iterable[str] = ()) -> None:
+        self._check_unlinked(erasing)
+
+    def _check_unlinked(self, keys: Iterable[str]) -> None:
+        """Check that no key or prefix is behind a symbolic link."""
         for folder in {key.rstrip("/").rpartition("/")[0] for key in keys}:
             opened = opened_directory(self.root, names_in(folder))
             with reported(self.path(folder)), suppress(*ABSENT), opened:
                 pass
 
-    def _tidy(self, prefix: str, *, recursive: bool = False) -> None:
+    def tidy(self, prefix: str, *, recursive: bool = False) -> None:
         with suppress(StoreError):
             # Files behind a link are kept.
-            self._check_erasable([f"{prefix}x"])
+            self._check_unlinked([f"{prefix}x"])
             path = self.path(prefix)
             for directory in (place for place, *_ in os.walk(path)) if recursive else (path,):
                 tidy(directory)
@@ -371,7 +363,7 @@ class LocalStore(Store):
     def _check_directory(self, prefix: str) -> None:
         """Check that a directory is not behind a symbolic link, if links are not followed."""
         if is_linked(self.root, prefix) and not self._follows:
-            self._check_erasable([f"{prefix}x"])
+            self._check_unlinked([f"{prefix}x"])
 
     @counted("LIST")
     def _entries(self, prefix: str) -> tuple[list[str], list[str], list[str]]:
@@ -380,7 +372,7 @@ class LocalStore(Store):
             return entries_in(self.root, prefix)
         return [], [], []
 
-    def _walk(self, prefix: str) -> Iterator[str]:
+    def list_prefix(self, prefix: str) -> Iterator[str]:
         """Yield every key that begins with the prefix.
 
         If all keys are those of chunks, directories are yielded, too, with a slash at their end:
@@ -402,30 +394,28 @@ class LocalStore(Store):
                 yield from (f"{folder}{name}/" for name in loops)
             pending += [f"{folder}{name}/" for name in reversed(prefixes)]
 
-    def _list_sizes(
-        self, prefix: str, after: str = "", until: str | None = None
-    ) -> Iterator[tuple[str, int | None]]:
-        for key, _ in super()._list_sizes(prefix, after, until):
-            status = listed_status(f"{self.root}/{key}")
-            yield key, None if status is None else status.st_size
-
-    def _list_objects(
-        self, prefix: str, after: str = "", until: str | None = None
-    ) -> Iterator[StoredObject]:
-        root = f"{self._uri}/"
-        for key, _ in super()._list_sizes(prefix, after, until):
-            if key.endswith("/"):
+    def entries(
+        self, prefix: str, after: str = "", until: str | None = None, *, objects: bool = False
+    ) -> Iterator[Entry]:
+        root = f"{self.identity.uri}/"
+        for key, *_ in super().entries(prefix, after, until):
+            if objects and key.endswith("/"):
                 # A directory that has the name of a chunk can't be read.
-                yield StoredObject(key, root, 0, None)
+                yield Entry(key, object=StoredObject(key, root, 0, None))
                 continue
             status = listed_status(f"{self.root}/{key}")
+            if not objects:
+                yield Entry(key, None if status is None else status.st_size)
+                continue
             if status is None:
                 with self.opened(key) as (fd, _):
                     status = os.fstat(fd) if fd >= 0 else None
             if status is not None:
-                yield StoredObject(key, root, status.st_size, status.st_mtime, stamp_in(status))
+                size, stamp = status.st_size, stamp_in(status)
+                stored = StoredObject(key, root, size, status.st_mtime, stamp)
+                yield Entry(key, size, stamp, stored)
 
-    def _stamp(self, key: str) -> str:
-        with suppress(OSError, ValueError):
-            return stamp_in(os.stat(self.path(key)))
-        return ""
+
+@lru_cache(maxsize=256)
+def _identity(root: str) -> Identity:
+    return Identity(uri=Path(root).as_uri(), token=root, directory=root)

@@ -29,7 +29,6 @@ from zarrdask.storage.base import Store
 from zarrdask.storage.locks.file_locks import file_lock
 from zarrdask.storage.locks.lock_files import UnsafeDirectoryError, lock_directory
 from zarrdask.storage.locks.version_stamps import ProcessStamps, Stamps, file_stamps
-from zarrdask.storage.places import directory_of
 
 #: A function that returns the lock of a name.
 Lock = Callable[[str], AbstractContextManager[object]]
@@ -55,7 +54,7 @@ def location_of(store: Store, prefix: str) -> str:
     >>> location_of(LocalStore("/data/g"), "a/") == location_of(LocalStore("/data"), "g/a/")
     True
     """
-    directory = directory_of(store)
+    directory = store.identity.directory
     if directory is None:
         return f"{store.url}/{prefix}"
     return f"{os.path.realpath(f'{directory}/{prefix}')}/"

@@ -21,6 +21,7 @@ from zarrdask.runtime.scratch import Scratch
 from zarrdask.runtime.system import path_of_url
 from zarrdask.storage.base import Store
 from zarrdask.storage.capabilities import Capabilities
+from zarrdask.storage.identity import Identity, identity_at
 from zarrdask.storage.local.local_store import LocalStore
 from zarrdask.storage.partial_access import StoreWithPartialAccess
 from zarrdask.storage.references.parquet_references import DOCUMENT, ParquetReferences
@@ -131,18 +132,18 @@ class ReferenceStore(StoreWithPartialAccess):
         return without_secrets(self._url)
 
     @property
-    def _token(self) -> str:
-        return f"{self._url}#{self._entries.digest}"
+    def identity(self) -> Identity:
+        return identity_at(self.url, f"{self._url}#{self._entries.digest}")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ReferenceStore) and self._identity == other._identity
 
     @property
     def _identity(self) -> tuple[Any, ...]:
-        return self._token, self._options, self._rules
+        return self.identity.token, self._options, self._rules
 
     def __hash__(self) -> int:
-        return hash(self._token)
+        return hash(self.identity.token)
 
     def __reduce__(self) -> tuple[Any, ...]:
         how: dict[str, Any] = {
@@ -153,7 +154,7 @@ class ReferenceStore(StoreWithPartialAccess):
         if self.source is None:
             return partial(ReferenceStore, **how), (self._references,)
         # Tasks carry the URL of the document, which may be as large as all their results.
-        return _recall, (self._token, self.source, how)
+        return _recall, (self.identity.token, self.source, how)
 
     # ---- reading
 
@@ -337,7 +338,7 @@ def _recall(token: str, source: tuple[str, Any], how: dict[str, Any]) -> Referen
     store = _OPEN.get(identity)
     if store is None:
         store = _read(source, how)
-        if store._token != token:
+        if store.identity.token != token:
             raise StoreError("the document of references was changed; open it again", key=source[0])
         if len(_OPEN) >= _MAX_OPEN:
             _OPEN.clear()

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from zarrdask.formats.byte_ranges import Entry
 from zarrdask.storage.base import Store
 from zarrdask.storage.wrapper import WrappedStore
 
@@ -70,8 +71,8 @@ class BoundedStore(WrappedStore):
     get_many = Store.get_many
     get_ranges = Store.get_ranges
 
-    def _size(self, key: str) -> int | None:
-        return self.inner._size(key)
+    def stat(self, key: str) -> Entry | None:
+        return self.inner.stat(key)
 
 
 def _bounded(name: str) -> Callable[..., Any]:
@@ -92,4 +93,8 @@ for _name in ("get", "get_range", "get_part", "get_if_changed", "get_tagged", "s
 
 def bounded(store: Store, limit: int | None) -> Store:
     """Return a store that reads values up to a number of bytes, if it requests them of a server."""
-    return store if limit is None or not store._limits_bodies else BoundedStore(store, limit)
+    return (
+        store
+        if limit is None or not store.capabilities.bodies_limited
+        else BoundedStore(store, limit)
+    )

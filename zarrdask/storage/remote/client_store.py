@@ -13,7 +13,16 @@ from typing import Any, ClassVar, NamedTuple, TypeVar
 from urllib.parse import quote
 
 from zarrdask.errors import ReadOnlyError, StoreError, without_secrets
-from zarrdask.formats.byte_ranges import Buffer, Part, StoredObject, Tag, Version, cut, strong_etag
+from zarrdask.formats.byte_ranges import (
+    Buffer,
+    Entry,
+    Part,
+    StoredObject,
+    Tag,
+    Version,
+    cut,
+    strong_etag,
+)
 from zarrdask.formats.store_keys import Names, check_prefix
 from zarrdask.runtime import measuring
 from zarrdask.storage.base import Store
@@ -97,9 +106,9 @@ class ClientStore(Store):
         compare_and_swap=True,
         etags=True,
         versions=True,
+        bodies_limited=True,
     )
 
-    _limits_bodies = True
     _counts_requests = True
     #: The classes of the client's errors.
     _errors: ClassVar[tuple[type[Exception], ...]] = (Exception,)
@@ -267,7 +276,8 @@ class ClientStore(Store):
         self, key: str, start: int, length: int | None, **conditions: Any
     ) -> Answer | Meaning:
         """Request the end of a value from a server that can't count ranges from the end."""
-        size = self._size(key)
+        entry = self.stat(key)
+        size = None if entry is None else entry.size
         if not size:
             return Meaning.MISSING if size is None else Meaning.BEHIND
         answer = self._answer(key, max(size + start, 0), length, **conditions)
@@ -275,19 +285,19 @@ class ClientStore(Store):
             return self._answer(key, **conditions)  # it was changed meanwhile
         return answer
 
-    def _size(self, key: str) -> int | None:
+    def stat(self, key: str) -> Entry | None:
         path = self.path(key)
         try:
             size = self._sent("HEAD", partial(self._request_size, path))
         except self._errors as error:
             self._check_missing(key, error)
             return None
-        return super()._size(key) if size is None else size
+        return super().stat(key) if size is None else Entry(key, size)
 
     # ---- writing
 
     def set(self, key: str, value: Buffer) -> None:
-        self._check_writable()
+        self.check_writable()
         path = self.path(key)
         try:
             self._sent("PUT", partial(self._put, path, value), len(value))
@@ -295,7 +305,7 @@ class ClientStore(Store):
             raise self._not_written(key, error) from self._cause(error)
 
     def create(self, key: str, value: Buffer) -> bool:
-        self._check_writable()
+        self.check_writable()
         if self.capabilities.create_exclusive:
             is_created = self._is_put(key, value, None)
             if is_created is not None:
@@ -303,7 +313,7 @@ class ClientStore(Store):
         return super().create(key, value)
 
     def swap(self, key: str, value: Buffer, tag: Tag | None) -> bool:
-        self._check_writable()
+        self.check_writable()
         # Not `create`, which may look the key up first: it could replace another writer's value.
         conditions = [tag] if tag is None else [tag, _unquoted(tag)]
         if not self._has_quotes:
@@ -342,7 +352,7 @@ class ClientStore(Store):
         return True
 
     def erase(self, key: str) -> None:
-        self._check_writable()
+        self.check_writable()
         path = self.path(key)
         try:
             self._sent("DELETE", partial(self._delete, path))
@@ -360,7 +370,7 @@ class ClientStore(Store):
             return ReadOnlyError("this file system can't be written", key=f"{self.url}/{key}")
         return self._failed(key, error)
 
-    def _check_writable(self) -> None:
+    def check_writable(self, *, erasing: Iterable[str] = ()) -> None:
         if not self.capabilities.writable:
             raise not_writable(self.url)
 
@@ -374,30 +384,22 @@ class ClientStore(Store):
     def list_prefix(self, prefix: str) -> Iterator[str]:
         if not self._lists_flat:
             return super().list_prefix(prefix)
-        return iter(sorted(key for key, _ in self._list_sizes(prefix)))
+        return iter(sorted(entry.key for entry in self.entries(prefix)))
 
-    def _list_sizes(
-        self, prefix: str, after: str = "", until: str | None = None
-    ) -> Iterator[tuple[str, int | None]]:
-        if not self._lists_flat:
-            return super()._list_sizes(prefix, after, until)
+    def entries(
+        self, prefix: str, after: str = "", until: str | None = None, *, objects: bool = False
+    ) -> Iterator[Entry]:
+        if not (self._lists_flat and (self.capabilities.shared or not objects)):
+            return super().entries(prefix, after, until, objects=objects)
         skipped = len(self.path(""))
-        entries = self._entries(prefix, after, until, ("path", "size"))
-        return ((path[skipped:], size) for path, size in entries)
+        if not objects:
+            listed = self._requested(prefix, after, until, ("path", "size"))
+            return (Entry(path[skipped:], size) for path, size in listed)
+        root = quote(self._real_url, safe=":/") + "/"
+        listed = self._requested(prefix, after, until, ("path", "size", "last_modified", "e_tag"))
+        return (_object(root, path[skipped:], *rest) for path, *rest in listed)
 
-    def _list_objects(
-        self, prefix: str, after: str = "", until: str | None = None
-    ) -> Iterator[StoredObject]:
-        if not (self._lists_flat and self.capabilities.shared):
-            return super()._list_objects(prefix, after, until)
-        skipped, root = len(self.path("")), quote(self._real_url, safe=":/") + "/"
-        members = "path", "size", "last_modified", "e_tag"
-        return (
-            StoredObject(path[skipped:], root, size, time and time.timestamp(), strong_etag(etag))
-            for path, size, time, etag in self._entries(prefix, after, until, members)
-        )
-
-    def _entries(
+    def _requested(
         self, prefix: str, after: str, until: str | None, members: tuple[str, ...]
     ) -> Iterable[tuple[Any, ...]]:
         directory = self.path(check_prefix(prefix))
@@ -447,3 +449,9 @@ def _unquoted(tag: Tag) -> Tag:
     if isinstance(tag, Mapping):
         return {name: text and text.strip('"') for name, text in tag.items()}
     return tag.strip('"')
+
+
+def _object(root: str, key: str, size: int, time: Any, etag: str | None) -> Entry:
+    """Return the entry of a listing, with the object that holds the value."""
+    modified = time and time.timestamp()
+    return Entry(key, size, "", StoredObject(key, root, size, modified, strong_etag(etag)))

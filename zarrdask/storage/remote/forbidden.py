@@ -13,6 +13,7 @@ from zarrdask.formats.byte_ranges import Buffer, Part, Tag, Version
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage.base import Store
 from zarrdask.storage.remote.failures import is_forbidden
+from zarrdask.storage.remote.in_flight import request_each
 from zarrdask.storage.wrapper import WrappedStore
 
 T = TypeVar("T")
@@ -29,7 +30,7 @@ class ForbiddenIsMissing(WrappedStore):
     def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
         # A range need not be copied to `bytes`; with ETags it is of the same value.
         whole = (lambda key: self.get_range(key, 0)) if self.capabilities.etags else self.get
-        return self._each(whole, keys)
+        return request_each(self, whole, keys)
 
     def get_range(self, key: str, start: int, length: int | None = None) -> Buffer | None:
         return _permitted(partial(self.inner.get_range, key, start, length))
@@ -48,13 +49,13 @@ class ForbiddenIsMissing(WrappedStore):
     def swap(self, key: str, value: Buffer, tag: Tag | None) -> bool:
         return self.inner.swap(key, value, tag)
 
-    def _above(self) -> Store | None:
-        above = self.inner._above()
+    def above(self) -> Store | None:
+        above = self.inner.above()
         return None if above is None else ForbiddenIsMissing(above)
 
     # By the methods above.
     get_ranges = Store.get_ranges
-    _reading = Store._reading
+    reading = Store.reading
 
 
 def forbidden_as_set(store: Store) -> Store:

@@ -11,7 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from zarrdask import config
 from zarrdask.runtime import measuring
@@ -22,6 +22,9 @@ from zarrdask.storage.remote.request_threads import (
     is_request_thread,
     request_threads,
 )
+
+if TYPE_CHECKING:
+    from zarrdask.storage.base import Store
 
 T = TypeVar("T")
 Item = TypeVar("Item")
@@ -220,3 +223,10 @@ def pause(seconds: float) -> bool:
 
 # A forked process has none of its parent's requests.
 after_fork(BYTES_IN_FLIGHT.reset)
+
+
+def request_each(
+    store: "Store", request: Callable[[Item], T], items: Iterable[Item]
+) -> Iterator[T]:
+    """Yield the result of a request for each item, with later ones in flight if possible."""
+    return window(request, items) if store.capabilities.concurrent else map(request, items)

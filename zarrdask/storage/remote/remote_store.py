@@ -1,22 +1,28 @@
 """URLs that obstore opens, and that fsspec takes over where obstore can't go on."""
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from functools import cached_property
 from importlib import import_module
 from typing import Any
 
 from zarrdask.errors import StoreError, UnsupportedError
-from zarrdask.formats.byte_ranges import Buffer, StoredObject
+from zarrdask.formats.byte_ranges import Buffer, Entry
 from zarrdask.formats.store_keys import Names
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage.base import Store
-from zarrdask.storage.capabilities import Capabilities
+from zarrdask.storage.capabilities import Capabilities, without
+from zarrdask.storage.identity import Identity
+from zarrdask.storage.remote.in_flight import request_each
 from zarrdask.storage.remote.obstore.obstore_errors import AnswerError
 from zarrdask.storage.remote.obstore.obstore_objects import is_forked, not_usable
 from zarrdask.storage.wrapper import WrappedStore
 
 _LOG = logging.getLogger(__name__)
+
+#: What the store of fsspec lacks where it lists for that of obstore.
+_PARTS = frozenset({"lists_parts"})
 
 
 class RemoteStore(WrappedStore):
@@ -47,19 +53,12 @@ class RemoteStore(WrappedStore):
     def url(self) -> str:
         return self._by_obstore.url
 
-    _uri = Store._uri
-
     @property
-    def _token(self) -> str:
-        return self._by_obstore._token
-
-    @property
-    def _access(self) -> Mapping[str, Any]:
-        return self._by_obstore._access
-
-    @property
-    def _endpoint(self) -> str:
-        return self._by_obstore._endpoint
+    def identity(self) -> Identity:
+        identity, inner = self._by_obstore.identity, self.inner
+        if inner is self._by_obstore:
+            return identity
+        return replace(identity, opened_by=inner.identity.opened_by)
 
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and self._by_obstore == other._by_obstore
@@ -75,7 +74,8 @@ class RemoteStore(WrappedStore):
     @property
     def capabilities(self) -> Capabilities:  # type: ignore[override]
         """Those of the store that is used in this process."""
-        return self.inner.capabilities
+        has = self.inner.capabilities
+        return without(has, _PARTS) if self._is_listed_by_fsspec else has
 
     @cached_property
     def _by_fsspec(self) -> Store:
@@ -88,7 +88,7 @@ class RemoteStore(WrappedStore):
                 error.add_note(str(not_usable(self._by_obstore.url)))
             raise
 
-    def _above(self) -> "RemoteStore | None":
+    def above(self) -> "RemoteStore | None":
         url, options = self._opened
         directory = url.rstrip("/").rpartition("/")[0]
         if "://" not in directory:
@@ -97,7 +97,7 @@ class RemoteStore(WrappedStore):
         return RemoteStore(directory, options, module.open_url(directory, options))
 
     def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
-        return self._each(lambda key: self.get_range(key, 0), keys)
+        return request_each(self, lambda key: self.get_range(key, 0), keys)
 
     get_ranges = Store.get_ranges
 
@@ -108,19 +108,13 @@ class RemoteStore(WrappedStore):
     def list_prefix(self, prefix: str) -> Iterator[str]:
         return iter(self._listed(lambda store: [*store.list_prefix(prefix)]))
 
-    @property
-    def _lists_parts(self) -> bool:  # type: ignore[override]
-        return self.inner._lists_parts and not self._is_listed_by_fsspec
+    def entries(
+        self, prefix: str, after: str = "", until: str | None = None, *, objects: bool = False
+    ) -> Iterator[Entry]:
+        def ask(store: Store) -> list[Entry]:
+            return [*store.entries(prefix, after, until, objects=objects)]
 
-    def _list_sizes(
-        self, prefix: str, after: str = "", until: str | None = None
-    ) -> Iterator[tuple[str, int | None]]:
-        return iter(self._listed(lambda store: [*store._list_sizes(prefix, after, until)]))
-
-    def _list_objects(
-        self, prefix: str, after: str = "", until: str | None = None
-    ) -> Iterator[StoredObject]:
-        return iter(self._listed(lambda store: [*store._list_objects(prefix, after, until)]))
+        return iter(self._listed(ask))
 
     def _listed(self, ask: Callable[[Store], Any]) -> Any:
         if not self._is_listed_by_fsspec:
@@ -167,6 +161,6 @@ def _attempted(name: str) -> Callable[..., Any]:
 
 for _name in (
     *("get", "get_range", "get_part", "get_if_changed", "get_tagged"),
-    *("_size", "set", "create", "swap", "erase"),
+    *("stat", "set", "create", "swap", "erase"),
 ):
     setattr(RemoteStore, _name, _attempted(_name))

@@ -18,7 +18,7 @@ from zarrdask.errors import (
     printable,
     without_secrets,
 )
-from zarrdask.formats.byte_ranges import Buffer, KeyRange, Range, StoredObject, Tag, Value
+from zarrdask.formats.byte_ranges import Buffer, Entry, KeyRange, Range, Tag, Value
 from zarrdask.runtime import measuring
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage.base import Store
@@ -85,10 +85,10 @@ class RetryingStore(WrappedStore):
         )
 
     @contextmanager
-    def _reading(self, key: str, scratch: Scratch) -> Iterator[Value]:
+    def reading(self, key: str, scratch: Scratch) -> Iterator[Value]:
         """Return a context in which parts of a value are read, of the same value if possible."""
         with ExitStack() as stack:
-            opened = self.inner._reading
+            opened = self.inner.reading
             value = self._attempt(key, lambda: stack.enter_context(opened(key, scratch)))
             yield _RetriedValue(self, key, value)
 
@@ -136,8 +136,10 @@ class RetryingStore(WrappedStore):
 
         return self._attempt(key, call, kind="write")
 
-    def _check_erasable(self, keys: Iterable[str]) -> None:
-        self._attempt("", partial(self.inner._check_erasable, list(keys)))
+    def check_writable(self, *, erasing: Iterable[str] = ()) -> None:
+        self.inner.check_writable()
+        if erasing := [*erasing]:
+            self._attempt("", partial(self.inner.check_writable, erasing=erasing))
 
     def erase_values(self, keys: Iterable[str]) -> None:
         if self.capabilities.concurrent and type(self.inner).erase_values is Store.erase_values:
@@ -148,27 +150,17 @@ class RetryingStore(WrappedStore):
     def list_prefix(self, prefix: str) -> Iterator[str]:
         return iter(self._attempt(prefix, lambda: list(self.inner.list_prefix(prefix))))
 
-    @property
-    def _lists_parts(self) -> bool:  # type: ignore[override]
-        return self.inner._lists_parts
-
-    def _list_sizes(
-        self, prefix: str, after: str = "", until: str | None = None
-    ) -> Iterator[tuple[str, int | None]]:
-        listed = partial(self.inner._list_sizes, prefix, after, until)
-        return iter(self._attempt(prefix, lambda: list(listed())))
-
-    def _list_objects(
-        self, prefix: str, after: str = "", until: str | None = None
-    ) -> Iterator[StoredObject]:
-        listed = partial(self.inner._list_objects, prefix, after, until)
+    def entries(
+        self, prefix: str, after: str = "", until: str | None = None, *, objects: bool = False
+    ) -> Iterator[Entry]:
+        listed = partial(self.inner.entries, prefix, after, until, objects=objects)
         return iter(self._attempt(prefix, lambda: list(listed())))
 
     @cached_property
     def _place(self) -> str | None:
         """The bucket or host whose request rates are adapted; None for a store without latency."""
         has_latency = self.inner.capabilities.has_latency
-        return place_of(self.url, self._endpoint) if has_latency else None
+        return place_of(self.url, self.identity.endpoint) if has_latency else None
 
     def _attempt(self, key: str, call: Callable[[], T], *, kind: Kind = "read") -> T:
         """Return the result of a call, which is repeated after transient errors."""
@@ -268,8 +260,8 @@ def _retried(name: str) -> Callable[..., Any]:
     return operation
 
 
-_READS = ("get", "get_range", "get_part", "get_if_changed", "get_tagged", "list_dir", "_size")
-for _name in (*_READS, "set", "erase", "erase_prefix", "_tidy"):
+_READS = ("get", "get_range", "get_part", "get_if_changed", "get_tagged", "list_dir", "stat")
+for _name in (*_READS, "set", "erase", "erase_prefix", "tidy"):
     setattr(RetryingStore, _name, _retried(_name))
 
 

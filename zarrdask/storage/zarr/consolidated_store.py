@@ -41,12 +41,7 @@ class ConsolidatedStore(WrappedStore):
         self.path = path
         self.consolidated: ConsolidatedMetadata | None = consolidated
 
-    @property
-    def _uncached(self) -> Store:
-        """The inner store."""
-        return self.inner
-
-    def _drop_cache(self) -> None:
+    def drop_cache(self) -> None:
         """Read everything from the inner store from now on."""
         self.consolidated = None
 
@@ -90,7 +85,7 @@ class ConsolidatedStore(WrappedStore):
         return inner if self.consolidated is None else replace(inner, listable=True)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Store) and self.inner == other._uncached
+        return isinstance(other, Store) and self.inner == uncached(other)
 
     def __hash__(self) -> int:
         return hash(self.inner)
@@ -99,9 +94,9 @@ class ConsolidatedStore(WrappedStore):
         # A task needs chunks only, so the documents must not be sent with each task.
         return _inner, (self.inner,)
 
-    def _for_chunks(self) -> Store:
+    def for_chunks(self) -> Store:
         """Return the inner store: consolidated metadata has no chunks."""
-        return self.inner._for_chunks()
+        return self.inner.for_chunks()
 
     # ---- reading
 
@@ -143,9 +138,20 @@ def as_consolidated(store: Store) -> ConsolidatedStore | None:
     return store if isinstance(store, ConsolidatedStore) else None
 
 
+def uncached(store: Store) -> Store:
+    """Return a store without consolidated metadata, or the store itself."""
+    return store.inner if isinstance(store, ConsolidatedStore) else store
+
+
+def drop_cache(store: Store) -> None:
+    """Read all documents of a store from the store itself from now on."""
+    if isinstance(store, ConsolidatedStore):
+        store.drop_cache()
+
+
 def _forget_and_pass_on(name: str) -> Callable[..., Any]:
     def operation(self: ConsolidatedStore, *arguments: Any, **options: Any) -> Any:
-        self._drop_cache()
+        self.drop_cache()
         return getattr(self.inner, name)(*arguments, **options)
 
     return operation

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from zarrdask.errors import UnsupportedError
-from zarrdask.formats.byte_ranges import Buffer, Range, Tag, Value, Version
+from zarrdask.formats.byte_ranges import Buffer, Entry, Range, Tag, Value, Version
 from zarrdask.formats.metadata.node_layout import (
     ARRAY,
     DIRECTORIES,
@@ -70,9 +70,6 @@ class DraftStore(WrappedStore):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return DraftStore, self._parts()
-
-    def _stamp(self, key: str) -> str:
-        return self.inner._stamp(self._existing(key))
 
     # ---- keys
 
@@ -139,8 +136,9 @@ class DraftStore(WrappedStore):
         keys = self.layout.node_documents(path).values()
         return any(value is not None for value in self.inner.get_many(keys, Scratch()))
 
-    def _size(self, key: str) -> int | None:
-        return self.inner._size(self._existing(key))
+    def stat(self, key: str) -> Entry | None:
+        entry = self.inner.stat(self._existing(key))
+        return None if entry is None else entry._replace(key=key)
 
     def get_range(self, key: str, start: int, length: int | None = None) -> Buffer | None:
         return self.inner.get_range(self._existing(key), start, length)
@@ -155,8 +153,8 @@ class DraftStore(WrappedStore):
     ) -> Version:
         return self.inner.get_if_changed(self._existing(key), tag, start, length)
 
-    def _reading(self, key: str, scratch: Scratch) -> AbstractContextManager[Value]:
-        return self.inner._reading(self._existing(key), scratch)
+    def reading(self, key: str, scratch: Scratch) -> AbstractContextManager[Value]:
+        return self.inner.reading(self._existing(key), scratch)
 
     def set(self, key: str, value: Buffer) -> None:
         self.inner.set(self.layout.real(key), value)
@@ -168,19 +166,18 @@ class DraftStore(WrappedStore):
             return Store.create(self, key, value)
         return self.inner.create(self.layout.real(key), value)
 
-    def _tidy(self, prefix: str, *, recursive: bool = False) -> None:
+    def tidy(self, prefix: str, *, recursive: bool = False) -> None:
         below = self._below(prefix)
         for start in (self.layout.meta, self.layout.data):
-            self.inner._tidy(start + below, recursive=recursive)
+            self.inner.tidy(start + below, recursive=recursive)
 
-    def _for_chunks(self) -> Store:
-        return DraftStore(self.inner._for_chunks(), *self._parts()[1:])
+    def for_chunks(self) -> Store:
+        return DraftStore(self.inner.for_chunks(), *self._parts()[1:])
 
-    def _check_erasable(self, keys: Iterable[str]) -> None:
-        rests = [self.layout.inside(key) for key in keys]
-        self.inner._check_erasable(
-            [start + rest for start in (self.layout.meta, self.layout.data) for rest in rests]
-        )
+    def check_writable(self, *, erasing: Iterable[str] = ()) -> None:
+        rests = [self.layout.inside(key) for key in erasing]
+        starts = self.layout.meta, self.layout.data
+        self.inner.check_writable(erasing=[start + rest for start in starts for rest in rests])
 
     def erase(self, key: str) -> None:
         self.inner.erase(self.layout.real(key))

@@ -7,16 +7,19 @@ from functools import cache
 from typing import Any
 
 from zarrdask.errors import StoreError
-from zarrdask.formats.byte_ranges import Buffer, Range
+from zarrdask.formats.byte_ranges import Buffer, Entry, Range
 from zarrdask.formats.store_keys import Names, check_prefix, right_below
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage.base import Store
+from zarrdask.storage.capabilities import Capabilities
 from zarrdask.storage.zip.archive import Archive, Directory
 from zarrdask.storage.zip.source import LocalFile
 
 
 class ZipReader(Store):
     """The values below a prefix of an archive."""
+
+    capabilities = Capabilities(stamps=True)
 
     prefix: str
     #: The stamp of the archive when another process pickled this store, or "" if it is unknown.
@@ -40,13 +43,12 @@ class ZipReader(Store):
             )
         return archive
 
-    def _stamp(self, key: str) -> str:
+    def stat(self, key: str) -> Entry | None:
         member = self._archive().members.get(self.prefix + key)
-        return f"{member.CRC:x}-{member.file_size:x}-{member.header_offset:x}" if member else ""
-
-    def _size(self, key: str) -> int | None:
-        member = self._archive().members.get(self.prefix + key)
-        return None if member is None else member.file_size
+        if member is None:
+            return None
+        stamp = f"{member.CRC:x}-{member.file_size:x}-{member.header_offset:x}"
+        return Entry(key, member.file_size, stamp)
 
     def get(self, key: str) -> bytes | None:
         return self._archive().get(self.prefix + key)

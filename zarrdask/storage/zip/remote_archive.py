@@ -8,6 +8,7 @@ from zarrdask.errors import ReadOnlyError, StoreError, without_secrets
 from zarrdask.formats.byte_ranges import Buffer, Value
 from zarrdask.formats.store_keys import check_prefix
 from zarrdask.runtime.scratch import Scratch
+from zarrdask.storage.identity import Identity, identity_at
 from zarrdask.storage.remote.fsspec.fsspec_options import protocols
 from zarrdask.storage.remote.fsspec.fsspec_store import FsspecStore
 from zarrdask.storage.value_parts import StoredValue
@@ -78,8 +79,8 @@ class RemoteZipStore(ZipReader):
         return f"{without_secrets(self.fs.unstrip_protocol(self.path))}/{self.prefix}".rstrip("/")
 
     @property
-    def _token(self) -> str:
-        return f"{self.path}#{self.prefix}#{self.fs._fs_token}"
+    def identity(self) -> Identity:
+        return identity_at(self.url, f"{self.path}#{self.prefix}#{self.fs._fs_token}")
 
     def _opened(self) -> Archive:
         if self._held is None:

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,14 @@ from zarrdask.formats.byte_ranges import Buffer
 from zarrdask.formats.store_keys import check_key, check_prefix
 from zarrdask.storage.base import Store
 from zarrdask.storage.capabilities import Capabilities
+from zarrdask.storage.identity import Identity, identity_at
 from zarrdask.storage.private import PrivateStore
 from zarrdask.storage.zip.archive import Archive
 from zarrdask.storage.zip.reader import ZipReader
 from zarrdask.storage.zip.shared import being_written, shared_archive
+
+_IN_BATCH = Capabilities(has_latency=False, one_writer=True, stamps=True)
+_ALONE = replace(_IN_BATCH, deferrable=False)
 
 
 class ZipStore(ZipReader):
@@ -32,8 +37,6 @@ class ZipStore(ZipReader):
         The prefix of the keys in the archive: "" or a text that ends with "/".
     """
 
-    capabilities = Capabilities(has_latency=False, one_writer=True)
-
     #: In another process: whether the store was pickled within a batch; None in this process.
     _in_batch: bool | None = None
 
@@ -49,8 +52,9 @@ class ZipStore(ZipReader):
         return f"{self.path}/{self.prefix}".rstrip("/")
 
     @property
-    def _uri(self) -> str:
-        return Path(self.url).as_uri()
+    def identity(self) -> Identity:
+        url = self.url
+        return identity_at(Path(url).as_uri(), url)
 
     def _opened(self) -> Archive:
         if self._in_batch:
@@ -67,11 +71,11 @@ class ZipStore(ZipReader):
         return self._shared.batch()
 
     @property
-    def _is_deferrable(self) -> bool:
-        """Whether a batch is open: outside one, each value that is written is a new archive."""
-        return self._shared.depth > 0
+    def capabilities(self) -> Capabilities:  # type: ignore[override]
+        """Writes can be deferred within a batch: outside one, each value is a new archive."""
+        return _IN_BATCH if self._shared.depth > 0 else _ALONE
 
-    def _temporary_place(self, prefix: str) -> tuple[Store, str]:
+    def temporary(self, prefix: str) -> tuple[Store, str]:
         """Return a directory beside the archive, as values that are erased leave gaps in it."""
         return PrivateStore.temporary(os.path.dirname(self.path))
 

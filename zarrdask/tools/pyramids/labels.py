@@ -6,7 +6,7 @@ from itertools import islice
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.errors import StoreError, ZarrdaskError
 from zarrdask.formats.metadata.model import ZarrFormat
-from zarrdask.storage.places import stores_above
+from zarrdask.storage.listing import stores_above
 from zarrdask.tools.conventions.labels import LABELS, image_path, with_label
 from zarrdask.tools.conventions.pyramids import parse_multiscales
 from zarrdask.tools.pyramids.pyramid_changes import change_attributes

@@ -34,7 +34,6 @@ from zarrdask.parallel.rewrite.passes import ArrayTiles, PackedRegions, RegionRe
 from zarrdask.parallel.rewrite.rewrite_changes import Rewrite, rewriting
 from zarrdask.runtime.progress import Show
 from zarrdask.runtime.progress import progress as progress_bar
-from zarrdask.storage.places import store_token
 from zarrdask.tools.pyramids.kernels import Reduction
 from zarrdask.tools.pyramids.labels import list_label
 from zarrdask.tools.pyramids.level_blocks import Blocks
@@ -103,7 +102,7 @@ class PyramidPlan(PlanReport):
         return {
             "source": digest(self.source.fingerprint, self.changed),
             "target": digest(self.group.render(), targets, self.levels, self.reductions),
-            "place of temporary objects": digest(store_token(self.temp[0]), self.temp[1]),
+            "place of temporary objects": digest(self.temp[0].identity.token, self.temp[1]),
             "division into tasks (max_mem, threads)": digest(spans, self.blocks.grids),
         }
 

@@ -6,7 +6,7 @@ from hashlib import md5
 from zarrdask.arrays.hierarchy.path import StorePath
 from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.formats.byte_ranges import Buffer, StoredObject
-from zarrdask.storage.upkeep import listed_objects, listed_sizes, value_sizes
+from zarrdask.storage.listing import listed_objects, listed_sizes, value_sizes
 
 #: The objects at and below a node, by their keys below it.
 Listing = dict[str, StoredObject]

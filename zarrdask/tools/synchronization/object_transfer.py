@@ -10,8 +10,8 @@ from zarrdask.arrays.hierarchy.path import StorePath
 from zarrdask.formats.byte_ranges import Buffer, StoredObject
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.runtime.threads import on_each
+from zarrdask.storage.listing import key_stamp
 from zarrdask.storage.local.open_file import stamp_in, write_whole
-from zarrdask.storage.places import key_stamp
 from zarrdask.storage.transfer import copy_descriptor, store_values
 from zarrdask.tools.synchronization.contents import is_local, keep_time, mark_time
 from zarrdask.tools.synchronization.object_listing import Listing, is_version

@@ -10,7 +10,6 @@ from zarrdask.arrays.nodes.arguments import checks_booleans
 from zarrdask.errors import StoreError, UnsupportedError, one_of
 from zarrdask.parallel.rewrite.node_plan import check_apart, find_origin, locate_target
 from zarrdask.storage.resolve import options_of_each
-from zarrdask.storage.upkeep import check_erasable, check_writable
 from zarrdask.tools.synchronization.array_replacement import replace_array
 from zarrdask.tools.synchronization.contents import By
 from zarrdask.tools.synchronization.node_documents import node_of
@@ -108,7 +107,7 @@ def sync(
             )
     check_apart(origin, place, replaces=True)
     if not dry_run:
-        check_writable(place.store)
+        place.store.check_writable()
     report, meanwhile = None, list[str]()
     for _ in range(_MAX_ROUNDS):
         listings = list_node(origin), list_node(place)
@@ -166,7 +165,7 @@ def _execute(plan: SyncPlan, source: NodePath, target: NodePath) -> tuple[int, l
     If there are any, no document has been stored: the plan is of no use any more.
     """
     store, start = target.store, target.prefix
-    check_erasable(store, [start + k for k in (*plan.removed_keys, *plan.missing_chunks)])
+    store.check_writable(erasing=[start + k for k in (*plan.removed_keys, *plan.missing_chunks)])
     for path in plan.erased_nodes:
         _node(target, path).erase()
     total = 0

@@ -22,7 +22,6 @@ from zarrdask.formats.grids.chunk_grid import Index
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage.base import Store
 from zarrdask.storage.remote.failures import is_transient
-from zarrdask.storage.upkeep import reading
 from zarrdask.storage.zarr.draft_store import layout_of
 
 #: The kinds of problems that make a unit bad: it can't be read, ends early, or does not decode.
@@ -138,7 +137,7 @@ def _verdict(chunks: StoredChunks, index: Index) -> Verdict:
     shard = shard_of(pipeline)
     try:
         if shard is not None:
-            with reading(chunks.units, key, Scratch()) as value:
+            with chunks.units.reading(key, Scratch()) as value:
                 return _check_shard(shard, value)
         data = chunks.units.get(key)
     except StoreError as error:

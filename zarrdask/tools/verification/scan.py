@@ -22,7 +22,6 @@ from zarrdask.runtime.threads import on_each
 from zarrdask.storage.base import Store
 from zarrdask.storage.local.atomic import is_temporary
 from zarrdask.storage.local.local_store import LocalStore
-from zarrdask.storage.places import directory_of
 from zarrdask.storage.zarr import consolidated_documents as consolidated
 from zarrdask.storage.zarr import detect
 from zarrdask.storage.zarr.draft_store import stored_in
@@ -371,7 +370,7 @@ def _find_partial_writes(scan: Scan) -> None:
     """Report files and directories that a writer left, or is still writing."""
     for key in sorted(scan.own_files):
         scan.add_problem("partial", scan.root.path, key, _LEFT_BY_WRITER)
-    store, directory = scan.root.store, directory_of(scan.root.store)
+    store, directory = scan.root.store, scan.root.store.identity.directory
     if directory is None or not store.capabilities.directories:
         return
     below = scan.root.path if scan.root.layout.has_directories else ""

@@ -19,7 +19,6 @@ from zarrdask.parallel.execution.client import check_changeable, check_visible
 from zarrdask.parallel.execution.locks import shape_lock
 from zarrdask.parallel.graph.dependencies import Inputs
 from zarrdask.storage.locks.leases import Lease
-from zarrdask.storage.upkeep import is_deferrable
 from zarrdask.xarray.datastore import Hierarchy, OpenOptions
 from zarrdask.xarray.request import WriteSettings
 from zarrdask.xarray.writing.existing import StoredDataset
@@ -77,7 +76,7 @@ class Destination:
         """Check that the workers see the store, and can write to it when they do."""
         appends_later = self.options.append_dim is not None and not self.options.compute
         (check_visible if appends_later else check_changeable)(self.node.store)
-        if not self.options.compute and not is_deferrable(self.node.store):
+        if not self.options.compute and not self.node.store.capabilities.deferrable:
             raise UnsupportedError(
                 "a write to a zip archive cannot be computed later; leave out compute=False",
                 key=self.node.location,

@@ -12,7 +12,7 @@ from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.errors import StoreError
 from zarrdask.storage.local.local_store import LocalStore
 from zarrdask.storage.memory import MemoryStore
-from zarrdask.storage.upkeep import uncached
+from zarrdask.storage.zarr.consolidated_store import uncached
 
 
 def begun(array):

@@ -23,7 +23,6 @@ import pytest
 
 import zarrdask
 from tests.covering import for_each
-from zarrdask.storage.places import store_token
 from zarrdask.storage.resolve import resolve
 
 VALUES = np.arange(13 * 20, dtype="f4").reshape(13, 20)
@@ -129,7 +128,7 @@ def test_a_signed_url_is_shown_without_its_signature(tmp_path, memory, name):
     assert not [text for text in shown if "secret" in text]
     assert "=***" in repr(z)
     # Two URLs that differ in what is not shown are two stores.
-    assert store_token(z.store) != store_token(resolve(url.replace("secret", "other")))
+    assert z.store.identity.token != resolve(url.replace("secret", "other")).identity.token
 
 
 class TestFile:

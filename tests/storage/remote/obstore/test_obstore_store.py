@@ -21,7 +21,6 @@ from tests.covering import for_each
 from zarrdask.errors import MetadataError, ReadOnlyError, StoreError, UnsupportedError
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage.local.local_store import LocalStore
-from zarrdask.storage.places import store_token
 from zarrdask.storage.remote.failures import is_forbidden, is_transient
 from zarrdask.storage.remote.obstore import obstore_store as ours
 from zarrdask.storage.remote.obstore.obstore_errors import NotConnectedError, cause, message
@@ -448,7 +447,7 @@ class TestWhatItIs:
     def test_it_has_a_url_and_pickles(self, store, url):
         store = ObstoreStore(store, "/x/")
         again = pickle.loads(pickle.dumps(store))
-        assert (store.url, again.url, store_token(again)) == (url, url, store_token(store))
+        assert (store.url, again.url, again.identity.token) == (url, url, store.identity.token)
         assert (again == store, hash(again) == hash(store)) == (True, True)
         assert store.capabilities.shared
 
@@ -457,7 +456,7 @@ class TestWhatItIs:
             ObstoreStore(objects.S3Store("b", region=r)) for r in ("eu-west-1", "eu-west-2")
         )
         assert one.url == two.url
-        assert (one == two, store_token(one) == store_token(two)) == (False, False)
+        assert (one == two, one.identity.token == two.identity.token) == (False, False)
 
     def test_memory_is_known_to_this_process_only(self, store):
         assert not store.capabilities.shared
@@ -478,7 +477,6 @@ from obstore.store import LocalStore
 from zarrdask.storage.remote.obstore.obstore_store import ObstoreStore
 from zarrdask.storage.remote.obstore.obstore_errors import NotConnectedError, cause, message
 from zarrdask.storage.remote.obstore.obstore_urls import open_url
-from zarrdask.storage.places import store_token
 
 store = ObstoreStore(LocalStore({str(tmp_path)!r}))
 store.set("k", b"1")

@@ -1,7 +1,7 @@
 """The store of concatenations: a hierarchy whose arrays are made of members in other stores."""
 
 import pickle
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from hashlib import blake2b
 from operator import lt
@@ -17,7 +17,7 @@ from zarrdask.arrays.chunks.members.member_chunks import chunk_objects, stored_c
 from zarrdask.arrays.chunks.members.packed_members import pack, unpack
 from zarrdask.arrays.chunks.stored import ElementReader, ElementStore, StoredChunks
 from zarrdask.errors import ReadOnlyError, UnsupportedError
-from zarrdask.formats.byte_ranges import StoredObject
+from zarrdask.formats.byte_ranges import Entry
 from zarrdask.formats.codecs.decode import fill_chunk
 from zarrdask.formats.grids.chunk_grid import Index
 from zarrdask.formats.indexing.projection import Request, project
@@ -26,7 +26,7 @@ from zarrdask.formats.indexing.selection import Region, region_shape
 from zarrdask.formats.store_keys import Names, check_prefix, right_below
 from zarrdask.runtime import buffers
 from zarrdask.storage.capabilities import Capabilities
-from zarrdask.storage.places import store_token
+from zarrdask.storage.identity import Identity, identity_at
 from zarrdask.storage.refusals import no_objects
 from zarrdask.storage.zarr import detect
 
@@ -124,14 +124,16 @@ class ConcatenatedStore(ElementStore):
                 if kind not in documents:
                     content = repr(sorted(member.metadata.without_labels().render().items()))
                     documents[kind] = blake2b(content.encode(), digest_size=16).hexdigest()
-                where = member.store if isinstance(member.store, str) else store_token(member.store)
+                where = (
+                    member.store if isinstance(member.store, str) else member.store.identity.token
+                )
                 own = where, member.prefix, documents[kind], member.region, member.axes
                 digest.update(repr((own, member.missing)).encode())
         return digest.hexdigest()
 
     @property
-    def _token(self) -> str:
-        return f"concatenation:{self._digest}"
+    def identity(self) -> Identity:
+        return identity_at(self.url, f"concatenation:{self._digest}")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ConcatenatedStore) and self._digest == other._digest
@@ -183,7 +185,7 @@ class ConcatenatedStore(ElementStore):
             retries=True,
         )
 
-    def _check_writable(self) -> None:
+    def check_writable(self, *, erasing: Iterable[str] = ()) -> None:
         raise ReadOnlyError(
             "a concatenation can only be read; write to its members, or copy it", key=self.url
         )
@@ -250,9 +252,13 @@ class ConcatenatedStore(ElementStore):
             return ["zarr.json"], sorted({each.partition("/")[0] for each in below})
         return right_below(prefix, self.list_prefix(prefix))
 
-    def _list_objects(
-        self, prefix: str, after: str = "", until: str | None = None
-    ) -> Iterator[StoredObject]:
+    def entries(
+        self, prefix: str, after: str = "", until: str | None = None, *, objects: bool = False
+    ) -> Iterator[Entry]:
+        return self._objects(prefix) if objects else super().entries(prefix, after, until)
+
+    def _objects(self, prefix: str) -> Iterator[Entry]:
+        """Yield the chunks of an array with the objects of the members that hold them."""
         path = prefix.rstrip("/")
         if path not in self.arrays:
             raise no_objects(self.url)
@@ -260,7 +266,7 @@ class ConcatenatedStore(ElementStore):
         for index, stored in chunk_objects(array):
             key = prefix + array.metadata.keys.key(index)
             path_there = stored.key if stored.path is None else stored.path
-            yield stored._replace(key=key, path=path_there)
+            yield Entry(key, stored.size, object=stored._replace(key=key, path=path_there))
 
     def _keys(self) -> Iterator[str]:
         """Yield all keys: those of chunks of which some part is stored, or may be."""

@@ -24,7 +24,7 @@ from zarrdask.formats.indexing.regions import compose_axis
 from zarrdask.formats.indexing.selection import Region, pick_size
 from zarrdask.formats.metadata.model import ArrayMetadata
 from zarrdask.storage.base import Store
-from zarrdask.storage.places import key_stamp
+from zarrdask.storage.listing import key_stamp
 from zarrdask.storage.resolve import open_store
 
 #: The number of stores of members that a process keeps open.

@@ -36,9 +36,8 @@ from zarrdask.formats.indexing.selection import Region, axis_number, whole_regio
 from zarrdask.formats.metadata.model import ArrayMetadata, ZarrFormat
 from zarrdask.runtime.system import clock
 from zarrdask.storage.base import Store
+from zarrdask.storage.listing import is_listed_fast, value_sizes
 from zarrdask.storage.locks.leases import CHECK_INTERVAL, Lease
-from zarrdask.storage.places import is_listed_fast
-from zarrdask.storage.upkeep import value_sizes
 from zarrdask.storage.wrapper import WrappedStore
 
 

@@ -11,7 +11,7 @@ from zarrdask.formats.indexing.selection import Region
 from zarrdask.formats.metadata.json import DAMAGE
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage.base import Store
-from zarrdask.storage.upkeep import listed_objects
+from zarrdask.storage.listing import listed_objects
 
 #: The first and the last index, plus one, of a block along each axis.
 Bounds = tuple[tuple[int, int], ...]

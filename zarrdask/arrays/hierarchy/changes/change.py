@@ -27,9 +27,9 @@ from zarrdask.storage.cache.prefetched import fresh
 from zarrdask.storage.local.local_store import LocalStore
 from zarrdask.storage.locks.chunk_locks import ChunkLocks
 from zarrdask.storage.locks.unchanged import ChangedError, change_if_unchanged
-from zarrdask.storage.upkeep import check_erasable, drop_cache
 from zarrdask.storage.zarr import consolidated_documents as consolidated
 from zarrdask.storage.zarr import detect
+from zarrdask.storage.zarr.consolidated_store import drop_cache
 
 _V3 = "zarr.json"
 #: The documents that a group may have.
@@ -72,7 +72,7 @@ def _put(node: StorePath, documents: Documents) -> None:
 
 def erase_node(node: StorePath) -> None:
     """Erase a node and everything below it; of a node that is a symbolic link, the link."""
-    check_erasable(node.store, [node.prefix])
+    node.store.check_writable(erasing=[node.prefix])
     # A writer that changes the documents has read them: it must not write them again afterwards.
     with documents_lock(node), changing(node, whole=True) as real:
         remove_keys(real)

@@ -14,7 +14,6 @@ from zarrdask.errors import StoreError
 from zarrdask.formats.metadata.json import DAMAGE, Documents
 from zarrdask.formats.metadata.model import ArrayMetadata, Metadata
 from zarrdask.storage.base import Store
-from zarrdask.storage.upkeep import temporary_place
 from zarrdask.storage.zarr.draft_store import stored_in
 
 #: Seconds between two writes of the record. A resumed run repeats the tasks done since the last.
@@ -63,7 +62,7 @@ def beside(node: StorePath) -> tuple[Store, str]:
 def packed_place(node: StorePath) -> tuple[Store, str]:
     """Return a store and a prefix for what a plan packs between the passes that write a node."""
     store, prefix = beside(node)
-    return temporary_place(store, f"{prefix}packed/")
+    return store.temporary(f"{prefix}packed/")
 
 
 def record_key(node: StorePath) -> str:

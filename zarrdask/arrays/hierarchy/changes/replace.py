@@ -13,7 +13,6 @@ from zarrdask.errors import StoreError
 from zarrdask.formats.metadata.model import Metadata
 from zarrdask.storage.local.local_store import LocalStore
 from zarrdask.storage.local.staged import StagedStore
-from zarrdask.storage.upkeep import check_erasable
 
 
 class ReplacedNode(Change):
@@ -106,7 +105,7 @@ def can_stage(node: StorePath) -> bool:
     if type(node.store) is not LocalStore:
         return False
     try:
-        check_erasable(node.store, [node.path])
+        node.store.check_writable(erasing=[node.path])
     except StoreError:
         return False  # Nothing is replaced behind a link.
     directory = _directory(node)

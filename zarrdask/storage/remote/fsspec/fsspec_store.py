@@ -18,6 +18,7 @@ from zarrdask.formats.store_keys import Names, check_prefix
 from zarrdask.runtime.system import after_fork
 from zarrdask.storage.base import Store
 from zarrdask.storage.capabilities import without
+from zarrdask.storage.identity import Identity, directory_at
 from zarrdask.storage.local.local_store import LocalStore
 from zarrdask.storage.memory import elsewhere
 from zarrdask.storage.refusals import check_no_credentials
@@ -66,7 +67,6 @@ class FsspecStore(ClientStore):
     """
 
     _errors = ERRORS
-    _opened_by = "fsspec"
 
     def __init__(self, fs: Any, root: str) -> None:
         if is_reference(fs):
@@ -121,28 +121,25 @@ class FsspecStore(ClientStore):
     def _real_url(self) -> str:
         return str(self.fs.unstrip_protocol(self.root))
 
-    @property
-    def _uri(self) -> str:
-        """The URL; for a local directory, its URI."""
-        return f"file://{quote(self.root)}" if "file" in protocols(self.fs) else self.url
-
-    def _above(self) -> "FsspecStore | None":
+    def above(self) -> "FsspecStore | None":
         directory, _, name = self.root.rpartition("/")
         # Nothing is above a bucket, or above a host with its protocol.
         is_top = not name or directory in ("", "http:/", "https:/")
         return None if is_top else FsspecStore(self.fs, directory)
 
     @property
-    def _token(self) -> str:
-        return f"{self._real_url}#{self.fs._fs_token}"
-
-    @property
-    def _access(self) -> Mapping[str, Any]:
-        return {**self.fs.storage_options, "args": repr(self.fs.storage_args)}
-
-    @property
-    def _endpoint(self) -> str:
-        return endpoint_of(self.fs)
+    def identity(self) -> Identity:
+        fs, url = self.fs, self._real_url
+        # The URI of a local directory is quoted.
+        uri = f"file://{quote(self.root)}" if "file" in protocols(fs) else self.url
+        return Identity(
+            uri=uri,
+            token=f"{url}#{fs._fs_token}",
+            access={**fs.storage_options, "args": repr(fs.storage_args)},
+            endpoint=endpoint_of(fs),
+            directory=directory_at(uri),
+            opened_by="fsspec",
+        )
 
     def path(self, key: str) -> str:
         """Return the path of a key in the file system."""
@@ -201,9 +198,10 @@ class FsspecStore(ClientStore):
         """The store of a local directory, which knows about links; None for others."""
         return LocalStore(self.root) if isinstance(self.fs, LocalFileSystem) else None
 
-    def _check_erasable(self, keys: Iterable[str]) -> None:
+    def check_writable(self, *, erasing: Iterable[str] = ()) -> None:
+        super().check_writable()
         if self._local is not None:
-            self._local._check_erasable(keys)
+            self._local.check_writable(erasing=erasing)
 
     def erase(self, key: str) -> None:
         if self._local is None:
@@ -212,7 +210,7 @@ class FsspecStore(ClientStore):
             self._local.erase(key)
 
     def erase_prefix(self, prefix: str) -> None:
-        self._check_writable()
+        self.check_writable()
         if self._local is not None:
             self._local.erase_prefix(prefix)
             return

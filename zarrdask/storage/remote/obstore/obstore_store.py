@@ -1,8 +1,9 @@
 """Object stores by way of obstore: S3, Google Cloud Storage, Azure, HTTP."""
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import cached_property, partial
 from hashlib import blake2b
 from typing import Any
 from uuid import uuid4
@@ -14,6 +15,7 @@ from zarrdask.errors import StoreError
 from zarrdask.formats.byte_ranges import Buffer, Tag
 from zarrdask.formats.store_keys import Names, check_key
 from zarrdask.storage.capabilities import without
+from zarrdask.storage.identity import Identity
 from zarrdask.storage.memory import LIVE, recall
 from zarrdask.storage.remote.body_limit import body_limit, check_body
 from zarrdask.storage.remote.client_store import PAGE, Answer, ClientStore, Described
@@ -60,7 +62,6 @@ class ObstoreStore(ClientStore):
 
     #: What obstore raises: errors of its own, and of these built-in ones.
     _errors = (BaseError, OSError, ValueError, NotImplementedError)
-    _opened_by = "obstore"
 
     def __init__(self, store: Any, prefix: str = "") -> None:
         self.inner = store
@@ -72,7 +73,8 @@ class ObstoreStore(ClientStore):
         absent = unsupported(store)
         if retries.get("max_retries") == 0:
             absent |= {"repeats"}
-        self.capabilities = without(self.capabilities, absent)
+        has = without(self.capabilities, absent)
+        self.capabilities = replace(has, lists_parts=True) if lists_parts(store) else has
         if not self.capabilities.shared:
             LIVE[self._name] = self
 
@@ -84,24 +86,23 @@ class ObstoreStore(ClientStore):
         parts = [root_url(self.inner), str(inner or "").strip("/"), self.prefix]
         return "/".join(part for part in parts if part)
 
-    def _above(self) -> "ObstoreStore | None":
+    def above(self) -> "ObstoreStore | None":
         directory = self.prefix.rpartition("/")[0]
         has_parent = self.prefix and self.capabilities.shared
         return ObstoreStore(self.inner, directory) if has_parent else None
 
-    @property
-    def _token(self) -> str:
-        settings = sorted(settings_of(self.inner).items())
-        return f"{self._real_url}#{blake2b(repr(settings).encode(), digest_size=8).hexdigest()}"
-
-    @property
-    def _access(self) -> Mapping[str, Any]:
+    @cached_property
+    def identity(self) -> Identity:
+        settings = settings_of(self.inner)
+        text = repr(sorted(settings.items()))
         client = getattr(self.inner, "client_options", None) or {}
-        return {**settings_of(self.inner), "headers": client.get("default_headers")}
-
-    @property
-    def _endpoint(self) -> str:
-        return endpoint_of(self.inner)
+        return Identity(
+            uri=self.url,
+            token=f"{self._real_url}#{blake2b(text.encode(), digest_size=8).hexdigest()}",
+            access={**settings, "headers": client.get("default_headers")},
+            endpoint=endpoint_of(self.inner),
+            opened_by="obstore",
+        )
 
     def path(self, key: str) -> str:
         """Return the path of a key in obstore's object.
@@ -185,10 +186,6 @@ class ObstoreStore(ClientStore):
         listed = obstore.list_with_delimiter(self.inner, directory)
         keys = [_name(entry["path"]) for entry in listed["objects"]]
         return keys, [_name(path) for path in listed["common_prefixes"]]
-
-    @property
-    def _lists_parts(self) -> bool:  # type: ignore[override]
-        return lists_parts(self.inner)
 
     def _list_entries(
         self, directory: str, after: str, until: str | None, members: tuple[str, ...]

@@ -1,14 +1,17 @@
 """Listings with sizes, as a whole and in parts."""
 
+from dataclasses import replace
+
 from tests.covering import for_each
+from zarrdask.formats.byte_ranges import Entry
 from zarrdask.storage.cache.cache_directory import CacheDirectory
 from zarrdask.storage.cache.disk_cache import DiskCachedStore
+from zarrdask.storage.listing import listed_keys, listed_sizes, value_sizes
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.storage.remote.forbidden import ForbiddenIsMissing
 from zarrdask.storage.remote.remote_store import RemoteStore
 from zarrdask.storage.remote.retry import RetryingStore
 from zarrdask.storage.resolve import resolve
-from zarrdask.storage.upkeep import listed_keys, listed_sizes, value_sizes
 
 KEYS = ["a/c/0", "a/c/1", "a/c/10", "a/c/2", "a/zarr.json"]
 
@@ -16,16 +19,16 @@ KEYS = ["a/c/0", "a/c/1", "a/c/10", "a/c/2", "a/zarr.json"]
 class InParts(MemoryStore):
     """A store that lists sizes from any key on, and records from where it was asked to."""
 
-    _lists_parts = True
+    capabilities = replace(MemoryStore.capabilities, lists_parts=True)
 
     def __init__(self):
         super().__init__()
         self.parts = []
 
-    def _list_sizes(self, prefix, after="", until=None):
+    def entries(self, prefix, after="", until=None, *, objects=False):
         self.parts.append((after, until))
-        listed = super()._list_sizes(prefix, after, until)
-        return ((key, len(self.values[key])) for key, _ in listed)
+        listed = super().entries(prefix, after, until, objects=objects)
+        return (Entry(each.key, len(self.values[each.key])) for each in listed)
 
 
 def fill(store):
