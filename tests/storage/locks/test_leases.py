@@ -92,3 +92,12 @@ def test_a_writer_that_was_stopped_for_long_leaves_the_lease_to_its_new_holder(s
     assert store.get(KEY) is not None
     checked.set()
     another.join()
+
+
+def test_a_renewal_is_a_check_of_the_lease(store, monkeypatch):
+    with lease(store, KEY) as held:
+        first = held.checked
+        while held.checked == first:
+            threading.Event().wait(0.01)
+        monkeypatch.setattr(store, "get", None)
+        held.check(store)  # without a request

@@ -74,11 +74,10 @@ def lease(store: Store, key: str) -> Iterator[Lease | None]:
     if not _take(store, key, name):
         yield None
         return
-    taken = clock()
+    held = Lease(key, name, clock())
     ended, lost = Event(), Event()
-    renewal = Thread(target=_renew, args=(store, key, name, ended, lost), daemon=True)
+    renewal = Thread(target=_renew, args=(store, held, ended, lost), daemon=True)
     renewal.start()
-    held = Lease(key, name, taken)
     try:
         yield held
     finally:
@@ -111,11 +110,13 @@ def _take(store: Store, key: str, name: bytes) -> bool:
             time.sleep(random.uniform(0.02, 0.2))
 
 
-def _renew(store: Store, key: str, name: bytes, ended: Event, lost: Event) -> None:
+def _renew(store: Store, held: Lease, ended: Event, lost: Event) -> None:
     """Change the value of a lease from time to time, so that others see that it is held.
 
-    At the end, a lease that could not be renewed for long, as the process was stopped, is read.
+    A renewal is a check, too: it succeeds only if no other writer took the lease. At the end, a
+    lease that could not be renewed for long, as the process was stopped, is read.
     """
+    key, name = held.key, held.name
     number, renewed, is_last = 0, clock(), False
     while not is_last:
         is_last, now = ended.wait(RENEWAL), clock()
@@ -129,3 +130,4 @@ def _renew(store: Store, key: str, name: bytes, ended: Event, lost: Event) -> No
                 return
             if store.swap(key, b"%s %d" % (name, number), tag):
                 renewed = now
+                held.checked = max(held.checked, now)
