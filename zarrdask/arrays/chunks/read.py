@@ -23,8 +23,8 @@ from zarrdask.arrays.chunks.missing_chunks import stored_only
 from zarrdask.arrays.chunks.parts import in_parts
 from zarrdask.arrays.chunks.presence import check_still_stored
 from zarrdask.arrays.chunks.shards import FetchedShard, ShardRequest, fetch_shards
-from zarrdask.arrays.chunks.stored import StoredChunks
-from zarrdask.errors import ChunkNotFoundError, StoreError, ZarrdaskError
+from zarrdask.arrays.chunks.stored import StoredChunks, in_doubt
+from zarrdask.errors import ChunkNotFoundError, CodecError, StoreError, ZarrdaskError
 from zarrdask.formats.byte_ranges import Value
 from zarrdask.formats.codecs.array_to_bytes.sharding import locate, read_shard
 from zarrdask.formats.codecs.decode import Blocks, put_fill, scatter
@@ -223,6 +223,15 @@ def _decode(
     chunks: StoredChunks, part: _Part, units: Iterator[Any], *, out: np.ndarray | Blocks
 ) -> None:
     """Decode what `_fetch` returned for a part, the next of several, to its places."""
+    try:
+        _decode_units(chunks, part, units, out=out)
+    except CodecError as error:
+        raise in_doubt(error) from error.__cause__
+
+
+def _decode_units(
+    chunks: StoredChunks, part: _Part, units: Iterator[Any], *, out: np.ndarray | Blocks
+) -> None:
     (keys, projection), metadata, store = part, chunks.metadata, chunks.units
     if metadata.shard is not None:
         _decode_shards(chunks, keys, projection, islice(units, len(keys)), out=out)

@@ -19,7 +19,7 @@ import numpy as np
 
 from zarrdask import __version__, config
 from zarrdask.arrays.chunks.missing_chunks import Missing
-from zarrdask.errors import UnsupportedError
+from zarrdask.errors import CodecError, UnsupportedError
 from zarrdask.formats.codecs.shard_order import shard_order
 from zarrdask.formats.compliance import strictness
 from zarrdask.formats.grids.chunk_grid import Index
@@ -70,6 +70,15 @@ class ElementStore(Store):
     @abstractmethod
     def elements(self, prefix: str) -> ElementReader:
         """Return what reads the elements of the array whose keys have a prefix."""
+
+
+def in_doubt(error: CodecError) -> CodecError:
+    """Return the error for a unit that can't be decoded, which says that it may be another's."""
+    error.message += (
+        "; it is damaged, or the array was replaced while it was open, here or in the process that "
+        "stored this: open it again, and write the chunk again"
+    )
+    return error
 
 
 @dataclass(frozen=True)

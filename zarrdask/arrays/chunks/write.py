@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from zarrdask.arrays.chunks.parts import in_parts
-from zarrdask.arrays.chunks.stored import StoredChunks
+from zarrdask.arrays.chunks.stored import StoredChunks, in_doubt
 from zarrdask.errors import CodecError, LinkError, UnsupportedError, ZarrdaskError
 from zarrdask.formats.byte_ranges import Buffer
 from zarrdask.formats.codecs.array_to_bytes.sharding import shard_of
@@ -315,6 +315,8 @@ class _Writer:
             return self._encoded(unit, values, old)
         except ZarrdaskError as error:
             if not isinstance(error, CodecError) or not self._reaches_edges(unit):
+                if isinstance(error, CodecError) and old is not None:
+                    in_doubt(error)
                 raise error.within(unit.key) from error.__cause__
         # The damaged unit has no other element in the array that would have to be kept.
         return self._encode(unit, values)

@@ -7,6 +7,8 @@ from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.arrays.hierarchy.resize import existing_array
 from zarrdask.errors import StoreError
 from zarrdask.formats.metadata.model import ArrayMetadata
+from zarrdask.storage.base import Store
+from zarrdask.storage.places import directory_of
 
 
 class OpenArray(Protocol):
@@ -35,7 +37,7 @@ def check_not_replaced(array: OpenArray) -> None:
     """
     node, metadata = array.node_path.current, array.metadata
     stamp = node.version_stamp(metadata.format.node_documents)
-    if stamp == array.stamp or not stamp:
+    if stamp == array.stamp and (stamp or not _tells_stamps(node.store)):
         return
     if not _is_stored(node, metadata.documents):
         stored = existing_array(node.stored_metadata(metadata.zarr_format), node.location)
@@ -46,6 +48,11 @@ def check_not_replaced(array: OpenArray) -> None:
                 key=node.location,
             )
     array.stamp = stamp
+
+
+def _tells_stamps(store: Store) -> bool:
+    """Whether a document without a version stamp is one that is not there."""
+    return directory_of(store) is not None or store.capabilities.bounded
 
 
 def _is_stored(node: NodePath, documents: Mapping[str, bytes | None] | None) -> bool:
