@@ -135,3 +135,15 @@ def test_only_fill_of_nothing_and_of_objects():
     assert only_fill(np.array(["", ""], object), "")
     assert not only_fill(np.array(["", 0], object), "")
     assert not only_fill(np.array([0, False], object), 0)
+
+
+@pytest.mark.parametrize(
+    ("hours", "dtype", "days"), [(48, "m8[D]", 2), (30, "m8[D]", None), (36, "m8[12h]", 1.5)]
+)
+def test_a_duration_in_another_unit_is_cast_if_it_stays_the_same(hours, dtype, days):
+    value, dtype = np.timedelta64(hours, "h"), np.dtype(dtype)
+    if days is None:
+        with pytest.raises(MetadataError, match="this is not a fill value"):
+            cast(value, dtype)
+    else:
+        assert cast(value, dtype) / np.timedelta64(1, "D") == days

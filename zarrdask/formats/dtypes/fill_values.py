@@ -145,7 +145,9 @@ def _is_lossless(value: Any, result: np.ndarray) -> bool:
         return len(value) * (4 if result.dtype.kind == "U" else 1) <= result.dtype.itemsize
     if result.dtype.kind in "fc" and isinstance(value, int | float | complex | np.number):
         return bool(np.isfinite(result) or not np.isfinite(value))
-    if result.dtype.kind in "mM" and not isinstance(value, int | np.integer | np.bool_):
+    # A duration of NumPy is an `np.integer`, too, but it has a unit of its own.
+    is_count = isinstance(value, int | np.integer | np.bool_)
+    if result.dtype.kind in "mM" and (not is_count or isinstance(value, np.timedelta64)):
         if isinstance(value, str | bytes) and (result.dtype.kind == "m" or np.isnat(result)):
             return True  # a text of a count, or "NaT", has no unit of its own
         # The char without a unit makes NumPy choose the unit of the value itself.
