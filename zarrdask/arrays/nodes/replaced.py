@@ -8,7 +8,6 @@ from zarrdask.arrays.hierarchy.resize import existing_array
 from zarrdask.errors import StoreError
 from zarrdask.formats.metadata.model import ArrayMetadata
 from zarrdask.storage.base import Store
-from zarrdask.storage.places import directory_of
 
 
 class OpenArray(Protocol):
@@ -52,7 +51,7 @@ def check_not_replaced(array: OpenArray) -> None:
 
 def _tells_stamps(store: Store) -> bool:
     """Whether a document without a version stamp is one that is not there."""
-    return directory_of(store) is not None or store.capabilities.bounded
+    return store.identity.directory is not None or store.capabilities.bounded
 
 
 def _is_stored(node: NodePath, documents: Mapping[str, bytes | None] | None) -> bool:

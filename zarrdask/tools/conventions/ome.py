@@ -176,7 +176,8 @@ class OmeZarr:
             of axes or for each axis. By default 1 and 0.
         omero : mapping, optional
             The display settings: ``{"channels": [{"color": "FF0000", ...}, ...]}``. A channel
-            without ``window`` gets the range of the data type.
+            without ``window`` gets the range of the data type; `zarrdask.pyramid` narrows it to the
+            percentiles 0.5 and 99.5 of the coarsest level.
         image_label : mapping, optional
             The ``colors`` and ``properties`` of labels; the image is a label image then.
 

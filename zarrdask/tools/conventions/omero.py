@@ -1,7 +1,7 @@
 """The member ``omero`` of OME-Zarr: how an image is displayed. Pure."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,10 @@ _WINDOW = ("min", "max", "start", "end")
 
 
 def render_omero(omero: Mapping[str, Any], channels: int, dtype: np.dtype[Any]) -> dict[str, Any]:
-    """Return display settings in which each channel has a window, by default that of the type."""
+    """Return display settings in which each channel has a window, by default that of the type.
+
+    `with_windows` makes it narrower when the values are known.
+    """
     instance_of(omero, "omero", dict)
     items = instance_of(omero.get("channels"), "omero.channels", list)
     if len(items) != channels:
@@ -25,6 +28,32 @@ def render_omero(omero: Mapping[str, Any], channels: int, dtype: np.dtype[Any]) 
         )
     written = [_channel(item, f"omero.channels[{at}]", dtype) for at, item in enumerate(items)]
     return {**omero, "channels": written}
+
+
+def has_window(channel: Mapping[str, Any]) -> bool:
+    """Whether the settings of a channel say where its display begins or ends."""
+    return not {"start", "end"}.isdisjoint(channel.get("window", {}))
+
+
+def with_windows(omero: Any, windows: Sequence[tuple[float, float] | None]) -> dict[str, Any]:
+    """Return stored display settings with other windows: the first and last value, or None.
+
+    The limits ``min`` and ``max`` are widened where the values of a channel lie outside.
+    """
+    channels = instance_of(instance_of(omero, "omero", dict).get("channels"), "channels", list)
+    if len(channels) != len(windows):
+        raise MetadataError(
+            "the display settings have other channels", key="omero.channels", found=len(channels)
+        )
+    changed = []
+    for channel, window in zip(channels, windows, strict=True):
+        if window is not None:
+            start, end = window
+            limits = {"min": min(channel["window"]["min"], start)}
+            limits["max"] = max(channel["window"]["max"], end)
+            channel = {**channel, "window": {**limits, "start": start, "end": end}}
+        changed.append(channel)
+    return {**omero, "channels": changed}
 
 
 def _channel(value: Any, key: str, dtype: np.dtype[Any]) -> dict[str, Any]:

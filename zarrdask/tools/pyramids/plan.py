@@ -34,6 +34,7 @@ from zarrdask.parallel.rewrite.passes import ArrayTiles, PackedRegions, RegionRe
 from zarrdask.parallel.rewrite.rewrite_changes import Rewrite, rewriting
 from zarrdask.runtime.progress import Show
 from zarrdask.runtime.progress import progress as progress_bar
+from zarrdask.tools.pyramids.display_windows import store_windows
 from zarrdask.tools.pyramids.kernels import Reduction
 from zarrdask.tools.pyramids.labels import list_label
 from zarrdask.tools.pyramids.level_blocks import Blocks
@@ -223,6 +224,9 @@ class PyramidPlan(PlanReport):
                 replace(self.record, versions=versions).write(self.node)
                 if self.record.convention == "ome":
                     list_label(self.node, self.group.zarr_format)
+            if self.record.convention == "ome":
+                details = self.record.details or {}
+                store_windows(self.node, self.levels[-1].path, details, self.group.zarr_format)
         return open_group(*self.node, mode="r+", consolidated=False)
 
     def _versions(self) -> UnitVersions | None:

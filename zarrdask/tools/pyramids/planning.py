@@ -56,7 +56,7 @@ def plan_pyramid(source: PyramidSource, node: NodePath, options: PyramidOptions)
     style, details = options.convention, options.details
     of_label = options.name == "ome" and is_label(node)
     if of_label:
-        details = {"image_label": {}, **details}
+        details = {"image_label": {}, "name": node.path.rpartition("/")[2], **details}
     first = style.adapted(source.metadata, details.get("axes"))
     method = options.method or default_method(first, source.location, node.path)
     check_method(method, first.dtype)

@@ -203,6 +203,8 @@ def _attributes(record: PyramidRecord, first: Array) -> dict[str, Any]:
     """Return the attributes of the group, which may depend on the shape of level 0."""
     if record.details is None:
         return {}
+    # Display settings stay as they are stored: they do not depend on the shape.
+    details = {name: value for name, value in record.details.items() if name != "omero"}
     return dict(
         find_convention(record.convention).attributes(
             record.levels,
@@ -210,7 +212,7 @@ def _attributes(record: PyramidRecord, first: Array) -> dict[str, Any]:
             first.dtype,
             zarr_format=first.zarr_format,
             method=record.method,
-            **record.details,
+            **details,
         )
     )
 
