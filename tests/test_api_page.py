@@ -40,11 +40,20 @@ def parameters(package, name):
 
 
 def test_the_reference_includes_these_functions():
-    page = (DOCS / "api.md").read_text()
+    pages = "".join(path.read_text() for path in (DOCS / "api").glob("*.md"))
     missing = [
-        name for name in VERBS if f"::: {getattr(zarrdask, name).__module__}.{name}\n" not in page
+        name for name in VERBS if f"::: {getattr(zarrdask, name).__module__}.{name}\n" not in pages
     ]
     assert not missing
+
+
+def test_the_first_page_of_the_reference_links_these_functions():
+    page = (DOCS / "api.md").read_text()
+    assert not [
+        name
+        for name in VERBS
+        if f"[`{name}`][{getattr(zarrdask, name).__module__}.{name}]" not in page
+    ]
 
 
 def test_defaults_are_those_of_the_signatures(package):

@@ -24,7 +24,9 @@ from zarrdask import config, errors
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 #: Pages whose code needs other packages: tests/interop/test_recipes.py runs them.
-NEEDS_OTHERS = {ROOT / "docs" / name for name in ("from-files.md", "in-zarr-python.md")}
+NEEDS_OTHERS = {
+    ROOT / "docs" / name for name in ("from-files.md", "in-zarr-python.md", "segmentations.md")
+}
 _BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
 
