@@ -147,3 +147,18 @@ def test_a_duration_in_another_unit_is_cast_if_it_stays_the_same(hours, dtype, d
             cast(value, dtype)
     else:
         assert cast(value, dtype) / np.timedelta64(1, "D") == days
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype"),
+    [
+        (123, "U2"),
+        (1.25, "S3"),
+        (np.timedelta64(30, "h"), "f4"),
+        (np.timedelta64(30, "h"), "i4"),
+        (np.datetime64("2020"), "m8[D]"),
+    ],
+)
+def test_a_value_of_another_kind_that_would_change_is_refused(value, dtype):
+    with pytest.raises(MetadataError, match="this is not a fill value"):
+        cast(value, np.dtype(dtype))

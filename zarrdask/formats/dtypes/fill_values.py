@@ -66,11 +66,12 @@ def cast(value: Any, dtype: np.dtype[Any]) -> Any:
         if kind == "b" and not (isinstance(value, bool | np.bool_ | int) and value in (0, 1)):
             raise bad_fill(value, "True or False")
         result = _cast(value, dtype)
+        is_kept = result.shape == () and _is_lossless(value, result)
     except MetadataError:
         raise
     except (TypeError, ValueError, OverflowError) as error:
         raise bad_fill(value, f"a value of {dtype}") from error
-    if result.shape != () or not _is_lossless(value, result):
+    if not is_kept:
         raise bad_fill(value, f"a value of {dtype}")
     return result[()]
 
@@ -143,6 +144,10 @@ def _is_lossless(value: Any, result: np.ndarray) -> bool:
     """Whether a value was cast without being truncated or becoming infinite."""
     if result.dtype.kind in "SUV" and isinstance(value, str | bytes):
         return len(value) * (4 if result.dtype.kind == "U" else 1) <= result.dtype.itemsize
+    if result.dtype.kind in "SU" and isinstance(value, int | float | np.number):
+        return bool(np.array(value, result.dtype.char) == result)
+    if result.dtype.kind in "fc" and isinstance(value, np.timedelta64):
+        return False
     if result.dtype.kind in "fc" and isinstance(value, int | float | complex | np.number):
         return bool(np.isfinite(result) or not np.isfinite(value))
     # A duration of NumPy is an `np.integer`, too, but it has a unit of its own.
