@@ -15,6 +15,7 @@ from zarrdask.formats.indexing.projection import Points, numpy_index, permute, p
 from zarrdask.formats.indexing.selection import (
     basic,
     is_basic,
+    is_integer,
     pick_size,
     pointwise,
     whole_region,
@@ -239,3 +240,11 @@ def test_unsigned_positions_are_positions():
 def test_a_mask_of_the_arrays_shape_is_its_true_points():
     mask = np.array([[True, False], [True, True]])
     assert [c.tolist() for c in pointwise(mask, (2, 2))] == [[0, 1, 1], [0, 0, 1]]
+
+
+def test_a_duration_is_no_integer():
+    assert [is_integer(each) for each in (3, np.int8(3), np.timedelta64(3, "h"))] == [
+        True,
+        True,
+        False,
+    ]

@@ -228,7 +228,9 @@ def is_integer(entry: Any) -> bool:
     """Whether an index entry is an integer: Python's, NumPy's or a 0-d array, but not a bool."""
     if isinstance(entry, np.ndarray):
         return entry.ndim == 0 and entry.dtype.kind in "iu"
-    return isinstance(entry, int | np.integer) and not isinstance(entry, bool | np.bool_)
+    # NumPy's durations are an `np.integer`, too.
+    other = bool | np.bool_ | np.timedelta64
+    return isinstance(entry, int | np.integer) and not isinstance(entry, other)
 
 
 def position(entry: Any, axis: int, size: int) -> int:
