@@ -69,3 +69,10 @@ def test_a_chunk_larger_than_the_memory_is_a_warning():
 def test_read_many_of_one_array_is_that_of_the_array():
     z = zarrdask.create_array({}, shape=(4, 2), dtype="i4")
     assert [x.shape for x in zarrdask.read_many(z, [0, slice(1, 3)])] == [(2,), (2, 2)]
+
+
+def test_an_array_of_one_element_is_a_number():
+    z = zarrdask.create_array({}, shape=(1, 1), dtype="f4", fill_value=2.5)
+    assert (float(z), int(z)) == (2.5, 2)
+    with pytest.raises(ValueError, match="size 1"):
+        float(zarrdask.create_array({}, shape=3, dtype="f4"))

@@ -92,6 +92,12 @@ class Array(ArrayProperties):
         values: np.ndarray = self[...]
         return values if dtype is None else values.astype(dtype, copy=False)
 
+    def __float__(self) -> float:
+        return float(self[...].item())
+
+    def __int__(self) -> int:
+        return int(self[...].item())
+
     def __len__(self) -> int:
         if not self.shape:
             raise TypeError("an array without axes has no len(); use its size")

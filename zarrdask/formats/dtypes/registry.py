@@ -134,7 +134,7 @@ def find_data_type(value: Any) -> DataType:
         raise MetadataError(
             f"this is not a data type{hint}",
             key="dtype",
-            found=value if isinstance(value, str) else str(value),
+            found=value,
             expected="a NumPy dtype, or a name of v3 such as 'bfloat16'",
         ) from error
     if dtype.itemsize or dtype.kind == "V":
