@@ -1,6 +1,7 @@
 """`zarrdask.sync`: what is moved, in which order, and what the report says."""
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -223,3 +224,16 @@ def test_a_single_array_and_between_kinds_of_stores(tmp_path):
     zarrdask.sync(store, tmp_path / "t")
     assert (zarrdask.open_array(tmp_path / "t")[...] == VALUES).all()
     assert zarrdask.sync(store, tmp_path / "t").bytes == 0
+
+
+@pytest.mark.stress
+def test_two_calls_at_once(pair):
+    zarrdask.sync(*pair)
+    for fill in range(1, 11):
+        chunks = (2, 2 + 2 * (fill % 2))
+        options = {"shape": (6, 4), "dtype": "i4", "chunks": chunks, "overwrite": True}
+        zarrdask.create_array(pair[0], "a", **options)[...] = fill
+        with ThreadPoolExecutor(2) as pool:
+            for call in [pool.submit(zarrdask.sync, *pair) for _ in range(2)]:
+                call.result()
+        assert is_same(pair)
