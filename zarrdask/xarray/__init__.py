@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from zarrdask.parallel.rewrite.planning import RechunkOptions
     from zarrdask.xarray.engine import ZarrdaskBackendEntrypoint
     from zarrdask.xarray.manager import ZarrdaskManager
-    from zarrdask.xarray.open_many import open_many
+    from zarrdask.xarray.many_stores import open_many
     from zarrdask.xarray.opening import open_mfdataset, open_zarr
     from zarrdask.xarray.rewriting.dataset_pyramid import to_pyramid
     from zarrdask.xarray.writing.dataset_writer import to_zarr
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "ZarrdaskBackendEntrypoint": "engine",
     "ZarrdaskManager": "manager",
-    "open_many": "open_many",
+    "open_many": "many_stores",
     "open_mfdataset": "opening",
     "open_zarr": "opening",
     "to_pyramid": "rewriting.dataset_pyramid",

@@ -158,7 +158,8 @@ def test_what_is_no_array_is_an_error_with_its_name():
     with pytest.raises(NodeTypeError, match=r"arrays\['below'\].*group\.arrays\(\)"):
         zarrdask.read_many(root, [0])
     assert zarrdask.read_many(dict(root.arrays()), [0])["x"] == [0]
-    for arrays in (x, [x], "a.zarr"):
+    assert zarrdask.read_many(x, [0]) == [0]
+    for arrays in ([x], "a.zarr"):
         with pytest.raises(NodeTypeError, match="a mapping of names to arrays"):
             zarrdask.read_many(arrays, [0])
 

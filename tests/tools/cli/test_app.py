@@ -138,6 +138,7 @@ def test_an_empty_argument_is_no_place(capsys, stored, monkeypatch, command):
         "pyramid": [stored / "a", "", "--overwrite"],
         "convert": [stored / "a", "", "--overwrite"],
         "diff": [stored / "a", ""],
+        "sync": [stored / "a", ""],
         "repair": ["", stored / "a"],
         "attrs": ["get", ""],
         "attrs set": ["", "k=1"],
@@ -153,5 +154,5 @@ def test_an_error_of_a_store_names_the_place(capsys, stored):
     for command in ("copy", "rechunk"):
         done = call(capsys, command, stored / "a", stored / "file.txt")
         assert done.code == 2
-        assert f"{stored}/file.txt/" in done.err
+        assert f"{stored}/file.txt: this is a file, not a directory" in done.err
     assert "this is a file" in call(capsys, "info", stored / "file.txt").err

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import zarrdask
-from zarrdask.formats.byte_ranges import StoredObject
+from zarrdask.formats.byte_ranges import Entry, StoredObject
 from zarrdask.storage import MemoryStore
 from zarrdask.storage.local.local_store import LocalStore
 
@@ -34,11 +34,12 @@ class Bucket(MemoryStore):
         self.requests["erase"] += 1
         super().erase(key)
 
-    def _list_objects(self, prefix, after="", until=None):
+    def entries(self, prefix, after="", until=None, *, objects=False):
         self.requests["list"] += 1
         for key, value in self.values.items():
             tag = f'"{md5(value).hexdigest()}"'
-            yield StoredObject(key, "s3://bucket/", len(value), 1.0, tag)
+            stored = StoredObject(key, "s3://bucket/", len(value), 1.0, tag)
+            yield Entry(key, len(value), object=stored)
 
 
 def test_requests_are_a_listing_of_each_and_the_changes():

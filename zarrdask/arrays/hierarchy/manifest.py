@@ -319,7 +319,7 @@ def split_url(url: Any) -> tuple[str, str]:
 
 
 def open_manifest(url: Any, storage_options: dict[str, Any] | None) -> ConcatenatedStore | None:
-    """Return the concatenation in a file, or None if there is no such file."""
+    """Return the concatenation in a file, or None if there is no such file, or it holds another document."""
     base, name = split_url(url)
     data = open_store(base, storage_options if "://" in base else None).get(name)
     if data is None:
@@ -328,6 +328,8 @@ def open_manifest(url: Any, storage_options: dict[str, Any] | None) -> Concatena
         document = _from_parquet(bytes(data), f"{base}/{name}")
     else:
         document = parse_json(bytes(data), f"{base}/{name}")
+        if not (isinstance(document, dict) and KEY in document):
+            return None
     return parse_manifest(document, f"{base}/{name}", base, storage_options)
 
 
