@@ -64,8 +64,8 @@ def test_pictures_in_the_documentation_are_up_to_date(name):
 
 
 def test_all_pictures_in_the_documentation_are_drawn_by_the_library():
-    # The overviews and the sequence are drawn by hand; the gallery's pictures are drawn by examples/draw.py, and the
-    # rates by benchmarks/chunk_sizes.py.
+    # The overviews and the sequence are drawn by hand; the gallery's pictures are drawn by
+    # examples/draw.py, and the rates by benchmarks/chunk_sizes.py.
     drawn = {path.stem for path in IMAGES.glob("*.svg")} - {
         "append_sequence",
         "overview",

@@ -37,7 +37,7 @@ def test_files_and_directories_are_those_of_the_user_alone(tmp_path):
     assert modes(tmp_path) == {0o700, 0o600}
 
 
-@pytest.mark.parametrize("make", [PrivateStore.temporary, None])
+@pytest.mark.parametrize("make", [PrivateStore.in_folder, None])
 def test_a_temporary_directory_has_a_new_name_and_leaves_nothing(tmp_path, make):
     def create():
         if make is None:
@@ -55,11 +55,11 @@ def test_a_temporary_directory_has_a_new_name_and_leaves_nothing(tmp_path, make)
 
 
 def test_what_killed_processes_left_is_removed(tmp_path, monkeypatch):
-    store, prefix = PrivateStore.temporary(str(tmp_path))
+    store, prefix = PrivateStore.in_folder(str(tmp_path))
     store.set(f"{prefix}0", b"1")
-    PrivateStore.temporary(str(tmp_path))
+    PrivateStore.in_folder(str(tmp_path))
     assert store.get(f"{prefix}0") == b"1"
     monkeypatch.setattr(atomic, "ABANDONED_AFTER", -1)
     monkeypatch.setattr(atomic, "is_alive", lambda process: False)
-    PrivateStore.temporary(str(tmp_path))
+    PrivateStore.in_folder(str(tmp_path))
     assert os.listdir(tmp_path) == []

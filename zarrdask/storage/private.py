@@ -15,7 +15,7 @@ class PrivateStore(LocalStore):
     _file_mode: ClassVar[int] = 0o600
 
     @classmethod
-    def temporary(cls, folder: str) -> tuple["PrivateStore", str]:
+    def in_folder(cls, folder: str) -> tuple["PrivateStore", str]:
         """Return a store and a prefix in it: a new hidden directory in a folder.
 
         Nothing is created before the first write, and erasing the prefix removes the directory.

@@ -336,7 +336,7 @@ def test_a_new_dataset_takes_four_round_trips():
             return super().get_many(keys, scratch)
 
         def set(self, key, value):
-            self.has_values = True
+            self.has_values |= key.startswith("v0/c/")
             if key == "v1/zarr.json":
                 self.has_documents.set()
             super().set(key, value)
@@ -345,9 +345,10 @@ def test_a_new_dataset_takes_four_round_trips():
     ds = xr.Dataset({f"v{n}": ("x", np.arange(4.0)) for n in range(4)}, {"x": range(4)})
     to_zarr(ds, store)
     keys = [keys[0] for kind, keys in store.calls if kind == "set"]
-    # After a look at what is there: the values, the documents of the arrays, that of the group.
-    assert [len(key.split("/")) for key in keys] == [3] * 5 + [2] * 5 + [1]
-    assert [kind for kind, _ in store.calls].count("get_many") == 2
+    # After a look at what is there: the claim, the values, the documents of the arrays, that of the
+    # group.
+    assert [len(key.split("/")) for key in keys] == [1] + [3] * 5 + [2] * 5 + [1]
+    assert [kind for kind, _ in store.calls].count("get_many") == 3
     xr.testing.assert_identical(open_zarr(store, consolidated=True).load(), ds)
 
 
@@ -374,13 +375,13 @@ def test_a_write_looks_once_before_and_once_after():
     to_zarr(ds, store)
     kinds = store.kinds()
     # What is there, before the values and before the documents; and what other writers created at
-    # the same time, which this store can't exclude.
-    assert [kinds.count(kind) for kind in ("list_dir", "get_many")] == [3, 2]
+    # the same time, which this store can't exclude; and what is there when the claim is stored.
+    assert [kinds.count(kind) for kind in ("list_dir", "get_many")] == [4, 3]
     to_zarr(ds.assign_coords(x=range(4, 8)), store, append_dim="x")
     kinds = store.kinds()
     # The group, its members and coordinates; the same as readers see it; each document before it
-    # is changed; all of them.
-    assert [kinds.count(kind) for kind in ("list_dir", "get_many")] == [3, 3 + 1 + 4 + 1]
+    # is changed; all of them, once more to see that no other writer changed one.
+    assert [kinds.count(kind) for kind in ("list_dir", "get_many")] == [4, 3 + 1 + 4 + 2]
 
 
 def test_documents_are_written_at_the_same_time():

@@ -83,7 +83,7 @@ class Claim:
         NodeExistsError
             If another writer creates the node, or a group above it, now.
         """
-        if not can_claim(self.node.store):
+        if not can_claim(self.node.store) or self._is_behind_link():
             return
         _HELD.add(self._name)
         try:
@@ -96,6 +96,13 @@ class Claim:
             raise
         if self.node.store.capabilities.shared:
             Thread(target=self._keep, daemon=True).start()
+
+    def _is_behind_link(self) -> bool:
+        """Whether the node is a symbolic link: a claim would stay behind it when it is replaced."""
+        directory = self._store.identity.directory
+        return directory is not None and os.path.islink(
+            os.path.dirname(os.path.join(directory, self._key))
+        )
 
     def _take_over(self) -> None:
         """Erase the claim of a writer that is gone; raise an error if it is alive."""

@@ -319,7 +319,7 @@ def split_url(url: Any) -> tuple[str, str]:
 
 
 def open_manifest(url: Any, storage_options: dict[str, Any] | None) -> ConcatenatedStore | None:
-    """Return the concatenation in a file, or None if there is no such file, or it holds another document."""
+    """Return the concatenation in a file, or None if there is none in it."""
     base, name = split_url(url)
     data = open_store(base, storage_options if "://" in base else None).get(name)
     if data is None:

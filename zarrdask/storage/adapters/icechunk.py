@@ -85,7 +85,7 @@ class IcechunkStore(ZarrPythonStore):
 
     def temporary(self, prefix: str) -> tuple[Store, str]:
         """Return a local directory: a repository holds nothing else than nodes."""
-        return PrivateStore.temporary(tempfile.gettempdir())
+        return PrivateStore.in_folder(tempfile.gettempdir())
 
     def fork(self) -> "IcechunkFork":
         """Return a fork of the session, which tasks in other processes can change."""

@@ -77,7 +77,7 @@ class ZipStore(ZipReader):
 
     def temporary(self, prefix: str) -> tuple[Store, str]:
         """Return a directory beside the archive, as values that are erased leave gaps in it."""
-        return PrivateStore.temporary(os.path.dirname(self.path))
+        return PrivateStore.in_folder(os.path.dirname(self.path))
 
     def _check_is_here(self) -> None:
         """Check that this is the process that opened the store."""
