@@ -5,6 +5,7 @@ import pytest
 
 from zarrdask.compat.dask import installed
 
+# One has `pytest.mark.slow`.
 globals().update(
     {n: t for n, t in vars(dask_tests).items() if n.startswith("test") and "zarr" in n}
 )
