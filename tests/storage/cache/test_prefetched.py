@@ -51,8 +51,8 @@ def test_a_listing_that_fails_rules_nothing_out():
         store.list_dir("")
 
 
-#: After a document was written: whether another writer claimed the node, or a group above it, at the
-#: same time; and whether one consolidated the metadata above it.
+#: After a document was written: whether another writer claimed the node, or a group above it, at
+#: the same time; and whether one consolidated the metadata above it.
 AFTERWARDS = ["get", "get", "get_many"]
 
 
