@@ -157,7 +157,8 @@ def grow(
         return check_shape(metadata, (old, new), node.location, outcome).resized(new)
 
     metadata = update_node(node, zarr_format, update, is_member=is_member)
-    if lease is not None:
+    if lease is not None and not is_member:
+        # The append of a dataset is complete only when all of its arrays, and its metadata, are.
         lease.is_settled = True
     return metadata
 
