@@ -10,6 +10,8 @@ from zarrdask.storage.locks import leases
 @pytest.fixture(autouse=True)
 def one_after_another(setting, monkeypatch):
     setting({"scheduler": "synchronous", "zarrdask.threads": 1, "zarrdask.requests": 1})
+    # An append that was complete is made again.
+    setting({"zarrdask.append-checks": "off"})
     # The lease of a dead writer ends at once.
     clock = Clock()
     for module in (claim, leases):

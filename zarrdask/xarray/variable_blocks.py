@@ -229,6 +229,8 @@ class DecodedRegion(ArrayRegion):
 
     def __getitem__(self, index: Any) -> Any:
         selection = basic(index, self.shape)
+        # Before the read as well: chunks of another array may not be decoded at all.
+        check_version(self.stored, self.version)
         values = self.elements(self.read(selection.slices))
         return values if selection.plain else values[selection.finish]
 
