@@ -275,5 +275,6 @@ def test_random_arrays_and_selections(data, tmp_path_factory):
 
 # Dask's own tests of Zarr.
 names = [name for name in vars(dask_tests) if name.startswith("test") and "zarr" in name]
+# One has `pytest.mark.slow`.
 globals().update({name: getattr(dask_tests, name) for name in names})
 unknown = dask_tests.unknown
