@@ -100,7 +100,7 @@ def test_nothing_is_counted_outside_of_a_block():
     with zarrdask.measured() as m:
         pass
     ones(MemoryStore())
-    assert measuring.SINKS == before
+    assert before == measuring.SINKS
     assert not any(m.requests.values())
     assert m.to_dict()["rows"] == []
 

@@ -36,7 +36,7 @@ def locate_node(
             found=component,
             expected="a path, such as 'group/array'",
         )
-    if isinstance(url, str | os.PathLike) and os.fsdecode(url).endswith(_SAVED):
+    if isinstance(url, str | os.PathLike) and _may_be_saved(os.fsdecode(url)):
         # Imported here: few users save concatenations.
         from zarrdask.arrays.hierarchy.manifest import open_manifest
 
@@ -108,3 +108,8 @@ def look_up(
         if strict is None and isinstance(inherited[1], bool):
             strict = inherited[1]
     return Lookup(locate_node(url, component, storage_options), search, strict)
+
+
+def _may_be_saved(url: str) -> bool:
+    """Whether a concatenation may be saved at a URL: in a file that is no document of a node."""
+    return url.endswith(_SAVED) and url.rpartition("/")[2] != "zarr.json"

@@ -328,8 +328,6 @@ def open_manifest(url: Any, storage_options: dict[str, Any] | None) -> Concatena
         document = _from_parquet(bytes(data), f"{base}/{name}")
     else:
         document = parse_json(bytes(data), f"{base}/{name}")
-        if not (isinstance(document, dict) and KEY in document):
-            return None
     return parse_manifest(document, f"{base}/{name}", base, storage_options)
 
 
