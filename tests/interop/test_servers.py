@@ -31,6 +31,12 @@ pytestmark = pytest.mark.filterwarnings(
 VALUES = np.arange(13 * 20, dtype="f4").reshape(13, 20)
 #: By format: the members of a group have the same.
 LAYOUTS = {3: ({"chunks": (5, 8)}, {"chunks": (2, 4), "shards": (6, 8)}), 2: ({},)}
+#: The rows of tests of many requests: the emulator of Google answers one after another, and the
+#: listing of a thousand keys by fsspec takes as long, which other work beside them makes minutes.
+MANY_REQUESTS = (*COMPLETE, pytest.param(("google", "fsspec"), marks=pytest.mark.stress))
+MANY_KEYS = [
+    pytest.param(row, marks=pytest.mark.stress) if row[1] == "fsspec" else row for row in COMPLETE
+]
 WRITER = """
 import json, sys
 import dask, dask.array as da, numpy as np, zarrdask
@@ -68,6 +74,7 @@ def test_parts_of_chunks_are_warned_of_without_conditional_writes(place):
     assert bool(warned) == ((place.server, place.package) not in CONDITIONAL)
 
 
+@pytest.mark.parametrize("place", MANY_REQUESTS, ids="-".join, indirect=True)
 def test_arrays_are_written_and_read(place):
     options, codecs = {"storage_options": place.options}, codecs_for(place)
     cases = [(form, layout) for form, layouts in LAYOUTS.items() for layout in layouts]
@@ -83,6 +90,7 @@ def test_arrays_are_written_and_read(place):
     assert sorted(zarrdask.open_group(f"{place.url}/3", "a", **options)) == ["0", "1"]
 
 
+@pytest.mark.parametrize("place", MANY_REQUESTS, ids="-".join, indirect=True)
 def test_arrays_are_appended_to(place):
     options = {"storage_options": place.options}
     for zarr_format in (2, 3):
@@ -199,7 +207,7 @@ def test_two_machines_append_and_change_parts_and_attributes(conditional, tmp_pa
     assert not [key for key in root.store.list() if "lease" in key]
 
 
-@pytest.mark.parametrize("place", COMPLETE, ids="-".join, indirect=True)
+@pytest.mark.parametrize("place", MANY_KEYS, ids="-".join, indirect=True)
 def test_listings_of_several_pages(place):
     store = retrying(place.store("a"))
     keys = [f"{number:04d}" for number in range(1_050)]
