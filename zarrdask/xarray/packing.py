@@ -32,8 +32,7 @@ def encode_checked(variable: Variable, name: Any, encode: Encode) -> Variable:
     if dtype is None:
         return encode(variable)
     # Its attributes and encoding, and those of the whole variable, are the same.
-    empty = np.zeros((0,) * variable.ndim, variable.dtype)
-    result = encode(Variable(variable.dims, empty, variable.attrs, variable.encoding))
+    result = encode(Variable(variable.dims, _sample(variable), variable.attrs, variable.encoding))
     wide = _without_cast(variable, dtype)
     if variable.dtype.kind not in "SUTO" or any(wide.encoding.get(k) is not None for k in _FILLS):
         wide = encode(wide)
@@ -45,6 +44,16 @@ def encode_checked(variable: Variable, name: Any, encode: Encode) -> Variable:
     )
     data = map_values(wide.data, pack, result.dtype)
     return Variable(result.dims, data, result.attrs, result.encoding, fastpath=True)
+
+
+def _sample(variable: Variable) -> np.ndarray:
+    """Return no value of a variable; of times one, as older releases of xarray encode no fewer."""
+    if variable.dtype.kind not in "mM" or not variable.size:
+        return np.zeros((0,) * variable.ndim, variable.dtype)
+    if isinstance(variable.data, da.Array):
+        return np.zeros((1,) * variable.ndim, variable.dtype)
+    first: np.ndarray = np.asarray(variable.data[(slice(0, 1),) * variable.ndim])
+    return first
 
 
 def map_values(data: Any, function: Callable[[np.ndarray], np.ndarray], dtype: Any) -> Any:
