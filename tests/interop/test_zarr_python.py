@@ -332,7 +332,10 @@ def test_an_undefined_fill_value_reads_as_zeros(tmp_path, ours, dtype):
     zarr.create_array(
         tmp_path, shape=(3,), chunks=(2,), dtype=np.dtype(dtype), fill_value=None, zarr_format=2
     )
-    same(ours.read(tmp_path), np.zeros(3, dtype))
+    expected = np.zeros(3, dtype)
+    if expected.dtype.kind == "M":
+        expected[:] = "NaT"  # as in zarr-python 3
+    same(ours.read(tmp_path), expected)
 
 
 # --------------------------------------------------------------------------------------------

@@ -32,7 +32,7 @@ def encode_checked(variable: Variable, name: Any, encode: Encode) -> Variable:
     if dtype is None:
         return encode(variable)
     # Its attributes and encoding, and those of the whole variable, are the same.
-    result = encode(Variable(variable.dims, _sample(variable), variable.attrs, variable.encoding))
+    result = _encoded_sample(variable, encode)
     wide = _without_cast(variable, dtype)
     if variable.dtype.kind not in "SUTO" or any(wide.encoding.get(k) is not None for k in _FILLS):
         wide = encode(wide)
@@ -46,14 +46,19 @@ def encode_checked(variable: Variable, name: Any, encode: Encode) -> Variable:
     return Variable(result.dims, data, result.attrs, result.encoding, fastpath=True)
 
 
-def _sample(variable: Variable) -> np.ndarray:
-    """Return no value of a variable; of times one, as older releases of xarray encode no fewer."""
-    if variable.dtype.kind not in "mM" or not variable.size:
-        return np.zeros((0,) * variable.ndim, variable.dtype)
-    if isinstance(variable.data, da.Array):
-        return np.zeros((1,) * variable.ndim, variable.dtype)
-    first: np.ndarray = np.asarray(variable.data[(slice(0, 1),) * variable.ndim])
-    return first
+def _encoded_sample(variable: Variable, encode: Encode) -> Variable:
+    """Return no value, encoded; of times one, as older releases of xarray encode no fewer."""
+
+    def sample(length: int) -> Variable:
+        values = np.zeros((length,) * variable.ndim, variable.dtype)
+        return encode(Variable(variable.dims, values, variable.attrs, variable.encoding))
+
+    try:
+        return sample(0)
+    except (ValueError, AttributeError):
+        if variable.dtype.kind not in "mM":
+            raise
+        return sample(1)
 
 
 def map_values(data: Any, function: Callable[[np.ndarray], np.ndarray], dtype: Any) -> Any:

@@ -162,7 +162,9 @@ def create_after_chunks(
         try:
             return node.create(metadata, overwrite=False, is_recorded=is_recorded, is_claimed=True)
         except NodeExistsError:
-            if not (is_again and _is_stored(view, metadata)):
+            # In a session of icechunk the document comes first, and no other writer sees it.
+            is_own = is_again or node.store.capabilities.bounded
+            if not (is_own and _is_stored(view, metadata)):
                 raise
             return view
 
