@@ -71,7 +71,9 @@ def pictures(tmp_path_factory):
     t[:100] = 1
     mask = root.create_array("mask", shape=(3000, 3000), dtype="u1", chunks=(30, 40))
     mask[:700, 900:2000] = mask[1500, :] = 1
-    many = root.create_array("many", shape=(4, 3, 20, 512, 512), dtype="u2", chunks=128)
+    many = root.create_array(
+        "many", shape=(4, 3, 20, 512, 512), dtype="u2", chunks=(4, 3, 20, 128, 128)
+    )
     months = root.create_array(
         "months", shape=(60, 8), dtype="f4", chunks=((31, 29), 8), dimension_names=("day", None)
     )

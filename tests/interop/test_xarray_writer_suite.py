@@ -35,6 +35,9 @@ EXPECTED_FAILURES = {
     "test_dataarray_to_zarr_coord_name_clash[Dict]": BUFFERS,
     "test_dataarray_to_zarr_compute_false[Dict]": BUFFERS,
     "test_dataarray_to_zarr_align_chunks_true[Dict]": BUFFERS,
+    "test_to_zarr_compute_false[zarr_format=2]": (
+        "a value in memory equals the fill value; where that is null, zarrdask stores all chunks"
+    ),
     "test_avoid_excess_metadata_calls": "it counts calls of zarr-python while it writes",
 }
 if Version(xarray.__version__) < Version("2025.10"):

@@ -29,7 +29,8 @@ def encode_checked(variable: Variable, name: Any, encode: Encode) -> Variable:
     are in memory, else when they are computed.
     """
     dtype = _last_cast(variable)
-    if dtype is None:
+    # Integers stay what they are as floats, and can't have the fill value NaN before.
+    if dtype is None or (dtype.kind == "f" and variable.dtype.kind in "iub"):
         return encode(variable)
     # Its attributes and encoding, and those of the whole variable, are the same.
     result = _encoded_sample(variable, encode)
