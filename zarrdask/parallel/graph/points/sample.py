@@ -24,7 +24,8 @@ Ends = Literal["pad", "clip", "drop"]
 def sample(arrays: Any, points: Any, size: Any = 1, *, ends: Ends = "pad") -> Any:
     """Return the cubes around points of one or several stored arrays.
 
-    Each chunk that cubes overlap is decoded once, in whatever order the points are.
+    Each chunk that cubes overlap is decoded once, in whatever order the points are; of Dask arrays
+    twice where a cube crosses the border between two tasks.
 
     Parameters
     ----------
