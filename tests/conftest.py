@@ -61,6 +61,9 @@ def pytest_addoption(parser):
     parser.addoption(
         "--of-each", type=int, metavar="N", help="run N of the sets of parameters of each test"
     )
+    parser.addoption(
+        "--every-pause", action="store_true", help="let two writers pause before each operation"
+    )
 
 
 def pytest_configure():

@@ -20,6 +20,8 @@ from zarrdask.errors import ZarrdaskError
 from zarrdask.runtime import threads
 from zarrdask.storage.locks import chunk_locks as locks
 from zarrdask.storage.locks import leases, unchanged
+from zarrdask.storage.remote import in_flight
+from zarrdask.storage.remote.request_threads import RequestThreads
 
 #: The verb of a writer: takes its store and its number, 0 or 1.
 Act = Callable[[Any, int], Any]
@@ -207,13 +209,17 @@ def noted_waits() -> Iterator[None]:
         patch.object(leases, "time", clock),
         patch.object(claim, "time", clock),
         patch.object(threads, "thread_pool", lambda _: _InThread()),
+        patch.object(in_flight, "request_threads", lambda _: RequestThreads(0)),
     ):
         yield
         STOPPED.clear()
 
 
-def check(pair: Pair, pauses: int | None = None) -> None:
-    """Check a pair with a pause before each operation of the first writer, or some."""
+def check(pair: Pair, pauses: int | None = None, turn: int = 0) -> None:
+    """Check a pair with a pause before each operation of the first writer, or before some.
+
+    Other turns check other operations.
+    """
     start = pair.store.snapshot()
     orders, alone, count = list[Ending](), list[Ending](), 0
     for writer in (0, 1):
@@ -224,8 +230,8 @@ def check(pair: Pair, pauses: int | None = None) -> None:
         alone.append(ending)
         count = count if writer else operations
     is_same = pair.verbs[0].is_same and pair.verbs[1].is_same
-    step = 1 if pauses is None else max(count // pauses, 1)
-    for number in range(step // 2, count, step):
+    step = 1 if pauses is None else max(-(-count // pauses), 1)
+    for number in range(turn % step, count, step):
         pair.store.restore(start)
         ending, reached = pair.paused(0, number)
         problem = find_problem(ending, orders, alone, is_same=is_same)
