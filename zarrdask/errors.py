@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 T = TypeVar("T")
@@ -285,7 +285,9 @@ class ComplianceWarning(UserWarning):
 
 def one_of(value: Any, key: str, choices: Iterable[Any]) -> Any:
     """Return a value of a document or an argument that must be one of some choices."""
-    if value in (choices := tuple(choices)):
+    choices = tuple(choices)
+    # Arrays are compared element by element, and lists never equal a choice.
+    if isinstance(value, Hashable) and value in choices:
         return value
     expected = " or ".join(map(repr, choices))
     raise MetadataError("not a permitted value", key=key, found=value, expected=expected)

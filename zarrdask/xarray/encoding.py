@@ -20,6 +20,7 @@ from zarrdask.arrays.chunks.cast import check_numpy_dtype
 from zarrdask.display.words import did_you_mean
 from zarrdask.errors import MetadataError, UnsupportedError, ZarrdaskError
 from zarrdask.formats.dtypes.cf_fill_values import FILL_VALUE, encode_fill_value
+from zarrdask.formats.indexing.selection import is_integer
 from zarrdask.formats.metadata.array_options import ArrayOptions
 from zarrdask.formats.metadata.format import Format
 from zarrdask.formats.metadata.json import MAX_DEPTH
@@ -259,12 +260,12 @@ def _chunks(
 
 def _lengths(chunks: Any, ndim: int) -> Any:
     """Return chunk lengths, one for each axis, or what else stands for chunks."""
-    if isinstance(chunks, int | np.integer):
+    if is_integer(chunks):
         return (int(chunks),) * ndim
     if not isinstance(chunks, list | tuple):
         return chunks
     for length in chunks:
-        if not isinstance(length, int | np.integer | list | tuple):
+        if not (is_integer(length) or isinstance(length, list | tuple)):
             raise ArgumentTypeError(
                 "zarr chunk sizes specified in the encoding must be an int or a tuple of ints",
                 key="chunks",

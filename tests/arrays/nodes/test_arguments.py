@@ -173,6 +173,14 @@ def test_options_that_are_on_or_off_take_no_text(call):
 def test_options_that_are_on_or_off_take_booleans_of_numpy():
     z = zarrdask.create_array({}, shape=2, dtype="i4", overwrite=np.True_)
     assert z.shape == (2,)
+    zarrdask.xarray.to_zarr(xr.Dataset({"a": 1}), store := {}, consolidated=np.False_)
+    assert b"consolidated" not in store["zarr.json"]
+
+
+def test_an_array_is_no_value_of_an_option_with_choices():
+    z = zarrdask.create_array({}, shape=2, dtype="i4")
+    with pytest.raises(MetadataError, match="not a permitted value"):
+        zarrdask.pyramid(z, {}, borders=np.array(["trim", "pad"]))
 
 
 def test_chunks_of_a_dataset_are_in_its_encoding():

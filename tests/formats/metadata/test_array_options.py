@@ -131,3 +131,30 @@ def test_text_that_is_no_size(option, text):
     with pytest.raises(MetadataError, match="1 MB") as caught:
         plan((5, 9), **{option: text})
     assert (caught.value.key, caught.value.found) == (option, text)
+
+
+@for_each("length", [3, np.int8(3), np.array(3), [3], (np.uint64(3),), np.array([3]), {3}])
+def test_lengths_are_integers_of_python_or_numpy(length):
+    z = zarrdask.create_array({}, shape=length, dtype="i4", chunks=length, shards=length)
+    assert (z.shape, z.chunks, z.shards) == ((3,), (3,), (3,))
+    z.resize(length)
+
+
+@for_each(
+    "length",
+    [
+        *(np.timedelta64(3, "s"), np.array(3, "m8[s]"), np.array(3.0), 3.0, True, b"3", object()),
+        *({"x": 3}, [np.timedelta64(3, "s")], np.array([3], "m8[s]"), [True], [b"3"], [3.0], [[]]),
+    ],
+)
+def test_other_values_are_no_lengths(length):
+    z = zarrdask.create_array({}, shape=6, dtype="i4")
+    calls = [
+        lambda: zarrdask.create_array({}, shape=length, dtype="i4"),
+        lambda: z.resize(length),
+        *([] if length is True else [lambda: plan((6,), chunks=length)]),
+        lambda: plan((6,), chunks=1, shards=length),
+    ]
+    for call in calls:
+        with pytest.raises(MetadataError):
+            call()

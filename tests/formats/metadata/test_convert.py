@@ -256,7 +256,10 @@ class TestUnits:
     def test_shards_come_and_go(self):
         plain, sharded = new(), new(shards=(4, 8))
         assert convert(plain, shards=(4, 8)) == sharded
-        assert convert(sharded, shards=False) == plain
+        assert convert(sharded, shards=False) == convert(sharded, shards=np.False_) == plain
+        for zarr_format in (2, 3):
+            with pytest.raises((MetadataError, UnsupportedError), match="shards"):
+                convert(sharded, zarr_format=zarr_format, shards=0)
         assert convert(sharded, chunks=(1, 2)).shard.codec.chunk_shape == (1, 2)
         assert convert(sharded, chunks=(1, 2)).chunk_shape == (4, 8)
 

@@ -100,10 +100,13 @@ def _booleans(function: Callable[..., Any]) -> dict[str, bool]:
     return {p.name: kinds[p.annotation] for p in parameters if p.annotation in kinds}
 
 
-def _check_booleans(arguments: Mapping[str, Any], booleans: Mapping[str, bool]) -> None:
+def _check_booleans(arguments: dict[str, Any], booleans: Mapping[str, bool]) -> None:
+    for name, value in arguments.items():
+        if type(value) is np.bool_:
+            arguments[name] = bool(value)  # which may be compared by "is"
     for name in arguments.keys() & booleans.keys():
         value, optional = arguments[name], booleans[name]
-        if not (isinstance(value, bool | np.bool_) or (value is None and optional)):
+        if not (isinstance(value, bool) or (value is None and optional)):
             # Any text, also "no", would count as True.
             raise MetadataError(
                 "this option is either on or off",

@@ -122,17 +122,19 @@ def make_grid(
     RectilinearGrid(shape=(10, 4), chunk_lengths=((4, 4, 2), (1, 3)))
     """
     if inner is not None:
-        chunk_lengths = tuple(map(_whole_chunks, chunk_lengths, inner))
+        chunk_lengths = tuple(map(_whole_chunks, chunk_lengths, inner, shape))
     grid = RectilinearGrid(shape, chunk_lengths)
     even = [n for n in map(_even, grid.chunk_lengths) if n is not None]
     return RegularGrid(shape, tuple(even)) if len(even) == len(shape) else grid
 
 
-def _whole_chunks(lengths: Lengths, chunk: int) -> Lengths:
+def _whole_chunks(lengths: Lengths, chunk: int, size: int) -> Lengths:
     """Return the lengths of shards, with the last one rounded up to whole chunks."""
     if isinstance(lengths, int):
         return lengths
-    return (*lengths[:-1], -(-lengths[-1] // chunk) * chunk) if lengths else chunk
+    if not lengths:
+        return lengths if size else chunk
+    return (*lengths[:-1], -(-lengths[-1] // chunk) * chunk)
 
 
 def _even(lengths: Lengths) -> int | None:

@@ -21,6 +21,7 @@ from zarrdask.formats.grids.chunk_grid import (
 from zarrdask.formats.grids.keys import ChunkKeyEncoding
 from zarrdask.formats.grids.rectilinear import Lengths, make_grid
 from zarrdask.formats.grids.regular import RegularGrid
+from zarrdask.formats.indexing.selection import is_integer
 from zarrdask.formats.metadata.model import ZarrFormat
 
 #: "auto", a size such as "1 MB", one length for all axes, one length for each axis, a list of the
@@ -96,13 +97,22 @@ def parse_shape(value: Any) -> Shape:
     return shape
 
 
+def is_disabled(shards: Any) -> bool:
+    """Whether the argument asks for no shards. A length of 0 does not: it is an error."""
+    return isinstance(shards, bool | np.bool_) and not shards
+
+
+def has_items(lengths: Any) -> bool:
+    """Whether an argument is a sequence of lengths, and not a single one."""
+    is_other = isinstance(lengths, str | bytes | Mapping) or getattr(lengths, "shape", None) == ()
+    return isinstance(lengths, Iterable) and not is_other
+
+
 def _lengths(value: Any, key: str, minimum: int) -> Shape:
-    if not isinstance(value, int | np.integer | Iterable):
+    if not (is_integer(value) or has_items(value)):
         raise MetadataError("these are not lengths", key=key, found=value, expected="integers")
-    lengths = [value] if isinstance(value, int | np.integer) else list(value)
-    return parse_lengths(
-        [int(n) if isinstance(n, np.integer) else n for n in lengths], key, minimum
-    )
+    lengths = list(value) if has_items(value) else [value]
+    return parse_lengths([int(n) if is_integer(n) else n for n in lengths], key, minimum)
 
 
 class Sizes(NamedTuple):
@@ -152,16 +162,14 @@ def plan_grid(shape: Shape, itemsize: int, sizes: Sizes) -> tuple[ChunkGrid, Sha
 
 
 def _are_lists(value: Any) -> bool:
-    return isinstance(value, Iterable) and any(
-        isinstance(axis, Iterable) and not isinstance(axis, str) for axis in value
-    )
+    return has_items(value) and any(map(has_items, value))
 
 
 def _lists(value: Any, shape: Shape, key: str) -> tuple[Lengths, ...]:
     """Return the lengths along each axis, without chunks of length 0, which Dask may have."""
-    spread = _spread([1 if isinstance(axis, Iterable) else axis for axis in value], shape, key)
+    spread = _spread([1 if has_items(axis) else axis for axis in value], shape, key)
     return tuple(
-        tuple(n for n in _lengths(axis, key, 0) if n) if isinstance(axis, Iterable) else length
+        tuple(n for n in _lengths(axis, key, 0) if n) if has_items(axis) else length
         for axis, length in zip(value, spread, strict=True)
     )
 
@@ -189,7 +197,7 @@ def plan_shapes(
         chunk = _auto_chunk(shape, itemsize, _limit(chunks or "auto", "chunks", "chunk-size"))
     else:
         chunk = _spread(chunks, shape, "chunks")
-    if shards is None or shards is False:
+    if shards is None or is_disabled(shards):
         return chunk, None
     if isinstance(shards, str):
         limit = _limit(shards, "shards", "shard-size")
@@ -224,12 +232,12 @@ def _limit(text: str, key: str, setting: str) -> int:
 
 def _spread(value: Any, shape: Shape, key: str, steps: Shape | None = None) -> Shape:
     """Return one length for each axis; a whole axis is rounded up to a multiple of its step."""
-    lengths = tuple(value) if isinstance(value, Iterable) else (value,) * len(shape)
+    lengths = tuple(value) if has_items(value) else (value,) * len(shape)
     check_axes(lengths, shape, key)
     steps = steps or (1,) * len(shape)
     # In Dask's chunks, -1 and None stand for the length of the axis.
     filled = [
-        -(-(size or 1) // step) * step if n in (-1, None) else n
+        -(-(size or 1) // step) * step if n is None or (is_integer(n) and n == -1) else n
         for n, size, step in zip(lengths, shape, steps, strict=True)
     ]
     return _lengths(filled, key, 1)

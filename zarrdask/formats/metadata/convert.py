@@ -30,6 +30,7 @@ from zarrdask.formats.metadata.array_options import (
     KeysLike,
     Sizes,
     codec_list,
+    is_disabled,
     plan_grid,
 )
 from zarrdask.formats.metadata.format import Format
@@ -245,7 +246,7 @@ class _Conversion:
         """Return the grid of the stored objects, and their codecs."""
         changes, target = self.changes, self.target
         # Shards in shards are replaced by their inner chunks, too, where there can't be any.
-        is_flat = not target.has_shards or changes.shards is False
+        is_flat = not target.has_shards or is_disabled(changes.shards)
         outer, sharding, chain = opened(self.before.codecs, deep=is_flat)
         regrids = changes.chunks is not None or changes.shards is not None
         regrids = regrids or (sharding is not None and not target.has_shards)
@@ -278,9 +279,9 @@ class _Conversion:
     def sizes(self) -> Sizes:
         """Return the options with which a user would create the changed chunks and shards."""
         chunks, shards, target = self.changes.chunks, self.changes.shards, self.target
-        if not target.has_shards and shards not in (None, False):
+        if not (target.has_shards or shards is None or is_disabled(shards)):
             raise UnsupportedError(f"{target.title} has no shards", key="shards", found=shards)
-        is_flat = not target.has_shards or shards is False
+        is_flat = not target.has_shards or is_disabled(shards)
         outer, sharding, _ = opened(self.before.codecs, deep=is_flat)
         stored_shards: Any = self.before.grid.chunks
         stored_chunks = stored_shards
@@ -296,7 +297,7 @@ class _Conversion:
         chunks = with_defaults(chunks, stored_chunks, names, "chunks")
         if shards is None and sharding is not None and target.has_shards:
             shards = stored_shards
-        if shards in (None, False):
+        if shards is None or is_disabled(shards):
             return Sizes(chunks)
         if sharding is None:
             itemsize = self.data_type.dtype.itemsize
