@@ -1,5 +1,6 @@
 """What values and metadata lose in another data type or format."""
 
+import dask
 import numpy as np
 import pytest
 
@@ -69,3 +70,15 @@ def test_a_copy_tells_what_is_lost_and_what_does_not_fit(source):
     with pytest.raises(CodecError, match=r"found 300\.0; expected -128 to 127"):
         zarrdask.copy(source, target, dtype="i1", chunks=4)
     assert "zarr.json" not in target
+
+
+def test_a_rewrite_tells_only_what_is_no_error(source):
+    texts = zarrdask.create_array({}, shape=4, dtype="U4")
+    assert zarrdask.copy(texts, {}, dtype="U2").arrays[0].notes == ()
+    assert "values" not in dict(zarrdask.rechunk(texts, {}, dtype="U2").facts())
+    with dask.config.set({"zarrdask.casting": "same_kind"}):
+        assert zarrdask.copy(texts, {}, dtype="U2").arrays[0].notes == (
+            "<U4 as <U2: the end is cut off",
+        )
+        texts.resize(0)
+        assert zarrdask.copy(texts, {}, dtype="U2").arrays[0].notes == ()

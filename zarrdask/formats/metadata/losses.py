@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from zarrdask import config
 from zarrdask.errors import quoted
 from zarrdask.formats.codecs.array_to_array.cast import floats
 from zarrdask.formats.codecs.array_to_bytes.bytes import endian_of, stored_type
@@ -11,9 +12,22 @@ from zarrdask.formats.dtypes.ml import kind_of, limits, name_of
 from zarrdask.formats.metadata.convert import flat_codecs
 from zarrdask.formats.metadata.model import ArrayMetadata, Metadata
 
+#: What values may lose under every rule of casts.
+_ROUNDED = ("digits may be lost", "fractions are cut off")
+
+
+def rewrite_loss(before: ArrayMetadata, after: ArrayMetadata) -> str | None:
+    """Return a description of what the elements of an array may lose in a rewrite, or None.
+
+    By default, a value that would become another one is an error, so that only rounding is left.
+    """
+    loss = cast_loss(before.dtype, after.dtype) if 0 not in before.shape else None
+    is_error = config.get("casting") is None and not (loss or "").endswith(_ROUNDED)
+    return None if is_error else loss
+
 
 def cast_loss(before: np.dtype[Any], after: np.dtype[Any]) -> str | None:
-    """Return a description of what values may lose in another data type, or None.
+    """Return a description of what values may lose in a cast of NumPy, or None.
 
     >>> cast_loss(np.dtype("f8"), np.dtype("f4"))
     'float64 as float32: digits may be lost'
@@ -79,7 +93,7 @@ def losses(before: Metadata, after: Metadata) -> tuple[str, ...]:
 
 
 def _array_losses(before: ArrayMetadata, after: ArrayMetadata) -> list[str]:
-    descriptions = [*filter(None, [cast_loss(before.dtype, after.dtype)])]
+    descriptions = [*filter(None, [rewrite_loss(before, after)])]
     if before.shard is not None and after.shard is None:
         inner = _text(before.read_grid.chunks)
         descriptions.append(f"shards of {_text(before.grid.chunks)} became chunks of {inner}")

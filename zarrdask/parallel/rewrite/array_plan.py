@@ -20,7 +20,7 @@ from zarrdask.arrays.nodes.arguments import checks_booleans
 from zarrdask.arrays.nodes.array import Array, chunks_of
 from zarrdask.formats.indexing.regions import moved
 from zarrdask.formats.indexing.selection import Region, region_shape, whole_region
-from zarrdask.formats.metadata.losses import cast_loss
+from zarrdask.formats.metadata.losses import rewrite_loss
 from zarrdask.parallel.execution.counter import Counter, Reporter, Tasks, reports
 from zarrdask.parallel.execution.executor import Workers, check_reached, workers
 from zarrdask.parallel.execution.forks import TaskStores
@@ -197,7 +197,7 @@ class RechunkPlan(PlanReport):
         return self.scheme.stages[0].reads == "blocks"
 
     def _before(self) -> Iterator[tuple[str, str]]:
-        loss = cast_loss(self.source.dtype, self.target.metadata.dtype)
+        loss = rewrite_loss(self.source.metadata, self.target.metadata)
         if loss is not None:
             yield "values", loss
         if self.blocks is not None and not self._is_direct:
