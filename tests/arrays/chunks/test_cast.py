@@ -187,6 +187,10 @@ def test_rewrites_refuse_values_out_of_range_unless_the_setting_is_set(rewrite):
         (["a", "b", "c", "\N{LATIN SMALL LETTER E WITH ACUTE}"], "S1"),
         ([b"a", b"b", b"c", b"abcd"], "S3"),
         (np.array([1, 2, 3, "NaT"], "m8[s]"), "i8"),
+        (np.array([1, 2, 3, 4], "m8[s]"), "f8"),
+        (np.array([1, 2, 3, 4], "M8[s]"), "m8[s]"),
+        (np.array([1, 2, 3, 4], "u1"), "M8[s]"),
+        ([1, 2, 3, 4], "m8[s]"),
         (np.array([1, 2, 3, 90], "m8[m]"), "m8[h]"),
     ],
 )

@@ -16,6 +16,14 @@ MISSING = np.array(["abc", None], np.dtypes.StringDType(na_object=None))
 PAIRS = np.array([(300, "abc")], [("a", "i8"), ("b", "U3")])
 
 
+TIMES = ("M8[s]", "m8[s]")
+OTHERS = ("i1", "i8", ">u8", "f8", "c16", "?", ml_dtypes.int4, ml_dtypes.bfloat16, "V8")
+
+
+#: NaT and 5, in no unit.
+COUNTS = np.array([-(2**63), 5]).view("m8")
+
+
 def objects(*items):
     return np.array(items, object)
 
@@ -47,13 +55,22 @@ def objects(*items):
         (np.array(["9999-01-01"], "M8[D]"), "M8[ns]"),
         (np.array(["2000-01-01T01"], "M8[h]"), "M8[D]"),
         (np.array([30], "m8[h]"), "m8[D]"),
-        (np.array(["NaT"], "M8[s]"), "i8"),
-        (np.array([500], "m8[s]"), "i1"),
-        (np.array([-(2**63)]), "m8[s]"),
-        (np.array([2**63], "u8"), "m8[s]"),
-        (np.array([1e30]), "m8[s]"),
+        *((np.array([1], time), each) for time in TIMES for each in OTHERS),
         (np.array([1], "m8[s]"), "M8[s]"),
         (np.array(["2000-01-01"], "M8[s]"), "m8[s]"),
+        *((np.ones(1, other), time) for time in TIMES for other in OTHERS),
+        *((objects(each), "m8[s]") for each in (1, np.int8(1), True, "1", np.datetime64(1, "s"))),
+        *((objects(each), "M8[s]") for each in (1, np.int8(1), True, np.timedelta64(1, "s"))),
+        (objects(np.timedelta64(1, "s")), "i8"),
+        (objects(datetime.timedelta(1)), "i8"),
+        (np.array(["1"]), "m8[s]"),
+        (np.array([b"1"]), "m8[s]"),
+        (np.array([1], "m8[s]"), "U9"),
+        (np.array([1], "m8[s]"), COUNTS.dtype),
+        (COUNTS, "m8[s]"),
+        (np.array(["NaT"], "m8[s]"), "i8"),
+        (np.array([1], "m8[s]"), [("a", "i8")]),
+        (np.array([(1,)], [("a", "i8")]), [("a", "m8[s]")]),
         (np.array(["abcd"]), "U3"),
         (np.array([b"abcd"]), "S3"),
         (np.array(["\N{SNOWMAN}"]), "S3"),
@@ -98,8 +115,15 @@ def test_values_that_would_become_others_are_refused(values, dtype):
         (np.array([3], ml_dtypes.bfloat16), "i1", [3]),
         (np.array(["2000-01-01T00", "NaT"], "M8[h]"), "M8[D]", ["2000-01-01", "NaT"]),
         (np.array([2, "NaT"], "m8[D]"), "m8[h]", np.array([48, "NaT"], "m8[h]")),
-        (np.array([1, "NaT"], "m8[s]"), "f8", [1, np.nan]),
-        ([2.5, np.nan], "m8[s]", np.array([2, "NaT"], "m8[s]")),
+        (["NaT"], "m8[s]", ["NaT"]),
+        (["2000-01-01", "NaT"], "M8[s]", ["2000-01-01", "NaT"]),
+        (np.array(["2000-01-01"], "M8[D]"), "S10", [b"2000-01-01"]),
+        (
+            objects(datetime.timedelta(1), None, "NaT"),
+            "m8[h]",
+            np.array([24, "NaT", "NaT"], "m8[h]"),
+        ),
+        (COUNTS[:1], "m8[h]", ["NaT"]),
         (np.array(["abc"], "U9"), "U3", ["abc"]),
         (np.array(["abc"], "U9"), "S3", [b"abc"]),
         (np.array([b"abc"], "S9"), "U3", ["abc"]),

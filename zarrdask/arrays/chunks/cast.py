@@ -9,7 +9,7 @@ import numpy as np
 
 from zarrdask import config
 from zarrdask.errors import CodecError, SelectionError, UnsupportedError
-from zarrdask.formats.dtypes.checked_cast import checked_cast
+from zarrdask.formats.dtypes.checked_cast import check_meaning, checked_cast
 from zarrdask.formats.dtypes.fill_values import as_array
 from zarrdask.formats.dtypes.ml import kind_of
 from zarrdask.formats.dtypes.numpy_type import unsupported_dtype
@@ -63,16 +63,20 @@ def check_cast(
     """Check that a rule for data types permits to write values to an array.
 
     `place` is the array, or the argument, that an error names. `casting` is the rule, by default
-    the setting; rules that check the values permit all data types here.
+    the setting; the rule that checks the values permits all data types here, but for times.
 
     Codecs of objects and of text check each value.
     """
     if before == after or (before.kind in "OTU" and after.kind in "OT"):
         return
     casting = casting or chosen_casting()
-    if casting is None or casting == "numpy":
+    if casting == "numpy":
         return
-    if not np.can_cast(before, after, casting):
+    try:
+        check_meaning(before, after)
+    except CodecError as error:
+        raise error.within(place if isinstance(place, str) else place.location) from None
+    if casting is not None and not np.can_cast(before, after, casting):
         raise CodecError(
             "the setting zarrdask.casting does not permit writing values of this data type to the "
             f"array; convert them first, by astype({dtype_label(after)!r}), or set it to 'numpy'",
@@ -90,9 +94,8 @@ def _check_python_cast(value: Any, after: np.dtype[Any], place: HasLocation) -> 
     """
     before = np.asarray(value).dtype
     smallest = _SMALLEST.get(before.kind) if _is_plain(value) else None
-    if smallest is None or not (
-        _SMALLEST.get(kind_of(after)) == smallest or np.can_cast(smallest, after)
-    ):
+    is_safe = smallest is not None and np.can_cast(smallest, after) and after.kind not in "mM"
+    if not is_safe and (smallest is None or _SMALLEST.get(kind_of(after)) != smallest):
         check_cast(before, after, place)
 
 
@@ -222,6 +225,8 @@ def from_user(value: Any, dtype: np.dtype[Any], place: HasLocation) -> np.ndarra
         return values if values.dtype == dtype else as_stored(values, dtype, place)
     if dtype.kind in _NUMBERS_TO.get(type(value), "") and -_SMALL_NUMBER < value < _SMALL_NUMBER:
         return as_array(value, dtype)  # every rule permits it
+    if dtype.kind in "mM" and np.datetime_data(dtype)[0] == "generic":
+        return as_array(value, dtype)  # the array has no unit: it holds counts
     casting = chosen_casting()
     if casting is not None:
         values = as_array(value, dtype)
@@ -230,8 +235,6 @@ def from_user(value: Any, dtype: np.dtype[Any], place: HasLocation) -> np.ndarra
     # NumPy checks the range of integers of Python only if they are converted directly.
     with np.errstate(over="ignore", invalid="ignore"):
         values = as_array(value, dtype)
-    if dtype.kind in "mM" and np.datetime_data(dtype)[0] == "generic":
-        return values
     # A tuple is one structured value.
     before = None if dtype.names is None else _of_objects(dtype)
     as_stored(np.asarray(value, before), dtype, place, None)

@@ -1,7 +1,8 @@
 """Cast values to another data type: an error where a value would become another one.
 
 Digits and fractions of numbers may be rounded. Everything else must be kept: the range of numbers,
-NaN and NaT, imaginary parts, all characters of a text, and times exactly.
+NaN, imaginary parts, all characters of a text, and times exactly. Numbers, times and durations do
+not become each other, as numbers have no unit.
 """
 
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from zarrdask.errors import CodecError
 from zarrdask.formats.dtypes.ml import kind_of, largest, limits, name_of
 
 Cast = Callable[[np.ndarray], np.ndarray]
+_INTEGERS = np.dtype("i8")
 
 
 def checked_cast(values: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
@@ -35,6 +37,28 @@ def checked_cast(values: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
         raise
     except (TypeError, ValueError, OverflowError, FloatingPointError) as error:
         raise _lossy(values.dtype, dtype, str(error)) from error
+
+
+def check_meaning(before: np.dtype[Any], after: np.dtype[Any]) -> None:
+    """Check that numbers, times and durations do not become each other, whatever the values are.
+
+    Of texts and objects, some are times.
+    """
+    kinds = {kind_of(before), kind_of(after)}
+    if len(kinds) == 2 and kinds & {*"mM"} and not kinds & {*"SUOT"}:
+        raise _other_meaning(before, after)
+
+
+def _other_meaning(before: np.dtype[Any], after: np.dtype[Any]) -> CodecError:
+    if {before.kind, after.kind} == {*"mM"}:
+        why = "durations are no times"
+    elif before.kind == after.kind:
+        why = "one of both has no unit"
+    elif after.kind in "mM":
+        why = f"they have no unit of time, which .astype({str(after)!r}) gives them"
+    else:
+        why = "their unit would be lost; .view('i8') returns their counts"
+    return _lossy(before, after, why)
 
 
 def _label(dtype: np.dtype[Any]) -> str:
@@ -218,21 +242,29 @@ def _small_floats(values: np.ndarray, *, dtype: np.dtype[Any]) -> np.ndarray:
 
 def _cast_of_times(before: np.dtype[Any], after: np.dtype[Any], kinds: str) -> Cast:
     if kinds in ("mm", "MM"):
-        same = np.datetime_data(before) == np.datetime_data(after)
-        return partial(_plain if same else _times, dtype=after)
-    if kinds[0] in "mM" and kinds[1] in "biuf":
-        return partial(_counts, dtype=after)
-    if kinds[1] in "mM" and kinds[0] in "biuf":
-        return partial(_from_counts, dtype=after)
-    if kinds[1] in "mM" and kinds[0] in "SU":
-        return partial(_through, dtype=after, wide=np.dtype(f"{kinds[1]}8"))
-    if kinds[0] in "mM" and kinds[1] in "SU":
+        units = np.datetime_data(before), np.datetime_data(after)
+        if kinds == "mm" and [unit for unit, _ in units].count("generic") == 1:
+            return partial(_missing, dtype=after)
+        return partial(_plain if units[0] == units[1] else _times, dtype=after)
+    if kinds in ("SM", "UM"):
+        return partial(_through, dtype=after, wide=np.dtype("M8"))
+    if kinds in ("Sm", "Um"):
+        return partial(_missing, dtype=after)
+    if kinds in ("MS", "MU"):
         return partial(_through, dtype=after, wide=np.dtype("U"))
     return partial(_refused, dtype=after)
 
 
 def _refused(values: np.ndarray, *, dtype: np.dtype[Any]) -> np.ndarray:
-    raise _lossy(values.dtype, dtype, "they mean something else")
+    raise _other_meaning(values.dtype, dtype)
+
+
+def _missing(values: np.ndarray, *, dtype: np.dtype[Any]) -> np.ndarray:
+    """Cast texts, or durations without a unit, to durations: NaT, as all others need a unit."""
+    if not np.isnat(values if values.dtype.kind == "m" else values.astype("m8[s]")).all():
+        raise _other_meaning(values.dtype, dtype)
+    counts = np.dtype("i8").newbyteorder(dtype.byteorder)
+    return np.full(values.shape, np.iinfo(np.int64).min, counts).view(dtype)
 
 
 def _times(values: np.ndarray, *, dtype: np.dtype[Any]) -> np.ndarray:
@@ -243,28 +275,6 @@ def _times(values: np.ndarray, *, dtype: np.dtype[Any]) -> np.ndarray:
     if changed.any():
         found = values[changed].flat[0]
         raise _lossy(values.dtype, dtype, "the unit does not represent a value exactly", found)
-    return result
-
-
-def _counts(values: np.ndarray, *, dtype: np.dtype[Any]) -> np.ndarray:
-    missing, counts = np.isnat(values), values.astype("i8")
-    if not missing.any():
-        return checked_cast(counts, dtype)
-    if kind_of(dtype) != "f":
-        raise _lossy(values.dtype, dtype, "there is no NaT", "NaT")
-    return checked_cast(np.where(missing, np.nan, counts), dtype)
-
-
-def _from_counts(values: np.ndarray, *, dtype: np.dtype[Any]) -> np.ndarray:
-    int64 = np.dtype("i8")
-    if kind_of(values.dtype) != "f":
-        counts = checked_cast(values, int64)
-        if counts.dtype == values.dtype and (counts == np.iinfo(int64).min).any():
-            raise _out_of_range(dtype, int(counts.min()))
-        return counts.astype(dtype)
-    missing = np.isnan(values)
-    result = checked_cast(np.where(missing, 0, values), int64).astype(dtype)
-    result[missing] = "NaT"
     return result
 
 
@@ -293,6 +303,8 @@ def _from_objects(values: np.ndarray, *, dtype: np.dtype[Any]) -> np.ndarray:
     items = [item.to_numpy() if hasattr(item, "to_numpy") else item for item in values.flat]
     kind = kind_of(dtype)
     if kind in "mM":
+        if any(_has_other_meaning(item, kind) for item in items):
+            raise _other_meaning(values.dtype, dtype)
         return checked_cast(np.array(items, f"{kind}8").reshape(values.shape), dtype)
     if kind in "fc":  # as NumPy and pandas do
         items = [np.nan if item is None else item for item in items]
@@ -307,3 +319,10 @@ def _from_objects(values: np.ndarray, *, dtype: np.dtype[Any]) -> np.ndarray:
         if old != new:
             raise _lossy(values.dtype, dtype, "an object would become another value", old, new)
     return result
+
+
+def _has_other_meaning(item: Any, kind: str) -> bool:
+    """Whether NumPy would take an object of another kind for a time or a duration."""
+    if isinstance(item, str | bytes):
+        return kind == "m" and not np.isnat(np.timedelta64(item, "s"))
+    return getattr(item, "dtype", _INTEGERS).kind != kind and isinstance(item, int | np.generic)

@@ -208,7 +208,10 @@ class StoredDataset:
         if is_duration:
             variable = as_stored_durations(variable, stored, name)
         elif variable.dtype.kind != "O":  # such as texts and dates, which are encoded one by one
-            check_cast(variable.dtype, stored.dtype, self.arrays[name].node_path)
+            # Numbers beside times are times that were not decoded: their units are compared below.
+            is_raw = stored.dtype.kind in "mM" and variable.dtype.kind != stored.dtype.kind
+            dtype = self._encoded[name].dtype if is_raw else stored.dtype
+            check_cast(variable.dtype, dtype, self.arrays[name].node_path)
         variable = variable.copy(deep=False)
         variable.encoding = stored.encoding
         encoded = encode_values(variable, name, self.group.metadata.format)

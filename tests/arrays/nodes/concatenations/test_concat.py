@@ -138,6 +138,11 @@ def test_the_setting_of_casts_decides_which_data_types_are_promoted():
     assert zarrdask.concat(arrays).dtype == "f8"
     with dask.config.set({"zarrdask.casting": "safe"}), pytest.raises(CodecError, match="casting"):
         zarrdask.concat(arrays)
+    durations = zarrdask.create_array({}, shape=1, dtype="m8[s]")
+    with pytest.raises(CodecError, match="unit of time"):
+        zarrdask.concat([arrays[0], durations])
+    with dask.config.set({"zarrdask.casting": "numpy"}):
+        assert zarrdask.concat([arrays[0], durations]).dtype == "m8[s]"
 
 
 def test_a_concatenation_is_read_only():

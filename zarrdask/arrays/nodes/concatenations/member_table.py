@@ -17,6 +17,7 @@ from zarrdask.arrays.chunks.members.concatenation import (
 )
 from zarrdask.arrays.nodes.array import Array
 from zarrdask.errors import CodecError, MetadataError
+from zarrdask.formats.dtypes.checked_cast import check_meaning
 from zarrdask.formats.grids.chunk_grid import Shape
 from zarrdask.formats.indexing.selection import whole_region
 from zarrdask.formats.metadata.concatenated import common_attributes, concatenated_metadata
@@ -97,11 +98,11 @@ def join(
 
 def _check_casts(members: Sequence[ArrayMetadata], metadata: ArrayMetadata) -> None:
     """Check that the setting ``zarrdask.casting`` permits the casts to a common data type."""
-    if config.get("casting") != "safe":
-        return
-    for each in members:
+    casting = config.get("casting")
+    for each in members if casting != "numpy" else ():
+        check_meaning(each.dtype, metadata.dtype)
         loss = cast_loss(each.dtype, metadata.dtype)
-        if loss is not None:
+        if loss is not None and casting == "safe":
             raise CodecError(
                 "the setting zarrdask.casting does not permit joining arrays of these data types; "
                 "set it to 'numpy', or convert the arrays first",
