@@ -37,6 +37,8 @@ class Rewrite(Change):
     guard: AppendGuard | None = field(default=None, kw_only=True)
     #: The array at the root, once its document is written.
     array: Array | None = field(default=None, init=False)
+    #: What is done when all documents are written, and again if the rewrite is interrupted then.
+    completions: list[Callable[[], None]] = field(default_factory=list, init=False)
     #: The arrays whose chunks are all stored, and whose documents are not.
     _stored: dict[str, Destination] = field(default_factory=dict, init=False)
     _has_begun: bool = field(default=False, init=False)
@@ -137,8 +139,10 @@ class Rewrite(Change):
             self.view.create_members(members, has_chunks=True, is_again=False)
 
     def commit(self) -> None:
-        """Write the last documents, and erase the record."""
+        """Write the last documents, complete what depends on them, and erase the record."""
         self.write_documents()
+        for complete in self.completions:
+            complete()
         self.journal.erase()
 
     def abort(self) -> str:

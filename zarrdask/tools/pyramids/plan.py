@@ -212,6 +212,7 @@ class PyramidPlan(PlanReport):
             # Before it is read, so that concurrent changes by other writers are noticed later.
             versions = self._versions() if self.is_inside else None
             with self._begun(versions, restart=restart) as rewrite:
+                rewrite.completions.append(self._store_windows)
                 paths = {self.levels[level].path: each for level, each in self.targets.items()}
                 written = {path for path, each in paths.items() if rewrite.has_written(path, each)}
                 if len(written) < len(paths):
@@ -224,10 +225,12 @@ class PyramidPlan(PlanReport):
                 replace(self.record, versions=versions).write(self.node)
                 if self.record.convention == "ome":
                     list_label(self.node, self.group.zarr_format)
-            if self.record.convention == "ome":
-                details = self.record.details or {}
-                store_windows(self.node, self.levels[-1].path, details, self.group.zarr_format)
         return open_group(*self.node, mode="r+", consolidated=False)
+
+    def _store_windows(self) -> None:
+        if self.record.convention == "ome":
+            details = self.record.details or {}
+            store_windows(self.node, self.levels[-1].path, details, self.group.zarr_format)
 
     def _versions(self) -> UnitVersions | None:
         """Return the versions of the chunks or shards of level 0, if it is in the group."""

@@ -100,6 +100,7 @@ def plan_pyramid(source: PyramidSource, node: NodePath, options: PyramidOptions)
         for number, metadata in arrays.items()
     }
     if inside is not None and not options.overwrite and not is_adding(node):
+        node.discard_dead_claim()
         view.check_members({levels[n].path: metadata for n, metadata in arrays.items()})
     missing = find_missing(first, method, skipna=options.skipna)
     reductions = tuple(

@@ -44,12 +44,14 @@ class AddedLevels(Rewrite):
         """Write the last documents, then the attributes, and erase the record."""
         self.write_documents()
         change_attributes(self.node, lambda _: self.attributes)
-        self.journal.erase()
+        super().commit()
 
 
 def is_adding(node: NodePath) -> bool:
-    """Whether an earlier run that adds levels to a group was interrupted."""
+    """Whether an earlier run that adds levels to a group, or updates them, was interrupted."""
     store, folder = node.beside()
+    if store.capabilities.bounded or not store.capabilities.listable:
+        return False
     return next(store.list_prefix(f"{folder}regions/{_RECORD}/"), None) is not None
 
 

@@ -26,7 +26,7 @@ from zarrdask.tools.pyramids.kernels import Reduction
 from zarrdask.tools.pyramids.level_blocks import Bounds
 from zarrdask.tools.pyramids.levels import Level
 from zarrdask.tools.pyramids.planning import Resources, plan_passes
-from zarrdask.tools.pyramids.pyramid_changes import adding_levels
+from zarrdask.tools.pyramids.pyramid_changes import adding_levels, is_adding
 from zarrdask.tools.pyramids.record import PyramidRecord
 from zarrdask.tools.pyramids.sources import PyramidSource
 
@@ -112,7 +112,10 @@ def update_pyramid(
     is_resized = [a.shape != b.shape for a, b in zip(arrays, record.levels, strict=True)]
     if any(is_resized[1:]):
         changed = whole_bounds(first.shape)  # other software has resized a level
-    if not any(is_resized) and any(start >= stop for start, stop in changed):
+    is_same = not any(is_resized) and any(start >= stop for start, stop in changed)
+    is_unfinished = is_adding(node)
+    if is_same and not is_unfinished:
+        node.discard_dead_claim()
         return group
     versions = record.versions
     if changed == whole_bounds(first.shape):
@@ -120,6 +123,13 @@ def update_pyramid(
     elif units is not None:
         versions = now.marked(units.outside(changed))
     record = replace(record, levels=levels, versions=versions)
+    # An update that was interrupted may have stored all but the attributes.
+    is_described = levels == before.levels and not is_unfinished
+    attributes = {} if is_described else _attributes(record, first)
+    options = {"overwrite": True, "restart": True}
+    if is_same:
+        with adding_levels(node, {}, attributes, {}, **options):
+            return open_group(*node, mode="r+", consolidated=False)
     if len(levels) == 1:
         record.write(node)
         return group
@@ -146,8 +156,6 @@ def update_pyramid(
             record=record,
             changed={n: _reached(changed, level) for n, level in enumerate(levels)},
         )
-        attributes = {} if levels == before.levels else _attributes(record, first)
-        options = {"overwrite": True, "restart": True}
         with adding_levels(node, {}, attributes, plan.fingerprint, **options) as rewrite:
             is_early = node.store.capabilities.bounded  # its chunks lie within the shape
             if not is_early:
