@@ -130,3 +130,12 @@ def test_a_group_that_was_made_strictly_is_strict_below(doubtful, mode):
 def test_an_option_of_the_wrong_kind_is_an_error_that_names_it(options):
     with pytest.raises(MetadataError, match=next(iter(options))):
         create_group({}, **options)
+
+
+def test_attributes_are_those_of_a_new_group():
+    store = {}
+    with pytest.raises(MetadataError, match=r"mode 'r\+' creates no group"):
+        open_group(store, mode="r+", attributes={"a": 1})
+    for mode, number, expected in (("a", 1, 1), ("a", 2, 1), ("w", 3, 3)):
+        open_group(store, mode=mode, attributes={"a": number})
+        assert dict(open_group(store).attrs) == {"a": expected}

@@ -10,7 +10,7 @@ from zarrdask.arrays.nodes.concatenations.concatenated_group import as_concatena
 from zarrdask.arrays.nodes.group import Group, new_group, opened
 from zarrdask.arrays.nodes.node import as_group, is_array_error
 from zarrdask.arrays.nodes.open import MODES, check_mode
-from zarrdask.errors import NodeNotFoundError, UnsupportedError
+from zarrdask.errors import MetadataError, NodeNotFoundError, UnsupportedError
 from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata, ZarrFormat
 from zarrdask.formats.metadata.new_metadata import new_attributes
 
@@ -87,6 +87,7 @@ def open_group(
     mode: str = "r",
     storage_options: dict[str, Any] | None = None,
     *,
+    attributes: Mapping[str, Any] | None = None,
     zarr_format: ZarrFormat | None = None,
     strict: bool | None = None,
     consolidated: bool | None = None,
@@ -101,6 +102,9 @@ def open_group(
         Read only ("r", the default); read and write ("r+"); read and write, created if there is
         no node ("a"); replace any node by a new group ("w"); create a new group, where it is an
         error if there is a node ("w-").
+    attributes : mapping, optional
+        The attributes of a group that is created, of JSON values. In the modes "r" and "r+", which
+        create none, they raise an error; in mode "a", a group that exists keeps its own.
     zarr_format : {2, 3, "v3-draft", "v3-draft-protocol"}, optional
         As in `open`; a group that is created has this format, by default that of `create_group`.
     strict : bool, optional
@@ -124,16 +128,24 @@ def open_group(
         As in `open`.
     """
     check_mode(mode, _GROUP_MODES)
+    if attributes is not None and mode in MODES:
+        raise MetadataError(
+            f"mode {mode!r} creates no group; set the attributes by group.attrs.update(...), or "
+            'pass mode="w" or "a"',
+            key="attributes",
+            found=attributes,
+        )
+    of_new = new_attributes(attributes)
     place = look_up(url, component, storage_options, zarr_format=zarr_format, strict=strict)
     if mode in ("w", "w-"):
-        new = GroupMetadata(place.node.format_of_new(zarr_format))
+        new = GroupMetadata(place.node.format_of_new(zarr_format), of_new)
         return new_group(place, new, overwrite=mode == "w")
     try:
         node, metadata = place.find(consolidated, default="own")
     except NodeNotFoundError:
         if mode != "a":
             raise
-        new = GroupMetadata(place.node.format_of_new(zarr_format))
+        new = GroupMetadata(place.node.format_of_new(zarr_format), of_new)
         return new_group(place, new, overwrite=False)
     group, mode = as_group(node, metadata), "r" if mode == "r" else "r+"
     return Group(node, group, mode, strict=place.strict, search=place.search)
