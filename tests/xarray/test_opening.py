@@ -1,4 +1,4 @@
-"""``open_zarr`` and ``open_mfdataset``."""
+"""``open_zarr``, ``open_mfdataset`` and ``open_datatree``."""
 
 import inspect
 import uuid
@@ -10,7 +10,7 @@ import xarray as xr
 import zarrdask
 from tests.xarray.samples import temperature, write_sample
 from zarrdask.errors import MetadataError, UnsupportedError
-from zarrdask.xarray import open_mfdataset, open_zarr
+from zarrdask.xarray import open_datatree, open_mfdataset, open_zarr
 
 
 def test_it_takes_the_arguments_of_xarrays_open_zarr():
@@ -27,6 +27,19 @@ def test_it_gives_dask_arrays_or_none(tmp_path):
     write_sample(tmp_path)
     assert open_zarr(tmp_path).t.chunks is not None
     assert open_zarr(tmp_path, chunks=None).t.chunks is None
+
+
+@pytest.mark.parametrize("make", [lambda path: path, zarrdask.open_group])
+def test_a_tree_has_the_blocks_of_the_chunk_manager(tmp_path, make):
+    write_sample(tmp_path, path="a/b", chunks=(2, 3, 8))
+    tree = open_datatree(make(tmp_path))
+    np.testing.assert_array_equal(tree["a/b"].t, temperature())
+    t = tree["a/b"].t
+    assert (t.chunks, len(t.__dask_graph__())) == (open_zarr(tmp_path, "a/b").t.chunks, 1)
+    assert open_datatree(tmp_path, "a", chunks=None)["b"].t.chunks is None
+    assert not open_datatree(tmp_path, group_filter="/c").children
+    with pytest.raises(MetadataError, match="chunks"):
+        open_datatree(tmp_path, chunks={"x": 0})
 
 
 def test_the_reads_of_a_dataset_are_planned(tmp_path):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from zarrdask.xarray.engine import ZarrdaskBackendEntrypoint
     from zarrdask.xarray.manager import ZarrdaskManager
     from zarrdask.xarray.many_stores import open_many
-    from zarrdask.xarray.opening import open_mfdataset, open_zarr
+    from zarrdask.xarray.opening import open_datatree, open_mfdataset, open_zarr
     from zarrdask.xarray.rewriting.dataset_pyramid import to_pyramid
     from zarrdask.xarray.writing.dataset_writer import to_zarr
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "ZarrdaskBackendEntrypoint": "engine",
     "ZarrdaskManager": "manager",
+    "open_datatree": "opening",
     "open_many": "many_stores",
     "open_mfdataset": "opening",
     "open_zarr": "opening",
@@ -41,6 +42,7 @@ _APPEND = "to_zarr(..., append_dim=...) appends"
 __all__ = [
     "ZarrdaskBackendEntrypoint",
     "ZarrdaskManager",
+    "open_datatree",
     "open_many",
     "open_mfdataset",
     "open_zarr",

@@ -1,4 +1,4 @@
-"""``open_zarr`` and ``open_mfdataset``: xarray's functions, with zarrdask's engine and blocks."""
+"""xarray's functions that open datasets and trees, with zarrdask's engine and blocks."""
 
 import os
 from collections.abc import Iterable, Mapping, MutableMapping, Sequence
@@ -16,7 +16,7 @@ from zarrdask.xarray.engine import ZarrdaskBackendEntrypoint
 from zarrdask.xarray.manager import ZarrdaskManager
 
 if TYPE_CHECKING:
-    from xarray import Dataset
+    from xarray import Dataset, DataTree
 
 #: The default of `chunks`: stored units, joined to blocks.
 _STORED: dict[Any, Any] = {}
@@ -150,6 +150,62 @@ def open_mfdataset(
         chunks=dict(chunks) if isinstance(chunks, dict) else chunks,
         engine=ZarrdaskBackendEntrypoint,
         chunked_array_type=chunked_array_type or ZarrdaskManager(),
+        **options,
+    )
+
+
+@suggests_arguments
+def open_datatree(
+    store: Any,
+    group: str | None = None,
+    chunks: Any = _STORED,
+    *,
+    group_filter: str | Iterable[str] | None = None,
+    chunked_array_type: Any = None,
+    storage_options: dict[str, Any] | None = None,
+    **options: Any,
+) -> "DataTree":
+    """Open a Zarr group and all groups below it as a tree; see `xarray.open_datatree`.
+
+    Parameters
+    ----------
+    store, group, chunks, chunked_array_type, storage_options
+        As in `open_zarr`.
+    group_filter : str or iterable of str, optional
+        Patterns such as ``"/*/sweep_0"``: only groups whose paths match are opened, and the groups
+        above them without their variables. A name ``**`` stands for any number of names.
+    **options
+        Other options of `open_zarr`, and of `xarray.open_datatree`.
+
+    Returns
+    -------
+    xarray.DataTree
+
+    Raises
+    ------
+    NodeNotFoundError
+        If there is no such group; it is a FileNotFoundError.
+
+    Examples
+    --------
+    >>> import zarrdask
+    >>> store = {}
+    >>> z = zarrdask.create_array(
+    ...     store, "a/t", shape=(4, 6), dtype="i4", chunks=(2, 3), dimension_names=("y", "x")
+    ... )
+    >>> open_datatree(store)["a"].t.data.npartitions
+    1
+    """
+    _check_lengths(chunks)
+    if group_filter is not None:
+        options["group_filter"] = group_filter
+    return xarray.open_datatree(
+        resolve(store) if isinstance(store, MutableMapping) else store,
+        engine=ZarrdaskBackendEntrypoint,
+        group=group,
+        chunks=dict(chunks) if isinstance(chunks, dict) else chunks,
+        chunked_array_type=chunked_array_type or ZarrdaskManager(),
+        storage_options=storage_options,
         **options,
     )
 
