@@ -16,7 +16,7 @@ ROOMS = [
     *("errors", "config"),
     *("display", "runtime", "formats", "storage", "arrays", "parallel"),
     *("tools", "xarray", "compat"),
-    *("register", "testing", "__init__"),
+    *("register", "testing", "__init__", "__main__"),
 ]
 EDGES = {"tools", "xarray", "compat"}
 RANK = {name: rank for rank, name in enumerate(ROOMS)}

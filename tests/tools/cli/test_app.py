@@ -1,5 +1,7 @@
 """What all commands have in common: help, errors, exit codes, and what they cost to start."""
 
+import runpy
+
 import pytest
 
 import zarrdask
@@ -17,6 +19,13 @@ def test_the_commands_are_listed_and_each_has_help_with_examples(capsys):
         assert done.code == 0
         assert f"zarrdask {name} " in done.out.split("Examples:")[1]
         assert not done.err
+
+
+def test_the_package_runs_as_a_module(capsys, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["zarrdask", "--version"])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module("zarrdask", run_name="__main__")
+    assert (ended.value.code, capsys.readouterr().out) == (0, f"zarrdask {zarrdask.__version__}\n")
 
 
 def test_the_version(capsys):
