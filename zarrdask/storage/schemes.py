@@ -21,6 +21,7 @@ STORES: Registry[Opener] = Registry(
     {
         **dict.fromkeys(REMOTE_SCHEMES, f"{_HERE}.remote.remote_urls:open_remote"),
         "fsspec": f"{_HERE}.remote.fsspec.fsspec_store:open_url",
+        "icechunk": f"{_HERE}.adapters.icechunk_urls:open_repository",
         "reference": f"{_HERE}.references.reference_store:open_url",
         "zip": f"{_HERE}.zip.open_archive:open_member",
         ".zip": f"{_HERE}.zip.open_archive:open_archive",

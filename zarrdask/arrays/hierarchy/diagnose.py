@@ -6,6 +6,13 @@ from contextlib import suppress
 
 from zarrdask.arrays.hierarchy.changes.journal import unfinished
 from zarrdask.arrays.hierarchy.path import StorePath
+from zarrdask.arrays.hierarchy.stores_below import (
+    MAX_LISTED,
+    MAX_NAMES,
+    ROOTS,
+    advice_for_bucket,
+    advice_for_directory,
+)
 from zarrdask.display.words import nearest
 from zarrdask.errors import MetadataError, NodeExistsError, StoreError, ZarrdaskError
 from zarrdask.formats.metadata.draft.entry import KEY, EntryPoint
@@ -20,10 +27,6 @@ _MAX_LEVELS = 4
 _MODES = ("r", "r+", "a", "w", "w-")
 #: The documents that are looked for in the directories above a store.
 DOCUMENTS_ABOVE = (KEY, ".zarray")
-#: The documents by which a directory is recognised as a hierarchy.
-_ROOTS = ("zarr.json", ".zgroup", ".zarray")
-#: How many names in a directory are examined, and how many are listed in a message.
-_MAX_NAMES, _MAX_LISTED = 1000, 8
 #: The first bytes of files whose chunks references can present as Zarr, and the names of formats.
 _OTHER_FORMATS = {
     b"\x89HDF\r\n\x1a\n": "NetCDF or HDF5",
@@ -77,16 +80,20 @@ def why_missing(node: StorePath, text: str = "there is no array or group here") 
     if store.capabilities.directories and node.layout.has_directories:
         place = f"{store.identity.directory}/{path}".rstrip("/")
         if os.path.isdir(place):
-            stores = _stores_in(place)
-            return text if stores is None else f"{text}, but below it: pass one of {stores}"
+            return text + advice_for_directory(place)
         if os.path.exists(place):
             return f"{text}: {_file_advice(place)}"
         text = f"{text}: there is no such directory"
+    return _with_names(node, text + advice_for_bucket(node))
+
+
+def _with_names(node: StorePath, text: str) -> str:
+    """Return a message with the names that there are in the directory of a node."""
     name, names = _names_beside(node)
     near = nearest(name, names)
     if near is not None:
         return f"{text}; the nearest name is {near!r}"
-    if path and 0 < len(names) <= _MAX_LISTED:
+    if node.path and 0 < len(names) <= MAX_LISTED:
         start = "names there are" if len(names) > 1 else "only name there is"
         return f"{text}; the {start} {', '.join(map(repr, names))}"
     return text
@@ -96,7 +103,7 @@ def _is_unlisted(node: StorePath) -> bool:
     """Whether there is a document of the node which consolidated metadata does not have."""
     if not node.is_cached:
         return False
-    keys = [node.prefix + name for name in _ROOTS]
+    keys = [node.prefix + name for name in ROOTS]
     try:
         values = node.current.store.get_many(keys, Scratch())
         return any(value is not None for value in values)
@@ -112,7 +119,7 @@ def _unfinished_write(node: StorePath) -> str | None:
             return f"an unfinished write: {goes_on}"
         # The record of a dataset is that of one of its arrays.
         if is_listed_fast(node.store):
-            for name in node.store.list_dir(node.prefix)[1][:_MAX_NAMES]:
+            for name in node.store.list_dir(node.prefix)[1][:MAX_NAMES]:
                 goes_on = unfinished(node.join(name))
                 if goes_on is not None:
                     return f"an unfinished write at {name!r}: {goes_on}"
@@ -139,22 +146,6 @@ def _array_above(node: StorePath) -> str | None:
         if v2_document is not None or _is_array(v3_document):
             return StorePath(store, parent).location
     return None
-
-
-def _stores_in(directory: str) -> str | None:
-    """Return the names of hierarchies in a directory, as text; None if there are none."""
-    try:
-        names = sorted(os.listdir(directory))[:_MAX_NAMES]
-    except OSError:
-        return None
-    stores = [
-        name
-        for name in names
-        if name.endswith(".zarr.zip")
-        or any(os.path.isfile(os.path.join(directory, name, document)) for document in _ROOTS)
-    ]
-    more = ", ..." if len(stores) > _MAX_LISTED else ""
-    return ", ".join(map(repr, stores[:_MAX_LISTED])) + more if stores else None
 
 
 def _file_advice(path: str) -> str:
