@@ -71,7 +71,7 @@ def measure(root: Path, name: str, planes: int, rounds: int) -> None:
         command = ["cp", "-r", str(model), str(target)]
         theirs.append(timed(lambda: subprocess.run(command, check=True), target))  # noqa: B023
         ours.append(timed(lambda: zarrdask.copy(source, target, **changes), target))
-    mib, files = report.bytes_written / 2**20, report.units
+    mib, files = report.bytes_written / 2**20, report.objects
     ratio = median(b / a for a, b in zip(ours, theirs, strict=True))
     print(
         f"| {name} | {files} files, {mib:.0f} MiB | {median(theirs):.2f} s | {median(ours):.2f} s |"

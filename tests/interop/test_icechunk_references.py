@@ -65,7 +65,7 @@ def test_chunks_in_a_directory_are_referenced(local, layout):
     session = repository.writable_session("main")
     report = zarrdask.copy(folder, session, "copied", by="reference")
     [copied] = report.arrays
-    assert (copied.method, copied.units) == ("referenced", array.stored_map().sum())
+    assert (copied.method, copied.objects) == ("referenced", array.stored_map().sum())
     stored = zarrdask.open_array(_committed(repository, session), "copied/a b/x")
     np.testing.assert_array_equal(stored[...], array[...])
     assert (stored.attrs["units"], stored.zarr_format) == ("K", 3)
@@ -145,7 +145,7 @@ def test_the_chunks_of_members_are_referenced(local):
     array = zarrdask.concat(f"{folder}/*.zarr")
     session = repository.writable_session("main")
     [copied] = zarrdask.copy(array, session, "joined", by="reference").arrays
-    assert (copied.method, copied.units) == ("referenced", 3)
+    assert (copied.method, copied.objects) == ("referenced", 3)
     stored = zarrdask.open_array(_committed(repository, session), "joined")
     np.testing.assert_array_equal(stored[...], array[...])
 

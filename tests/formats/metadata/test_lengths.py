@@ -68,7 +68,7 @@ def test_a_written_array_has_the_lengths_of_its_blocks_along_other_dimensions():
         zarrdask.to_zarr(x, store, chunks=chunks, dimension_names=NAMES)
         assert zarrdask.open_array(store).chunks == (2, 3)
         plan = zarrdask.plan_write(x, chunks=chunks, dimension_names=NAMES)
-        assert plan.units == 10
+        assert plan.objects == 10
     store = {}
     zarrdask.to_zarr(x, store, shards={"time": 4}, chunks={"time": 2}, dimension_names=NAMES)
     array = zarrdask.open_array(store)

@@ -50,7 +50,7 @@ def test_a_new_array_follows_the_blocks_as_to_zarr_makes_it(tmp_path):
     x = da.ones((150, 4), chunks=(50, 4))
     for plan in (zarrdask.plan_write(x), zarrdask.plan_write(x, tmp_path / "new")):
         assert plan.blocks == x.chunks
-        assert (plan.whole, plan.units) == (3, 3)
+        assert (plan.whole, plan.objects) == (3, 3)
     assert not (tmp_path / "new").exists()
 
 
@@ -73,14 +73,14 @@ def test_units_are_what_one_object_holds(options, unit):
     if unit is None:
         assert plan.blocks == ((100, 50), (4,))
     else:
-        assert plan.units == -(-150 // unit[0])
+        assert plan.objects == -(-150 // unit[0])
         assert all(n % unit[0] == 0 for n in plan.blocks[0][:-1])
 
 
 def test_irregular_blocks_are_units_of_a_rectilinear_grid():
     x = da.ones((90, 4), chunks=((31, 28, 31), 4))
     plan = zarrdask.plan_write(x, grid="rectilinear")
-    assert (plan.blocks, plan.units, plan.whole) == (x.chunks, 3, 3)
+    assert (plan.blocks, plan.objects, plan.whole) == (x.chunks, 3, 3)
     assert zarrdask.plan_write(x).blocks == ((31, 31, 28), (4,))
 
 

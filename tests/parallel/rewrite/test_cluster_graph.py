@@ -69,4 +69,4 @@ def test_units_are_stored_as_planned(blocks, chunks):
     plan = zarrdask.plan_write(x, z)
     zarrdask.to_zarr(x, z)
     np.testing.assert_array_equal(z[...], values)
-    assert z.nchunks_stored() == plan.units
+    assert z.nchunks_stored() == plan.objects

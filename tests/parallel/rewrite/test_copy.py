@@ -41,7 +41,7 @@ class TestArrays:
         assert (found.zarr_format, dict(found.attrs)) == (target, {"a": 1})
         np.testing.assert_array_equal(found[...], VALUES)
         [copied] = report.arrays
-        assert (copied.method, copied.units) == ("copied unchanged", 20)
+        assert (copied.method, copied.objects) == ("copied unchanged", 20)
         assert copied.bytes_read == copied.bytes_written > 0
 
     def test_it_is_the_same_format_if_nobody_says(self, tmp_path):
@@ -60,9 +60,9 @@ class TestArrays:
     def test_shards_that_come_and_go_are_not_decoded(self, tmp_path):
         z = make(tmp_path / "a", shards=(4, 6))
         report = zarrdask.copy(z, tmp_path / "b", shards=False)
-        assert (report.arrays[0].method, report.arrays[0].units) == ("repacked", 20)
+        assert (report.arrays[0].method, report.arrays[0].objects) == ("repacked", 20)
         report = zarrdask.copy(tmp_path / "b", tmp_path / "c", shards=(10, 3))
-        assert (report.arrays[0].method, report.arrays[0].units) == ("repacked", 4)
+        assert (report.arrays[0].method, report.arrays[0].objects) == ("repacked", 4)
         found = zarrdask.open_array(tmp_path / "c")
         assert (found.chunks, found.shards) == ((2, 3), (10, 3))
         np.testing.assert_array_equal(found[...], VALUES)
@@ -74,7 +74,7 @@ class TestArrays:
         recoded = {"dtype": "f4"}, {"chunks": (300, 700)}, {"compressors": "gzip", "zarr_format": 2}
         for options in ({}, {"zarr_format": 2}, {"shards": (10_000, 10_000)}, *recoded):
             report = zarrdask.copy(z, tmp_path / "b", overwrite=True, **options)
-            assert report.units == 1
+            assert report.objects == 1
             assert zarrdask.open_array(tmp_path / "b")[4:7, 7].tolist() == [0, 1, 0]
 
     def test_absent_units_keep_their_values_under_another_fill_value(self):
@@ -89,7 +89,7 @@ class TestArrays:
     def test_absent_units_are_stored_on_request(self, setting):
         z = zarrdask.create_array({}, shape=9, chunks=2, dtype="i4")
         setting({"zarrdask.write-empty-chunks": True})
-        assert zarrdask.copy(z, {}, codecs=["gzip"]).units == 5
+        assert zarrdask.copy(z, {}, codecs=["gzip"]).objects == 5
 
     @pytest.mark.parametrize(
         "changes",
@@ -107,7 +107,7 @@ class TestArrays:
         report = zarrdask.copy(z, tmp_path / "b", **changes)
         found = zarrdask.open_array(tmp_path / "b")
         assert report.arrays[0].method == "recoded"
-        assert report.units == found.nchunks_stored()
+        assert report.objects == found.nchunks_stored()
         np.testing.assert_array_equal(found[...], VALUES)
 
     @pytest.mark.parametrize("verb", [zarrdask.copy, zarrdask.rechunk])
@@ -138,7 +138,7 @@ class TestArrays:
 
     def test_any_mapping(self):
         z, store = make({}), {}
-        assert zarrdask.copy(z, store).units == 20
+        assert zarrdask.copy(z, store).objects == 20
         np.testing.assert_array_equal(zarrdask.open_array(store)[...], VALUES)
 
 
@@ -226,7 +226,7 @@ class TestDryRun:
             (a.path, a.method, a.notes) for a in done.arrays
         ]
         assert (planned.groups, planned.notes) == (done.groups, done.notes)
-        assert all(array.units is None for array in planned.arrays)
+        assert all(array.objects is None for array in planned.arrays)
         assert "0 chunks or shards" not in str(planned)
 
     def test_it_finds_the_errors_of_a_copy(self, tmp_path):

@@ -135,7 +135,7 @@ def test_no_unit_is_copied_twice(copied, after):
     number = sum(len(indices) for _, indices in done)
     report = zarrdask.copy(root, target, zarr_format=3, scheduler="sync")
     assert len({repr(task) for task in done + copied}) == len(done + copied) == 18
-    assert report.units == 48 - number
+    assert report.objects == 48 - number
     assert report.notes == (f"an earlier run copied {number} of 48 chunks or shards",) * (after > 0)
     check(target)
 
@@ -152,7 +152,7 @@ def test_what_was_removed_meanwhile_is_copied_again(copied):
     del zarrdask.open_group(target, mode="r+")["a"]
     for key in [key for key in target if key.startswith("g/b/")]:
         del target[key]
-    assert zarrdask.copy(root, target, scheduler="sync").units == 48
+    assert zarrdask.copy(root, target, scheduler="sync").objects == 48
     check(target)
 
 
@@ -193,8 +193,17 @@ def test_another_copy_does_not_go_on(copied):
         zarrdask.copy(root["g/b"], target, scheduler="sync")
     with pytest.raises(StoreError, match="another write"):
         zarrdask.rechunk(root["a"], target, chunks=4).execute(progress=False)
-    assert zarrdask.copy(root["a"], target, restart=True, scheduler="sync").units == 16
+    assert zarrdask.copy(root["a"], target, restart=True, scheduler="sync").objects == 16
     np.testing.assert_array_equal(zarrdask.open_array(target)[...], VALUES)
+
+
+def test_a_copy_of_another_region_does_not_go_on(copied):
+    root, target = hierarchy({}), {}
+    interrupted(copied, root["a"], target, region=(slice(0, 4),), after=0)
+    with pytest.raises(StoreError, match="another write"):
+        zarrdask.copy(root["a"], target, region=(slice(4, 8),), scheduler="sync")
+    zarrdask.copy(root["a"], target, region=(slice(0, 4),), scheduler="sync")
+    np.testing.assert_array_equal(zarrdask.open_array(target)[...], VALUES[:4])
 
 
 def test_a_restart_does_not_replace_an_array_to_which_a_run_was_appending(copied):
@@ -322,7 +331,7 @@ def test_temporary_files_of_a_killed_process_are_removed(tmp_path, copied, optio
 def test_a_restart_in_a_store_that_cannot_be_listed(copied):
     root, target = hierarchy({}), UnlistedStore()
     interrupted(copied, root, target, after=8)
-    assert zarrdask.copy(root, target, restart=True, scheduler="sync").units == 48
+    assert zarrdask.copy(root, target, restart=True, scheduler="sync").objects == 48
     np.testing.assert_array_equal(zarrdask.open_array(target, "g/b")[...], VALUES)
 
 
@@ -387,7 +396,7 @@ def test_a_process_that_is_killed_beside_a_document_goes_on(copied, monkeypatch,
         with pytest.raises(Stop):
             zarrdask.copy(root, target, scheduler="sync")
     assert ("a/.zarray" in target) == written
-    assert zarrdask.copy(root, target, scheduler="sync").units == 48 - 16
+    assert zarrdask.copy(root, target, scheduler="sync").objects == 48 - 16
     assert len(copied) == 18
     check(target)
 
@@ -485,6 +494,6 @@ def test_a_sparse_array_of_any_size_is_resumed(tmp_path, copied):
     for at in range(10):
         z[at * 10**8, at * 10**8] = at + 1
     interrupted(copied, z, tmp_path / "b", after=2)
-    assert zarrdask.copy(z, tmp_path / "b").units == 4
+    assert zarrdask.copy(z, tmp_path / "b").objects == 4
     found = zarrdask.open_array(tmp_path / "b")
     assert [int(found[at * 10**8, at * 10**8]) for at in range(10)] == list(range(1, 11))

@@ -116,7 +116,7 @@ def test_a_copy_by_threads_needs_no_cluster_to_see_its_stores(cluster_address):
     source[...] = 3
     with Client(cluster_address):
         report = zarrdask.copy(source, {}, scheduler="threads")
-    assert report.units == 1
+    assert report.objects == 1
 
 
 def test_requests_for_many_arrays_are_in_flight_together():

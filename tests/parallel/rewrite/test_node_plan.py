@@ -23,7 +23,7 @@ class TestHierarchies:
         hierarchy(tmp_path / "a", source)
         report = zarrdask.copy(tmp_path / "a", tmp_path / "b", zarr_format=target)
         check(zarrdask.open_group(tmp_path / "b"), target)
-        assert (report.groups, len(report.arrays), report.units) == (3, 2, 40)
+        assert (report.groups, len(report.arrays), report.objects) == (3, 2, 40)
 
     @pytest.mark.parametrize("target", [2, 3])
     @pytest.mark.parametrize("source", [2, 3])
@@ -147,7 +147,7 @@ class TestPlaces:
             with pytest.raises(NodeExistsError):
                 zarrdask.copy(z, root, name)
             report = zarrdask.copy(z, root, name, overwrite=True, fill_value=3)
-            assert report.units == 20
+            assert report.objects == 20
             found = zarrdask.open_group(tmp_path / "root")[name]
             assert (found.zarr_format, found.fill_value) == (zarr_format, 3)
             np.testing.assert_array_equal(found[...], VALUES)

@@ -203,10 +203,10 @@ def test_reads_and_writes_are_as_many_as_predicted(way, case):
     packed, sets, ranges = target.taken()
     units = {key: 1 for key in keys(target) if key.startswith("c/")}
     assert data_of(sets) == units  # each has one writer
-    assert len(units) == plan.units
+    assert len(units) == plan.objects
     assert set(sets.values()) == {1}
     if way == "one pass":
-        assert sum(reads.values()) == plan.scheme.requests - plan.units
+        assert sum(reads.values()) == plan.scheme.requests - plan.objects
         assert not ranges
     else:
         # Every source unit is read once, every packed piece is, too.
@@ -431,7 +431,7 @@ def test_what_failed_goes_on_with_the_same_call(way, works):
     same(quietly(plan)[...], VALUES)
     _, sets, _ = target.taken()
     # Only what was not done: at most the task that failed did something before.
-    total = plan.units + sum(stage.tasks for stage in plan.scheme.stages[:-1])
+    total = plan.objects + sum(stage.tasks for stage in plan.scheme.stages[:-1])
     a_task = max(np.prod(plan.scheme.stages[-1].regions.longest) // (24 * 2), 1)
     assert total - works <= sum(sets.values()) <= total - works + a_task
     assert len(keys(target)) == 1 + 15
@@ -465,7 +465,7 @@ def test_all_is_done_again_if_one_asks():
     plan = columns(source, target)
     same(quietly(plan, restart=True)[...], VALUES)
     _, sets, _ = target.taken()
-    assert sum(sets.values()) == plan.units + plan.scheme.stages[0].tasks
+    assert sum(sets.values()) == plan.objects + plan.scheme.stages[0].tasks
 
 
 def test_another_source_is_another_plan():

@@ -47,3 +47,19 @@ def test_a_dry_run_of_a_copy_writes_nothing(capsys, source, tmp_path):
     assert [array["method"] for array in report["arrays"]] == ["copied unchanged"]
     assert not (tmp_path / "out").exists()
     assert call(capsys, "copy", source, source / "below", "--dry-run").code == 2
+
+
+def test_copy_and_compare_a_region(capsys, stored, tmp_path):
+    target = tmp_path / "out"
+    done = call(capsys, "copy", stored, target, "--region", "y=1:5")
+    assert (done.code, done.err) == (0, "")
+    shapes = {
+        path: array.shape for path, array in zarrdask.open_group(target).walk() if path != "g"
+    }
+    assert shapes == {"a": (4, 4), "g/r": (6,), "g/s": (8, 8)}
+    done = call(capsys, "copy", stored, target, "--region", "z=1:5", "--overwrite")
+    assert (done.code, "the group has no such dimension" in done.err) == (2, True)
+    zarrdask.copy(stored, tmp_path / "b")
+    zarrdask.open_array(tmp_path / "b", "a", mode="r+")[7] = 9
+    assert call(capsys, "diff", stored, tmp_path / "b", "--region", "y=0:7").code == 0
+    assert call(capsys, "diff", stored, tmp_path / "b", "--region", "y=7:8").code == 1

@@ -52,7 +52,7 @@ def test_info_as_json(capsys, stored):
     assert found["members"] == ["a", "g"]
     found = json.loads(call(capsys, "info", stored / "a", "--json", "--stored").out)
     assert (found["shape"], found["dtype"], found["chunks"]) == ([10, 4], "int32", [2, 4])
-    assert (found["bytes"], found["units"], found["stored_units"]) == (160, 5, 3)
+    assert (found["bytes"], found["objects"], found["stored_objects"]) == (160, 5, 3)
     assert found["stored_bytes"] == sum(f.stat().st_size for f in (stored / "a/c").rglob("?/0"))
     assert found["fill_value"] == 0
 

@@ -6,10 +6,14 @@ import zarrdask
 from tests.tools.cli.commands import call
 
 
-def test_ls(capsys, stored):
+def test_ls(capsys, stored, monkeypatch):
     assert call(capsys, "ls", stored).out == "a\ng/\n"
     assert call(capsys, "ls", stored, "--component", "g").out == "r\ns\n"
     assert call(capsys, "ls", stored / "a").out == f"{stored}/a\n"
+    assert call(capsys, "ls", stored, "--component", "g/s").out == "g/s\n"
+    monkeypatch.chdir(stored)
+    assert call(capsys, "ls", "a").out == "a\n"
+    assert call(capsys, "ls", ".").out == "a\ng/\n"
     assert call(capsys, "ls", stored / "g", "-l").out.splitlines() == [
         "r  array  (6,)    uint8    ((1, 2, 3),)",
         "s  array  (8, 8)  float32  (2, 2)        (4, 4)",

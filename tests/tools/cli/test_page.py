@@ -64,7 +64,8 @@ def test_members_of_json_are_documented(tmp_path, monkeypatch, capsys):
         "`inventory`": ["inventory", "a"],
         "`diff`": ["diff", "a", "d"],
         "`plan-read`": ["plan-read", "a/t"],
-        "`stats`": ["stats", "a/t"],
+        "`stats` of an array": ["stats", "a/t"],
+        "`stats` of a group": ["stats", "a"],
     }
     rows = dict(
         re.findall(r"^\| (`.*?) \| (.*`.*) \|$", PAGE.partition("## JSON")[2], re.MULTILINE)

@@ -83,7 +83,7 @@ def test_errors_of_rechunk(capsys, source, tmp_path, options, code, text):
 def test_a_plan_as_json(capsys, source, tmp_path):
     arguments = "rechunk", source / "x", tmp_path / "out", "--chunks", "8,1", "--json"
     plan = json.loads(call(capsys, *arguments, "--dry-run").out)
-    assert (plan["shape"], plan["units"], plan["strategy"]) == ([8, 8], 8, "one pass")
+    assert (plan["shape"], plan["objects"], plan["strategy"]) == ([8, 8], 8, "one pass")
     assert plan["peak_memory"] > 0
     assert not (tmp_path / "out").exists()
     assert json.loads(call(capsys, *arguments).out) == plan

@@ -25,7 +25,7 @@ def with_holes(store, *, shards=None, **options):
 def test_chunks_are_counted_along_the_append_dimension():
     z = with_holes({})
     [array] = zarrdask.inventory(z).arrays
-    assert (array.units, array.stored, array.nchunks_stored) == (20, 13, 13)
+    assert (array.objects, array.stored, array.nchunks_stored) == (20, 13, 13)
     assert array.size == z.nbytes_stored()
     assert [(s.start, s.stop, s.units, s.stored) for s in array.along] == [
         (0, 10, 10, 10),
@@ -46,7 +46,7 @@ def test_the_append_dimension_may_be_another_one(axis):
 def test_chunks_in_shards_are_counted_by_the_indexes_of_the_shards():
     z = with_holes({}, shards=(4, 8))
     [array] = zarrdask.inventory(z).arrays
-    assert (array.units, array.stored, array.nchunks, array.nchunks_stored) == (5, 5, 20, 13)
+    assert (array.objects, array.stored, array.nchunks, array.nchunks_stored) == (5, 5, 20, 13)
     assert [(s.start, s.stop, s.nchunks_stored) for s in array.along] == [
         (0, 8, 8),
         (8, 12, 2),

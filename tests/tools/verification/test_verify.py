@@ -66,7 +66,7 @@ class TestHealthy:
         z[...] = 3
         report = zarrdask.verify(z)
         assert report.ok
-        assert (report.arrays[0].stored, report.arrays[0].units) == (6, 6)
+        assert (report.arrays[0].stored, report.arrays[0].objects) == (6, 6)
 
     def test_chunks_in_shards_in_shards_are_counted(self):
         z = zarrdask.create_array({}, shape=(8, 8), dtype="u2", chunks=(2, 2), shards=(4, 8))

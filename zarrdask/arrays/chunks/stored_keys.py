@@ -18,6 +18,7 @@ from zarrdask.formats.codecs.byte_source import HeldValue
 from zarrdask.formats.codecs.decode import fill_chunk
 from zarrdask.formats.grids.chunk_grid import ChunkGrid, Index, Shape
 from zarrdask.formats.indexing.projection import project
+from zarrdask.formats.indexing.selection import intersection, shifted, whole_region
 from zarrdask.formats.metadata.model import ArrayMetadata
 from zarrdask.runtime.threads import on_each
 from zarrdask.storage.base import Store
@@ -128,11 +129,14 @@ def is_in_the_way(metadata: ArrayMetadata, name: str) -> bool:
     return any(metadata.keys.index(key, ndim) is not None for key in deeper)
 
 
-def chunks_with_data(grid: ChunkGrid, arrays: Sequence[StoredChunks]) -> Iterator[Index]:
-    """Yield the chunks of a grid, in C order, for which an array of its shape has stored data.
+def chunks_with_data(
+    grid: ChunkGrid, arrays: Sequence[StoredChunks], *, start: Index | None = None
+) -> Iterator[Index]:
+    """Yield the chunks of a grid, in C order, for which an array has stored data.
 
-    The chunks of the arrays may differ from those of the grid. All chunks are yielded if a store
-    can't be listed, or at least half of an array is stored.
+    The chunks of the arrays may differ from those of the grid. The grid is that of an array of the
+    same shape, or of the region of the arrays that begins at `start`. All chunks are yielded if a
+    store can't be listed, or at least half of an array is stored.
     """
     indices = set[Index]()
     for chunks in arrays:
@@ -142,7 +146,11 @@ def chunks_with_data(grid: ChunkGrid, arrays: Sequence[StoredChunks]) -> Iterato
             yield from grid.indices()
             return
         for unit in units:
-            indices.update(project(own_grid.region(unit), grid.axes).indices)
+            region = own_grid.region(unit)
+            if start is not None:
+                region = shifted(region, tuple(-n for n in start))
+                region = intersection(region, whole_region(grid.shape))
+            indices.update(project(region, grid.axes).indices)
     yield from sorted(indices)
 
 

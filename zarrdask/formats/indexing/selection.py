@@ -80,6 +80,27 @@ def whole_region(shape: tuple[int, ...]) -> Region:
     return tuple(slice(0, size, 1) for size in shape)
 
 
+def shifted(region: Region, start: tuple[int, ...]) -> Region:
+    """Return a region moved by the index `start`.
+
+    >>> shifted((slice(0, 2, 1),), (5,))
+    (slice(5, 7, 1),)
+    """
+    pairs = zip(region, start, strict=True)
+    return tuple(slice(pick.start + n, pick.stop + n, 1) for pick, n in pairs)
+
+
+def intersection(one: Region, other: Region) -> Region:
+    """Return the elements that are in two regions without steps.
+
+    >>> intersection((slice(0, 4, 1), slice(0, 2, 1)), (slice(3, 9, 1), slice(5, 6, 1)))
+    (slice(3, 4, 1), slice(5, 5, 1))
+    """
+    starts = [max(a.start, b.start) for a, b in zip(one, other, strict=True)]
+    stops = [min(a.stop, b.stop) for a, b in zip(one, other, strict=True)]
+    return tuple(slice(a, max(a, b), 1) for a, b in zip(starts, stops, strict=True))
+
+
 def index_by_name(
     picks: Mapping[str, Any], names: Sequence[str | None] | None, key: str = "region"
 ) -> tuple[Any, ...]:

@@ -84,7 +84,7 @@ class PlanReport(Report):
         return self.scheme.tasks
 
     @property
-    def units(self) -> int:
+    def objects(self) -> int:
         """The number of chunks or shards that are written."""
         return self.grids.units.size
 
@@ -93,7 +93,7 @@ class PlanReport(Report):
         """The requests by class, and the price by the setting ``zarrdask.prices``."""
         stored = 0
         for stage in self.scheme.stages:
-            written = {"target": self.units, "packed": stage.regions.size}.get(stage.writes, 0)
+            written = {"target": self.objects, "packed": stage.regions.size}.get(stage.writes, 0)
             stored += min(written, stage.requests)
         return RequestCosts({"GET": self.scheme.requests - stored, "PUT": stored})
 
@@ -112,7 +112,7 @@ class PlanReport(Report):
         grids, scheme = self.grids, self.scheme
         yield "array", f"{grids.shape}, {byte_size(grids.nbytes)}"
         pieces = counted(grids.pieces.size, "piece")
-        units = counted(self.units, "chunk or shard")
+        units = counted(self.objects, "chunk or shard")
         before, after = _shape(lengths_of(grids.source)), _shape(lengths_of(grids.target))
         yield "chunks", f"from {pieces} of {before} to {units} of {after}"
         yield "strategy", f"{scheme.name}; {self._io(scheme)}"

@@ -82,7 +82,7 @@ class WritePlan(Report):
     stored_dtype: np.dtype[Any]
     names: tuple[str, ...]
     derived: ClassVar[tuple[str, ...]] = (
-        *("shape", "source", "blocks", "units", "whole", "merged", "read_modify_write"),
+        *("shape", "source", "blocks", "objects", "whole", "merged", "read_modify_write"),
         *("tasks", "extra_tasks", "nbytes", "moved", "block_bytes", "unit_bytes", "peak"),
         *("requests_by_class", "price"),
     )
@@ -124,7 +124,7 @@ class WritePlan(Report):
         return count_kinds(self.axes)
 
     @property
-    def units(self) -> int:
+    def objects(self) -> int:
         """The number of stored units that are written."""
         return sum(self._kinds)
 
@@ -246,7 +246,7 @@ class WritePlan(Report):
         One PUT for each chunk or shard, and one GET for each that is changed in part. The encoded
         bytes are not known before the values are.
         """
-        return RequestCosts({"GET": self.read_modify_write, "PUT": self.units})
+        return RequestCosts({"GET": self.read_modify_write, "PUT": self.objects})
 
     @property
     def requests_by_class(self) -> dict[str, int]:
@@ -288,7 +288,7 @@ class WritePlan(Report):
     def summary(self) -> str:
         """Return one line: the shape, and the numbers of tasks and units."""
         kinds = f"{self.whole} whole, {self.merged} merged, {self.read_modify_write} partial"
-        counts = f"{counted(self.tasks, 'task')}, {counted(self.units, 'chunk or shard')}"
+        counts = f"{counted(self.tasks, 'task')}, {counted(self.objects, 'chunk or shard')}"
         return f"{self.shape}, {counts}: {kinds}"
 
     def facts(self) -> list[tuple[str, str]]:
@@ -298,7 +298,7 @@ class WritePlan(Report):
         changes = map(describe_change, self.axes)
         return [
             ("array", self._title()),
-            ("stored", f"{counted(self.units, 'chunk or shard')}: {kinds}"),
+            ("stored", f"{counted(self.objects, 'chunk or shard')}: {kinds}"),
             ("costs", str(self.costs)),
             ("tasks", tasks),
             ("moved", moved),

@@ -99,7 +99,7 @@ class RechunkPlan(PlanReport):
             "requests_by_class": self.requests_planned.requests,
             "price": self.requests_planned.price,
             "tasks": self.tasks,
-            "units": self.units,
+            "objects": self.objects,
             "peak_memory": self.peak,
             "description": dict(self.facts()),
         }

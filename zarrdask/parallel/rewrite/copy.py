@@ -8,7 +8,7 @@ from zarrdask.arrays.hierarchy.changes.journal import Fingerprint, digest, diges
 from zarrdask.arrays.hierarchy.changes.recorded import check_begun
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.arrays.nodes.arguments import check_options, checks_booleans
-from zarrdask.errors import MetadataError, one_of
+from zarrdask.errors import MetadataError
 from zarrdask.formats.metadata.convert import Changes, convert
 from zarrdask.formats.metadata.format import Format
 from zarrdask.formats.metadata.model import ArrayMetadata, ZarrFormat
@@ -16,6 +16,7 @@ from zarrdask.parallel.execution.executor import check_reached, workers
 from zarrdask.parallel.rewrite.copy_tasks import ArrayJob, Part, copy_arrays, plan_tasks
 from zarrdask.parallel.rewrite.destination import Destination
 from zarrdask.parallel.rewrite.member_lengths import check_member_lengths, lengths_of_member
+from zarrdask.parallel.rewrite.member_regions import check_by, restricted
 from zarrdask.parallel.rewrite.node_plan import (
     NodeCopy,
     NodeFilter,
@@ -40,6 +41,7 @@ def copy(
     target: Any = None,
     component: str | None = None,
     *,
+    region: Any = None,
     by: Literal["value", "reference"] = "value",
     zarr_format: ZarrFormat | None = None,
     overwrite: bool = False,
@@ -73,6 +75,10 @@ def copy(
         The place of the copy. Required.
     component : str, optional
         The path of the copy below `target`.
+    region : tuple of slice, or dict of str to slice, optional
+        The region that is copied, by axis or by dimension name; by default everything. In a group,
+        it is a dict, and arrays without these dimensions are copied as a whole. Attributes are
+        copied unchanged.
     by : {"value", "reference"}, default "value"
         Whether chunks are copied, or the copy refers to those of the source, of which then none is
         read. The target is then a writable session of icechunk whose repository has a virtual
@@ -121,6 +127,8 @@ def copy(
     UnsupportedError, MetadataError
         If a node can't be converted or referenced, or no array matches `include`. Nothing is
         written then.
+    SelectionError
+        If the region does not fit an array.
     NodeExistsError
         If there is a node at the target already, or if the target lies in the source.
     NodeNotFoundError
@@ -139,7 +147,7 @@ def copy(
     ('copied unchanged', 3)
     """
     check_options(changes, copy, Changes)
-    one_of(by, "by", ("value", "reference"))
+    check_by(by, region)
     select = NodeFilter.parse(include, exclude, on_unsupported, group_filter)
     of_source, of_target = options_of_each(
         storage_options, (source, source_options), (target, target_options)
@@ -169,10 +177,10 @@ def copy(
         return after
 
     nodes, skipped = plan_nodes(origin, convert_array, zarr_format, select)
+    nodes = restricted(nodes, region)
     root = nodes[0].after
-    for key in ("chunks", "shards") if is_group else ():
-        before = {node.path: node.before for node in nodes if node.is_array}
-        check_member_lengths(key, changes.get(key), before)  # type: ignore[arg-type]
+    if is_group:
+        _check_lengths(nodes, changes)
     begun, view = check_begun(place, root, overwrite=overwrite)
     jobs = [
         ArrayJob(
@@ -200,7 +208,11 @@ def copy(
             with rewriting(place, after, plan, overwrite=overwrite, restart=restart) as rewrite:
                 if objects is None:
                     arrays, notes = copy_arrays(jobs, tasks, rewrite, on, progress)
-                    copied = {job.node.path: (job.source, job.target.chunks) for job in jobs}
+                    copied = {
+                        job.node.path: (job.source, job.target.chunks)
+                        for job in jobs
+                        if job.node.region is None
+                    }
                     copy_pyramid_records(origin.node, rewrite.view, copied)
                 else:
                     arrays = store_references(jobs, objects, rewrite, progress)
@@ -210,10 +222,21 @@ def copy(
     return CopyReport.of_nodes(*places, nodes, skipped, arrays, notes)
 
 
+def _check_lengths(nodes: list[NodeCopy], changes: dict[str, Any]) -> None:
+    """Check that the lengths of chunks and shards are those of arrays of the group."""
+    before: dict[str, Any] = {node.path: node.before for node in nodes if node.is_array}
+    for key in ("chunks", "shards"):
+        check_member_lengths(key, changes.get(key), before)
+
+
 def _fingerprint(origin: Origin, nodes: list[NodeCopy], tasks: list[list[Part]]) -> Fingerprint:
     """Return the values that identify a copy, by their names."""
     before = [(node.path, documents_of(node.before)) for node in nodes]
-    parts = ((part.job, part.empty, part.indices) for task in tasks for part in task)
+    parts = (
+        (part.job, part.empty, part.indices, *([part.start] if part.start else []))
+        for task in tasks
+        for part in task
+    )
     return {
         "source": digest(origin.node.place, before),
         "target": digest([node.after.render() for node in nodes]),

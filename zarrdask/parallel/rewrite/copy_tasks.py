@@ -58,9 +58,17 @@ class ArrayJob:
     source: StoredChunks
     target: Destination
 
+    @property
+    def start(self) -> Index | None:
+        """The first element that is copied, or None if all are."""
+        region = self.node.region
+        return None if region is None else tuple(pick.start for pick in region)
+
     @cached_property
     def transfer(self) -> Transfer:
         """How the encoded bytes are copied."""
+        if self.node.region is not None:
+            return None
         return encoded_transfer(self.source.metadata, self.target.metadata)
 
     def report(self, result: TransferResult | None = None) -> CopiedArray:
@@ -85,6 +93,8 @@ class Part(NamedTuple):
     nbytes: int
     empty: bool
     casting: Casting
+    #: The element of the source that becomes the first one of the target.
+    start: Index | None = None
 
     @property
     def slow_store(self) -> Store:
@@ -182,7 +192,7 @@ def copy_part(part: Part) -> TransferResult:
         return move_inner(source, target, part.indices)
     grid = recode_grid(source.metadata, target.metadata)
     blocks = [grid.region(index) for index in part.indices]
-    return recode(source, target, blocks, empty=part.empty, casting=part.casting)
+    return recode(source, target, blocks, empty=part.empty, casting=part.casting, start=part.start)
 
 
 # --------------------------------------------------------------------------------------------
@@ -222,7 +232,10 @@ def _parts(number: int, job: ArrayJob) -> Iterator[Part]:
     if transfer is None:
         grid = recode_grid(before, after)
         writes_all = empty or not has_equal_fill(before, after)
-        indices = grid.indices() if writes_all else chunks_with_data(grid, [job.source])
+        if writes_all:
+            indices = grid.indices()
+        else:
+            indices = chunks_with_data(grid, [job.source], start=job.start)
         shape = grid.chunk_shape
     elif transfer == "units" or after.shard is None:
         indices, shape = _stored_indices(job.source), before.chunk_shape
@@ -232,7 +245,8 @@ def _parts(number: int, job: ArrayJob) -> Iterator[Part]:
     count = max(min(_TASK_BYTES // nbytes, TASK_UNITS), 1)
     while batch := list(islice(indices, count)):
         size = len(batch) * nbytes
-        yield Part(number, transfer, source, target, batch, size, empty, chosen_casting())
+        casting = chosen_casting()
+        yield Part(number, transfer, source, target, batch, size, empty, casting, job.start)
 
 
 def _stored_indices(chunks: StoredChunks) -> Iterator[Index]:

@@ -24,7 +24,7 @@ from zarrdask.formats.codecs.shard_order import ordered
 from zarrdask.formats.codecs.translate import marks
 from zarrdask.formats.grids.chunk_grid import ChunkGrid, Index
 from zarrdask.formats.grids.regular import RegularGrid
-from zarrdask.formats.indexing.selection import Region
+from zarrdask.formats.indexing.selection import Region, shifted
 from zarrdask.formats.metadata.convert import convert_fill, has_equal_fill
 from zarrdask.formats.metadata.model import ArrayMetadata
 from zarrdask.runtime.scratch import Scratch
@@ -268,16 +268,19 @@ def recode(
     *,
     empty: bool,
     casting: Casting,
+    start: Index | None = None,
 ) -> TransferResult:
     """Read regions of whole units of a new array from another array, and write them.
 
-    `empty` is as in `write_region`, and `casting` as in `as_stored`.
+    `empty` is as in `write_region`, and `casting` as in `as_stored`. `start` is the element of the
+    source that becomes the first one of the new array.
     """
     source = with_storable_fill(source, target.metadata)
     itemsize = source.metadata.dtype.itemsize
     units = read = written = 0
     for block in blocks:
-        values = read_region(source, block, threads=1)
+        region = block if start is None else shifted(block, start)
+        values = read_region(source, region, threads=1)
         read += values.size * itemsize
         values = as_stored(values, target.metadata.dtype, target, casting)
         units += write_region(target, block, values, empty=empty, beyond="fill", threads=1)

@@ -21,6 +21,7 @@ from zarrdask.errors import (
     ZarrdaskError,
     one_of,
 )
+from zarrdask.formats.indexing.selection import Region
 from zarrdask.formats.metadata.convert import convert_group
 from zarrdask.formats.metadata.losses import losses
 from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
@@ -36,13 +37,15 @@ Skipped = list[tuple[str, str]]
 class NodeCopy:
     """A node by its path from the root of the copy (""), and its new metadata.
 
-    `notes` are properties of the source that the target can't keep.
+    `notes` are properties of the source that the target can't keep, and `region` is the region of
+    an array that is copied, or None for all of it.
     """
 
     path: str
     before: Metadata
     after: Metadata
     notes: tuple[str, ...] = ()
+    region: Region | None = None
 
     @property
     def is_array(self) -> bool:

@@ -72,4 +72,4 @@ def store_references(
 
 def report_of(job: ArrayJob, units: int | None = None) -> CopiedArray:
     """Return the report of an array, with the number of references if these are stored."""
-    return replace(job.report(), method="referenced", units=units)
+    return replace(job.report(), method="referenced", objects=units)

@@ -24,7 +24,7 @@ class CopiedArray(Displayed):
         "copied unchanged": whole encoded chunks or shards are copied. "repacked": encoded inner
         chunks of shards are copied. "recoded": values are decoded and encoded. "metadata only":
         no chunk is touched. "referenced": the target refers to the chunks or shards of the source.
-    units : int, optional
+    objects : int, optional
         How many chunks or shards were stored. None before the copy has run.
     bytes_read, bytes_written : int
         The bytes that were copied: encoded, or decoded if the method is "recoded".
@@ -34,16 +34,16 @@ class CopiedArray(Displayed):
 
     path: str
     method: CopyMethod
-    units: int | None = None
+    objects: int | None = None
     bytes_read: int = 0
     bytes_written: int = 0
     notes: tuple[str, ...] = ()
 
     def _text(self) -> str:
         text = f"{self.path or '/'}: {self.method}"
-        if self.units is not None and self.method != "metadata only":
+        if self.objects is not None and self.method != "metadata only":
             read, written = byte_size(self.bytes_read), byte_size(self.bytes_written)
-            text += f", {counted(self.units, 'chunk or shard')}, {read} read, {written} written"
+            text += f", {counted(self.objects, 'chunk or shard')}, {read} read, {written} written"
         return "\n".join([text, *(f"  note: {note}" for note in self.notes)])
 
 
@@ -73,7 +73,7 @@ class CopyReport(Report):
     groups: int = 0
     skipped: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
-    derived: ClassVar[tuple[str, ...]] = ("units", "bytes_written")
+    derived: ClassVar[tuple[str, ...]] = ("objects", "bytes_written")
 
     @classmethod
     def of_nodes(
@@ -91,9 +91,9 @@ class CopyReport(Report):
         return cls(source, target, tuple(arrays), len(groups), tuple(skipped), (*lost, *notes))
 
     @property
-    def units(self) -> int:
+    def objects(self) -> int:
         """The number of chunks or shards that were stored."""
-        return sum(array.units or 0 for array in self.arrays)
+        return sum(array.objects or 0 for array in self.arrays)
 
     @property
     def bytes_written(self) -> int:

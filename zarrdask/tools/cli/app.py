@@ -39,7 +39,7 @@ COMMANDS = {
     "repair": "Replace what can't be read, from another array or hierarchy.",
     "diff": "Compare two arrays or hierarchies.",
     "plan-read": "Show what a read would fetch and decode.",
-    "stats": "Show the range, the mean and the missing values of an array.",
+    "stats": "Show the range, the mean and the missing values of arrays.",
     "completion": "Print a script that completes commands in a shell.",
 }
 #: The exit codes, as of `diff` and `grep`: a command that checks returns 0 or 1, errors are 2.

@@ -43,8 +43,9 @@ def command(context: click.Context, /, **arguments: Any) -> None:
         before, after = map(format_name, (source.zarr_format, arguments["zarr_format"]))
         is_same = source.zarr_format == arguments["zarr_format"]
         echo(
-            f"the source is {before} already; --zarr-format chooses another format"
+            f"the source is {before} already, so it is copied without a conversion; "
+            "--zarr-format chooses another format"
             if is_same
             else f"convert from {before} to {after}"
         )
-    context.invoke(copy.command, include=(), exclude=(), **arguments)
+    context.invoke(copy.command, include=(), exclude=(), region=None, **arguments)

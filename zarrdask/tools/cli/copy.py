@@ -14,10 +14,12 @@ from zarrdask.tools.cli.output import print_report
     epilog=options.examples(
         "zarrdask copy data.zarr s3://bucket/data",
         "zarrdask copy old.zarr new.zarr --zarr-format 3",
+        "zarrdask copy data.zarr day.zarr --region time=0:24",
     )
 )
 @options.place("source")
 @options.place("target")
+@options.region_option
 @options.new_array
 @options.selecting
 @options.copying

@@ -14,11 +14,13 @@ from zarrdask.tools.verification.compare import compare
     epilog=options.examples(
         "zarrdask diff data.zarr copy.zarr",
         "zarrdask diff data.zarr s3://bucket/data --values-only",
+        "zarrdask diff data.zarr copy.zarr --region time=0:24",
     )
 )
 @options.place("first")
 @options.place("second")
 @options.component
+@options.region_option
 @click.option("--values-only", is_flag=True, help="Ignore differences of metadata.")
 @options.two_nodes
 def command(first: str, second: str, *, values_only: bool, as_json: bool, **arguments: Any) -> int:

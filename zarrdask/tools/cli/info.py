@@ -66,11 +66,11 @@ def as_data(node: Array | Group, sizes: tuple[int, int] | None = None) -> dict[s
         "bytes": node.nbytes,
         "chunks": node.chunks,
         "shards": node.shards,
-        "units": node.metadata.grid.size,
+        "objects": node.metadata.grid.size,
         "dimension_names": node.dimension_names,
         "codecs": [describe(codec) for codec in node.metadata.codecs],
         "fill_value": json_value(node.fill_value),
-        **({} if sizes is None else {"stored_units": sizes[0], "stored_bytes": sizes[1]}),
+        **({} if sizes is None else {"stored_objects": sizes[0], "stored_bytes": sizes[1]}),
     }
 
 

@@ -103,6 +103,15 @@ def _index(text: str) -> Any:
     return slice(*parts)
 
 
+region_option = click.option(
+    "--region",
+    type=region,
+    metavar="START:STOP,...",
+    help="The part of the array: a slice for each axis, or by dimension, as in time=0:24, also of "
+    "all arrays of a group.",
+)
+
+
 def shard_lengths(value: str) -> Any:
     """Return the lengths of shards, or False for no shards."""
     return False if value == "none" else lengths(value)

@@ -1,4 +1,6 @@
-"""``zarrdask stats``: the range, the mean and the missing values of an array."""
+"""``zarrdask stats``: the range, the mean and the missing values of arrays."""
+
+from typing import Any
 
 import click
 
@@ -6,12 +8,14 @@ from zarrdask.arrays.nodes.array import Array
 from zarrdask.tools.cli import options
 from zarrdask.tools.cli.nodes import Place
 from zarrdask.tools.cli.output import print_report
+from zarrdask.tools.verification.group_statistics import group_statistics
 from zarrdask.tools.verification.statistics import statistics
 
 
 @click.command(
     epilog=options.examples(
         "zarrdask stats data.zarr/temperature",
+        "zarrdask stats data.zarr",
         "zarrdask stats s3://bucket/data --component a/b --scheduler tcp://host:8786",
     )
 )
@@ -21,12 +25,11 @@ def command(place: Place, *, as_json: bool, progress: bool, scheduler: str | Non
     """Show the range, the mean, the standard deviation and the missing values of an array.
 
     Every stored chunk is read once, in bounded memory. Chunks that are not stored count as the
-    fill value.
+    fill value. In a group, the statistics of all numeric arrays below it are shown, one a line.
     """
     node = place.open()
-    if not isinstance(node, Array):
-        members = ", ".join(name for name, _ in node.arrays()) or "none"
-        raise click.ClickException(
-            f"{place.url}: expected an array but found a group; its arrays: {members}"
-        )
-    print_report(statistics(node, scheduler=scheduler, show=progress), as_json=as_json)
+    options: dict[str, Any] = {"scheduler": scheduler, "show": progress}
+    if isinstance(node, Array):
+        print_report(statistics(node, **options), as_json=as_json)
+    else:
+        print_report(group_statistics(node, **options), as_json=as_json)

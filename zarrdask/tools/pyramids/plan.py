@@ -91,7 +91,7 @@ class PyramidPlan(PlanReport):
     changed: Mapping[int, Region] | None = None
 
     @property
-    def units(self) -> int:
+    def objects(self) -> int:
         """The number of chunks or shards that are written."""
         return sum(target.metadata.grid.size for target in self.targets.values())
 
@@ -180,7 +180,7 @@ class PyramidPlan(PlanReport):
                 for number, level in enumerate(self.levels)
             ],
             "tasks": self.tasks,
-            "units": self.units,
+            "objects": self.objects,
             "peak_memory": self.peak,
             "description": dict(self.facts()),
         }

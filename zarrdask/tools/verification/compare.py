@@ -15,9 +15,11 @@ from zarrdask.display.report import Displayed, Report
 from zarrdask.display.words import counted, first_of
 from zarrdask.errors import StoreError, ZarrdaskError
 from zarrdask.formats.grids.chunk_grid import Index
+from zarrdask.formats.indexing.selection import intersection, region_shape, whole_region
 from zarrdask.formats.metadata.json import render_json
 from zarrdask.formats.metadata.model import ArrayMetadata, Metadata
 from zarrdask.parallel.execution.executor import run_shown
+from zarrdask.parallel.rewrite.member_regions import regions_of_members
 from zarrdask.runtime.progress import Show
 from zarrdask.storage.remote.failures import is_transient
 from zarrdask.storage.resolve import options_of_each
@@ -61,7 +63,7 @@ class ArrayComparison(Displayed):
     path : str
         The path of the arrays below the nodes that are compared.
     size : int
-        The number of elements of each array.
+        The number of elements of each array that are compared.
     differing : int
         The number of elements that differ.
     first : tuple of int, optional
@@ -214,6 +216,7 @@ def compare(
     a: Any,
     b: Any,
     *,
+    region: Any = None,
     component: str | None = None,
     storage_options: dict[str, Any] | None = None,
     source_options: dict[str, Any] | None = None,
@@ -230,6 +233,9 @@ def compare(
     ----------
     a, b : str, os.PathLike, MutableMapping, Store, Array or Group
         The nodes, as in `zarrdask.open`.
+    region : tuple of slice, or dict of str to slice, optional
+        The region whose elements are compared, by axis or by dimension name; by default all. In a
+        hierarchy, it is a dict, and arrays without these dimensions are compared as a whole.
     component : str, optional
         The path of the first node below `a`.
     storage_options : dict, optional
@@ -255,6 +261,8 @@ def compare(
         If a store can't be reached.
     UnsupportedError
         If a node is a group, and its store can't be listed.
+    SelectionError
+        If the region does not fit an array.
 
     Examples
     --------
@@ -275,6 +283,8 @@ def compare(
         for path in sorted(nodes_a.keys() ^ nodes_b.keys())
     ]
     tasks, arrays = list[ComparedRegion](), dict[str, ArrayComparison]()
+    compared = {path: node for path, node in nodes_a.items() if isinstance(node, ArrayMetadata)}
+    parts = regions_of_members(region, compared)
     for path in sorted(nodes_a.keys() & nodes_b.keys()):
         one, other = nodes_a[path], nodes_b[path]
         if one is None or other is None:
@@ -289,9 +299,14 @@ def compare(
                 scan.root.join(path).chunks(metadata)
                 for scan, metadata in ((scan_a, one), (scan_b, other))
             )
-            regions = blocks(first, second, _TASK_BYTES)
-            tasks += [(ArrayRegion(first, r), ArrayRegion(second, r), path) for r in regions]
-            arrays[path] = ArrayComparison(path, prod(one.shape))
+            part = parts[path] or whole_region(one.shape)
+            regions = (intersection(r, part) for r in blocks(first, second, _TASK_BYTES))
+            tasks += [
+                (ArrayRegion(first, r), ArrayRegion(second, r), path)
+                for r in regions
+                if all(region_shape(r))
+            ]
+            arrays[path] = ArrayComparison(path, prod(region_shape(part)))
     # What explains other differences comes first: nodes that are missing, or of another kind.
     unequal.sort(key=lambda difference: (difference.what != "node", difference.path))
     stores, shown = (scan_a.base, scan_b.base), {"scheduler": scheduler, "show": progress}

@@ -22,7 +22,7 @@ class Span:
     ----------
     start, stop : int
         The part, in elements of the dimension.
-    units, stored : int
+    objects, stored : int
         The number of chunks or shards in it, and how many of them are stored.
     nchunks, nchunks_stored : int or None
         The number of chunks in it, also within shards, and how many of them are stored; None if
@@ -33,7 +33,7 @@ class Span:
 
     start: int
     stop: int
-    units: int
+    objects: int
     stored: int
     nchunks: int | None
     nchunks_stored: int | None
@@ -43,7 +43,7 @@ class Span:
     def share(self) -> float:
         """The share of the chunks, or of the shards if only these were counted, that is stored."""
         if self.nchunks is None or self.nchunks_stored is None:
-            return self.stored / self.units
+            return self.stored / self.objects
         return self.nchunks_stored / self.nchunks
 
 
@@ -57,7 +57,7 @@ class ArrayInventory(Report):
         The path of the array below the node of the inventory; "" for the node itself.
     shape : tuple of int
     dtype : str
-    units, stored : int
+    objects, stored : int
         The number of chunks, or of shards if there are any, and how many of them are stored.
     nchunks : int
         The number of chunks; in a sharded array, of those in all shards.
@@ -83,7 +83,7 @@ class ArrayInventory(Report):
     path: str
     shape: tuple[int, ...]
     dtype: str
-    units: int
+    objects: int
     stored: int
     nchunks: int
     nchunks_stored: int | None
@@ -101,7 +101,7 @@ class ArrayInventory(Report):
 
     def facts(self) -> list[tuple[str, str]]:
         """Return what the array has stored as names and descriptions."""
-        rows = [(f"{self._unit}s", f"{self.stored} of {self.units}")]
+        rows = [(f"{self._unit}s", f"{self.stored} of {self.objects}")]
         if self._unit == "shard" and self.nchunks_stored is not None:
             rows.append(("chunks", f"{self.nchunks_stored} of {self.nchunks}"))
         rows.append(("stored", byte_size(self.size)))
@@ -118,7 +118,9 @@ class ArrayInventory(Report):
 
     def _text(self) -> str:
         text = f"{self.path or '/'} {self.shape} {self.dtype}: "
-        text += f"{self.stored} of {counted(self.units, self._unit)} stored, {byte_size(self.size)}"
+        text += (
+            f"{self.stored} of {counted(self.objects, self._unit)} stored, {byte_size(self.size)}"
+        )
         if self._unit == "shard" and self.nchunks_stored is not None:
             text += f", {self.nchunks_stored} of {self.nchunks} chunks in them"
         if self.fill_only:
@@ -201,7 +203,7 @@ class Inventory(Report):
         return f"{self.place}: {counted(len(self.arrays), 'array')}"
 
     def _verdict(self) -> str:
-        total = sum(array.units for array in self.arrays)
+        total = sum(array.objects for array in self.arrays)
         text = f"{self.stored} of {counted(total, 'chunk or shard')} stored, {byte_size(self.size)}"
         if self.expected:
             text = f"{self.missing} of {self.expected} expected chunks missing; {text}"

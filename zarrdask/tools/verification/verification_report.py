@@ -33,7 +33,7 @@ class ArrayReport(Displayed):
         The path of the array in the store.
     shape : tuple of int
     dtype : str
-    units : int
+    objects : int
         The number of chunks or shards of the grid.
     stored, missing, fill_only : int
         How many of them are stored, are not, and hold only the fill value.
@@ -46,7 +46,7 @@ class ArrayReport(Displayed):
     path: str
     shape: tuple[int, ...]
     dtype: str
-    units: int
+    objects: int
     stored: int
     missing: int
     fill_only: int
@@ -55,7 +55,7 @@ class ArrayReport(Displayed):
 
     def _text(self) -> str:
         text = f"{self.path or '/'} {self.shape} {self.dtype}: "
-        text += f"{self.stored} of {self.units} chunks or shards stored, {byte_size(self.size)}"
+        text += f"{self.stored} of {self.objects} chunks or shards stored, {byte_size(self.size)}"
         if self.chunks != self.stored:
             text += f", {self.chunks} chunks in them"
         return text + (f", {self.fill_only} of fill values only" if self.fill_only else "")
