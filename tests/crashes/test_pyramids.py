@@ -33,7 +33,7 @@ def longer(store):
 
 
 def update(store):
-    zarrdask.update_pyramid(store, scheduler="sync")
+    zarrdask.update_pyramid(store, scheduler="sync").execute("sync", progress=False)
 
 
 def with_windows(store):

@@ -367,7 +367,7 @@ def test_pyramids_are_recorded_and_updated():
     group["0"][:2, :2] = 200
     assert [problem.kind for problem in zarrdask.verify(session).failures] == ["stale"]
     group["0"].append(image[:8])
-    group = zarrdask.update_pyramid(session)
+    group = zarrdask.update_pyramid(session).execute(progress=False)
     assert zarrdask.verify(session).ok
     other = zarrdask.pyramid(group["0"], {}, levels=3).execute("threads", progress=False)
     for name in "12":

@@ -32,7 +32,7 @@ def test_a_copy_is_stale_if_the_source_is_and_can_be_updated(tmp_path, levels, w
     zarrdask.open_array(levels, "0", mode="r+")[0, 0] = 9
     write(levels, tmp_path / "c")
     assert [problem.kind for problem in zarrdask.verify(tmp_path / "c").failures] == ["stale"]
-    group = zarrdask.update_pyramid(tmp_path / "c", scheduler="sync")
+    group = zarrdask.update_pyramid(tmp_path / "c").execute("sync", progress=False)
     assert group["1"][0, 0] == 11
     assert zarrdask.verify(tmp_path / "c").ok
 
@@ -59,4 +59,4 @@ def test_a_copy_of_some_levels_or_of_other_values_has_no_record(tmp_path, levels
         with pytest.raises(
             MetadataError, match="there is no record of how these levels were computed"
         ):
-            zarrdask.update_pyramid(tmp_path / name)
+            zarrdask.update_pyramid(tmp_path / name).execute(progress=False)

@@ -103,7 +103,7 @@ def test_what_is_killed_goes_on(tmp_path, seed):
 UPDATE = """
 import sys, zarrdask
 print("begins", flush=True)
-zarrdask.update_pyramid(sys.argv[1], max_mem="2.01 MiB", scheduler="threads")
+zarrdask.update_pyramid(sys.argv[1], max_mem="2.01 MiB").execute("threads", progress=False)
 """
 
 
@@ -123,7 +123,7 @@ def test_an_update_that_is_killed_is_stale_until_it_is_done_again(tmp_path, seed
     process.communicate()
     if process.returncode:
         assert "stale" in {problem.kind for problem in zarrdask.verify(place).failures}
-    updated = zarrdask.update_pyramid(place, scheduler="threads")
+    updated = zarrdask.update_pyramid(place).execute("threads", progress=False)
     levels = reference(updated["0"][...], [(2, 2)] * 4, "mean", "trim")
     for number, level in enumerate(levels):
         np.testing.assert_array_equal(updated[str(number)][...], level, str(number))

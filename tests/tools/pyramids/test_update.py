@@ -8,7 +8,7 @@ import pytest
 
 import zarrdask
 from tests.tools.pyramids.reference import reference
-from zarrdask.errors import MetadataError, SelectionError
+from zarrdask.errors import MetadataError, SelectionError, StoreError
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.storage.wrapper import WrappedStore
 
@@ -47,7 +47,9 @@ def test_only_chunks_that_the_change_reaches_are_written():
     values[3:18, 40:42] = 200
     group["0"][3:18, 40:42] = values[3:18, 40:42]
     store.keys.clear()
-    zarrdask.update_pyramid(group, region=(slice(3, 18), slice(40, 42)), scheduler="sync")
+    zarrdask.update_pyramid(group, region=(slice(3, 18), slice(40, 42))).execute(
+        "sync", progress=False
+    )
     chunks = {key for key in store.keys if "/c/" in key and not key.startswith(".")}
     assert chunks == {"1/c/0/2", "1/c/1/2", "2/c/0/1"}
     check(group, values)
@@ -59,17 +61,17 @@ def test_levels_grow_with_level_0(borders):
     group = built(store, values, borders=borders)
     more = numbers((9, 13), 1)
     group["0"].append(more)
-    group = zarrdask.update_pyramid(store, scheduler="sync")
+    group = zarrdask.update_pyramid(store).execute("sync", progress=False)
     check(group, np.concatenate([values, more]), borders)
     group["0"].resize((11, 13))
-    check(zarrdask.update_pyramid(store), values[:11], borders)
+    check(zarrdask.update_pyramid(store).execute(progress=False), values[:11], borders)
 
 
 def test_levels_shrink_with_level_0_and_leave_nothing():
     values, store = numbers((32, 32)), {}
     group = built(store, values)
     group["0"].resize((12, 32))
-    check(zarrdask.update_pyramid(group, scheduler="sync"), values[:12])
+    check(zarrdask.update_pyramid(group).execute("sync", progress=False), values[:12])
     assert not zarrdask.verify(store).problems
 
 
@@ -78,7 +80,7 @@ def test_levels_of_an_array_that_is_or_becomes_empty_get_its_shape():
     group = built(store, values)
     for shape in (0, 32), (0, 48), (16, 48):
         group["0"].resize(shape)
-        zarrdask.update_pyramid(store, scheduler="sync")
+        zarrdask.update_pyramid(store).execute("sync", progress=False)
         assert not zarrdask.verify(store).problems
         check(zarrdask.open_group(store), np.zeros(shape, "u1"))
 
@@ -86,12 +88,12 @@ def test_levels_of_an_array_that_is_or_becomes_empty_get_its_shape():
 def test_an_update_checks_what_is_recorded_and_the_region():
     group = built(MemoryStore(), numbers((16, 16)))
     with pytest.raises(SelectionError, match="region"):
-        zarrdask.update_pyramid(group, region=(slice(0, 4),) * 3)
+        zarrdask.update_pyramid(group, region=(slice(0, 4),) * 3).execute(progress=False)
     with pytest.raises(MetadataError, match="there is no record"):
-        zarrdask.update_pyramid(zarrdask.create_group({}))
+        zarrdask.update_pyramid(zarrdask.create_group({})).execute(progress=False)
     omitted = built(MemoryStore(), numbers((16, 16)), level_0="omit")
     with pytest.raises(MetadataError, match="level 0"):
-        zarrdask.update_pyramid(omitted)
+        zarrdask.update_pyramid(omitted).execute(progress=False)
 
 
 @pytest.mark.parametrize("place", ["memory", "local", "zip"])
@@ -107,7 +109,7 @@ def test_values_that_were_overwritten_are_noticed_and_only_they_are_updated(plac
     assert problem.kind == "stale"
     assert "1, 2; changes in 3 of 64 chunks or shards of 0" in problem.message
     store = WrittenKeys(inner) if place == "memory" else inner
-    zarrdask.update_pyramid(store, scheduler="sync")
+    zarrdask.update_pyramid(store).execute("sync", progress=False)
     if place == "memory":
         chunks = {key for key in store.keys if "/c/" in key and not key.startswith(".")}
         assert chunks == {"1/c/0/2", "1/c/1/2", "2/c/0/1"}
@@ -115,14 +117,36 @@ def test_values_that_were_overwritten_are_noticed_and_only_they_are_updated(plac
     check(zarrdask.open_group(inner), values)
 
 
+def test_an_update_is_planned_before_anything_is_written():
+    values = numbers((64, 64))
+    group = built({}, values)
+    plan = zarrdask.update_pyramid(group)
+    assert (plan.is_needed, plan.plan, "up to date" in str(plan)) == (False, None, True)
+    group["0"][8:10, 5] = values[8:10, 5] = 3
+    plan = zarrdask.update_pyramid(group)
+    assert plan.region == (slice(8, 16, 1), slice(0, 8, 1))
+    assert ("y=8:16, x=0:8 of level 0" in str(plan), plan.to_dict()["plan"]["target"]) == (
+        True,
+        group.node_path.location,
+    )
+    assert not zarrdask.verify(group).ok
+    check(plan.execute("sync", progress=False), values)
+    group["0"].resize((32, 64))
+    plan = zarrdask.update_pyramid(group)
+    assert plan.is_needed
+    zarrdask.update_pyramid(group).execute("sync", progress=False)
+    with pytest.raises(StoreError, match="plan it again"):
+        plan.execute("sync", progress=False)
+
+
 def test_regions_that_an_update_does_not_name_stay_stale():
     values = numbers((64, 64))
     group = built({}, values)
     values[:4], values[60:] = 1, 2
     group["0"][...] = values
-    zarrdask.update_pyramid(group, region=(slice(0, 4), slice(0, 64)))
+    zarrdask.update_pyramid(group, region=(slice(0, 4), slice(0, 64))).execute(progress=False)
     assert not zarrdask.verify(group).ok
-    check(zarrdask.update_pyramid(group), values)
+    check(zarrdask.update_pyramid(group).execute(progress=False), values)
     assert zarrdask.verify(group).ok
 
 
@@ -131,7 +155,7 @@ def test_verify_reports_levels_that_are_missing_or_have_another_shape():
     group = built(store, numbers((16, 16)))
     group["2"].resize((2, 2))
     assert "2 had shape" in zarrdask.verify(store).failures[0].message
-    zarrdask.update_pyramid(group)
+    zarrdask.update_pyramid(group).execute(progress=False)
     assert zarrdask.verify(store).ok
     del group["2"]
     assert "missing levels: 2" in zarrdask.verify(store).failures[0].message
@@ -145,7 +169,7 @@ def test_verify_reports_levels_that_do_not_fit_the_shape_of_level_0():
     group["0"].append(numbers((4, 16)))
     [problem] = zarrdask.verify(store).problems
     assert problem.kind == "stale"
-    zarrdask.update_pyramid(store)
+    zarrdask.update_pyramid(store).execute(progress=False)
     assert not zarrdask.verify(store).problems
 
 
@@ -183,7 +207,7 @@ def test_attributes_of_maps_follow_an_append():
         transform=np.array([10.0, 0, 0, 0, -10, 0]),
     ).execute("sync", progress=False)
     group["0"].append(np.ones((4, 8), "u1"))
-    updated = zarrdask.update_pyramid(group, scheduler="sync")
+    updated = zarrdask.update_pyramid(group).execute("sync", progress=False)
     assert updated.attrs["spatial:bbox"] == [0.0, -120.0, 80.0, 0.0]
     assert updated.attrs["proj:code"] == "EPSG:32633"
 
@@ -193,7 +217,7 @@ def test_a_pyramid_of_one_level_has_nothing_to_update():
     image = zarrdask.create_array({}, shape=values.shape, dtype="u1", chunks=8)
     group = zarrdask.pyramid(image, store, levels=1).execute("sync", progress=False)
     group["0"].append(values)
-    zarrdask.update_pyramid(group, scheduler="sync")
+    zarrdask.update_pyramid(group).execute("sync", progress=False)
     assert zarrdask.verify(store).ok
 
 
@@ -224,5 +248,5 @@ def test_a_damaged_record_is_an_error(members):
     record = json.loads(store[".zarrdask/pyramid.json"])
     store[".zarrdask/pyramid.json"] = json.dumps({**record, **members}).encode()
     with pytest.raises(MetadataError, match="record of a pyramid is damaged"):
-        zarrdask.update_pyramid(store)
+        zarrdask.update_pyramid(store).execute(progress=False)
     zarrdask.verify(store)

@@ -2,31 +2,27 @@
 
 from dataclasses import replace
 from itertools import pairwise
-from operator import lt
 from typing import Any
 
 from zarrdask import config
-from zarrdask.arrays.chunks.stored_keys import trim
 from zarrdask.arrays.chunks.versions import UnitVersions
-from zarrdask.arrays.hierarchy.resize import existing_array, resized
 from zarrdask.arrays.nodes.arguments import checks_booleans
 from zarrdask.arrays.nodes.array import Array, chunks_of
 from zarrdask.arrays.nodes.group import Group
 from zarrdask.arrays.nodes.open_group import open_group
 from zarrdask.errors import MetadataError
 from zarrdask.formats.indexing.selection import Region, find_region
-from zarrdask.formats.metadata.model import ArrayMetadata, Metadata
-from zarrdask.parallel.execution.executor import check_reached, workers
+from zarrdask.parallel.execution.executor import workers
 from zarrdask.parallel.rewrite.destination import Destination
 from zarrdask.parallel.rewrite.node_plan import locate_target
-from zarrdask.runtime.progress import Show
 from zarrdask.tools.pyramids.changed import ChangedUnits, changed_bounds, whole_bounds
 from zarrdask.tools.pyramids.conventions import find_convention
 from zarrdask.tools.pyramids.kernels import Reduction
 from zarrdask.tools.pyramids.level_blocks import Bounds
 from zarrdask.tools.pyramids.levels import Level
 from zarrdask.tools.pyramids.planning import Resources, plan_passes
-from zarrdask.tools.pyramids.pyramid_changes import adding_levels, is_adding
+from zarrdask.tools.pyramids.pyramid_changes import is_adding
+from zarrdask.tools.pyramids.pyramid_update import PyramidUpdate
 from zarrdask.tools.pyramids.record import PyramidRecord
 from zarrdask.tools.pyramids.sources import PyramidSource
 
@@ -39,14 +35,14 @@ def update_pyramid(
     region: Any = None,
     max_mem: int | str = "256 MiB",
     scheduler: Any = None,
-    progress: Show = False,
     storage_options: dict[str, Any] | None = None,
-) -> Group:
-    """Compute the levels of a pyramid again where level 0 has changed.
+) -> PyramidUpdate:
+    """Plan to compute the levels of a pyramid again where level 0 has changed.
 
-    Only chunks and shards that the change reaches are written, and the levels equal those of a new
-    pyramid. If the shape of level 0 has changed, the other levels are resized after their chunks
-    are stored. After an interrupted update, repeat the call.
+    Nothing is written before the plan is executed: ``plan.execute()``. Then only chunks and shards
+    that the change reaches are written, and the levels equal those of a new pyramid. If the shape
+    of level 0 has changed, the other levels are resized after their chunks are stored. After an
+    interrupted update, repeat the call.
 
     Parameters
     ----------
@@ -62,16 +58,14 @@ def update_pyramid(
     max_mem : int or str, default "256 MiB"
         The bytes by which each process may grow.
     scheduler : str or Client, optional
-        The scheduler that runs the tasks, as in `PyramidPlan.execute`.
-    progress : bool, file or callable, default False
-        Whether and how to show a progress bar.
+        The scheduler that will execute the plan, as in `PyramidUpdate.execute`.
     storage_options : dict, optional
         Options of fsspec for `url`.
 
     Returns
     -------
-    Group
-        The group of the pyramid.
+    PyramidUpdate
+        The plan. It prints, and its `execute` returns the group.
 
     Raises
     ------
@@ -87,7 +81,8 @@ def update_pyramid(
     >>> image = zarrdask.create_array({}, shape=(4, 4), dtype="u1", chunks=2)
     >>> group = zarrdask.pyramid(image, {}).execute(progress=False)
     >>> group["0"][:2, :2] = 8
-    >>> zarrdask.update_pyramid(group, region=(slice(0, 2), slice(0, 2)))["1"][...].tolist()
+    >>> plan = zarrdask.update_pyramid(group, region=(slice(0, 2), slice(0, 2)))
+    >>> plan.execute(progress=False)["1"][...].tolist()
     [[8, 0], [0, 0]]
     """
     memory = config.parse_size(max_mem, "max_mem")
@@ -101,7 +96,7 @@ def update_pyramid(
             key=record.levels[0].path,
             found=node.location,
         )
-    arrays = [_member(group, level.path) for level in record.levels]
+    arrays = tuple(_member(group, level.path) for level in record.levels)
     first = arrays[0]
     levels = _levels(record, first)
     # Before level 0 is read, so that concurrent changes by other writers are noticed later.
@@ -115,8 +110,7 @@ def update_pyramid(
     is_same = not any(is_resized) and any(start >= stop for start, stop in changed)
     is_unfinished = is_adding(node)
     if is_same and not is_unfinished:
-        node.discard_dead_claim()
-        return group
+        return PyramidUpdate(node, before, None, arrays, _whole(changed), None, {})
     versions = record.versions
     if changed == whole_bounds(first.shape):
         versions = now
@@ -126,13 +120,8 @@ def update_pyramid(
     # An update that was interrupted may have stored all but the attributes.
     is_described = levels == before.levels and not is_unfinished
     attributes = {} if is_described else _attributes(record, first)
-    options = {"overwrite": True, "restart": True}
-    if is_same:
-        with adding_levels(node, {}, attributes, {}, **options):
-            return open_group(*node, mode="r+", consolidated=False)
-    if len(levels) == 1:
-        record.write(node)
-        return group
+    if is_same or len(levels) == 1:
+        return PyramidUpdate(node, before, record, arrays, _whole(changed), None, attributes)
     steps = [one.factors_to(other) for one, other in pairwise(levels)]
     reductions = tuple(Reduction(record.method, n, record.borders, record.missing) for n in steps)
     targets = {
@@ -141,7 +130,6 @@ def update_pyramid(
         if n
     }
     with workers(scheduler) as on:
-        check_reached(on, first.store, changed=node.store)
         plan = plan_passes(
             PyramidSource(first.metadata, first),
             node,
@@ -156,16 +144,12 @@ def update_pyramid(
             record=record,
             changed={n: _reached(changed, level) for n, level in enumerate(levels)},
         )
-        with adding_levels(node, {}, attributes, plan.fingerprint, **options) as rewrite:
-            is_early = node.store.capabilities.bounded  # its chunks lie within the shape
-            if not is_early:
-                plan.run(rewrite, on, progress)
-            for array, level in zip(arrays, levels, strict=True):
-                _resize(array, level)
-            if is_early:
-                plan.run(rewrite, on, progress)
-            record.write(node)
-    return open_group(*node, mode="r+", consolidated=False)
+    return PyramidUpdate(node, before, record, arrays, _whole(changed), plan, attributes)
+
+
+def _whole(changed: Bounds) -> Region:
+    """Return the bounds of a change as a region of level 0."""
+    return tuple(slice(start, max(start, stop), 1) for start, stop in changed)
 
 
 def _member(group: Group, path: str) -> Array:
@@ -223,17 +207,3 @@ def _attributes(record: PyramidRecord, first: Array) -> dict[str, Any]:
             **details,
         )
     )
-
-
-def _resize(array: Array, level: Level) -> None:
-    """Resize the array of a level, after its chunks are stored."""
-    node, shape = array.node_path, array.shape
-    if shape == level.shape:
-        return
-    if any(map(lt, level.shape, shape)):
-        trim(resized(chunks_of(array), tuple(map(max, shape, level.shape))), level.shape)
-
-    def update(stored: Metadata | None) -> ArrayMetadata:
-        return existing_array(stored, node.location).resized(level.shape)
-
-    node.update(array.zarr_format, update)

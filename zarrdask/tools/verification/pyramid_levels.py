@@ -21,7 +21,7 @@ Level = tuple[str, tuple[int, ...]]
 #: The group in which the label images of an image are.
 _LABELS = "labels"
 _BUILD = "build the pyramid again with overwrite=True"
-_UPDATE = "zarrdask.update_pyramid computes them again"
+_UPDATE = "zarrdask.update_pyramid(...).execute() computes them again"
 
 
 def pyramid_problems(scan: Scan) -> Iterator[Problem]:
