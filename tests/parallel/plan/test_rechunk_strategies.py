@@ -169,7 +169,7 @@ class TestReport:
         assert re.search(r"three\s+passes\s+would\s+cost \d", str(found))
         assert re.search(r"pass 2 +\d+ tasks of 4096 x \d+; read packed pieces", str(found))
         assert re.search(r"up to [\d.]+ MiB of 4 MiB per process", str(found))
-        assert found.units == 4096
+        assert found.objects == 4096
         assert found.tasks == found.scheme.tasks
         assert found.peak == found.scheme.peak <= 4 * MIB
 

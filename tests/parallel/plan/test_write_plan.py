@@ -76,7 +76,7 @@ def indices(found):
 @given(plans())
 def test_each_unit_has_one_owner_and_that_has_all_of_it(found):
     met = set(indices(found))
-    assert len(met) == found.units
+    assert len(met) == found.objects
     for index in met:
         owner = found.owner(index)
         for axis, unit, block in zip(found.axes, index, owner, strict=True):
@@ -189,7 +189,7 @@ def test_extra_tasks_are_those_that_dask_makes(found):
 def test_neighbours_exchange_edges():
     found = plan(((50, 50, 50), (100,)), (64, 100))
     assert found.blocks == ((64, 64, 22), (100,))
-    assert (found.units, found.whole, found.merged, found.read_modify_write) == (3, 1, 2, 0)
+    assert (found.objects, found.whole, found.merged, found.read_modify_write) == (3, 1, 2, 0)
     assert found.moved == (14 + 28) * 100 * 4
     assert [found.owner((i, 0)) for i in range(3)] == [(0, 0), (1, 0), (2, 0)]
     # 4 pieces that aren't blocks, and 2 blocks of several pieces.
@@ -220,10 +220,10 @@ def test_a_unit_that_nothing_is_written_to_has_no_owner(index):
 
 def test_scalars_and_empty_arrays_have_plans():
     scalar = plan((), ())
-    assert (scalar.units, scalar.whole, scalar.tasks, scalar.moved) == (1, 1, 1, 0)
+    assert (scalar.objects, scalar.whole, scalar.tasks, scalar.moved) == (1, 1, 1, 0)
     assert scalar.owner(()) == ()
     empty = plan(((0,), (3, 3)), (4, 4))
-    assert (empty.units, empty.tasks, empty.moved, empty.nbytes) == (0, 2, 0, 0)
+    assert (empty.objects, empty.tasks, empty.moved, empty.nbytes) == (0, 2, 0, 0)
     for found in (scalar, empty):
         assert str(found)
         assert found.svg()
@@ -267,16 +267,16 @@ def test_the_memory_of_a_task_by_its_parts():
 
 def test_an_array_of_more_units_than_one_could_count_is_planned_at_once():
     found = plan(((1_000_000,) * 100,) * 3, (16, 30, 20))
-    assert found.units == 6_250_000 * 3_333_334 * 5_000_000
+    assert found.objects == 6_250_000 * 3_333_334 * 5_000_000
     assert found.owner((6_249_999, 3_333_333, 4_999_999)) == (99, 99, 99)
-    assert found.whole + found.merged == found.units
+    assert found.whole + found.merged == found.objects
     assert found.extra_tasks
     assert str(found)
 
 
 def test_one_axis_of_units_without_end_is_planned_at_once():
     found = plan(((10**15,) * 100,), (10,), dtype="i1", size=10**16)
-    assert found.units == 10**16
+    assert found.objects == 10**16
     assert found.owner(10**15) == (10,)
     assert found.svg()
 

@@ -12,11 +12,17 @@ def test_repair(capsys, pair):
     os.truncate(a / "x/c/1", 3)
     (a / "x/c/2").unlink()
     done = call(capsys, "repair", a, b)
-    assert done.code == 0
+    assert done.code == 1
     assert "NOT OK: 1 truncated" in done.out
-    assert done.out.splitlines()[-1] == "ok"
+    assert (
+        f"x/c/2: stored only in {b}/x; to copy it, repair with missing=True (--missing)" in done.out
+    )
+    assert done.out.splitlines()[-1] == "NOT OK: 1 absent"
     assert call(capsys, "diff", a, b).code == 1
-    assert call(capsys, "repair", a, b, "--missing").code == 0
+    done = call(capsys, "repair", a, b, "--missing", "--dry-run")
+    assert (done.code, done.out.splitlines()[-1]) == (1, "NOT OK: 1 absent")
+    done = call(capsys, "repair", a, b, "--missing")
+    assert (done.code, done.out.splitlines()[-1]) == (0, "ok")
     assert call(capsys, "diff", a, b).code == 0
 
 

@@ -27,7 +27,7 @@ def test_chunks_are_counted_along_the_append_dimension():
     [array] = zarrdask.inventory(z).arrays
     assert (array.objects, array.stored, array.nchunks_stored) == (20, 13, 13)
     assert array.size == z.nbytes_stored()
-    assert [(s.start, s.stop, s.units, s.stored) for s in array.along] == [
+    assert [(s.start, s.stop, s.objects, s.stored) for s in array.along] == [
         (0, 10, 10, 10),
         (10, 14, 4, 0),
         (14, 20, 6, 3),

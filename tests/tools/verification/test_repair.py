@@ -3,6 +3,7 @@
 import shutil
 from pathlib import Path
 
+import dask
 import numpy as np
 import pytest
 
@@ -145,3 +146,32 @@ class TestRepair:
 
         with pytest.raises(zarrdask.errors.MetadataError, match="verify the node again"):
             VerifyReport("here", 0, (), ()).repair({})
+
+
+@pytest.mark.parametrize("chunks", [{"chunks": 4}, {"chunks": 6}, {"chunks": 2, "shards": 4}])
+def test_chunks_that_only_the_backup_stores_are_reported(chunks):
+    store, backup = {}, {}
+    z = zarrdask.create_array(store, "a", shape=16, dtype="i4", chunks=4)
+    other = zarrdask.create_array(backup, "a", shape=16, dtype="i4", **chunks)
+    z[:4] = other[:12] = 7
+    with dask.config.set({"zarrdask.write-empty-chunks": True}):
+        other[12:] = 0  # as a missing chunk of `z` reads
+    report = zarrdask.verify(store).repair(backup, dry_run=True)
+    assert [(p.kind, p.index) for p in report.problems] == [("absent", (1,)), ("absent", (2,))]
+    repaired = report.repair(backup)
+    assert (repaired.ok, repaired.problems) == (False, report.problems)
+    assert repaired.repair(backup, missing=True).ok
+    assert zarrdask.compare(store, backup).ok
+
+
+def test_a_chunk_that_is_missing_in_a_shard_is_reported():
+    z, other = (
+        zarrdask.create_array({}, shape=8, dtype="i4", chunks=2, shards=4) for _ in range(2)
+    )
+    z[:2] = other[:4] = 7
+    [problem] = zarrdask.verify(z).repair(other, missing=True).problems
+    assert (problem.kind, problem.index, "the chunk (1,)" in problem.message) == (
+        "absent",
+        (0,),
+        True,
+    )

@@ -25,7 +25,7 @@ class TestHealthy:
         assert not report.problems
         assert report.groups == 2
         (found,) = report.arrays
-        assert (found.path, found.units, found.stored, found.missing) == ("g/a", 10, 9, 1)
+        assert (found.path, found.objects, found.stored, found.missing) == ("g/a", 10, 9, 1)
         assert found.fill_only == 0
         assert found.size > 9
 

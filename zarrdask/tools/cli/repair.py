@@ -36,7 +36,7 @@ def command(
     """Replace chunks at URL that can't be read by those at INTACT, and check them again.
 
     INTACT may have other chunks, codecs or another format. With --dry-run, only the check is done.
-    Exits with 1 if something is damaged in the end.
+    Exits with 1 if something is damaged in the end, or if INTACT stores chunks that URL lacks.
     """
     damaged, source = both_places(url, intact, arguments)
     # Open the intact one first: if it does not exist, the check would be for nothing.
@@ -45,13 +45,12 @@ def command(
     with suggestions(damaged):
         _, component, storage_options = damaged
         report = verify(url, component=component, storage_options=storage_options, **work)
-    is_intact = report.ok and not missing
-    if not dry_run and (missing or not report.ok):
-        if not as_json:
-            click.echo(f"{report}\n")
-        with options.interruptible("run the same command again to finish the repair"):
-            report = report.repair(other, missing=missing, **work)
+    if not report.ok and not dry_run and not as_json:
+        click.echo(f"{report}\n")
+    before = report
+    with options.interruptible("run the same command again to finish the repair"):
+        report = report.repair(other, missing=missing, dry_run=dry_run, **work)
     print_report(report, as_json=as_json)
-    if is_intact and not as_json:
+    if report.ok and report == before and not as_json:
         click.echo("nothing to repair")
     return int(not report.ok)

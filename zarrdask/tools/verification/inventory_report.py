@@ -146,6 +146,13 @@ class ArrayInventory(Report):
         return f"<div>{title}</div>" + beside(table(self.facts()), self._picture)
 
 
+#: What to do about missing and damaged chunks.
+_REPAIR = (
+    "to copy chunks from a backup, call zarrdask.verify(url).repair(backup, missing=True), or "
+    "zarrdask repair URL BACKUP --missing"
+)
+
+
 @dataclass(frozen=True, repr=False)
 class Inventory(Report):
     """What is stored of an array, or of the arrays of a hierarchy: see `zarrdask.inventory`.
@@ -216,6 +223,8 @@ class Inventory(Report):
         for array in self.arrays:
             lines += [f"  {line}" for line in str(array).splitlines()]
         lines += first_of([str(problem) for problem in self.problems], "problems")
+        if not self.ok:
+            lines.append(_REPAIR)
         return "\n".join([*lines, self._verdict()])
 
     def _repr_html_(self) -> str:

@@ -11,6 +11,7 @@ from zarrdask.display.words import byte_size, counted, first_of
 from zarrdask.errors import MetadataError
 from zarrdask.formats.grids.chunk_grid import Index
 from zarrdask.runtime.progress import Show
+from zarrdask.tools.verification.absent_chunks import absent_problems
 from zarrdask.tools.verification.check import BAD_KINDS, Problem
 from zarrdask.tools.verification.repair import (
     plan_repair,
@@ -18,7 +19,7 @@ from zarrdask.tools.verification.repair import (
 )
 
 #: The kinds of problems that make a check fail.
-FAILING_KINDS = ("invalid", "unsupported", "stale", *BAD_KINDS)
+FAILING_KINDS = ("invalid", "unsupported", "stale", "absent", *BAD_KINDS)
 #: The kinds that make it fail in strict mode only.
 STRICT_FAILING_KINDS = ("note", "overlap")
 
@@ -78,7 +79,8 @@ class VerifyReport(Report):
     problems : tuple of Problem
         Each with its kind, the path of its node, its key, and a message. These kinds make the
         check fail: ``invalid`` and ``unsupported`` (metadata), ``stale`` (consolidated metadata,
-        and levels of pyramids), ``unreadable``, ``truncated`` and ``corrupt`` (chunks and shards).
+        and levels of pyramids), ``unreadable``, ``truncated`` and ``corrupt`` (chunks and shards);
+        and after `repair`, ``absent`` (a chunk that is stored only in the other hierarchy).
         In strict mode these do, too: ``note`` (metadata that was read although it breaks a rule)
         and ``overlap`` (chunks of a shard that share bytes). Others do not: ``extra`` (a key that
         belongs to no node), ``partial`` (left by an interrupted writer), and on request ``missing``
@@ -153,6 +155,7 @@ class VerifyReport(Report):
         from_: Any,
         *,
         missing: bool = False,
+        dry_run: bool = False,
         storage_options: dict[str, Any] | None = None,
         scheduler: Any = None,
         progress: Show = False,
@@ -161,7 +164,8 @@ class VerifyReport(Report):
 
         Encoded bytes are copied if both arrays store their chunks in the same way; otherwise the
         values are read and encoded. Those that are bad in the other array as well stay as they
-        are. Metadata is not repaired.
+        are. Metadata is not repaired. If both stores can be listed, chunks that only the other one
+        has are looked for, also if nothing is damaged: the report is not `ok` then.
 
         Parameters
         ----------
@@ -170,6 +174,9 @@ class VerifyReport(Report):
         missing : bool, default False
             Whether the other one also decides what is stored: chunks or shards that are missing
             here and stored there are copied, and those bad here and missing there are erased.
+        dry_run : bool, default False
+            Return the report as it is, with the chunks that only the other one has. Nothing is
+            copied.
         storage_options : dict, optional
             Options of fsspec for `from_`.
         scheduler, progress
@@ -193,14 +200,17 @@ class VerifyReport(Report):
                 key="verify",
             )
         intact = locate_node(from_, None, storage_options)
-        paths = [array.path for array in self.arrays] if missing else list(self.bad)
+        everything = [array.path for array in self.arrays]
+        paths = everything if missing else list(self.bad)
         tasks = plan_repair(self._root, intact, paths, self.bad, missing=missing)
+        tasks = [] if dry_run else tasks
         results = run_repair(tasks, scheduler=scheduler, progress=progress)
         repaired = {(task.path, index) for task in tasks for index in task.indices}
         kinds = (*BAD_KINDS, "overlap", "missing", "fill-only")
         problems = [
             problem
             for problem in self.problems
+            if problem.kind != "absent"
             if (problem.path, problem.index) not in repaired or problem.kind not in kinds
         ]
         arrays = {array.path: array for array in self.arrays}
@@ -209,4 +219,6 @@ class VerifyReport(Report):
             changes = {n: getattr(old, n) + getattr(after, n) - getattr(before, n) for n in counts}
             arrays[task.path] = replace(old, **changes)
             problems += after.problems
+        work = {"scheduler": scheduler, "progress": progress}
+        problems += absent_problems(self._root, intact, everything, **work)
         return replace(self, arrays=tuple(arrays.values()), problems=tuple(problems))
