@@ -68,5 +68,5 @@ def test_the_reads_of_symbolic_layers_are_those_of_the_members(days, tmp_path):
     from zarrdask.parallel.graph.dependencies import reads
 
     array = zarrdask.concat(days)
-    locations = {read.place for read in reads([zarrdask.from_zarr(array)])}
+    locations = {read.canonical_location for read in reads([zarrdask.from_zarr(array)])}
     assert len(locations) == 40

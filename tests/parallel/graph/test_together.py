@@ -340,7 +340,7 @@ def test_machines_of_a_cluster_append_one_after_the_other(monkeypatch):
     array = old(SlowStore(), chunks=(5, 4))
     zarrdask.append(da.from_array(more(-1, 3)), array)
     asked(array, -2, 3).compute()
-    assert held == [f"{chunks_of(array).place}shape/"] * 2
+    assert held == [f"{chunks_of(array).canonical_location}shape/"] * 2
     monkeypatch.setattr(graph_locks, "client_addresses", lambda: ["tcp://127.0.0.1:8786"])
     zarrdask.append(da.from_array(more(-3, 3)), array)
     assert len(held) == 2

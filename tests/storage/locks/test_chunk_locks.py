@@ -17,7 +17,7 @@ from zarrdask.arrays.chunks.write import write_region
 from zarrdask.arrays.nodes.array import chunks_of
 from zarrdask.storage.local.local_store import LocalStore
 from zarrdask.storage.locks import chunk_locks as locks
-from zarrdask.storage.locks.chunk_locks import ChunkLocks, location_of
+from zarrdask.storage.locks.chunk_locks import ChunkLocks, canonical_location
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.storage.remote.fsspec.fsspec_store import FsspecStore
 from zarrdask.storage.zarr.draft_store import DraftStore
@@ -39,19 +39,21 @@ def test_a_place_is_the_same_by_any_store_and_prefix(tmp_path):
         (FsspecStore.from_url(f"local://{real}"), "g/a/"),
         (DraftStore(LocalStore(real)), "g/a/"),
     ):
-        assert location_of(store, prefix) == expected
-    assert location_of(LocalStore(f"{tmp_path}/a b"), "").endswith("/a b/")
-    assert location_of(LocalStore("/"), "") == "//"
+        assert canonical_location(store, prefix) == expected
+    assert canonical_location(LocalStore(f"{tmp_path}/a b"), "").endswith("/a b/")
+    assert canonical_location(LocalStore("/"), "") == "//"
     memory = FsspecStore.from_url("memory://b")
-    assert location_of(memory, "a/") == "memory:///b/a/"
+    assert canonical_location(memory, "a/") == "memory:///b/a/"
 
 
 def test_two_stores_of_one_dict_are_one_place():
     values = {}
-    assert location_of(MemoryStore(values), "a/") == location_of(MemoryStore(values), "a/")
-    assert location_of(MemoryStore(values), "") != location_of(MemoryStore(), "")
+    assert canonical_location(MemoryStore(values), "a/") == canonical_location(
+        MemoryStore(values), "a/"
+    )
+    assert canonical_location(MemoryStore(values), "") != canonical_location(MemoryStore(), "")
     own = MemoryStore()
-    assert location_of(own, "") == location_of(MemoryStore(own.values), "")
+    assert canonical_location(own, "") == canonical_location(MemoryStore(own.values), "")
 
 
 def test_threads_wait_for_each_other(store):

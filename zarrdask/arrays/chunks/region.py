@@ -186,22 +186,24 @@ class ArrayRegion:
     # ---- other regions
 
     @property
-    def place(self) -> str:
-        """The place of the array, as returned by `location_of`."""
-        return self.stored.place
+    def canonical_location(self) -> str:
+        """The canonical location of the array."""
+        return self.stored.canonical_location
 
     @property
     def start(self) -> Shape:
         """The index of the first element in the stored array."""
         return tuple([pick.start for pick in self.region])
 
-    def is_below(self, place: str) -> bool:
-        """Whether the array is at a place, or in the group at that place."""
-        return self.place.startswith(place)
+    def is_below(self, location: str) -> bool:
+        """Whether the array is at a canonical location, or in the group at it."""
+        return self.canonical_location.startswith(location)
 
     def overlaps(self, other: "ArrayRegion") -> bool:
         """Whether two regions may have elements in common."""
-        return self.place == other.place and overlap(self.region, other.region)
+        return self.canonical_location == other.canonical_location and overlap(
+            self.region, other.region
+        )
 
     def __str__(self) -> str:
         return f"[{', '.join(f'{pick.start}:{pick.stop}' for pick in self.region)}]"

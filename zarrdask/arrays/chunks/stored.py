@@ -30,7 +30,7 @@ from zarrdask.runtime import measuring, serialize
 from zarrdask.runtime.decoded_chunks import CHUNKS
 from zarrdask.runtime.worker_metrics import measure_worker, task_prefix
 from zarrdask.storage.base import Store
-from zarrdask.storage.locks.chunk_locks import location_of
+from zarrdask.storage.locks.chunk_locks import canonical_location
 from zarrdask.storage.remote.body_limit import bounded
 from zarrdask.storage.zarr import detect
 from zarrdask.storage.zarr.consolidated_store import uncached
@@ -180,9 +180,9 @@ class StoredChunks:
         )
 
     @cached_property
-    def place(self) -> str:
+    def canonical_location(self) -> str:
         """The location of the array, the same for all stores and prefixes that lead to it."""
-        return location_of(self.store, self.prefix)
+        return canonical_location(self.store, self.prefix)
 
     @cached_property
     def decoding(self) -> str:
@@ -193,7 +193,7 @@ class StoredChunks:
 
     def lock_name(self, index: Index) -> str:
         """Return the name of the lock of a unit."""
-        return self.place + self.metadata.keys.key(index)
+        return self.canonical_location + self.metadata.keys.key(index)
 
     @cached_property
     def documents(self) -> dict[str, bytes]:

@@ -35,14 +35,14 @@ class UnitVersions:
         The number of units in a group along each axis: powers of two.
     digests : array of uint32
         The digest of each group; 0 if nothing is stored of it.
-    place : str
-        A hash of where the array is, if versions are the ETags in a listing; "" if they are
+    location : str
+        A hash of the location of the array, if versions are the ETags in a listing; "" if they are
         checksums of the stored bytes, which are the same in each store.
     """
 
     lengths: Shape
     digests: np.ndarray
-    place: str
+    location: str
 
     @classmethod
     def of(cls, chunks: StoredChunks, like: "UnitVersions | None" = None) -> "UnitVersions":
@@ -50,7 +50,7 @@ class UnitVersions:
 
         Without these, they are those of a listing; if it has none, stored units are read.
         """
-        listed = None if like is not None and not like.place else _listed(chunks)
+        listed = None if like is not None and not like.location else _listed(chunks)
         counts = chunks.metadata.grid.counts
         lengths = _group_lengths(counts)
         groups = tuple(-(-count // n) for count, n in zip(counts, lengths, strict=True))
@@ -59,12 +59,12 @@ class UnitVersions:
             digest = blake2b(f"{index}{version}".encode(), digest_size=_DIGEST_SIZE).digest()
             group = tuple(i // n for i, n in zip(index, lengths, strict=True))
             digests[group] ^= np.uint32(int.from_bytes(digest, "little"))
-        return cls(lengths, digests, "" if listed is None else _place(chunks))
+        return cls(lengths, digests, "" if listed is None else _location(chunks))
 
     def changed(self, now: "UnitVersions") -> "np.ndarray | None":
         """Return which groups of `now` have changed since; None if the versions do not say it.
 
-        They do not if the array was copied to another place by other software.
+        They do not if the array was copied to another location by other software.
         """
         if len(self.lengths) != len(now.lengths):
             return None
@@ -74,7 +74,7 @@ class UnitVersions:
         before, after = _padded(before, shape), _padded(after, shape)
         is_equal = before == after
         # Digests of another kind, or of a copy, are all different.
-        if self.place != now.place and before.any() and not (is_equal & (before != 0)).any():
+        if self.location != now.location and before.any() and not (is_equal & (before != 0)).any():
             return None
         for axis, (length, n) in enumerate(zip(lengths, now.lengths, strict=True)):
             is_equal = is_equal.repeat(length // n, axis)
@@ -92,7 +92,7 @@ class UnitVersions:
             "group": self.lengths,
             "counts": self.digests.shape,
             "digests": base64.b64encode(data).decode(),
-            "place": self.place,
+            "location": self.location,
         }
 
     @classmethod
@@ -108,7 +108,7 @@ class UnitVersions:
         if len(lengths) != len(counts) or any(n < 1 or n & (n - 1) for n in lengths):
             raise ValueError(f"groups of {lengths} chunks or shards")
         digests = np.frombuffer(base64.b64decode(value["digests"]), "<u4").reshape(counts)
-        return cls(lengths, digests.astype(np.uint32), str(value["place"]))
+        return cls(lengths, digests.astype(np.uint32), str(value["location"]))
 
     def _folded(self, lengths: Shape) -> np.ndarray:
         """Return the digests of larger groups."""
@@ -135,8 +135,10 @@ def _padded(digests: np.ndarray, shape: Shape) -> np.ndarray:
     return padded
 
 
-def _place(chunks: StoredChunks) -> str:
-    return blake2b(chunks.place.encode(errors="surrogateescape"), digest_size=8).hexdigest()
+def _location(chunks: StoredChunks) -> str:
+    return blake2b(
+        chunks.canonical_location.encode(errors="surrogateescape"), digest_size=8
+    ).hexdigest()
 
 
 def _listed(chunks: StoredChunks) -> list[tuple[Index, str]] | None:

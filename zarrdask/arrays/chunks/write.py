@@ -166,10 +166,10 @@ class _Writer:
 
     def _units(self, projection: Projection) -> Iterator[tuple[_Unit, Any]]:
         """Yield each unit, and where its values are."""
-        prefix, place = self.chunks.prefix, self.chunks.place
+        prefix, location = self.chunks.prefix, self.chunks.canonical_location
         names = self.chunks.metadata.keys.names(projection.indices)
         for name, index, inside, outside in zip(names, *projection, strict=True):
-            yield _Unit(prefix + name, place + name, index, inside), outside
+            yield _Unit(prefix + name, location + name, index, inside), outside
 
     def _write_at_once(self, values: np.ndarray, projection: Projection) -> int:
         """Write to a remote store: while one object is encoded, others are in flight."""

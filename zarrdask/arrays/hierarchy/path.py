@@ -10,7 +10,7 @@ from zarrdask.formats.metadata.model import ArrayMetadata
 from zarrdask.formats.metadata.node_layout import Layout
 from zarrdask.storage.base import Store
 from zarrdask.storage.cache.prefetched import fresh
-from zarrdask.storage.locks.chunk_locks import location_of
+from zarrdask.storage.locks.chunk_locks import canonical_location
 from zarrdask.storage.zarr.consolidated_store import uncached
 from zarrdask.storage.zarr.draft_store import layout_of
 
@@ -23,7 +23,7 @@ class StorePath(NamedTuple):
 
     @classmethod
     def of(cls, chunks: StoredChunks) -> Self:
-        """Return the place of the array that stored chunks are of; `chunks` is the inverse."""
+        """Return the node of an array whose stored chunks are given; `chunks` is the inverse."""
         return cls(chunks.store, chunks.prefix.rstrip("/"))
 
     @property
@@ -37,9 +37,9 @@ class StorePath(NamedTuple):
         return key_prefix(self.path)
 
     @property
-    def place(self) -> str:
-        """A text that is the same for all paths to the node, and with which those below begin."""
-        return location_of(self.store, self.prefix)
+    def canonical_location(self) -> str:
+        """The location in a form that all stores and paths to the node share, ending with "/"."""
+        return canonical_location(self.store, self.prefix)
 
     @property
     def layout(self) -> Layout:
@@ -67,7 +67,7 @@ class StorePath(NamedTuple):
         return self.via(fresh(self.store))
 
     def chunks(self, metadata: ArrayMetadata, missing: Missing | None = "fill") -> StoredChunks:
-        """Return the stored chunks of the array at this place; `missing` as in `StoredChunks`."""
+        """Return the stored chunks of this array; `missing` as in `StoredChunks`."""
         is_stored = metadata.documents is not None
         return StoredChunks(self.store, self.prefix, metadata, missing=missing, is_stored=is_stored)
 

@@ -59,7 +59,7 @@ def lock_node(
     lock is a `StoreError` if other processes can't be excluded.
     """
     # The key of a chunk does not end with "/": this is not the lock of a chunk.
-    name = f"{node.place}{purpose}/"
+    name = f"{node.canonical_location}{purpose}/"
     return ChunkLocks(node.store, among).hold(name)
 
 

@@ -9,8 +9,10 @@ from zarrdask.errors import SelectionError
 
 def overlapping(regions: Iterable[ArrayRegion]) -> Iterator[tuple[int, int]]:
     """Yield the positions of all pairs of regions that have elements in common."""
-    numbered = sorted(enumerate(regions), key=lambda each: (each[1].place, each[1].start[:1]))
-    for _, group in groupby(numbered, lambda each: each[1].place):
+    numbered = sorted(
+        enumerate(regions), key=lambda each: (each[1].canonical_location, each[1].start[:1])
+    )
+    for _, group in groupby(numbered, lambda each: each[1].canonical_location):
         # As the regions are sorted, only those that end after the start of the next can overlap.
         active: list[tuple[int, ArrayRegion]] = []
         for number, region in group:

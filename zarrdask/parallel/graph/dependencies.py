@@ -68,9 +68,9 @@ class Inputs:
     def _needed(self) -> list[ArrayRegion]:
         return list(needed_reads(self._arrays))
 
-    def are_below(self, place: str) -> bool:
-        """Whether an array is read that is at a place, or in the group at that place."""
-        return any(read.is_below(place) for read in self._reads)
+    def are_below(self, location: str) -> bool:
+        """Whether an array that is read is at a canonical location, or in the group at it."""
+        return any(read.is_below(location) for read in self._reads)
 
     def overlap(self, written: ArrayRegion) -> bool:
         """Whether elements of a region are read."""

@@ -97,7 +97,9 @@ def _plan_of(x: Any) -> ReadPlan:
     for node in graph.values():
         if isinstance(node, Task):
             for read in reads_of([node], graph):
-                regions.setdefault(read.place, (read.stored, []))[1].append(read.region)
+                regions.setdefault(read.canonical_location, (read.stored, []))[1].append(
+                    read.region
+                )
     return ReadPlan(tuple(_reads(chunks, found) for chunks, found in regions.values()))
 
 

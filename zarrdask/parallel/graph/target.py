@@ -209,7 +209,7 @@ def _new_array(
         return WriteTarget.replacing(array)
     # A group of the draft may have no document.
     erases = how.replaces and (existed or view.layout.base is not None)
-    if erases and inputs.are_below(chunks_of(array).place):
+    if erases and inputs.are_below(chunks_of(array).canonical_location):
         raise _read_error(node)
     region = whole_region(array.shape)
     if how.resume:
@@ -231,7 +231,7 @@ def _resumable_array(
 ) -> WriteTarget:
     _, view = check_begun(node, metadata, overwrite=how.replaces)
     array = Array(view, metadata, "r+")
-    if how.replaces and inputs.are_below(chunks_of(array).place):
+    if how.replaces and inputs.are_below(chunks_of(array).canonical_location):
         raise _read_error(node)
     overwrite, restart = how.replaces, how.resume == "restart"
     plan = write_id(x, metadata)

@@ -214,9 +214,9 @@ def check_deferrable(arrays: Iterable[Array]) -> None:
 def _check_distinct(targets: Sequence[WriteTarget]) -> None:
     if len(targets) == 1:
         return
-    counts = Counter(target.written.place for target in targets)
+    counts = Counter(target.written.canonical_location for target in targets)
     for target in targets:
-        if target.is_new and counts[target.written.place] > 1:
+        if target.is_new and counts[target.written.canonical_location] > 1:
             raise MetadataError(
                 "two arrays would be stored at the same place; give each its own path",
                 key=target.array.node_path.location,

@@ -75,7 +75,9 @@ class RechunkPlan(PlanReport):
         edges = (each.tobytes() for regions in self.scheme.cuttings for each in regions.edges)
         return {
             "name of the Dask array": "" if self.blocks is None else self.blocks.name,
-            "source": digest(chunks_of(source).place, documents_of(source.metadata), bounds),
+            "source": digest(
+                chunks_of(source).canonical_location, documents_of(source.metadata), bounds
+            ),
             "target": digest(target.metadata.render(), target.start, target.along),
             "place of temporary objects": digest(self.temp[0].identity.token, self.temp[1]),
             "division into tasks (max_mem, processes, threads)": digest(

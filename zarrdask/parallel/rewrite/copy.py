@@ -238,7 +238,7 @@ def _fingerprint(origin: Origin, nodes: list[NodeCopy], tasks: list[list[Part]])
         for part in task
     )
     return {
-        "source": digest(origin.node.place, before),
+        "source": digest(origin.node.canonical_location, before),
         "target": digest([node.after.render() for node in nodes]),
         "stored chunks or shards": digest(digest_of_parts(repr(part).encode() for part in parts)),
     }

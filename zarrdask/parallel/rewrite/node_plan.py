@@ -223,7 +223,7 @@ def locate_target(
 
 def check_apart(source: NodePath, target: NodePath, *, replaces: bool) -> None:
     """Check that the target does not lie in the source, nor (if it `replaces`) around it."""
-    read, written = source.place, target.place
+    read, written = source.canonical_location, target.canonical_location
     if written.startswith(read) or (replaces and read.startswith(written)):
         raise NodeExistsError(
             "the target can't be the source itself, nor lie in it or around it; write to another "

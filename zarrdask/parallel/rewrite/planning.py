@@ -79,7 +79,7 @@ class RechunkOptions:
         if self.temp is None:
             return node.packed_place()
         # Several plans may use the same place at a time.
-        place = node.place.encode(errors="surrogateescape")
+        place = node.canonical_location.encode(errors="surrogateescape")
         name = sha256(place).hexdigest()[:16]
         return self.temp.store, f"{self.temp.prefix}.zarrdask-rewrite-{name}/"
 
@@ -103,7 +103,7 @@ def plan_from_dask(x: da.Array, node: NodePath, options: RechunkOptions) -> Rech
     lengths = chunk_options(x.chunks, "regular", changes)
     changes = {"dtype": data_type_of(x), **changes, **lengths}
     metadata = plan_array(ArrayOptions(shape=x.shape, **changes))
-    if Inputs([x]).are_below(node.place):
+    if Inputs([x]).are_below(node.canonical_location):
         raise NodeExistsError(
             "the source reads the array that would be overwritten; write to another place",
             key=node.location,

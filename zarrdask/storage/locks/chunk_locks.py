@@ -47,7 +47,7 @@ class Version(NamedTuple):
     stamp: bytes
 
 
-def location_of(store: Store, prefix: str) -> str:
+def canonical_location(store: Store, prefix: str) -> str:
     """Return where keys are stored: the same text for any store and prefix that lead there.
 
     >>> from zarrdask.storage.local.local_store import LocalStore

@@ -24,7 +24,7 @@ def from_image(node: NodePath) -> NodePath:
     with suppress(StoreError):  # access to the store does not imply access to those around it
         *_, store = node.store, *islice(stores_above(node.store, levels), levels)
         label = NodePath(store, "").join(f"{LABELS}/{name}")
-        is_same = label.place == node.place
+        is_same = label.canonical_location == node.canonical_location
         return label if is_same and label.at("").exists() else node
     return node
 

@@ -75,7 +75,7 @@ class PyramidSource:
         """Values that differ between any two sources."""
         if self.array is None:
             return [] if self.blocks is None else [self.blocks.name]
-        return [chunks_of(self.array).place, documents_of(self.array.metadata)]
+        return [chunks_of(self.array).canonical_location, documents_of(self.array.metadata)]
 
     @property
     def axes(self) -> tuple[Axis, ...]:
@@ -96,7 +96,7 @@ class PyramidSource:
         """Return the path of the stored array from a group; None if it is elsewhere."""
         if self.array is None:
             return None
-        read, written = self.array.node_path.place, node.place
+        read, written = self.array.node_path.canonical_location, node.canonical_location
         is_inside = read.startswith(written) and read != written
         return read[len(written) :].strip("/") if is_inside else None
 
@@ -104,7 +104,7 @@ class PyramidSource:
         """Check that a new group is neither in the source nor around it."""
         if self.array is not None:
             check_apart(self.array.node_path, node, replaces=True)
-        elif self.blocks is not None and Inputs([self.blocks]).are_below(node.place):
+        elif self.blocks is not None and Inputs([self.blocks]).are_below(node.canonical_location):
             raise NodeExistsError(
                 "the source reads what would be overwritten; write to another place",
                 key=node.location,

@@ -132,7 +132,7 @@ def _check_sources(datasets: Any, sources: Mapping[str, _Stored], place: NodePat
         for variable in dataset.variables.values()
         if isinstance(variable.data, da.Array)
     ]
-    if Inputs(arrays).are_below(place.place):
+    if Inputs(arrays).are_below(place.canonical_location):
         raise NodeExistsError(
             "the source reads the dataset that would be overwritten; write to another place",
             key=place.location,

@@ -170,7 +170,7 @@ class Destination:
     def check_not_read(self, variables: Iterable[VariableWrite]) -> None:
         """Check that the new dataset is not computed from the one that it replaces."""
         arrays = [variable.data for variable in variables if variable.is_dask]
-        if Inputs(arrays).are_below(self.node.place):
+        if Inputs(arrays).are_below(self.node.canonical_location):
             raise NodeExistsError(
                 "the new dataset is computed from the one that it would replace; write it "
                 "elsewhere",

@@ -209,7 +209,7 @@ def _drop(group: str, store: Store) -> list[_Dropped]:
 def documents_lock(node: StorePath) -> AbstractContextManager[object]:
     """Return the lock that a writer on this machine holds while it changes a node's documents."""
     # The key of a chunk does not end with "/": this is not the lock of a chunk.
-    return ChunkLocks(node.store).hold(f"{node.place}documents/")
+    return ChunkLocks(node.store).hold(f"{node.canonical_location}documents/")
 
 
 def _update(dropped: _Dropped, node: StorePath, store: Store, *, whole: bool) -> None:
