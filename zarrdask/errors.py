@@ -34,7 +34,7 @@ MAX_PART_LENGTH = 1000
 
 #: A password in a URL, which may contain any character if it is not encoded; not a port.
 _PASSWORD = re.compile(r"(://[^/\s:@?#\[]*:)(?!\d+(?:[/?#\s'\"]|$))[^\s'\"<>]*@")
-#: A token in the place of a user. Azure's URLs have the name of a container there.
+#: A token instead of a user name. Azure's URLs have the name of a container there.
 _TOKEN = re.compile(r"(?<!abfs)(?<!abfss)(?<!az)(://)(?!\*)[^/\s:@?#'\"]+@")
 #: Parameters of URLs that give access: those of signed URLs of S3, Google and Azure (``sig``), and
 #: tokens, keys, sessions and passwords by the names that servers usually give them.
@@ -199,13 +199,13 @@ class ZarrdaskError(Exception):
             text += f"; expected {shorten(expected, MAX_PART_LENGTH)}"
         return printable_lines(text)
 
-    def within(self, place: str) -> Self:
-        """Return this error with a place, such as a node's key, put before its own key.
+    def within(self, location: str) -> Self:
+        """Return this error with a location, such as a node's URL, put before its own key.
 
-        The layer that knows the place calls this as the error passes through it.
+        The layer that knows the location calls this as the error passes through it.
         """
-        # An error without a key, or with that of the root (an empty text), names the place only.
-        self.key = f"{place}: {self.key}" if self.key else place
+        # An error without a key, or with the root's (an empty text), names the location only.
+        self.key = f"{location}: {self.key}" if self.key else location
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:

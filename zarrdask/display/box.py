@@ -7,7 +7,7 @@ from math import ceil, prod, sqrt
 from zarrdask.display.elements import COLOURS, decimal, document, draw_text
 from zarrdask.display.picture import text_width
 
-#: A place in the drawing, or the direction of an axis over its whole length, in pixels.
+#: A position in the drawing, or the direction of an axis over its whole length, in pixels.
 Point = tuple[float, float]
 
 #: The length of the longest axis, the least length of an axis, and the thickness of a line of
@@ -106,7 +106,7 @@ def _face(
 
 
 def _shares(edges: Sequence[int], length: int, vector: Point) -> Iterator[float]:
-    """Yield the places of lines as shares of an axis, without those that would be too close."""
+    """Yield the positions of lines as shares of an axis, without lines that would be too close."""
     pixels, last = sqrt(vector[0] ** 2 + vector[1] ** 2), 0.0
     for edge in edges:
         share = edge / max(length, 1)

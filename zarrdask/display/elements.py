@@ -29,8 +29,8 @@ def draw_rectangle(box: Box, attributes: str) -> str:
     """Return the beginning of a rectangle; `attributes` end it."""
     left, top, right, bottom = box
     width, height = decimal(right - left), decimal(bottom - top)
-    place = f'x="{decimal(left)}" y="{decimal(top)}"'
-    return f'<rect {place} width="{width}" height="{height}" {attributes}'
+    position = f'x="{decimal(left)}" y="{decimal(top)}"'
+    return f'<rect {position} width="{width}" height="{height}" {attributes}'
 
 
 def titled(title: str) -> str:
@@ -40,8 +40,8 @@ def titled(title: str) -> str:
 
 def draw_text(left: float, top: float, text: str, attributes: str = "") -> str:
     """Return a line of text."""
-    place = f'x="{decimal(left)}" y="{decimal(top)}"'
-    return f"<text {place}{attributes}>{_xml_text(text)}</text>"
+    position = f'x="{decimal(left)}" y="{decimal(top)}"'
+    return f"<text {position}{attributes}>{_xml_text(text)}</text>"
 
 
 def decimal(value: float) -> str:

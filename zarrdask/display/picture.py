@@ -67,22 +67,22 @@ class Strip:
     room: int = _MAX_AXIS
 
     @cached_property
-    def places(self) -> tuple[float, ...]:
+    def offsets(self) -> tuple[float, ...]:
         """The begin of each slot, and the end of the last one, in pixels."""
         lengths = [slot.end - slot.begin for slot in self.slots if slot.unit is not None]
         longest = min(max(self.room / max(len(lengths), 1), _MIN_UNIT), _MAX_UNIT)
         scale = longest / max([*lengths, 1])
-        places = [0.0]
+        offsets = [0.0]
         for begin, end, unit in self.slots:
             width = _GAP if unit is None else max((end - begin) * scale, _MIN_UNIT)
-            places.append(places[-1] + width)
-        return tuple(places)
+            offsets.append(offsets[-1] + width)
+        return tuple(offsets)
 
     def at(self, position: int) -> float:
-        """Return the place of a position along the axis, in pixels."""
+        """Return the offset of a position from the beginning of the axis, in pixels."""
         number = max(bisect_right(self.slots, position, key=lambda slot: slot.begin) - 1, 0)
         begin, end, _ = self.slots[number]
-        low, high = self.places[number : number + 2]
+        low, high = self.offsets[number : number + 2]
         return low + (high - low) * min((position - begin) / max(end - begin, 1), 1)
 
     @cached_property

@@ -56,7 +56,7 @@ def svg(picture: Picture, colour: str | None = GREY) -> str:
 
 
 class _Frame:
-    """The places of a picture's parts, in pixels."""
+    """The positions of a picture's parts, in pixels."""
 
     def __init__(self, picture: Picture) -> None:
         self.picture = picture
@@ -64,8 +64,8 @@ class _Frame:
         self.across = picture.across
         self.down = picture.down or Strip("", (Slot(0, 1, 0),), (), (0, 1))
         self.left, self.top = 8 if self.is_flat else 20, 42
-        self.right = self.left + self.across.places[-1]
-        self.bottom = self.top + self.down.places[-1]
+        self.right = self.left + self.across.offsets[-1]
+        self.bottom = self.top + self.down.offsets[-1]
         # The legend and the notes stand beside two axes, and below one.
         ticks = max([text_width(str(at)) for at in self.down.ticks(vertical=True)], default=0)
         beside = self.right + ticks + 28, self.top
@@ -137,8 +137,8 @@ def _labels(frame: _Frame) -> Iterator[str]:
         has_room = text_width(cell.label if cell else "") + 4 < right - left and bottom - top >= 16
         if cell is not None and cell.label and cell.label not in labelled and has_room:
             labelled.add(cell.label)
-            place = (left + right) / 2, (top + bottom) / 2 + 4
-            yield draw_text(*place, cell.label, f'{style} fill="#1f2328"')
+            middle = (left + right) / 2, (top + bottom) / 2 + 4
+            yield draw_text(*middle, cell.label, f'{style} fill="#1f2328"')
 
 
 def _corner(kind: str, box: Box) -> str:
@@ -160,20 +160,20 @@ def _lines(frame: _Frame, kind: str) -> str:
     columns = list(across.shown(across.edges[0], across.edges[-1]))
     rows = list(down.shown(down.edges[0], down.edges[-1]))
     path = []
-    for x in _line_places(across, frame.x, kind):
+    for x in _line_offsets(across, frame.x, kind):
         path += [f"M{decimal(x)} {decimal(frame.y(a))}V{decimal(frame.y(b))}" for a, b in rows]
-    for y in _line_places(down, frame.y, kind):
+    for y in _line_offsets(down, frame.y, kind):
         path += [f"M{decimal(frame.x(a))} {decimal(y)}H{decimal(frame.x(b))}" for a, b in columns]
     return f'<path d="{"".join(path)}" stroke="currentColor" fill="none" {_LINES[kind]}/>'
 
 
-def _line_places(strip: Strip, place: Callable[[int], float], kind: str) -> Iterator[float]:
+def _line_offsets(strip: Strip, offset: Callable[[int], float], kind: str) -> Iterator[float]:
     if kind == "block":
-        yield from map(place, filter(strip.is_shown, strip.edges))
+        yield from map(offset, filter(strip.is_shown, strip.edges))
         return
     for begin, end in strip.sources[1:]:
-        if strip.is_shown(begin) and place(end) - place(begin) >= _MIN_DISTANCE:
-            yield place(begin)
+        if strip.is_shown(begin) and offset(end) - offset(begin) >= _MIN_DISTANCE:
+            yield offset(begin)
 
 
 def _ticks(frame: _Frame) -> Iterator[str]:

@@ -224,9 +224,9 @@ def join_ranges(ranges: Sequence[tuple[str, int, int | None]], gap: int) -> Iter
     a 0 6 [(2, 0, 2), (0, 4, 2)]
     b -4 None [(1, 0, None)]
     """
-    for key, places in groupby(lambda at: ranges[at][0], range(len(ranges))).items():
+    for key, numbers in groupby(lambda at: ranges[at][0], range(len(ranges))).items():
         bounded = list[tuple[Range, int]]()
-        for at in places:
+        for at in numbers:
             _, start, length = ranges[at]
             if start >= 0 and length is not None:
                 bounded.append(((start, length), at))

@@ -179,7 +179,7 @@ class Registry(Generic[T]):
     built_in : mapping of str to str
         ``module:attribute`` by name; the module is imported at the first use. The attribute is the
         implementation, or a mapping that has it under the name. A name that ends with ``*`` stands
-        for all names with a number in its place.
+        for all names with a number there.
     provider : callable, optional
         Returns how to get an unknown name, for errors, or None; then errors suggest similar names.
     """

@@ -12,7 +12,7 @@ from zarrdask.runtime.bounded_cache import BoundedCache
 
 #: The token of an array, which says where its chunks are and how they are decoded; and the index of
 #: a chunk in it. A plain tuple, as a row through small chunks looks up very many.
-ChunkPlace = tuple[str, tuple[int, ...]]
+CacheKey = tuple[str, tuple[int, ...]]
 
 
 class DecodedChunk(NamedTuple):
@@ -24,9 +24,9 @@ class DecodedChunk(NamedTuple):
 
 
 #: The decoded chunks that this process caches.
-CHUNKS = BoundedCache[ChunkPlace, DecodedChunk]("cache-size", lambda chunk: chunk.values.nbytes)
+CHUNKS = BoundedCache[CacheKey, DecodedChunk]("cache-size", lambda chunk: chunk.values.nbytes)
 
 
 def is_cacheable(dtype: np.dtype[Any]) -> bool:
-    """Whether the size in bytes of elements is known, and elements can't be changed in place."""
+    """Whether the size in bytes of elements is known, and elements are immutable."""
     return not dtype.hasobject and dtype.kind != "T"

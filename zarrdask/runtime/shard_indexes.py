@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from zarrdask.runtime.bounded_cache import BoundedCache
 
 
-class IndexPlace(NamedTuple):
-    """Where an index is: the token of the store, the key of the shard, and the range in it."""
+class IndexLocation(NamedTuple):
+    """The token of a store, the key of a shard, and the range of the index in the shard."""
 
     store: str
     key: str
@@ -26,4 +26,6 @@ class CachedIndex(NamedTuple):
 
 
 #: The indexes that this process caches.
-INDEXES = BoundedCache[IndexPlace, CachedIndex]("index-cache-size", lambda index: len(index.data))
+INDEXES = BoundedCache[IndexLocation, CachedIndex](
+    "index-cache-size", lambda index: len(index.data)
+)

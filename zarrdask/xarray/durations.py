@@ -51,7 +51,7 @@ def as_stored_durations(variable: Variable, stored: Variable, name: str) -> Vari
 
     Those in memory must be multiples of the stored units, unless floating-point numbers are stored.
     """
-    cast = partial(as_stored, place=f"variable {name!r}", casting=None)
+    cast = partial(as_stored, target=f"variable {name!r}", casting=None)
     counts = np.dtype(stored.encoding.get("dtype", "i8")).kind in "iu"
     unit = _UNITS.get(str(stored.encoding.get("units")))
     if counts and unit is not None and variable.chunks is None:

@@ -41,7 +41,7 @@ def encode_checked(variable: Variable, name: Any, encode: Encode) -> Variable:
     # Codes such as "safe" are for what users see, which is not packed.
     casting: Casting = "numpy" if chosen_casting() == "numpy" else None
     pack = partial(
-        _pack, dtype=result.dtype, sign=sign, place=f"variable {name!r}", casting=casting
+        _pack, dtype=result.dtype, sign=sign, target=f"variable {name!r}", casting=casting
     )
     data = map_values(wide.data, pack, result.dtype)
     return Variable(result.dims, data, result.attrs, result.encoding, fastpath=True)
@@ -135,12 +135,12 @@ def _unpacked(dtype: np.dtype[Any], sign: Any) -> np.dtype[Any]:
 
 
 def _pack(
-    values: np.ndarray, *, dtype: np.dtype[Any], sign: Any, place: str, casting: Casting
+    values: np.ndarray, *, dtype: np.dtype[Any], sign: Any, target: str, casting: Casting
 ) -> np.ndarray:
     if dtype.kind not in "iu":
-        return as_stored(values, dtype, place, casting)
+        return as_stored(values, dtype, target, casting)
     if values.dtype.kind == "f":
         values = np.round(values)
     if sign is None:
-        return as_stored(values, dtype, place, casting)
-    return as_stored(values, _unpacked(dtype, sign), place, casting).view(dtype)
+        return as_stored(values, dtype, target, casting)
+    return as_stored(values, _unpacked(dtype, sign), target, casting).view(dtype)

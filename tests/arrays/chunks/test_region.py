@@ -74,7 +74,7 @@ def test_what_is_requested_ahead_is_read_in_its_order_or_again():
 
 def at(place, region):
     """Return a region of an array at a place, without the array."""
-    return ArrayRegion(SimpleNamespace(place=place), region)
+    return ArrayRegion(SimpleNamespace(canonical_location=place), region)
 
 
 @for_each(

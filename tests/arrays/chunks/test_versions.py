@@ -73,7 +73,9 @@ def test_versions_say_nothing_of_a_copy(tmp_path):
 
 def test_what_is_stored_of_an_empty_array_has_changed():
     z = zarrdask.create_array({}, shape=(20, 6), dtype="u1", chunks=2)
-    listed = replace(versions_of(z), location="a hash")  # as of a store whose listings have no ETags
+    listed = replace(
+        versions_of(z), location="a hash"
+    )  # as of a store whose listings have no ETags
     z[8, 3] = 5
     assert np.argwhere(listed.changed(versions_of(z, listed))).tolist() == [[4, 1]]
 

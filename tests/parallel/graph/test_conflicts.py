@@ -56,7 +56,7 @@ def regions(draw, most=4):
 def region_at(place, region):
     """Return a region of an array at a place, without the array."""
     steps = tuple(slice(pick.start, pick.stop, 1) for pick in region)
-    return ArrayRegion(SimpleNamespace(place=place, location=place), steps)
+    return ArrayRegion(SimpleNamespace(canonical_location=place, location=place), steps)
 
 
 def covers(shape, region):
@@ -150,7 +150,7 @@ def test_targets_of_store(z, compute):
     same = zarrdask.open_array(z.store, "a", mode="r+")
     with pytest.raises(zarrdask.errors.SelectionError, match=REFUSED):
         zarrdask.to_zarr([(z, x), ("b", x), (same, x * 2)], z.store, compute=compute)
-    with pytest.raises(zarrdask.errors.MetadataError, match="at the same place"):
+    with pytest.raises(zarrdask.errors.MetadataError, match="at the same location"):
         zarrdask.to_zarr([("a", x), (z, x)], z.store, overwrite=True, compute=compute)
     assert (z[...] == -1).all()
     assert list(zarrdask.open_group(z.store)) == ["a"]

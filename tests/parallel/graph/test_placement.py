@@ -7,7 +7,7 @@ import pytest
 
 from tests.covering import for_each
 from zarrdask.errors import MetadataError, SelectionError
-from zarrdask.parallel.graph.placement import chunk_options, find_place, known_blocks
+from zarrdask.parallel.graph.placement import chunk_options, known_blocks, written_region
 
 STORED = SimpleNamespace(shape=(10, 6), dimension_names=("y", "x"))
 
@@ -64,7 +64,7 @@ def test_chunks_follow_the_blocks_unless_they_are_given():
     ],
 )
 def test_regions_are_slices(region, shape, place):
-    assert find_place(shape, region, STORED) == place
+    assert written_region(shape, region, STORED) == place
 
 
 @for_each(
@@ -85,5 +85,5 @@ def test_regions_are_slices(region, shape, place):
 )
 def test_other_regions_are_refused(region, problem):
     with pytest.raises(SelectionError, match=problem) as error:
-        find_place((2, 6), region, STORED)
+        written_region((2, 6), region, STORED)
     assert error.value.key == "region"

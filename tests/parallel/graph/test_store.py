@@ -59,7 +59,7 @@ def test_a_target_stands_before_its_array(x):
     z = zarrdask.create_array({}, shape=VALUES.shape, dtype="f8", chunks=5)
     with pytest.raises(MetadataError, match="the target comes first in each pair"):
         zarrdask.to_zarr([(x, z)])
-    with pytest.raises(MetadataError, match="url: there is no place to store the array in"):
+    with pytest.raises(MetadataError, match="url: pass a URL to store the array at"):
         zarrdask.to_zarr([z, x])
 
 

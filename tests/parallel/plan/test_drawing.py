@@ -103,5 +103,5 @@ def test_units_of_any_lengths_are_drawn():
     edges = np.array([0, 1, 1000, 1003, 5000])
     found = plan(((2000, 3000),), (edges,))
     assert [slot.end for slot in strip(found.axes[0], "x").slots] == edges[1:].tolist()
-    places = strip(found.axes[0], "x").places
-    assert all(b - a >= 16 for a, b in pairwise(places))
+    offsets = strip(found.axes[0], "x").offsets
+    assert all(b - a >= 16 for a, b in pairwise(offsets))

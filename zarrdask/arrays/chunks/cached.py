@@ -22,7 +22,7 @@ from zarrdask.formats.codecs.pipeline import Pipeline
 from zarrdask.formats.grids.chunk_grid import Index, Shape
 from zarrdask.formats.indexing.projection import Points, Projection, Request, numpy_index, project
 from zarrdask.runtime import measuring
-from zarrdask.runtime.decoded_chunks import CHUNKS, ChunkPlace, DecodedChunk, is_cacheable
+from zarrdask.runtime.decoded_chunks import CHUNKS, CacheKey, DecodedChunk, is_cacheable
 from zarrdask.runtime.system import after_fork
 from zarrdask.storage.listing import are_unchanged
 from zarrdask.storage.remote.in_flight import request_each
@@ -32,7 +32,7 @@ from zarrdask.storage.remote.large_values import get_large_if_changed, large_siz
 InnerCaches = Callable[[str, Index, Tag], ChunkCache]
 
 #: The locks of chunks that are being decoded: of several threads that need one, one decodes it.
-_DECODING = dict[ChunkPlace, Lock]()
+_DECODING = dict[CacheKey, Lock]()
 
 
 def is_cached(chunks: StoredChunks) -> bool:
@@ -77,7 +77,7 @@ def copy_cached(chunks: StoredChunks, request: Request, out: np.ndarray) -> bool
 def _copy(
     chunks: list[np.ndarray], projection: Projection, out: np.ndarray, *, is_region: bool
 ) -> None:
-    """Copy the requested part of each chunk to its place in a block."""
+    """Copy the requested part of each chunk to a block."""
     indices, insides, outsides = projection
     if not is_region:
         insides = [inside if inside is None else numpy_index(inside) for inside in insides]
@@ -144,7 +144,7 @@ class _Old(CachedChunk):
 class _New(CachedChunk):
     """A chunk that is put into the cache when it is decoded, with the tag of its version."""
 
-    place: ChunkPlace
+    cache_key: CacheKey
     key: str
     data: Buffer
     tag: Tag
@@ -152,17 +152,17 @@ class _New(CachedChunk):
     limit: int
 
     def decoded(self, pipeline: Pipeline) -> np.ndarray:
-        with _DECODING.setdefault(self.place, Lock()):
+        with _DECODING.setdefault(self.cache_key, Lock()):
             try:
-                cached = CHUNKS.get(self.place)
+                cached = CHUNKS.get(self.cache_key)
                 if cached is not None and cached.tag == self.tag:
                     return cached.values  # Another thread has decoded it.
                 values = pipeline.decode_apart(self.data)
                 values.flags.writeable = False
-                CHUNKS.put(self.place, DecodedChunk(values, self.tag, self.key), self.limit)
+                CHUNKS.put(self.cache_key, DecodedChunk(values, self.tag, self.key), self.limit)
                 return values
             finally:
-                _DECODING.pop(self.place, None)
+                _DECODING.pop(self.cache_key, None)
 
 
 def get_cached(
@@ -175,8 +175,8 @@ def get_cached(
     nbytes, limit = chunks.metadata.pipeline.spec.nbytes, chunks.cache_size
     if nbytes <= large_size(chunks.units):
         return request_each(chunks.units, partial(_get, chunks, limit), keys)
-    places = ((key, (chunks.decoding, index)) for key, index in keys)
-    found, ahead = tee((key, place, CHUNKS.get(place)) for key, place in places)
+    cache_keys = ((key, (chunks.decoding, index)) for key, index in keys)
+    found, ahead = tee((key, cache_key, CHUNKS.get(cache_key)) for key, cache_key in cache_keys)
     items = ((key, nbytes, cached and cached.tag) for key, _, cached in ahead)
     versions = get_large_if_changed(chunks.units, items)
     return (_chunk(*each, version, limit) for each, version in zip(found, versions, strict=True))
@@ -184,22 +184,22 @@ def get_cached(
 
 def _get(chunks: StoredChunks, limit: int, item: tuple[str, Index]) -> CachedChunk | Buffer | None:
     key, index = item
-    place = chunks.decoding, index
-    cached = CHUNKS.get(place)
+    cache_key = chunks.decoding, index
+    cached = CHUNKS.get(cache_key)
     version = chunks.units.get_if_changed(key, None if cached is None else cached.tag)
-    return _chunk(key, place, cached, version, limit)
+    return _chunk(key, cache_key, cached, version, limit)
 
 
 def _chunk(
-    key: str, place: ChunkPlace, cached: DecodedChunk | None, version: Version, limit: int
+    key: str, cache_key: CacheKey, cached: DecodedChunk | None, version: Version, limit: int
 ) -> CachedChunk | Buffer | None:
     """Return a chunk by its present version, and by the one that was in the cache."""
     if version.is_unchanged and cached is not None:
         return _Old(cached.values)
     if version.value is None or version.tag is None:
-        CHUNKS.put(place, None, limit)
+        CHUNKS.put(cache_key, None, limit)
         return version.value
-    return _New(place, key, version.value, version.tag, limit)
+    return _New(cache_key, key, version.value, version.tag, limit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,14 +231,14 @@ class CachedInnerChunks:
 
     def get(self, index: Index) -> CachedChunk | None:
         """Return a chunk that is in the cache."""
-        cached = CHUNKS.get(self._place(index))
+        cached = CHUNKS.get(self._cache_key(index))
         return None if cached is None or cached.tag != self.tag else _Old(cached.values)
 
     def new(self, index: Index, data: Buffer) -> CachedChunk:
         """Return a chunk that is put into the cache when it is decoded."""
-        return _New(self._place(index), self.key, data, self.tag, self.limit)
+        return _New(self._cache_key(index), self.key, data, self.tag, self.limit)
 
-    def _place(self, inner: Index) -> ChunkPlace:
+    def _cache_key(self, inner: Index) -> CacheKey:
         if self.counts is None:
             return self.array, (*self.index, *inner)
         first = map(mul, self.index, self.counts)

@@ -57,12 +57,16 @@ def requested_casting(casting: Casting) -> Iterator[None]:
         _REQUESTED.reset(token)
 
 
+def _name(target: HasLocation | str) -> str:
+    return target if isinstance(target, str) else target.location
+
+
 def check_cast(
-    before: np.dtype[Any], after: np.dtype[Any], place: HasLocation | str, casting: Casting = None
+    before: np.dtype[Any], after: np.dtype[Any], target: HasLocation | str, casting: Casting = None
 ) -> None:
     """Check that a rule for data types permits to write values to an array.
 
-    `place` is the array, or the argument, that an error names. `casting` is the rule, by default
+    `target` is the array, or the argument, that an error names. `casting` is the rule, by default
     the setting; the rule that checks the values permits all data types here, but for times.
 
     Codecs of objects and of text check each value.
@@ -80,13 +84,13 @@ def check_cast(
         raise CodecError(
             "the setting zarrdask.casting does not permit writing values of this data type to the "
             f"array; convert them first, by astype({dtype_label(after)!r}), or set it to 'numpy'",
-            key=place if isinstance(place, str) else place.location,
+            key=_name(target),
             found=dtype_label(before),
             expected=f"a data type that NumPy casts to {dtype_label(after)} by {casting!r}",
         )
 
 
-def _check_python_cast(value: Any, after: np.dtype[Any], place: HasLocation) -> None:
+def _check_python_cast(value: Any, after: np.dtype[Any], target: HasLocation) -> None:
     """Check that the setting permits writing a value of Python, which can be converted.
 
     As in NumPy, a number of Python has a kind but no size: 1 is safe as int8, and 1.5 as float32.
@@ -96,21 +100,21 @@ def _check_python_cast(value: Any, after: np.dtype[Any], place: HasLocation) -> 
     smallest = _SMALLEST.get(before.kind) if _is_plain(value) else None
     is_safe = smallest is not None and np.can_cast(smallest, after) and after.kind not in "mM"
     if not is_safe and (smallest is None or _SMALLEST.get(kind_of(after)) != smallest):
-        check_cast(before, after, place)
+        check_cast(before, after, target)
 
 
-def check_numpy_dtype(dtype: Any, place: HasLocation | str) -> None:
+def check_numpy_dtype(dtype: Any, target: HasLocation | str) -> None:
     """Check that a data type is none of pandas that has to be converted first."""
     advice = unsupported_dtype(dtype)
     if advice:
         raise UnsupportedError(
             advice.removeprefix("; "),
-            key=place if isinstance(place, str) else place.location,
+            key=_name(target),
             found=str(dtype),
         )
 
 
-def check_dense(values: Any, place: HasLocation | str) -> None:
+def check_dense(values: Any, target: HasLocation | str) -> None:
     """Check that no element is masked, and that values are not sparse.
 
     A Dask array must not have such blocks at all. A stored array has no mask: what is below it
@@ -123,15 +127,15 @@ def check_dense(values: Any, place: HasLocation | str) -> None:
         raise UnsupportedError(
             "arrays in the memory of a device can't be stored; copy them to the host: x.get(), or "
             "x.map_blocks(lambda block: block.get()) of a Dask array",
-            key=place if isinstance(place, str) else place.location,
+            key=_name(target),
             found=type(values if meta is None else meta).__name__,
         )
-    check_numpy_dtype(getattr(values, "dtype", None), place)
+    check_numpy_dtype(getattr(values, "dtype", None), target)
     if hasattr(values if meta is None else meta, "todense"):
         raise UnsupportedError(
             "sparse arrays can't be stored as they are; make them dense first: x.todense(), or "
             "x.map_blocks(lambda block: block.todense()) of a Dask array",
-            key=place if isinstance(place, str) else place.location,
+            key=_name(target),
             found=type(values if meta is None else meta).__name__,
         )
     if isinstance(meta, np.ma.MaskedArray) or (
@@ -141,7 +145,7 @@ def check_dense(values: Any, place: HasLocation | str) -> None:
             "masked elements can't be stored; replace them by a value first, such as the fill "
             "value of the array: numpy.ma.filled(x, 0), or dask.array.ma.filled(x, 0) of a Dask "
             "array",
-            key=place if isinstance(place, str) else place.location,
+            key=_name(target),
             found=type(values if meta is None else meta).__name__,
         )
 
@@ -156,7 +160,7 @@ def _is_plain(value: Any) -> bool:
 def as_stored(
     values: np.ndarray,
     dtype: np.dtype[Any],
-    place: HasLocation | str,
+    target: HasLocation | str,
     casting: Casting | Literal["chosen"] = "chosen",
 ) -> np.ndarray:
     """Return values cast to the data type of an array; the same object if they have it already.
@@ -172,20 +176,19 @@ def as_stored(
         return values
     casting = chosen_casting() if casting == "chosen" else casting
     if casting is not None:
-        check_cast(values.dtype, dtype, place, casting)
+        check_cast(values.dtype, dtype, target, casting)
         return values.astype(dtype)
     try:
         return checked_cast(values, dtype)
     except CodecError as error:
-        location = place if isinstance(place, str) else place.location
-        raise error.within(location) from error.__cause__
+        raise error.within(_name(target)) from error.__cause__
 
 
 def as_block(
     values: Any,
     shape: Shape,
     dtype: np.dtype[Any],
-    place: HasLocation | str,
+    target: HasLocation | str,
     casting: Casting,
 ) -> np.ndarray:
     """Return a block of a Dask array as it is stored.
@@ -194,35 +197,35 @@ def as_block(
     or data type, masked, or sparse.
     """
     if type(values) is not np.ndarray:
-        check_dense(values, place)
-        values = _plain_array(values, place)
+        check_dense(values, target)
+        values = _plain_array(values, target)
     if values.shape != shape:
         raise SelectionError(
             "a block has another shape than its Dask array declares; correct chunks=, drop_axis= "
             "or new_axis= where the array is made, such as in map_blocks",
-            key=place if isinstance(place, str) else place.location,
+            key=_name(target),
             found=values.shape,
             expected=f"{shape}",
         )
-    return as_stored(values, dtype, place, casting)
+    return as_stored(values, dtype, target, casting)
 
 
-def _plain_array(values: Any, place: HasLocation | str) -> np.ndarray:
+def _plain_array(values: Any, target: HasLocation | str) -> np.ndarray:
     try:
         return np.asarray(values)
     except (TypeError, ValueError, RuntimeError) as error:
         raise UnsupportedError(
             f"a block can't be converted to an array of NumPy: {error}",
-            key=place if isinstance(place, str) else place.location,
+            key=_name(target),
             found=type(values).__name__,
         ) from error
 
 
-def from_user(value: Any, dtype: np.dtype[Any], place: HasLocation) -> np.ndarray:
+def from_user(value: Any, dtype: np.dtype[Any], target: HasLocation) -> np.ndarray:
     """Return a value that a user assigns, of NumPy or Python, cast to the data type of an array."""
     if hasattr(value, "dtype"):
         values = np.asarray(value)
-        return values if values.dtype == dtype else as_stored(values, dtype, place)
+        return values if values.dtype == dtype else as_stored(values, dtype, target)
     if dtype.kind in _NUMBERS_TO.get(type(value), "") and -_SMALL_NUMBER < value < _SMALL_NUMBER:
         return as_array(value, dtype)  # every rule permits it
     if dtype.kind in "mM" and np.datetime_data(dtype)[0] == "generic":
@@ -230,19 +233,19 @@ def from_user(value: Any, dtype: np.dtype[Any], place: HasLocation) -> np.ndarra
     casting = chosen_casting()
     if casting is not None:
         values = as_array(value, dtype)
-        _check_python_cast(value, dtype, place)
+        _check_python_cast(value, dtype, target)
         return values
     # NumPy checks the range of integers of Python only if they are converted directly.
     with np.errstate(over="ignore", invalid="ignore"):
         values = as_array(value, dtype)
     # A tuple is one structured value.
     before = None if dtype.names is None else _of_objects(dtype)
-    as_stored(np.asarray(value, before), dtype, place, None)
+    as_stored(np.asarray(value, before), dtype, target, None)
     return values
 
 
 def _of_objects(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return a structured data type with objects in the place of numbers and texts."""
+    """Return a structured data type with objects instead of numbers and texts."""
     if dtype.subdtype is not None:
         return np.dtype((_of_objects(dtype.base), dtype.shape))
     if dtype.names is None:

@@ -7,7 +7,7 @@ from typing import Any
 from zarrdask.formats.indexing.projection import Points, Projection, Regions
 from zarrdask.formats.indexing.selection import Region, pick_size, whole_region
 
-#: A requested region of a shard, the number of its block if there are several, and its place there.
+#: A requested region of a shard, the number of its block if there are several, and its index there.
 _Part = tuple[Region, int, tuple[slice, ...]]
 
 
@@ -35,11 +35,11 @@ def divide(
         if len(slabs) < 2:
             slabs = [(inside, outside)]
         elif not isinstance(inside, Regions):
-            slabs = [(picks.regions[0], places[0][1]) for picks, places in slabs]
-        for part, place in slabs:
+            slabs = [(picks.regions[0], outsides[0][1]) for picks, outsides in slabs]
+        for part, outside in slabs:
             divided.indices.append(index)
             divided.insides.append(part)
-            divided.outsides.append(place)
+            divided.outsides.append(outside)
     return divided
 
 
@@ -48,11 +48,11 @@ def _parts(inside: Any, outside: Any, shard_shape: Sequence[int]) -> list[_Part]
     if not shard_shape or isinstance(inside, Points):
         return None
     regions = inside.regions if isinstance(inside, Regions) else (inside,)
-    places = outside if isinstance(inside, Regions) else ((0, outside),)
+    outsides = outside if isinstance(inside, Regions) else ((0, outside),)
     whole = whole_region(tuple(shard_shape))
     parts = [
-        (whole if region is None else region, number, place)
-        for region, (number, place) in zip(regions, places, strict=True)
+        (whole if region is None else region, number, outside)
+        for region, (number, outside) in zip(regions, outsides, strict=True)
     ]
     picks = (pick for region, _, _ in parts for pick in region)
     return parts if all(isinstance(pick, slice) for pick in picks) else None
@@ -75,13 +75,13 @@ def _slabs(
         slab = [part for each in parts if (part := _between(each, axis, start, stop)) is not None]
         if slab:
             picks = Regions(tuple(region for region, _, _ in slab))
-            yield picks, [(number, place) for _, number, place in slab]
+            yield picks, [(number, outside) for _, number, outside in slab]
 
 
 def _between(part: _Part, axis: int, start: int, stop: int) -> _Part | None:
     """Return the part of a region between two planes, or None if there is none."""
-    region, number, place = part
-    pick, target = region[axis], place[axis]
+    region, number, outside = part
+    pick, target = region[axis], outside[axis]
     size = pick_size(pick)
     # The numbers of the first element of the pick from each plane on.
     low, high = (
@@ -95,5 +95,5 @@ def _between(part: _Part, axis: int, start: int, stop: int) -> _Part | None:
     return (
         (*region[:axis], cut, *region[axis + 1 :]),
         number,
-        (*place[:axis], moved, *place[axis + 1 :]),
+        (*outside[:axis], moved, *outside[axis + 1 :]),
     )

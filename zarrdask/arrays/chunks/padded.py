@@ -39,8 +39,8 @@ class PaddedRegion(ArrayRegion):
         if not any(axis.copies or axis.fills or len(axis.reads) > 1 for axis in axes):
             return super().read(tuple(axis.reads[0][1] for axis in axes), out=out)
         values = buffers.empty(tuple(axis.length for axis in axes), self.dtype)
-        for place, box in _reads(axes):
-            values[place] = super().read(box)
+        for target, box in _reads(axes):
+            values[target] = super().read(box)
         # Those of a later axis are made from those of an earlier one, too.
         for number, (axis, margins) in enumerate(zip(axes, self.margins, strict=True)):
             before = (slice(None),) * number
@@ -70,6 +70,6 @@ class PaddedRegion(ArrayRegion):
 def _reads(axes: list[Assembly]) -> list[tuple[Region, Region]]:
     """Return where in the buffer regions go, and which."""
     return [
-        (tuple(place for place, _ in pairs), tuple(source for _, source in pairs))
+        (tuple(target for target, _ in pairs), tuple(source for _, source in pairs))
         for pairs in product(*(axis.reads for axis in axes))
     ]

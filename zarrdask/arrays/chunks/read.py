@@ -128,7 +128,7 @@ def read_units(
     threads: int | None,
     show: Show | None,
 ) -> None:
-    """Read parts of units to their places in a block, or in several; see `read_region`."""
+    """Read parts of units into a block, or into several; see `read_region`."""
     with chunks.measured("read"):
         _read_units(chunks, projection, out=out, threads=threads, show=show)
 
@@ -170,7 +170,7 @@ def _divide_shards(
 
 
 def read_part(chunks: StoredChunks, projection: Projection, *, out: np.ndarray | Blocks) -> None:
-    """Read parts of units to their places in this thread."""
+    """Read parts of units into a block, or into several, in this thread."""
     part = _with_keys(chunks, projection)
     _decode(chunks, part, _fetch(chunks, [part]), out=out)
 
@@ -190,10 +190,10 @@ def _fetch(chunks: StoredChunks, parts: Iterable[_Part]) -> Iterator[Any]:
     """
     metadata, store, scratch = chunks.metadata, chunks.units, buffers.THREAD.scratch
     if metadata.shard is None and is_cached(chunks):
-        places = chain.from_iterable(
+        items = chain.from_iterable(
             zip(keys, projection.indices, strict=True) for keys, projection in parts
         )
-        return get_cached(chunks, [*places] if isinstance(parts, list) else places)
+        return get_cached(chunks, [*items] if isinstance(parts, list) else items)
     if metadata.shard is None:
         # A single key of a list is requested in this thread.
         keys: Iterable[str] = (
@@ -222,7 +222,7 @@ def _shard_request(
 def _decode(
     chunks: StoredChunks, part: _Part, units: Iterator[Any], *, out: np.ndarray | Blocks
 ) -> None:
-    """Decode what `_fetch` returned for a part, the next of several, to its places."""
+    """Decode what `_fetch` returned for a part, the next of several, into the block."""
     try:
         _decode_units(chunks, part, units, out=out)
     except CodecError as error:

@@ -27,7 +27,7 @@ from zarrdask.formats.codecs.pipeline import Pipeline
 from zarrdask.formats.indexing.projection import AnyRequest
 from zarrdask.runtime import measuring
 from zarrdask.runtime.scratch import Scratch
-from zarrdask.runtime.shard_indexes import INDEXES, CachedIndex, IndexPlace
+from zarrdask.runtime.shard_indexes import INDEXES, CachedIndex, IndexLocation
 from zarrdask.storage.base import Store
 from zarrdask.storage.remote.in_flight import MAX_BYTES_IN_FLIGHT, window
 from zarrdask.storage.remote.large_values import get_large, large_size
@@ -168,13 +168,13 @@ def _fetched(
 
 def _plans(store: Store, requests: Iterable[ShardRequest], kept: _Kept) -> Iterator[_Plan]:
     """Yield the plan of each shard: from its cached index, or as soon as the index is received."""
-    place = partial(_place, "" if kept == "ignore" else store.identity.token)
+    locate = partial(_locate, "" if kept == "ignore" else store.identity.token)
 
     def known(request: ShardRequest) -> _Plan | None:
         if not request.is_plannable:
             whole = RangeRequest(request.key, 0, None, ())
             return _Plan(request, ranges=[whole] if request.region is None else ())
-        index = INDEXES.get(place(request)) if kept == "use" else None
+        index = INDEXES.get(locate(request)) if kept == "use" else None
         plan = None if index is None else _plan(request, index.data, index.tag)
         if plan is not None and measuring.SINKS is not None:
             measuring.count({"cache_hits": 1})
@@ -183,34 +183,34 @@ def _plans(store: Store, requests: Iterable[ShardRequest], kept: _Kept) -> Itera
 
     ahead, plans = tee((request, known(request)) for request in requests)
     unknown = (request for request, plan in ahead if plan is None)
-    indexes = _indexes(store, unknown, place, kept)
+    indexes = _indexes(store, unknown, locate, kept)
     for request, plan in plans:
         yield plan or _plan(request, *next(indexes))
 
 
-def _place(token: str, request: ShardRequest) -> IndexPlace:
-    return IndexPlace(token, request.key, *request.shard.index_range)
+def _locate(token: str, request: ShardRequest) -> IndexLocation:
+    return IndexLocation(token, request.key, *request.shard.index_range)
 
 
 def _indexes(
     store: Store,
     requests: Iterable[ShardRequest],
-    place: Callable[[ShardRequest], IndexPlace],
+    locate: Callable[[ShardRequest], IndexLocation],
     kept: _Kept,
 ) -> Iterator[tuple[Buffer | None, Tag | None]]:
     """Request indexes; yield each and, if requests are pinned to its version, the tag of that."""
-    places: Iterator[IndexPlace] = map(place, requests)
+    locations: Iterator[IndexLocation] = map(locate, requests)
     if kept == "ignore":
-        wanted = (_Wanted(key, start, length, 0, None) for _, key, start, length in places)
+        wanted = (_Wanted(key, start, length, 0, None) for _, key, start, length in locations)
         yield from zip(_fetch(store, wanted), repeat(None))
         return
-    ahead, places = tee(places)
+    ahead, locations = tee(locations)
     parts = window(
-        lambda place: store.get_part(place.key, place.start, place.length),
+        lambda locate: store.get_part(locate.key, locate.start, locate.length),
         ahead,
         size=attrgetter("length"),
     )
-    for part, at in zip(parts, places, strict=True):
+    for part, at in zip(parts, locations, strict=True):
         if part is None:
             INDEXES.put(at, None)
             yield None, None

@@ -271,9 +271,9 @@ def stored_map(
             result[unit] = True
         return result
     for first, sizes in chunk_sizes(chunks, units, on_damage):
-        place = tuple(slice(at, at + n) for at, n in zip(first, sizes.shape, strict=True))
+        box = tuple(slice(at, at + n) for at, n in zip(first, sizes.shape, strict=True))
         # A shard at the end of an axis may have chunks outside the array.
-        result[place] = sizes[tuple(map(slice, result[place].shape))] >= 0
+        result[box] = sizes[tuple(map(slice, result[box].shape))] >= 0
     return result
 
 

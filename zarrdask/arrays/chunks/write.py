@@ -111,7 +111,7 @@ def write_units(
     show: Show | None = False,
     requests: Requests | None = None,
 ) -> int:
-    """Write to parts of units the values at their places in a block; see `write_region`."""
+    """Write the values of a block to parts of units; see `write_region`."""
     locks = locks or ChunkLocks(chunks.store)
     writer = _Writer(chunks=chunks, locks=locks, empty=empty, beyond=beyond, joined=requests)
     work, nbytes = partial(writer.write, values), values.nbytes

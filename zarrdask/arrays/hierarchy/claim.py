@@ -1,4 +1,4 @@
-"""Claims: of several writers that create a node at the same place, one goes on.
+"""Claims: if several writers create the same node, one of them continues.
 
 A node that appears when it is complete has no document until then, so other writers can't see that
 it is being created. Hence its writer first stores a claim: a value beside the documents, with a

@@ -78,11 +78,11 @@ def why_missing(node: StorePath, text: str = "there is no array or group here") 
         if v2_document is not None or _is_array(v3_document):
             return f"{text}: it is inside an array, {url}"
     if store.capabilities.directories and node.layout.has_directories:
-        place = f"{store.identity.directory}/{path}".rstrip("/")
-        if os.path.isdir(place):
-            return text + advice_for_directory(place)
-        if os.path.exists(place):
-            return f"{text}: {_file_advice(place)}"
+        directory = f"{store.identity.directory}/{path}".rstrip("/")
+        if os.path.isdir(directory):
+            return text + advice_for_directory(directory)
+        if os.path.exists(directory):
+            return f"{text}: {_file_advice(directory)}"
         text = f"{text}: there is no such directory"
     return _with_names(node, text + advice_for_bucket(node))
 
@@ -149,7 +149,7 @@ def _array_above(node: StorePath) -> str | None:
 
 
 def _file_advice(path: str) -> str:
-    """Return what to do with a file in the place of a node, by its first bytes."""
+    """Return what to do with a file where a node is expected, by its first bytes."""
     head = b""
     if os.path.isfile(path):  # to open a FIFO would block
         with suppress(OSError), open(path, "rb") as file:

@@ -71,7 +71,7 @@ def prepare(node: StorePath, metadata: Metadata, *, overwrite: bool) -> tuple[Dr
                 found=metadata.zarr_format,
                 expected=f"zarr_format={view.layout.zarr_format!r}",
             )
-        _check_place(view, node.via(view), metadata, overwrite=overwrite)
+        _check_new(view, node.via(view), metadata, overwrite=overwrite)
         return view, False
     if _is_taken(store) and (path or not overwrite):
         raise NodeExistsError(
@@ -107,7 +107,7 @@ def _is_taken(store: Store) -> bool:
     return any(document is not None for document in documents)
 
 
-def _check_place(view: DraftStore, node: StorePath, metadata: Metadata, *, overwrite: bool) -> None:
+def _check_new(view: DraftStore, node: StorePath, metadata: Metadata, *, overwrite: bool) -> None:
     """Check that no node above a new one is an array, and that the new one does not exist."""
     above = [each for each in node.parents if each.prefix.startswith(view.layout.base)]
     values = view.get_many([each.prefix + ARRAY for each in above], Scratch())

@@ -132,8 +132,8 @@ def _url_of(store: Store | str) -> str:
     if isinstance(store, str):
         return store
     url = store.url
-    is_place = "://" in url or os.path.isabs(url)
-    if store.capabilities.shared and is_place and not url.startswith(_WITHOUT_URL):
+    is_complete = "://" in url or os.path.isabs(url)
+    if store.capabilities.shared and is_complete and not url.startswith(_WITHOUT_URL):
         return url
     raise UnsupportedError(
         "this store has no URL by which another process opens it, so a concatenation with it "

@@ -78,7 +78,7 @@ def child_nodes(
 ) -> Iterator[tuple[str, Metadata | ZarrdaskError]]:
     """Yield the name and the metadata of each node right below a group.
 
-    In place of the metadata of an invalid node there is the error. The parameters are those of
+    The metadata of an invalid node is replaced by the error. The parameters are those of
     `member_documents`. If groups are `chosen`, arrays are left out unless this group is chosen.
     """
     has_arrays = chosen is None or chosen.accepts("")
@@ -108,7 +108,7 @@ def walk_nodes(
 ) -> Iterator[tuple[str, Metadata | ZarrdaskError]]:
     """Yield the path and the metadata of every node below a group, each group before its members.
 
-    In place of the metadata of an invalid node there is the error. Each group is listed once, when
+    The metadata of an invalid node is replaced by the error. Each group is listed once, when
     the walk reaches it. The paths are relative to the group. Unless the search is for one format
     only, members are expected to have the format of their group.
 

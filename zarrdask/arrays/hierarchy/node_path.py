@@ -2,7 +2,7 @@
 
 from zarrdask.arrays.hierarchy.changes.append import append_values
 from zarrdask.arrays.hierarchy.changes.change import changing, erase_node, write_node
-from zarrdask.arrays.hierarchy.changes.journal import beside, is_begun, packed_place
+from zarrdask.arrays.hierarchy.changes.journal import beside, is_begun, workspace
 from zarrdask.arrays.hierarchy.changes.removal import remove_keys
 from zarrdask.arrays.hierarchy.claim import discard_dead_claim
 from zarrdask.arrays.hierarchy.consolidation import write_consolidated
@@ -83,7 +83,7 @@ class NodePath(StorePath):
     exists_error = exists_error
     is_begun = is_begun
     beside = beside
-    packed_place = packed_place
+    workspace = workspace
 
     # Changes of an array
     append = append_values

@@ -199,7 +199,7 @@ def refreshed(node: StorePath, chunks: StoredChunks) -> StoredChunks:
 
 
 def store_repaired(node: StorePath, chunks: StoredChunks) -> StoredChunks:
-    """Store the repaired documents of an array in place of invalid ones, before chunks change."""
+    """Replace the invalid documents of an array by repaired ones, before chunks change."""
     if not chunks.metadata.is_repaired:
         return chunks
 

@@ -59,19 +59,19 @@ def create_array(
         The shape of the chunks, in elements; -1 or None means the whole axis. A mapping has the
         names of dimensions or the numbers of axes as keys: ``{"time": 24}``; all other axes are
         whole. False means one chunk. ``"auto"`` (the default) halves the longest axis until a chunk
-        has at most ``zarrdask.chunk-size`` (1 MiB). A size, such as ``"4 MiB"``, is used in place
-        of that setting. For an axis with chunks of different lengths, pass the length of each, as
-        in Dask: this makes a rectilinear grid of v3.
+        has at most ``zarrdask.chunk-size`` (1 MiB). A size, such as ``"4 MiB"``, is used
+        instead of that setting. For an axis with chunks of different lengths, pass the length of
+        each, as in Dask: this makes a rectilinear grid of v3.
     shards : None, "auto", str, int, sequence of (int or sequence of int), or mapping
         The shape of the shards, in elements: multiples of the chunks that are stored as one object
         each; -1 is rounded up to one. By default there are no shards. ``"auto"`` doubles the
         chunks until a shard has ``zarrdask.shard-size`` (64 MiB), or the size that is passed, such
         as ``"256 MiB"``.
     grid : dict or ChunkGrid, optional
-        The chunk grid, in place of `chunks` and `shards`: an object as ``chunk_grid`` in v3, or an
+        The chunk grid, instead of `chunks` and `shards`: an object as ``chunk_grid`` in v3, or an
         instance.
     codecs : sequence, optional
-        All codecs in their order, in place of `compressors` and `filters` (v3).
+        All codecs in their order, instead of `compressors` and `filters` (v3).
     compressors : codec or sequence, optional
         Codecs on the bytes of a chunk: ``"auto"`` (the default) means Zstandard at its default
         level, None no compression. A codec is a name (``"zstd"``), a dict (``{"name": ...,

@@ -314,8 +314,8 @@ class Group(Node, Mapping[str, "Array | Group"]):
         check_writable(self)
         self._latest = None
         metadata = GroupMetadata(self.zarr_format, new_attributes(attributes))
-        place = Lookup(self.node_path.join(name), self.search, self.strict)
-        return new_group(place, metadata, overwrite=overwrite)
+        lookup = Lookup(self.node_path.join(name), self.search, self.strict)
+        return new_group(lookup, metadata, overwrite=overwrite)
 
     def require_group(self, name: str) -> "Group":
         """Return the group of a name, created if it does not exist.
@@ -422,7 +422,7 @@ def opened(
     return Group(node, metadata, mode, strict=strict, search=search)
 
 
-def new_group(place: Lookup, metadata: GroupMetadata, *, overwrite: bool) -> Group:
+def new_group(lookup: Lookup, metadata: GroupMetadata, *, overwrite: bool) -> Group:
     """Write a new group, and return it, opened for writing."""
-    node = place.node.create(metadata, overwrite=overwrite)
-    return Group(node, metadata, "r+", strict=place.strict)
+    node = lookup.node.create(metadata, overwrite=overwrite)
+    return Group(node, metadata, "r+", strict=lookup.strict)

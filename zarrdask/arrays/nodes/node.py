@@ -170,14 +170,14 @@ def check_writable(node: Node) -> None:
         )
 
 
-def is_array_error(hint: str, place: str) -> NodeTypeError:
+def is_array_error(hint: str, location: str) -> NodeTypeError:
     """Return the error for an array where a group is needed."""
-    return NodeTypeError(hint, key=place, found="array", expected="group")
+    return NodeTypeError(hint, key=location, found="array", expected="group")
 
 
-def is_group_error(hint: str, place: str) -> NodeTypeError:
+def is_group_error(hint: str, location: str) -> NodeTypeError:
     """Return the error for a group where an array is needed."""
-    return NodeTypeError(hint, key=place, found="group", expected="array")
+    return NodeTypeError(hint, key=location, found="group", expected="array")
 
 
 def as_group(node: NodePath, metadata: Metadata) -> GroupMetadata:

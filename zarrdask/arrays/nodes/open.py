@@ -82,14 +82,14 @@ def open_array(
     (4, 6)
     """
     check_mode(mode, MODES)
-    place = look_up(url, component, storage_options, zarr_format=zarr_format, strict=strict)
+    lookup = look_up(url, component, storage_options, zarr_format=zarr_format, strict=strict)
     if isinstance(url, Array) and not component:
         missing = missing or url.missing
-        if place.search.accepts(url.zarr_format) and not strict:
+        if lookup.search.accepts(url.zarr_format) and not strict:
             if mode in ("r", url.mode) and missing == url.missing:
                 return url
             return Array(url.node_path, url.metadata, mode, missing)
-    node, metadata = place.find(consolidated, default="inherited")
+    node, metadata = lookup.find(consolidated, default="inherited")
     if not isinstance(metadata, ArrayMetadata):
         raise is_group_error(
             "a group can't be opened as an array; pass component='path/to/array', the path of an "

@@ -73,11 +73,11 @@ def open(  # noqa: A001
     (['a'], (4,))
     """
     check_mode(mode, MODES)
-    place = look_up(url, component, storage_options, zarr_format=zarr_format, strict=strict)
-    node, metadata = place.find(consolidated, default="own")
+    lookup = look_up(url, component, storage_options, zarr_format=zarr_format, strict=strict)
+    node, metadata = lookup.find(consolidated, default="own")
     if isinstance(metadata, ArrayMetadata) and isinstance(url, Array) and not component:
         return Array(node, metadata, mode, url.missing)
-    return as_concatenated(opened(node, metadata, mode, strict=place.strict, search=place.search))
+    return as_concatenated(opened(node, metadata, mode, strict=lookup.strict, search=lookup.search))
 
 
 @suggests_arguments
@@ -136,19 +136,19 @@ def open_group(
             found=attributes,
         )
     of_new = new_attributes(attributes)
-    place = look_up(url, component, storage_options, zarr_format=zarr_format, strict=strict)
+    lookup = look_up(url, component, storage_options, zarr_format=zarr_format, strict=strict)
     if mode in ("w", "w-"):
-        new = GroupMetadata(place.node.format_of_new(zarr_format), of_new)
-        return new_group(place, new, overwrite=mode == "w")
+        new = GroupMetadata(lookup.node.format_of_new(zarr_format), of_new)
+        return new_group(lookup, new, overwrite=mode == "w")
     try:
-        node, metadata = place.find(consolidated, default="own")
+        node, metadata = lookup.find(consolidated, default="own")
     except NodeNotFoundError:
         if mode != "a":
             raise
-        new = GroupMetadata(place.node.format_of_new(zarr_format), of_new)
-        return new_group(place, new, overwrite=False)
+        new = GroupMetadata(lookup.node.format_of_new(zarr_format), of_new)
+        return new_group(lookup, new, overwrite=False)
     group, mode = as_group(node, metadata), "r" if mode == "r" else "r+"
-    return Group(node, group, mode, strict=place.strict, search=place.search)
+    return Group(node, group, mode, strict=lookup.strict, search=lookup.search)
 
 
 @suggests_arguments
@@ -197,9 +197,9 @@ def create_group(
     >>> list(root), dict(root.attrs)
     (['u'], {'title': 'winds'})
     """
-    place = look_up(url, component, storage_options)
-    metadata = GroupMetadata(place.node.format_of_new(zarr_format), new_attributes(attributes))
-    return new_group(place, metadata, overwrite=overwrite)
+    lookup = look_up(url, component, storage_options)
+    metadata = GroupMetadata(lookup.node.format_of_new(zarr_format), new_attributes(attributes))
+    return new_group(lookup, metadata, overwrite=overwrite)
 
 
 @suggests_arguments

@@ -83,22 +83,22 @@ class BatchReader:
                 for at, sample in enumerate(samples.tolist()):
                     for piece in array.windows.pieces(sample):
                         number = array.numbers[piece.column]
-                        place = view(block[at, ...], piece.place)
+                        target = view(block[at, ...], piece.outside)
                         if number in self._kept:
-                            place[...] = view(self._kept[number], piece.inside)
+                            target[...] = view(self._kept[number], piece.inside)
                             used.add(number)
                         elif number in kept:
-                            waiting.append((number, place, piece))
+                            waiting.append((number, target, piece))
                         else:
-                            own.add(piece.region, place)
+                            own.add(piece.region, target)
         # First what is not needed any more: the plan counts what is kept between steps.
         for number in used - kept:
             del self._kept[number]
         for array, own in zip(self.arrays, loads, strict=True):
             self._load(array, own, waiting)
         _read(self.arrays, loads)
-        for number, place, piece in waiting:
-            place[...] = view(self._kept[number], piece.inside)
+        for number, target, piece in waiting:
+            target[...] = view(self._kept[number], piece.inside)
         return found
 
     def _load(

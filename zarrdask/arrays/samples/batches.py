@@ -35,7 +35,7 @@ def batches(
     Parameters
     ----------
     arrays : Array, Group or mapping of str to Array
-        One array, or several by name, which have their samples at the same places.
+        One array, or several by name, which have their samples at the same positions.
     batch : int
         The number of samples in a batch.
     window : int, tuple or dict, optional

@@ -13,7 +13,7 @@ from zarrdask.arrays.samples.windows import ArrayWindows
 
 Shuffle = bool | Literal["full"] | int
 
-#: How often each byte may be decoded so that samples are shuffled from more places.
+#: How often each byte may be decoded so that samples are shuffled from more chunks.
 _MAX_REPEATED = 1.2
 #: How many samples are looked at to choose how to shuffle.
 _MAX_SEARCHED = 2**17

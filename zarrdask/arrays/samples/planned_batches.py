@@ -182,9 +182,9 @@ class Batches(Displayed):
             if self._windows[name].is_index:
                 blocks[name] = block = block[:, 0]
             if self._out is not None:
-                place = self._out[name][: len(block)]
-                place[...] = block
-                blocks[name] = place
+                target = self._out[name][: len(block)]
+                target[...] = block
+                blocks[name] = target
         return blocks[""] if self._is_single else blocks
 
     def _checked(self, out: Any) -> dict[str, np.ndarray] | None:

@@ -39,10 +39,10 @@ class Piece(NamedTuple):
     """The part of a sample that is in one column."""
 
     column: int
-    #: The region of the array, that of the column, and the place in the sample.
+    #: The region of the array, the region of the column, and the region of the sample.
     region: Region
     inside: Region
-    place: Region
+    outside: Region
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class ArrayWindows:
 
     @cached_property
     def _own(self) -> list[tuple[int, WindowAxis, int]]:
-        """For each axis of this array with windows: its place among all, it, and its number."""
+        """For each axis of this array with windows: its position among all, it, and its number."""
         numbered = zip(self.axes, self.numbers, strict=True)
         return [(at, axis, n) for at, (axis, n) in enumerate(numbered) if n is not None]
 
@@ -173,15 +173,15 @@ class ArrayWindows:
                 ]
             )
         for combination in product(*parts):
-            region, inside, place, column = list(whole), list(whole), list(whole), 0
+            region, inside, outside, column = list(whole), list(whole), list(whole), 0
             within: Any
-            for number, count, (chunk, within, outside, begin) in zip(
+            for number, count, (chunk, within, target, begin) in zip(
                 self._numbers, self._column_counts, combination, strict=True
             ):
                 column = column * count + chunk
                 region[number] = slice(begin + within.start, begin + within.stop, 1)
-                inside[number], place[number] = within, outside
-            yield Piece(column, tuple(region), tuple(inside), tuple(place))
+                inside[number], outside[number] = within, target
+            yield Piece(column, tuple(region), tuple(inside), tuple(outside))
 
 
 def window_axes(

@@ -57,7 +57,7 @@ def plain_config(codec: Any) -> Any:
 
 
 def _python_objects(value: Any) -> Any:
-    """Return a configuration with Python's own objects in place of NumPy's scalars."""
+    """Return a configuration with Python's own objects instead of NumPy's scalars."""
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""Decode chunks: directly into their places in a block, or to change a part of one."""
+"""Decode chunks: directly into a block, or to change a part of one."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from zarrdask.runtime.turns import SMALL_CHUNK_BYTES, in_turns
 
 @dataclass(frozen=True)
 class Blocks:
-    """The blocks that `Regions` are read into, indexed by the places in them."""
+    """The blocks of `Regions`, indexed by pairs of a block's number and an index in it."""
 
     blocks: Sequence[np.ndarray]
     dtype: np.dtype[Any]
@@ -34,11 +34,11 @@ class Blocks:
         """The size of all blocks in bytes."""
         return sum(block.nbytes for block in self.blocks)
 
-    def __getitem__(self, places: Any) -> "Blocks":
-        return Blocks([self.blocks[number][place] for number, place in places], self.dtype)
+    def __getitem__(self, outsides: Any) -> "Blocks":
+        return Blocks([self.blocks[number][outside] for number, outside in outsides], self.dtype)
 
-    def __setitem__(self, places: Any, value: Any) -> None:
-        for block in self.blocks if places is ... else self[places].blocks:
+    def __setitem__(self, outsides: Any, value: Any) -> None:
+        for block in self.blocks if outsides is ... else self[outsides].blocks:
             block[...] = value
 
     def transpose(self, axes: Sequence[int] | None) -> "Blocks":
@@ -67,7 +67,7 @@ class ChunkCache(Protocol):
         """Return an encoded chunk that is put into the cache when it is decoded."""
 
 
-#: The name, the requested part, the place and the stored value of a chunk.
+#: The name, the requested part, the index in the block and the stored value of a chunk.
 Item = tuple[Any, Any, Any, Buffer | CachedChunk | None]
 
 
@@ -83,7 +83,7 @@ def scatter(
     again: Callable[[Any], Buffer | None] | None = None,
     missed: list[Any] | None = None,
 ) -> None:
-    """Decode chunks, and copy the requested part of each to its place in a block.
+    """Decode chunks, and copy the requested part of each to a block.
 
     Parameters
     ----------
@@ -126,8 +126,8 @@ def _scatter(
     missed: list[Any] | None,
     items: Iterable[Item],
 ) -> int:
-    """Decode chunks to their places, and return their number."""
-    memory, in_place, count = _memory(pipeline), None, 0
+    """Decode chunks into a block, and return their number."""
+    memory, is_direct, count = _memory(pipeline), None, 0
     for name, inside, outside, data in items:
         try:
             if data is None:
@@ -137,11 +137,11 @@ def _scatter(
             elif inside is not None or isinstance(data, CachedChunk):
                 out[outside] = _decode(pipeline, data, inside, memory)
             else:
-                if in_place is None:
-                    in_place = fits(pipeline, out, outside)
-                place = out[outside].reshape(-1).view(np.uint8) if in_place else memory
-                chunk = pipeline.decode(data, place)
-                if not (in_place and np.may_share_memory(chunk, out)):
+                if is_direct is None:
+                    is_direct = fits(pipeline, out, outside)
+                target = out[outside].reshape(-1).view(np.uint8) if is_direct else memory
+                chunk = pipeline.decode(data, target)
+                if not (is_direct and np.may_share_memory(chunk, out)):
                     out[outside] = chunk
         except ZarrdaskError as error:
             if again is None:
@@ -161,27 +161,27 @@ def _scatter_regions(
 ) -> int:
     """Decode each chunk once, and copy the part that each region needs to its block."""
     memory, count = _memory(pipeline), 0
-    for count, (name, inside, places, data) in enumerate(items, 1):  # noqa: B007
+    for count, (name, inside, outsides, data) in enumerate(items, 1):  # noqa: B007
         regions = inside.regions
-        if data is None or regions == (None,):  # It may be decoded in place.
-            for region, (number, place) in zip(regions, places, strict=True):
-                item = name, region, place, data
+        if data is None or regions == (None,):  # It may be decoded into the block.
+            for region, (number, outside) in zip(regions, outsides, strict=True):
+                item = name, region, outside, data
                 _scatter(pipeline, out.blocks[number], kind, again, missed, [item])
             continue
         try:
             if len(regions) == 1:
-                number, place = places[0]
-                out.blocks[number][place] = _decode(pipeline, data, regions[0], memory)
+                number, outside = outsides[0]
+                out.blocks[number][outside] = _decode(pipeline, data, regions[0], memory)
                 continue
             chunk = _decode(pipeline, data, None, memory)
         except ZarrdaskError as error:
             if again is None:
                 raise error.within(f"{kind}{name}") from error.__cause__
-            item = name, inside, places, again(name)
+            item = name, inside, outsides, again(name)
             _scatter_regions(pipeline, out, kind, None, missed, [item])
             continue
-        for region, (number, place) in zip(regions, places, strict=True):
-            out.blocks[number][place] = chunk if region is None else chunk[region]
+        for region, (number, outside) in zip(regions, outsides, strict=True):
+            out.blocks[number][outside] = chunk if region is None else chunk[region]
     return count
 
 
@@ -206,7 +206,7 @@ def _decode(
 def _memory(pipeline: Pipeline) -> np.ndarray | None:
     """Return memory of this thread to decode chunks into, one after another, or None.
 
-    A chunk that is decoded into it is still in the cache of the CPU when it is copied to its place.
+    A chunk that is decoded into it is still in the cache of the CPU when it is copied to the block.
     For small chunks, codecs are faster if they allocate memory.
     """
     size = pipeline.spec.nbytes
@@ -215,7 +215,7 @@ def _memory(pipeline: Pipeline) -> np.ndarray | None:
 
 
 def fits(pipeline: Pipeline, out: np.ndarray, outside: Any) -> bool:
-    """Whether the decoded bytes of a chunk are those of its place in a block."""
+    """Whether a chunk is decoded to the bytes that its part of a block has."""
     # NumPy reads None as float64 when it compares it with a dtype.
     if pipeline.axes is not None or pipeline.raw is None or pipeline.raw != out.dtype:
         return False
@@ -287,9 +287,9 @@ def fill_chunk(spec: ChunkSpec) -> np.ndarray:
 
 
 def put_fill(out: np.ndarray | Blocks, outside: Any, fill: Any) -> None:
-    """Fill a place in a block, or places in several, with the fill value."""
+    """Fill part of a block, or parts of several, with the fill value."""
     if out.dtype.hasobject:
-        # As one object: the items of a list or an array would be spread over the place.
+        # As one object: the items of a list or an array would be spread over the part.
         cell = np.empty((), object)
         cell[()] = fill
         fill = cell

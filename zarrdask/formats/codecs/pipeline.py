@@ -83,7 +83,7 @@ class Pipeline:
     raw : numpy.dtype or None
         The dtype of the decoded bytes if they are the elements and nothing else (the codec
         ``bytes``, with at most transpositions before it). Then they can be decoded directly into
-        their place in a block.
+        a block.
     compressors : tuple of (BytesBytes, int)
         The bytes -> bytes codecs, each with the maximum size of its decoded bytes.
     partial : PartialCodec or None

@@ -23,7 +23,7 @@ class ChunkPart(NamedTuple):
     chunk: int
     #: The selected elements, counted from the start of the chunk.
     inside: slice | np.ndarray
-    #: The place of these elements in the result: a slice or an array, as the pick is.
+    #: The index of these elements in the result: a slice or an array, as the pick is.
     outside: Any
     #: Whether `inside` selects every element of the chunk, in order.
     whole: bool

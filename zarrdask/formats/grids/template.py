@@ -18,7 +18,7 @@ _MAX_WIDTH = 64
 
 
 class _Number(NamedTuple):
-    """A place for the index along an axis, or along all axes without a place of their own (None).
+    """A field for the index along an axis, or along all axes without a field of their own (None).
 
     `width` is the least number of digits.
     """
@@ -36,7 +36,7 @@ class TemplateKeys:
     format : str
         The format. ``{0}`` is the chunk's index along the first axis, ``{-1}`` along the last,
         ``{0:03}`` has at least three digits, and ``{*}`` is the indices along all axes that have no
-        place of their own. ``{{`` and ``}}`` are braces.
+        field of their own. ``{{`` and ``}}`` are braces.
     separator : str, optional
         The text between the indices of ``{*}``.
     """

@@ -23,8 +23,8 @@ class Points(NamedTuple):
 class Regions(NamedTuple):
     """Several regions, each of which is read into a block of its own; None stands for all elements.
 
-    The places in the results (`Projection.outsides`) are lists of pairs: the number of the block,
-    and the NumPy index of the place in it.
+    The positions in the results (`Projection.outsides`) are lists of pairs: the number of a block
+    and a NumPy index.
     """
 
     regions: tuple[Region | None, ...]
@@ -44,7 +44,7 @@ class Projection(NamedTuple):
     indices: list[tuple[int, ...]]
     #: The requested elements of the chunk, as a `Request` or `Regions`; None for all of them.
     insides: list[Any]
-    #: The NumPy index of the place in the result.
+    #: The NumPy index of these elements in the result.
     outsides: list[Any]
 
     def some(self, start: int, stop: int) -> "Projection":
@@ -83,14 +83,14 @@ def project(request: AnyRequest, axes: Sequence[Axis]) -> Projection:
     # For each attribute of `ChunkPart` the values of each axis; all combinations are chunks.
     columns = [zip(*axis, strict=True) for axis in parts]
     indices, insides, outsides, wholes = starmap(product, zip(*columns, strict=True))
-    places: Iterable[Any] = outsides
+    positions: Iterable[Any] = outsides
     if not all(isinstance(pick, slice) for pick in request):
-        places = map(numpy_index, outsides)
+        positions = map(numpy_index, outsides)
     picks: Iterable[Any] = insides
     # Of a row through larger chunks, no part is a whole chunk.
     if all(any(part.whole for part in axis) for axis in parts):
         picks = [None if all(whole) else pick for whole, pick in zip(wholes, insides, strict=True)]
-    return Projection(list(indices), list(picks), list(places))
+    return Projection(list(indices), list(picks), list(positions))
 
 
 def _project_points(points: Points, axes: Sequence[Axis]) -> Projection:
@@ -119,13 +119,13 @@ def _project_regions(request: Regions, axes: Sequence[Axis]) -> Projection:
             if index not in parts:
                 parts[index] = [inside], [(number, outside)]
             else:
-                insides, places = parts[index]
+                insides, positions = parts[index]
                 insides.append(inside)
-                places.append((number, outside))
+                positions.append((number, outside))
     return Projection(
         list(parts),
         [Regions(tuple(insides)) for insides, _ in parts.values()],
-        [places for _, places in parts.values()],
+        [positions for _, positions in parts.values()],
     )
 
 

@@ -40,7 +40,7 @@ def within(part: Region, region: Region) -> Region:
 
 
 def overlap(one: Region, other: Region) -> bool:
-    """Whether two regions of the array at one place may have elements in common.
+    """Whether two regions of the same array may have elements in common.
 
     Steps are ignored. An array that was replaced by one with another number of dimensions overlaps
     all of it.

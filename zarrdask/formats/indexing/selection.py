@@ -307,7 +307,7 @@ def is_basic(index: Any) -> bool:
 
 
 def scalar_mask(index: Any) -> tuple[bool, tuple[Any, ...]] | None:
-    """Return the 0-d mask of an index, and the index with a new axis in its place.
+    """Return the 0-d mask of an index, and the index with a new axis instead.
 
     To NumPy, such a mask adds an axis with one element if the mask is true, else with none. The
     result is None if there is not exactly one such mask, or if there are entries other than slices,

@@ -119,7 +119,7 @@ def _is_kept(codecs: Any) -> bool:
 
 
 def _or_auto(codecs: CodecsLike) -> CodecsLike:
-    """Return codecs for a new chain, which has the default ones in place of those of the source."""
+    """Return codecs for a new chain, which has the default ones instead of the source's."""
     return "auto" if _is_kept(codecs) else codecs
 
 

@@ -53,7 +53,7 @@ class Format(ABC):
     #: Whether arrays may be sharded.
     has_shards: bool = True
     #: The codecs of the index of every shard. If given, shards can stand only at the beginning of a
-    #: chain; by default the metadata of an array chooses the codecs and the place.
+    #: chain; by default the metadata of an array chooses the codecs and the location.
     index_codecs: tuple[Codec, ...] | None = None
     #: Whether an array may have no fill value.
     optional_fill: bool = False

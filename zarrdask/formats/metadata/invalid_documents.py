@@ -135,7 +135,7 @@ def _lengths(rule: str, value: Any, key: str, kinds: tuple[type, ...] = (bool,))
 
 
 def _positive(rule: str, chunks: Any, shape: Any, units: Sequence[int]) -> Any:
-    """Return chunk lengths with the shortest possible one in place of 0.
+    """Return chunk lengths with the shortest possible one instead of 0.
 
     No chunk of length 0 can be stored, so the array has only its fill value. `units` are the
     lengths of the chunks in a shard, if there are any.

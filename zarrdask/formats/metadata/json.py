@@ -120,7 +120,7 @@ def dump_json(document: Mapping[str, Any], *, indent: int | None = 2) -> bytes:
     return text.encode(errors="backslashreplace")
 
 
-def _check_json(value: Any, key: str, place: str, limit: int) -> None:
+def _check_json(value: Any, key: str, path: str, limit: int) -> None:
     """Refuse values that JSON does not have, or that Python's encoder writes as something else."""
     if isinstance(value, Mapping):
         if limit <= 0:
@@ -129,17 +129,17 @@ def _check_json(value: Any, key: str, place: str, limit: int) -> None:
             # The encoder would write a number as text, and reading would not return it.
             if not isinstance(name, str):
                 raise MetadataError("a key in JSON must be text", key=key, found=name)
-            _check_json(below, key, f"{place}.{name}" if place else name, limit - 1)
+            _check_json(below, key, f"{path}.{name}" if path else name, limit - 1)
     elif isinstance(value, list | tuple):
         if limit <= 0:
             raise _too_deep(key, MAX_DEPTH)
         for i, below in enumerate(value):
-            _check_json(below, key, f"{place}[{i}]", limit - 1)
+            _check_json(below, key, f"{path}[{i}]", limit - 1)
     elif isinstance(value, float) and not isfinite(value) and not isinstance(value, BareToken):
-        raise _not_finite(value, key, place, "a finite number")
+        raise _not_finite(value, key, path, "a finite number")
     elif not (value is None or isinstance(value, str | int | float)):
         raise MetadataError(
-            f"can't be written as JSON, which has no values of the type of {place or 'this'}",
+            f"can't be written as JSON, which has no values of the type of {path or 'this'}",
             key=key,
             found=value,
             expected="text, a number, True, False, None, or a list or dict of these; a value of "
@@ -147,9 +147,9 @@ def _check_json(value: Any, key: str, place: str, limit: int) -> None:
         )
 
 
-def _not_finite(value: float, key: str, place: str, expected: str) -> MetadataError:
+def _not_finite(value: float, key: str, path: str, expected: str) -> MetadataError:
     return MetadataError(
-        f"can't be written as JSON, which has no such number as {place or 'this'}",
+        f"can't be written as JSON, which has no such number as {path or 'this'}",
         key=key,
         found=float(value),
         expected=expected,
@@ -165,11 +165,11 @@ def render_attributes(attributes: Mapping[str, Any]) -> dict[str, Any]:
     return {name: _with_tokens(value, str(name), MAX_DEPTH) for name, value in attributes.items()}
 
 
-def _with_tokens(value: Any, place: str, limit: int) -> Any:
+def _with_tokens(value: Any, path: str, limit: int) -> Any:
     if isinstance(value, float):
         if isinstance(value, BareToken) or isfinite(value):
             return value
-        _check_non_finite_allowed(value, place)
+        _check_non_finite_allowed(value, path)
         return _bare_token(repr(float(value)))
     if not isinstance(value, Mapping | list | tuple):
         return value
@@ -177,19 +177,19 @@ def _with_tokens(value: Any, place: str, limit: int) -> Any:
         raise _too_deep("attributes", MAX_DEPTH)
     if isinstance(value, Mapping):
         return {
-            name: _with_tokens(below, f"{place}.{name}", limit - 1) for name, below in value.items()
+            name: _with_tokens(below, f"{path}.{name}", limit - 1) for name, below in value.items()
         }
-    return [_with_tokens(below, f"{place}[{i}]", limit - 1) for i, below in enumerate(value)]
+    return [_with_tokens(below, f"{path}[{i}]", limit - 1) for i, below in enumerate(value)]
 
 
-def _check_non_finite_allowed(value: float, place: str) -> None:
+def _check_non_finite_allowed(value: float, path: str) -> None:
     name = "non-finite-attributes"
     setting = one_of(config.get(name), f"zarrdask.{name}", ("write", "refuse"))
     if setting == "refuse" or is_strict():
         raise _not_finite(
             value,
             "attributes",
-            place,
+            path,
             "a finite number, or the setting zarrdask.non-finite-attributes as 'write' outside of "
             "strict mode (A-29)",
         )

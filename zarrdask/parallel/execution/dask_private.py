@@ -4,7 +4,7 @@ Tested with Dask 2025.9.2 and 2026.8; ``test_dask_private.py`` fails when a rele
 or changes one of them. What is done without it:
 
 ========================  =========================================================================
-`Task`, `TaskRef`, ...    needed: the nodes of graphs, which xarray imports from the same place
+`Task`, `TaskRef`, ...    needed: the nodes of graphs, which xarray imports from the same module
 `convert_legacy_graph`    graphs are taken as they are, as if a release had no tuples as tasks
 `convert_legacy_task`     the same, for one task
 `fuse_linear_task_spec`   chains of tasks stay tasks of their own

@@ -146,10 +146,10 @@ def _check_address(address: str) -> None:
     from distributed.comm.registry import get_backend
 
     try:
-        scheme, place = parse_address(address, strict=True)
+        scheme, host = parse_address(address, strict=True)
         get_backend(scheme)
         if scheme in ("tcp", "tls", "ws", "wss"):
-            parse_host_port(place)
+            parse_host_port(host)
     except ValueError as error:
         raise MetadataError(
             f"malformed address of a scheduler: {error}",

@@ -1,4 +1,4 @@
-"""Frisky, a scheduler that can take the place of Dask's: its client, and where it is reached."""
+"""Frisky, a scheduler that can replace Dask's: its client, and its address."""
 
 import sys
 from collections.abc import Callable

@@ -56,7 +56,7 @@ def check_parts_are_locked(store: Store) -> None:
 
 
 def _shares_locks(locked_at: str | None) -> bool:
-    """Whether the process that made this task locks files in the same place, or is this one."""
+    """Whether the process that made this task locks the same files, or is this one."""
     return locked_at is None or locked_at == lock_place()
 
 

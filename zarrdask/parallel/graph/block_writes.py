@@ -21,8 +21,8 @@ from zarrdask.parallel.graph.fuse.task_reads import name_keys
 from zarrdask.parallel.plan.align import Chunks
 
 
-class Place(NamedTuple):
-    """The place where the blocks of a Dask array are stored."""
+class BlockTarget(NamedTuple):
+    """Where the blocks of a Dask array are stored."""
 
     #: Writes the blocks to a region of a stored array.
     writer: BlockWriter
@@ -52,7 +52,7 @@ class BlockWrites(NamedTuple):
     blocks: Chunks
     #: The writer of the blocks, which the tasks hold.
     writer: BlockWriter
-    #: As in `Place`.
+    #: As in `BlockTarget`.
     equal_blocks: np.ndarray | None = None
     #: The numbers of the blocks to write, in C order, if an earlier run has stored the others.
     missing: Sequence[int] | None = None
@@ -88,9 +88,9 @@ class BlockWrites(NamedTuple):
         return prod(map(len, self.blocks))
 
     @property
-    def place(self) -> Place:
-        """The place where the blocks are stored."""
-        return Place(self.writer, ArraySliceDep(self.blocks), self.equal_blocks)
+    def target(self) -> BlockTarget:
+        """Where the blocks are stored."""
+        return BlockTarget(self.writer, ArraySliceDep(self.blocks), self.equal_blocks)
 
     def length(self, limits: FuseLimits, sources: Iterable[ArrayRegion] = ()) -> int:
         """Return the number of blocks that one task writes; fewer than two blocks are not fused.

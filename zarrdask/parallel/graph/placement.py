@@ -70,7 +70,7 @@ def chunk_options(blocks: Chunks, grid: GridLike, options: Mapping[str, Any]) ->
     return {"chunks": blocks}
 
 
-def find_place(shape: Shape, region: Any, metadata: ArrayMetadata) -> Region:
+def written_region(shape: Shape, region: Any, metadata: ArrayMetadata) -> Region:
     """Return the region of a stored array that an array of some shape is written to."""
     picks = find_region(region, metadata.shape, metadata.dimension_names)
     if region_shape(picks) != shape:

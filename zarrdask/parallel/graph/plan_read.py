@@ -48,7 +48,7 @@ def plan_read(
         The part of `x` that would be read. Only stored arrays take a dict. An xarray Dataset takes
         none: select by its methods.
     component : str, optional
-        The path of the array within `x`, if `x` is a place.
+        The path of the array within `x`, if `x` is a URL, a path or a store.
     storage_options : dict, optional
         Options for fsspec, if `x` is a URL.
 
@@ -122,14 +122,14 @@ def _sizes(chunks: StoredChunks, reads: ArrayReads) -> np.ndarray | None:
     try:
         for first, part in chunk_sizes(chunks, sorted(units)):
             starts = [at - low for at, (low, _) in zip(first, reads.box, strict=True)]
-            place = tuple(
+            box = tuple(
                 slice(max(at, 0), max(at + n, 0)) for at, n in zip(starts, part.shape, strict=True)
             )
             inside = tuple(
                 slice(max(-at, 0), max(-at, 0) + n)
-                for at, n in zip(starts, sizes[place].shape, strict=True)
+                for at, n in zip(starts, sizes[box].shape, strict=True)
             )
-            sizes[place] = part[inside]
+            sizes[box] = part[inside]
     except (ZarrdaskError, OSError):
         return None  # a plan does not fail because of what is wrong with the store
     return sizes

@@ -12,7 +12,7 @@ from zarrdask.errors import NodeNotFoundError, NodeTypeError
 from zarrdask.formats.metadata.array_options import ArrayOptions, GridLike
 from zarrdask.formats.metadata.model import ArrayMetadata
 from zarrdask.formats.metadata.new_metadata import plan_array
-from zarrdask.parallel.graph.placement import chunk_options, find_place, known_blocks
+from zarrdask.parallel.graph.placement import chunk_options, known_blocks, written_region
 from zarrdask.parallel.graph.write_job import as_dask_array
 from zarrdask.parallel.plan.write_plan import WritePlan, plan_writes
 
@@ -105,7 +105,7 @@ def plan_write(
         blocks,
         np.dtype(x.dtype),
         metadata,
-        find_place(tuple(x.shape), region, metadata),
+        written_region(tuple(x.shape), region, metadata),
         block_size=config.get("block-size"),
         keeps=existing is not None,
     )

@@ -121,7 +121,7 @@ class StoredArray(da.Array):  # type: ignore[misc]
     source : ArrayRegion
         The region of a stored array that this array reads.
     read_name : str
-        The name of the layer that reads. Assignment changes an array, and its name, in place.
+        The name of the layer that reads. Assignment modifies the array and its name.
     is_stored : ndarray of bool or None
         Which units of the stored array are stored, if blocks without any are constants.
     """
@@ -193,7 +193,7 @@ class StoredArray(da.Array):  # type: ignore[misc]
     def rechunk(self, chunks: Any = "auto", *args: Any, **options: Any) -> da.Array:
         """Return the array with other blocks; the arguments are those of Dask's method."""
         blocks = None
-        # A function may change a block in place that Dask has rechunked, but no constant.
+        # A function may modify a block that Dask has rechunked, but no constant.
         is_read = self.name == self.read_name and self.is_stored is None
         if is_read and not args:
             blocks = rechunked(self, self.source, chunks, options)

@@ -33,7 +33,7 @@ from zarrdask.formats.metadata.new_metadata import plan_array
 from zarrdask.parallel.execution.client import check_changeable
 from zarrdask.parallel.graph.dependencies import Inputs
 from zarrdask.parallel.graph.object_elements import check_elements
-from zarrdask.parallel.graph.placement import chunk_options, find_place
+from zarrdask.parallel.graph.placement import chunk_options, written_region
 from zarrdask.parallel.graph.stored_array import data_type_of
 from zarrdask.storage.adapters.zarr_python import is_zarr_object
 
@@ -103,7 +103,7 @@ class WriteTarget:
 
     @cached_property
     def written(self) -> ArrayRegion:
-        """The written region, at its final place."""
+        """The written region of the final array."""
         return ArrayRegion(chunks_of(self.array), self.region)
 
     @classmethod
@@ -180,7 +180,7 @@ def find_target(
     array = _opened(url) if is_open else open_array(*node, mode="r+")
     check_writable(array)
     check_not_replaced(array)
-    return _existing_region(array, find_place(x.shape, how.region, array.metadata), inputs)
+    return _existing_region(array, written_region(x.shape, how.region, array.metadata), inputs)
 
 
 def is_opened(target: Any) -> bool:
@@ -213,8 +213,8 @@ def _new_array(
         raise _read_error(node)
     region = whole_region(array.shape)
     if how.resume:
-        place = node, array.node_path, metadata
-        recorded = RecordedArray(*place, erases, existed, overwrites=how.replaces)
+        located = node, array.node_path, metadata
+        recorded = RecordedArray(*located, erases, existed, overwrites=how.replaces)
         return WriteTarget(array, region, chunks_of(array), recorded)
     # Where chunks need an array (icechunk), nothing is visible before the commit of the session.
     if how.commit == "last" and not node.store.capabilities.bounded:

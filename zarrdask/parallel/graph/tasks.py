@@ -84,20 +84,20 @@ def write_blocks(
 def _map_blocks(
     task: Callable[..., np.ndarray],
     x: da.Array,
-    place: BlockWriter | ArrayRegion,
+    target: BlockWriter | ArrayRegion,
     blocks: Chunks,
     **options: Any,
 ) -> da.Array:
     """Map a task over blocks; its arguments are the block, where it is stored, and its slices."""
     if not EXPRESSIONS:
-        return x.map_blocks(task, place, ArraySliceDep(blocks), **options)
+        return x.map_blocks(task, target, ArraySliceDep(blocks), **options)
     # Array expressions can pass block numbers to tasks, but no slices yet.
-    return x.map_blocks(_at, _Numbered(task, place, blocks), **options)
+    return x.map_blocks(_at, _Numbered(task, target, blocks), **options)
 
 
 class _Numbered(NamedTuple):
     task: Callable[..., np.ndarray]
-    place: BlockWriter | ArrayRegion
+    target: BlockWriter | ArrayRegion
     blocks: Chunks
 
 
@@ -108,7 +108,7 @@ def _at(values: np.ndarray, numbered: _Numbered, block_id: tuple[int, ...] = ())
         slice(end - axis[i], end)
         for end, axis, i in zip(ends, numbered.blocks, block_id, strict=True)
     )
-    return numbered.task(values, numbered.place, block)
+    return numbered.task(values, numbered.target, block)
 
 
 def write_block(values: np.ndarray, writer: BlockWriter, block: Region) -> np.ndarray:

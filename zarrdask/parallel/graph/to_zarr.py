@@ -207,7 +207,7 @@ def _plan(
         return _members(x, parent, how, options)
     if parent.url is None:
         raise MetadataError(
-            "there is no place to store the array in",
+            "pass a URL to store the array at",
             key="url",
             found=None,
             expected="a URL, a path or a store; or targets and arrays, in pairs, as x",

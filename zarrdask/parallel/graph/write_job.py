@@ -218,7 +218,7 @@ def _check_distinct(targets: Sequence[WriteTarget]) -> None:
     for target in targets:
         if target.is_new and counts[target.written.canonical_location] > 1:
             raise MetadataError(
-                "two arrays would be stored at the same place; give each its own path",
+                "two arrays would be stored at the same location; give each its own path",
                 key=target.array.node_path.location,
             )
     check_disjoint([target.written for target in targets])

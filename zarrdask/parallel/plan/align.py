@@ -25,7 +25,7 @@ def auto_block(
     Notes
     -----
     Whole units are joined, along the leading axes first: units that are stacked along the leading
-    axis are decoded in place, without a copy. If blocks overlap by `depths`, they are joined first
+    axis are decoded directly into the block. If blocks overlap by `depths`, they are joined first
     where most is read twice. A unit above the limit is a block of its own; one of more than four
     times the limit is cut along its inner chunks.
 

@@ -82,7 +82,7 @@ def draw_units(
 
 
 def _notes(projection: Projection, axes: Sequence[AxisPlan], names: Sequence[str]) -> Iterator[str]:
-    """Yield what is not drawn: units of the drawn axes, and the place along the others."""
+    """Yield notes about what is not drawn: omitted units, and the position on other axes."""
     for i in projection.axes:
         omitted = axes[i].units.count - len(shown(axes[i]))
         if omitted:
@@ -98,7 +98,7 @@ def choose(axes: Sequence[AxisPlan], drawn_axes: Sequence[int] | None) -> Projec
     count = len(axes)
     position = tuple(map(_typical_unit, axes))
     if drawn_axes is None:
-        # Of axes that are equal in this the last ones, as in pictures of images.
+        # The last axes win a tie, as in pictures of images.
         order = sorted(
             range(count),
             key=lambda i: (bool(axes[i].merged or axes[i].partial), len(axes[i].written) > 1, i),
@@ -203,15 +203,15 @@ def _cells(
         ]
         for strip, i in zip(strips, projection.axes, strict=True)
     ]
-    for place in product(*numbers):
+    for position in product(*numbers):
         index = list(projection.position)
-        for axis, number in zip(projection.axes, place, strict=True):
+        for axis, number in zip(projection.axes, position, strict=True):
             index[axis] = number
         description = describe(tuple(index))
         if description is not None:
             owner, kind, label, title = description
             colour = _pair([owner[axis] for axis in projection.axes])
-            cells[_pair(place)] = Cell(colour, kind, label, title)
+            cells[_pair(position)] = Cell(colour, kind, label, title)
     return cells
 
 

@@ -118,10 +118,10 @@ class ReadCounts:
         self._check_size(prod(shape))
         counts = np.zeros(shape, np.promote_types("u2", np.min_scalar_type(len(self.regions))))
         for overlap in self._overlaps:
-            counts[self._place(overlap)] += 1
+            counts[self._cells(overlap)] += 1
         return counts
 
-    def _place(self, overlap: tuple[_Overlap, ...]) -> tuple[np.ndarray, ...]:
+    def _cells(self, overlap: tuple[_Overlap, ...]) -> tuple[np.ndarray, ...]:
         """Return the index in an array over `box` of the chunks that a region overlaps."""
         return np.ix_(
             *(axis.chunks - low for axis, (low, _) in zip(overlap, self.box, strict=True))
@@ -135,7 +135,7 @@ class ReadCounts:
             )
         total = 0
         for overlap in self._overlaps:
-            part = self.sizes[self._place(overlap)] >= 0
+            part = self.sizes[self._cells(overlap)] >= 0
             for axis in overlap:
                 part = np.tensordot(weights(axis), part, 1)
             total += int(part)
@@ -144,8 +144,8 @@ class ReadCounts:
     def count_at(self, index: Index) -> int:
         """Return how often a chunk is decoded."""
         inside = all(low <= i <= high for i, (low, high) in zip(index, self.box, strict=True))
-        place = tuple(i - low for i, (low, _) in zip(index, self.box, strict=True))
-        return int(self.counts[place]) if inside else 0
+        offset = tuple(i - low for i, (low, _) in zip(index, self.box, strict=True))
+        return int(self.counts[offset]) if inside else 0
 
     @property
     def tasks(self) -> int:
@@ -180,8 +180,8 @@ class ReadCounts:
     def repeated_chunks(self) -> Iterator[Index]:
         """Yield the indices of the chunks that are decoded by more than one task."""
         first = [low for low, _ in self.box]
-        for place in zip(*np.nonzero(self.counts > 1), strict=True):
-            yield tuple(int(i) + low for i, low in zip(place, first, strict=True))
+        for offset in zip(*np.nonzero(self.counts > 1), strict=True):
+            yield tuple(int(i) + low for i, low in zip(offset, first, strict=True))
 
     @property
     def objects(self) -> int:

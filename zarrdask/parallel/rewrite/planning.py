@@ -77,7 +77,7 @@ class RechunkOptions:
     def temp_of(self, node: NodePath) -> KeyPrefix:
         """Return the store and the key prefix for the temporary objects of an array."""
         if self.temp is None:
-            return node.packed_place()
+            return node.workspace()
         # Several plans may use the same place at a time.
         place = node.canonical_location.encode(errors="surrogateescape")
         name = sha256(place).hexdigest()[:16]

@@ -239,7 +239,7 @@ def plan_passes(
         targets=targets,
         reductions=reductions,
         blocks=blocks,
-        temp=view.packed_place(),
+        temp=view.workspace(),
         **others,
     )
 

@@ -23,14 +23,14 @@ class _Piece(NamedTuple):
     """What is read from one member."""
 
     read: ArrayRead
-    #: The shape of the elements in the result, and their place there; None if they are read there.
+    #: The shape of the elements, and their index in the result; None if they are read into it.
     shape: tuple[int, ...]
-    place: Any
+    outside: Any
 
     def finish(self, out: np.ndarray) -> None:
-        """Copy the elements to their place, unless they were read there."""
-        if self.place is not None:
-            out[self.place] = np.asarray(self.read.out).reshape(self.shape)
+        """Copy the elements to the result, unless they were read into it."""
+        if self.outside is not None:
+            out[self.outside] = np.asarray(self.read.out).reshape(self.shape)
 
 
 def gather(
@@ -78,7 +78,7 @@ def _pieces(concatenation: Concatenation, request: Request, out: np.ndarray) -> 
 
 
 def _piece(
-    concatenation: Concatenation, member: Member, inside: Request, out: np.ndarray, place: Any
+    concatenation: Concatenation, member: Member, inside: Request, out: np.ndarray, outside: Any
 ) -> _Piece:
     chunks, added = member.chunks(concatenation.options), concatenation.added
     if isinstance(inside, Points):
@@ -91,11 +91,11 @@ def _piece(
         # An axis along which members are stacked may be selected several times, too.
         shape = tuple(1 if axis in added else pick_size(pick) for axis, pick in enumerate(inside))
         if _is_whole(member) and chunks.metadata.dtype == out.dtype and is_region(inside):
-            axes = [] if place is ... else list(place)
+            axes = [] if outside is ... else list(outside)
             index = [each.start if axis in added else each for axis, each in enumerate(axes)]
             return _Piece(ArrayRead(chunks, request, out[(*index, ...)]), shape, None)
     memory = buffers.empty(request_shape(request), chunks.metadata.dtype)
-    return _Piece(ArrayRead(chunks, request, memory), shape, place)
+    return _Piece(ArrayRead(chunks, request, memory), shape, outside)
 
 
 def _is_whole(member: Member) -> bool:

@@ -81,7 +81,7 @@ def _is_alike(pair: _Pair) -> bool:
 def stored_chunks(array: Concatenation) -> Iterator[Index]:
     """Yield the chunks of a concatenation of which a member has stored some elements."""
     axes, found = array.metadata.grid.axes, set[Index]()
-    for first, member in _placed_members(array):
+    for first, member in _located_members(array):
         if has_equal_fill(member.metadata, array.metadata):
             units = ((unit, None) for unit in stored_units(member.chunks(array.options)))
             for region, _ in _regions(array, member, first, units):
@@ -103,7 +103,7 @@ def chunk_objects(array: Concatenation) -> Iterator[tuple[Index, StoredObject]]:
     UnsupportedError
         If a chunk is not a whole chunk of a member, encoded in the same way.
     """
-    for first, member in _placed_members(array):
+    for first, member in _located_members(array):
         chunks = member.chunks(array.options)
         for region, stored in _regions(array, member, first, unit_objects(chunks)):
             index = project(region, array.metadata.grid.axes).indices[0]
@@ -117,7 +117,7 @@ def chunk_objects(array: Concatenation) -> Iterator[tuple[Index, StoredObject]]:
             yield index, stored
 
 
-def _placed_members(array: Concatenation) -> Iterator[tuple[list[int], Member]]:
+def _located_members(array: Concatenation) -> Iterator[tuple[list[int], Member]]:
     """Yield the members that are not missing, each with the position of its first element."""
     for index, member in zip(product(*map(range, array.counts)), array.members, strict=True):
         if member is not None:

@@ -33,7 +33,7 @@ class BlockRecord(NamedTuple):
 
 @dataclass(frozen=True)
 class BlockLog:
-    """The place where tasks record which blocks they have stored. It pickles.
+    """The record of the blocks that tasks have stored. It pickles.
 
     Tasks do not wait for each other: each call of `add` stores a new value below `prefix`.
     """

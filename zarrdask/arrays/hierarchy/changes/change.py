@@ -232,7 +232,7 @@ def _update(dropped: _Dropped, node: StorePath, store: Store, *, whole: bool) ->
             for name, value in entries.render(zarr_format).items():
                 store.set(start + name, value)
     except MetadataError as error:
-        place = StorePath(store, group).location
+        location = StorePath(store, group).location
         warn_compliance(
-            f"{place}: consolidated metadata was removed, as it can't be updated: {error}"
+            f"{location}: consolidated metadata was removed, as it can't be updated: {error}"
         )

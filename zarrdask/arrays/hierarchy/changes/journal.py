@@ -59,7 +59,7 @@ def beside(node: StorePath) -> tuple[Store, str]:
     return stored_in(node.store), f"{node.prefix}{BESIDE}"
 
 
-def packed_place(node: StorePath) -> tuple[Store, str]:
+def workspace(node: StorePath) -> tuple[Store, str]:
     """Return a store and a prefix for what a plan packs between the passes that write a node."""
     store, prefix = beside(node)
     return store.temporary(f"{prefix}packed/")

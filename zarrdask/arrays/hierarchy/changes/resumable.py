@@ -97,8 +97,8 @@ class ResumableArray(Change):
         self._claim.check()
         self._record.journal.write_root()
         is_again = self.blocks.is_complete
-        place = self._node, self._view, self._metadata
-        create_after_chunks(*place, is_recorded=True, is_again=is_again)
+        located = self._node, self._view, self._metadata
+        create_after_chunks(*located, is_recorded=True, is_again=is_again)
         self._record.journal.erase()
         self._held.close()
 
@@ -129,8 +129,8 @@ class RecordedArray(LateArray):
         """Write the documents; the record stays."""
         if self.claim is not None:
             self.claim.check()
-        place = self.node, self.view, self.metadata
-        create_after_chunks(*place, is_recorded=True, is_again=self.is_again)
+        located = self.node, self.view, self.metadata
+        create_after_chunks(*located, is_recorded=True, is_again=self.is_again)
         self.release()
 
 

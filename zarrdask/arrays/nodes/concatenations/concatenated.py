@@ -109,7 +109,7 @@ class ConcatenatedArray(Array):
     def save(self, url: Any, storage_options: dict[str, Any] | None = None) -> None:
         """Save the list of members, so that the concatenation is opened without asking them.
 
-        `open_array` opens it. URLs are relative to the place of the file, where that is possible.
+        `open_array` opens it. URLs are relative to the file, where that is possible.
         `storage_options` are not saved.
 
         Parameters

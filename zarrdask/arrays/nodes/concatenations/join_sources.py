@@ -135,8 +135,8 @@ def _concat_groups(
             key="sources",
             expected="URLs, paths, stores or groups",
         )
-    places = [source.array for source in table.sources if source is not None]
-    groups = open_groups(places, table.counts, component=component, storage_options=options)
+    arrays = [source.array for source in table.sources if source is not None]
+    groups = open_groups(arrays, table.counts, component=component, storage_options=options)
     store = concat_groups(groups, GroupJoin([Level(dim, is_new=False) for dim in dims]))
     store.recipe = recipe
     return store

@@ -183,10 +183,10 @@ def find_padding(dtype: np.dtype[Any], at: int = 0) -> list[Padding]:
         if not within:
             return []  # without a list of the elements of the field, which may be many
         offsets = range(0, prod(shape) * base.itemsize, base.itemsize)
-        return [replace(place, at=place.at + offset) for offset in offsets for place in within]
+        return [replace(pad, at=pad.at + offset) for offset in offsets for pad in within]
     if dtype.names is not None:
         fields = [dtype.fields[name] for name in dtype.names]  # type: ignore[index]
-        return [place for field in fields for place in find_padding(field[0], at + field[1])]
+        return [pad for field in fields for pad in find_padding(field[0], at + field[1])]
     bits = BITS.get(name_of(dtype) or "", 8)
     return [Padding(at, bits, kind_of(dtype) == "i")] if bits < 8 else []
 
@@ -206,10 +206,10 @@ class Padded(Serializer):
 
     def encode(self, chunk: np.ndarray) -> Buffer:
         rows = self._rows(self.elements.encode(chunk))
-        for place in self.padding:
-            if place.signed:
-                sign = np.uint8(1 << (place.bits - 1))
-                rows[:, place.at] = (rows[:, place.at] ^ sign) - sign
+        for pad in self.padding:
+            if pad.signed:
+                sign = np.uint8(1 << (pad.bits - 1))
+                rows[:, pad.at] = (rows[:, pad.at] ^ sign) - sign
         return rows.reshape(-1).data
 
     def decode(self, data: Buffer) -> np.ndarray:
@@ -220,8 +220,8 @@ class Padded(Serializer):
         """Return a copy of the bytes of the elements, a row for each, with zeros as padding."""
         itemsize = self.elements.spec.dtype.itemsize
         rows = np.array(np.frombuffer(data, np.uint8)).reshape(-1, itemsize)
-        for place in self.padding:
-            rows[:, place.at] &= np.uint8((1 << place.bits) - 1)
+        for pad in self.padding:
+            rows[:, pad.at] &= np.uint8((1 << pad.bits) - 1)
         return rows
 
 

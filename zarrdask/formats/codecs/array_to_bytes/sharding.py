@@ -213,7 +213,8 @@ class Shard(Serializer):
     ) -> None:
         """Read the inner chunks that a request overlaps, as `locate` found them, and no others.
 
-        `out` has the shape of the request. If the chunks are `required`, a missing one is an error.
+        `out` has the shape of the request. If the chunks are `required`, a missing
+        one raises an error.
         """
         if chunks is None:
             put_fill(out, ..., self.spec.fill_value)
@@ -387,17 +388,17 @@ def read_shard(
     *,
     required: bool = False,
 ) -> None:
-    """Read part of a shard into its place in a block, which is `out[outside]`.
+    """Read part of a shard into part of a block, `out[outside]`.
 
     `pipeline` has the codecs of the shard, and `chunks` is what `locate` returned. If the chunks
-    are `required`, a missing one is an error.
+    are `required`, a missing one raises an error.
     """
-    place = out[outside]
+    part = out[outside]
     # That of points has one axis.
-    is_transposed = pipeline.axes is not None and place.ndim > 1
-    target = place.transpose(pipeline.axes) if is_transposed else place
+    is_transposed = pipeline.axes is not None and part.ndim > 1
+    target = part.transpose(pipeline.axes) if is_transposed else part
     cast(Shard, pipeline.serializer).read(value, chunks, target, required=required)
     if isinstance(outside, np.ndarray) or (
         isinstance(outside, tuple) and any(isinstance(o, np.ndarray) for o in outside)
     ):
-        out[outside] = place  # an advanced index makes a copy
+        out[outside] = part  # an advanced index makes a copy

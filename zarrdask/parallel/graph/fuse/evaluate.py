@@ -8,7 +8,7 @@ import numpy as np
 
 from zarrdask.arrays.chunks.region import reading_ahead
 from zarrdask.parallel.execution.dask_private import GraphNode
-from zarrdask.parallel.graph.block_writes import Place
+from zarrdask.parallel.graph.block_writes import BlockTarget
 from zarrdask.parallel.graph.fuse.block_function import Block, BlockFunction
 from zarrdask.parallel.graph.fuse.find import FusedTask
 from zarrdask.parallel.graph.fuse.task_reads import Read, keys_of, name_keys, reads_of
@@ -41,7 +41,7 @@ def run_fused(
 
 
 def write_fused(
-    places: Mapping[str, Place],
+    targets: Mapping[str, BlockTarget],
     fused: FusedTask,
     inputs: Mapping[Any, Any],
     needs: tuple[Any, ...],
@@ -49,7 +49,7 @@ def write_fused(
 ) -> np.ndarray:
     """Compute and write blocks, and return the receipt, a number of units for each: a task.
 
-    The arguments are as those of `run_fused`; `places` are by the names of the roots' layers.
+    The arguments are as those of `run_fused`; `targets` are by the names of the roots' layers.
     Threads take turns, unless a store is remote: its requests are in flight together.
     """
     evaluation = _Evaluation(fused, inputs, dict(zip(needs, results, strict=True)))
@@ -59,15 +59,15 @@ def write_fused(
 
     def write(root: Any) -> int:
         name, *number = root
-        place, block = places[name], tuple(number)
-        repeat = -1 if place.equal_blocks is None else int(place.equal_blocks[block])
+        target, block = targets[name], tuple(number)
+        repeat = -1 if target.equal_blocks is None else int(target.equal_blocks[block])
         if (name, repeat) in blank:
             return 0
         try:
             count: int = evaluation.compute(root).item()
         except BaseException as error:
             if error is not requests.error:  # which is one of an earlier block
-                error.add_note(place.note(block))
+                error.add_note(target.note(block))
             raise
         if repeat >= 0 and not count:
             blank.add((name, repeat))
@@ -80,8 +80,8 @@ def write_fused(
         return len(counts) - before
 
     name, *block = fused.roots[0]
-    nbytes = places[name].nbytes(tuple(block))
-    writers = [places[name].writer for name in {root[0]: None for root in fused.roots}]
+    nbytes = targets[name].nbytes(tuple(block))
+    writers = [targets[name].writer for name in {root[0]: None for root in fused.roots}]
     with ExitStack() as stack:
         stack.enter_context(reading_ahead(evaluation.remote_reads()))
         changes = [stack.enter_context(writer.joining(requests)) for writer in writers]
@@ -106,7 +106,7 @@ def write_fused(
 
 
 class _Block:
-    """What computes a block, in place of a task."""
+    """A function that computes a block, instead of a task."""
 
     __slots__ = ("function", "number")
 

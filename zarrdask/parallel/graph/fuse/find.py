@@ -35,7 +35,7 @@ class FusedTask(NamedTuple):
 
     @classmethod
     def union(cls, parts: Sequence["FusedTask"]) -> "FusedTask":
-        """Return one fused task in place of several that need nothing of each other."""
+        """Return one fused task for several that do not depend on each other."""
         roots, tasks, blocks, functions, needs = zip(*parts, strict=True)
         return cls(
             (*chain(*roots),),

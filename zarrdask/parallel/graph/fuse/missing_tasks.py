@@ -120,7 +120,7 @@ class _Sharing:
 
 
 def _read_only(value: Any) -> Any:
-    """Return a value that several tasks need, which none of them may change in place."""
+    """Return a value that several tasks need, which none of them may modify."""
     if isinstance(value, np.ndarray):
         value = value.view()
         value.flags.writeable = False

@@ -25,7 +25,7 @@ def slicings(
 ) -> Iterator[tuple[Any, Any]]:
     """Yield pairs of arguments, of which the second may slice the first, in the order of use.
 
-    In place of an argument of a fused task is that of the whole task, which `known` may have.
+    An argument of a fused task is replaced by the whole task's, which `known` may have.
     """
     if not isinstance(task, Task):
         return

@@ -204,7 +204,7 @@ def _receipts(
 ) -> da.Array:
     """Return the fused tasks of writes as a Dask array, with an element for each block."""
     name = f"{min(write.receipts.name for write in writes)}-fused"
-    where, tasks, used = f"{name}-places", dict[Any, Any](), set[str]()
+    where, tasks, used = f"{name}-targets", dict[Any, Any](), set[str]()
     for number, each in enumerate(fused):
         inputs, needs = inputs_of(graph, functions, each)
         used |= each.functions
@@ -213,8 +213,8 @@ def _receipts(
     functions = {each: functions[each] for each in used}
     layers = dict[str, Any](function_layers(functions.values()))
     # In one key, so that a worker receives them once.
-    places = {write.receipts.name: write.place for write in writes}
-    layers[where] = MaterializedLayer({where: DataNode(where, places), **shared})
+    targets = {write.receipts.name: write.target for write in writes}
+    layers[where] = MaterializedLayer({where: DataNode(where, targets), **shared})
     outside = set().union(*(needed_layers(graph, each) for each in functions.values()))
     below = graph.cull_layers(outside)
     annotations = next(graph.layers[write.receipts.name].annotations for write in writes)

@@ -145,11 +145,11 @@ class _Positions(NamedTuple):
 
 
 class Span(NamedTuple):
-    """The part of what a group's task returns that is in a block of the result, and its places."""
+    """The elements of a group's task that are in a block of the result, and their positions."""
 
     start: int
     stop: int
-    places: np.ndarray
+    positions: np.ndarray
 
 
 def read_at(cubes: Cubes, starts: Sequence[np.ndarray]) -> da.Array:
@@ -180,8 +180,8 @@ def read_at(cubes: Cubes, starts: Sequence[np.ndarray]) -> da.Array:
             low, high = np.searchsorted(group, [first, last]).tolist()
             if low < high:
                 needed.append(each)
-                places = group[low:high] - first
-                spans.append(Span(low, high, places.astype(np.min_scalar_type(last - first))))
+                positions = group[low:high] - first
+                spans.append(Span(low, high, positions.astype(np.min_scalar_type(last - first))))
         for index, shape in block_shapes(blocks):
             key = (name, number, *index)
             inner = block_index(cubes, index)
@@ -231,8 +231,8 @@ def _read_group(cubes: Cubes, positions: _Positions, part: Region) -> np.ndarray
 def gather(
     spans: Sequence[Span], shape: Shape, dtype: np.dtype[Any], *groups: np.ndarray
 ) -> np.ndarray:
-    """Put elements of groups at their places: what a task does."""
+    """Put elements of groups at their positions: a task."""
     out = np.empty(shape, dtype)
     for span, values in zip(spans, groups, strict=True):
-        out[span.places] = values[span.start : span.stop]
+        out[span.positions] = values[span.start : span.stop]
     return out
