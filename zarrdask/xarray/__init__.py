@@ -58,7 +58,7 @@ class ZarrdaskAccessor:
         self._obj = obj
 
     def load(self, **options: Any) -> Any:
-        """Load the object in place, all variables together, and return it.
+        """Load the values of the object, all variables together, and return it.
 
         Does what the object's own method `load` does, with the same result, but the variables that
         were opened with zarrdask's engine and without Dask are read together: all requests are in
@@ -137,11 +137,11 @@ class ZarrdaskAccessor:
         plan: ReadPlan = plan_read(self._obj if region is None else self._obj.isel(region))
         return plan
 
-    def plan_rechunk(self, place: "NodePath", options: "RechunkOptions") -> "GroupPlan":
+    def plan_rechunk(self, target_node: "NodePath", options: "RechunkOptions") -> "GroupPlan":
         """Return the plan to write the object to a new group: what `zarrdask.rechunk` calls."""
         from zarrdask.xarray.rewriting.rechunk_dataset import plan_rechunk
 
-        return plan_rechunk(self._obj, place, options)
+        return plan_rechunk(self._obj, target_node, options)
 
     if not TYPE_CHECKING:  # For type checkers, every attribute would exist.
 

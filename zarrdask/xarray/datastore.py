@@ -62,8 +62,8 @@ class Hierarchy:
         self.options = options
         zarr_format, strict = options.zarr_format, options.strict
         where = options.group, options.storage_options
-        self.place = look_up(url, *where, zarr_format=zarr_format, strict=strict)
-        self.node = self.place.node
+        self.lookup = look_up(url, *where, zarr_format=zarr_format, strict=strict)
+        self.node = self.lookup.node
         self.missing = chosen_missing(options.missing)
         self.listed: Store | None = None
         self.metadata = self._find()
@@ -84,7 +84,7 @@ class Hierarchy:
 
     def _find_documents(self) -> GroupMetadata:
         try:
-            self.node, metadata = self.place.find(self.options.consolidated, default="nearest")
+            self.node, metadata = self.lookup.find(self.options.consolidated, default="nearest")
         except NodeNotFoundError as error:
             raise NodeNotFoundError(
                 f"the Zarr group does not exist: {error.message}",
@@ -126,7 +126,7 @@ class Hierarchy:
         node, chosen = self.node.join(path), self.options.group_filter
         arrays, groups = {}, {}
         try:
-            with strictness(self.place.strict):
+            with strictness(self.lookup.strict):
                 # xarray names a variable without a name __values__, and that of a data array
                 # __xarray_dataarray_variable__.
                 children = node.via(self.listed or node.store).children(

@@ -13,7 +13,7 @@ from zarrdask.xarray.lazy import requested_by, serving
 
 
 def load(obj: Any, **options: Any) -> Any:
-    """Load an object of xarray in place, as its own method `load` does, and return it.
+    """Load the values of an object of xarray, as its method `load` does, and return it.
 
     The variables that zarrdask's engine opened without Dask are read together: their requests are
     in flight at the same time, and all threads decode them. Any other variable is loaded by xarray.

@@ -115,10 +115,10 @@ def open_many(
     one_of(combine_attrs, "combine_attrs", _COMBINE)
     table = parse_sources(urls, storage_options)
     levels, values = _levels(concat_dim, new_dim, len(table.counts))
-    places = [None if source is None else source.array for source in table.sources]
+    arrays = [None if source is None else source.array for source in table.sources]
     skip = [drop_variables] if isinstance(drop_variables, str) else drop_variables or ()
     groups = open_groups(
-        places, table.counts, component=group, storage_options=storage_options, skip=skip
+        arrays, table.counts, component=group, storage_options=storage_options, skip=skip
     )
     combine = partial(_combined, how=combine_attrs)
     store = concat_groups(groups, GroupJoin(levels, coords, combine, _joined_times))

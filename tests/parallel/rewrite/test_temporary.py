@@ -17,7 +17,7 @@ import zarrdask
 from zarrdask.arrays.hierarchy.lookup import locate_node
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.errors import StoreError, UnsupportedError
-from zarrdask.parallel.rewrite.temporary import LIFETIME, TemporaryPlace
+from zarrdask.parallel.rewrite.temporary import LIFETIME, TemporaryPrefix
 from zarrdask.storage.base import Store
 from zarrdask.storage.capabilities import Capabilities
 from zarrdask.storage.local.atomic import machine_token
@@ -73,7 +73,7 @@ def folder_names(root):
 
 def used(root):
     """Return a place with an object."""
-    place = TemporaryPlace.create(root)
+    place = TemporaryPrefix.create(root)
     place.store.set(f"{place.prefix}0/a", b"1")
     return place
 
@@ -118,7 +118,7 @@ def test_those_of_other_machines_are_erased_when_they_are_old(root):
     alive = f"{machine_token()}-{os.getpid():x}-{now - 2 * LIFETIME:x}-ab"
     for name in (old, young, alive, "else"):
         root.store.set(f".zarrdask-temporary/{name}/a", b"1")
-    place = TemporaryPlace.create(root)
+    place = TemporaryPrefix.create(root)
     assert {*folder_names(root)} == {young, alive, "else", place.folder.split("/")[1]}
 
 
@@ -160,7 +160,7 @@ def test_a_copy_that_is_computed_after_that_process_has_ended_is_an_error_and_le
 
 def test_stores_in_memory_are_not_kept_alive():
     store = MemoryStore()
-    reference, place = weakref.ref(store), TemporaryPlace.create(NodePath(store, ""))
+    reference, place = weakref.ref(store), TemporaryPrefix.create(NodePath(store, ""))
     place.store.set(place.prefix + "a", b"1")
     del place
     assert folder_names(NodePath(store, "")) == []
@@ -171,24 +171,24 @@ def test_stores_in_memory_are_not_kept_alive():
 
 def test_a_store_that_can_not_be_written_is_refused():
     with pytest.raises(UnsupportedError, match="temporary objects need"):
-        TemporaryPlace.create(NodePath(ReadOnlyStore(), ""))
+        TemporaryPrefix.create(NodePath(ReadOnlyStore(), ""))
 
 
 @pytest.mark.skipif(os.name == "nt", reason="directories have no modes")
 def test_by_default_it_is_a_directory_of_this_user(tmp_path, monkeypatch):
     with dask.config.set({"temporary-directory": str(tmp_path)}):
-        place = TemporaryPlace.create(None)
+        place = TemporaryPrefix.create(None)
         [directory] = tmp_path.iterdir()
         assert directory.stat().st_mode & 0o077 == 0
         assert place.store.url == str(directory)
         directory.chmod(0o777)
         with pytest.raises(PermissionError, match="other users may write"):
-            TemporaryPlace.create(None)
+            TemporaryPrefix.create(None)
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="a system without numbers of users")
 def test_each_user_has_a_folder_for_temporary_places(tmp_path):
     with dask.config.set({"temporary-directory": str(tmp_path)}):
-        place = TemporaryPlace.create(None)
+        place = TemporaryPrefix.create(None)
     assert os.listdir(tmp_path) == [f"zarrdask-temporary-{os.geteuid()}"]
     del place

@@ -163,7 +163,7 @@ def test_an_interrupted_run_goes_on_with_variables_that_are_not_done(stored):
 def test_a_dataset_is_not_rewritten_in_place(stored, computed):
     dataset = open_zarr(stored)
     dataset = dataset + 1 if computed else dataset
-    with pytest.raises(NodeExistsError, match="another place"):
+    with pytest.raises(NodeExistsError, match="another location"):
         zarrdask.rechunk(dataset, stored, chunks={"time": -1}, overwrite=True)
 
 

@@ -79,7 +79,7 @@ class RechunkPlan(PlanReport):
                 chunks_of(source).canonical_location, documents_of(source.metadata), bounds
             ),
             "target": digest(target.metadata.render(), target.start, target.along),
-            "place of temporary objects": digest(self.temp[0].identity.token, self.temp[1]),
+            "location of temporary objects": digest(self.temp[0].identity.token, self.temp[1]),
             "division into tasks (max_mem, processes, threads)": digest(
                 self.scheme.name, digest_of_parts(each + b"|" for each in edges)
             ),
@@ -211,9 +211,9 @@ class RechunkPlan(PlanReport):
         """Compute the blocks of a Dask array, and store them."""
         if self.blocks is None or journal.done(stage):
             return
-        place = target if self._is_direct else chunks_of(self.source)
+        written = target if self._is_direct else chunks_of(self.source)
         blocks = self.blocks
-        tasks = write_blocks(blocks, ArrayRegion(place, whole_region(blocks.shape)), "fill")
+        tasks = write_blocks(blocks, ArrayRegion(written, whole_region(blocks.shape)), "fill")
         try:
             dask.compute(*fuse_writes([tasks]), scheduler=on.get)
         except BaseException:
@@ -227,8 +227,8 @@ class RechunkPlan(PlanReport):
             return []
         stored = with_storable_fill(chunks_of(self.source), self.target.metadata)
         source = ArrayTiles(ArrayRegion(stored, self.region))
-        place = moved(whole_region(region_shape(self.region)), self.target.start)
-        written = ArrayRegion(chunks, place)
+        region = moved(whole_region(region_shape(self.region)), self.target.start)
+        written = ArrayRegion(chunks, region)
         empty = config.get("write-empty-chunks")
         target = ArrayTiles(written, empty, beyond="fill", casting=chosen_casting())
         return build_passes(self.scheme, source, target, self.temp)
@@ -276,7 +276,7 @@ def build_passes(
     ]
     readers: list[ArrayTiles | PackedRegions] = [source, *packed]
     writers: list[ArrayTiles | PackedRegions] = [*packed, target]
-    return [Pass(*places, dtype) for places in zip(stages, readers, writers, strict=True)]
+    return [Pass(*each, dtype) for each in zip(stages, readers, writers, strict=True)]
 
 
 def region_bytes(work: AnyPass, number: int) -> int:

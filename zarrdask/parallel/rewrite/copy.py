@@ -1,4 +1,4 @@
-"""``copy``: arrays and hierarchies are copied to another place, or into another format."""
+"""``copy``: arrays and hierarchies are copied to another location, or into another format."""
 
 from collections.abc import Iterable
 from typing import Any, Literal
@@ -64,15 +64,15 @@ def copy(
     the encoded bytes are the same in both, they are copied without decoding: whole chunks and
     shards, or the inner chunks of shards where an array gets shards or loses them. Everything is
     checked before anything is written, and the document of each array is written after all of
-    its chunks. A copy that was interrupted is resumed if the same is copied to the same place
-    again.
+    its chunks. An interrupted copy is resumed when it is repeated with the same source, target and
+    options.
 
     Parameters
     ----------
     source : Array, Group, str, os.PathLike, MutableMapping or Store
         The array or the group that is copied.
     target : str, os.PathLike, MutableMapping, Store or Group
-        The place of the copy. Required.
+        The location of the copy. Required.
     component : str, optional
         The path of the copy below `target`.
     region : tuple of slice, or dict of str to slice, optional
@@ -154,14 +154,14 @@ def copy(
     )
     origin = find_origin(source, of_source)
     if target is None:
-        raise MetadataError("pass a target, the place of the copy", key="target", found=None)
-    place = locate_target(target, component, of_target)
+        raise MetadataError("pass a target, the location of the copy", key="target", found=None)
+    target_node = locate_target(target, component, of_target)
     if zarr_format is None:
-        zarr_format = place.format_above()
+        zarr_format = target_node.format_above()
     if by == "reference":
         # The document says how chunks are named in the target.
         zarr_format, changes = zarr_format or 3, {"chunk_key_encoding": "default", **changes}
-    check_apart(origin.node, place, replaces=overwrite)
+    check_apart(origin.node, target_node, replaces=overwrite)
 
     is_group = not isinstance(origin.metadata, ArrayMetadata)
 
@@ -181,31 +181,33 @@ def copy(
     root = nodes[0].after
     if is_group:
         _check_lengths(nodes, changes)
-    begun, view = check_begun(place, root, overwrite=overwrite)
+    begun, view = check_begun(target_node, root, overwrite=overwrite)
     jobs = [
         ArrayJob(
             node,
             origin.node.join(node.path).chunks(node.before),  # type: ignore[arg-type]
-            Destination.new(place.join(node.path), view.join(node.path), node.after),  # type: ignore[arg-type]
+            Destination.new(target_node.join(node.path), view.join(node.path), node.after),  # type: ignore[arg-type]
         )
         for node in nodes
         if node.is_array
     ]
     arrays, notes = [job.report() for job in jobs], list[str]()
     with workers(scheduler) as on:
-        check_reached(on, origin.node.store, changed=place.store)
+        check_reached(on, origin.node.store, changed=target_node.store)
         if dry_run and not (begun or overwrite):
             members = {job.node.path: job.target.metadata for job in jobs if job.node.path}
             view.check_members(members)
         objects = None
         if by == "reference":
-            objects = list_references(jobs, place.store)
+            objects = list_references(jobs, target_node.store)
             arrays = [report_of(job) for job in jobs]
         if not dry_run:
             tasks = plan_tasks(jobs) if objects is None else []
             plan = _fingerprint(origin, nodes, tasks)
             after = {node.path: node.after for node in nodes}
-            with rewriting(place, after, plan, overwrite=overwrite, restart=restart) as rewrite:
+            with rewriting(
+                target_node, after, plan, overwrite=overwrite, restart=restart
+            ) as rewrite:
                 if objects is None:
                     arrays, notes = copy_arrays(jobs, tasks, rewrite, on, progress)
                     copied = {
@@ -218,8 +220,8 @@ def copy(
                     arrays = store_references(jobs, objects, rewrite, progress)
                 if origin.consolidated and not isinstance(root, ArrayMetadata):
                     notes += _consolidate(rewrite.view, root.format)
-    places = origin.node.location, place.location
-    return CopyReport.of_nodes(*places, nodes, skipped, arrays, notes)
+    locations = origin.node.location, target_node.location
+    return CopyReport.of_nodes(*locations, nodes, skipped, arrays, notes)
 
 
 def _check_lengths(nodes: list[NodeCopy], changes: dict[str, Any]) -> None:

@@ -15,9 +15,9 @@ from zarrdask.storage.base import Store
 KeyPrefix = tuple[Store, str]
 
 
-def clear_prefix(place: KeyPrefix) -> None:
+def clear_prefix(location: KeyPrefix) -> None:
     """Remove all keys below a prefix."""
-    store, prefix = place
+    store, prefix = location
     if store.capabilities.listable:
         store.erase_prefix(prefix)
 
@@ -60,8 +60,8 @@ class Destination:
         """
         node, metadata = self.node, self.metadata
         if self.along is None:
-            place = node, self.view, metadata
-            node = create_after_chunks(*place, is_recorded=True, is_again=is_again)
+            located = node, self.view, metadata
+            node = create_after_chunks(*located, is_recorded=True, is_again=is_again)
         else:
             lease = None if self.guard is None else self.guard.lease
             metadata = AppendedArray(node, self.chunks, self.old_shape, lease).grow()

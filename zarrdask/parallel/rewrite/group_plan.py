@@ -167,11 +167,11 @@ class GroupPlan(Report):
         )
 
 
-def plan_group(group: Group, place: NodePath, options: RechunkOptions) -> GroupPlan:
+def plan_group(group: Group, target_node: NodePath, options: RechunkOptions) -> GroupPlan:
     """Return the plan to write all arrays of a group to a new group."""
-    check_apart(group.node_path, place, replaces=True)
+    check_apart(group.node_path, target_node, replaces=True)
     root = convert_group(group.metadata, options.changes.get("zarr_format"))
-    begun, view = check_begun(place, root, overwrite=options.overwrite)
+    begun, view = check_begun(target_node, root, overwrite=options.overwrite)
 
     def convert_array(below: str, before: ArrayMetadata) -> ArrayMetadata:
         return options.of_member(below, before).converted(before)
@@ -189,8 +189,8 @@ def plan_group(group: Group, place: NodePath, options: RechunkOptions) -> GroupP
             groups[node.path] = node.after
             continue
         array = Array(group.node_path.join(node.path), node.before)  # type: ignore[arg-type]
-        target = Destination.new(place.join(node.path), view.join(node.path), node.after)
+        target = Destination.new(target_node.join(node.path), view.join(node.path), node.after)
         plans[node.path] = plan_target(array, whole_region(array.shape), target, options)
     consolidated = has_consolidated and root.format.consolidated_key is not None
     source = group.node_path
-    return GroupPlan(groups, plans, *place, options.overwrite, consolidated, source)
+    return GroupPlan(groups, plans, *target_node, options.overwrite, consolidated, source)

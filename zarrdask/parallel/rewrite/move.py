@@ -135,7 +135,7 @@ class InnerGrid:
         axes = zip(chunk, self._lengths, self.metadata.grid.axes, strict=True)
         return tuple(axis.number(i * n) for i, n, axis in axes)
 
-    def place(self, unit: Index, chunk: Index) -> Index:
+    def position(self, unit: Index, chunk: Index) -> Index:
         """Return the position of a chunk in the index of its shard."""
         grid, axes = self.metadata.grid, self.metadata.pipeline.axes
         starts = zip(chunk, grid.start(unit), self._lengths, strict=True)
@@ -173,9 +173,13 @@ def _pack_shard(source: StoredChunks, target: StoredChunks, unit: Index) -> Tran
     shard, inner = shard_of(target.metadata.pipeline_at(unit)), InnerGrid(target.metadata)
     if shard is None:
         return TransferResult()
-    by_place = {inner.place(unit, index): index for index in product(*inner.range_of(unit))}
-    indices = [by_place[place] for place in ordered(by_place, shard.codec.written_order)]
-    chunks = ((inner.place(unit, index), data) for index, data in _encoded_chunks(source, indices))
+    by_position = {inner.position(unit, index): index for index in product(*inner.range_of(unit))}
+    indices = [
+        by_position[position] for position in ordered(by_position, shard.codec.written_order)
+    ]
+    chunks = (
+        (inner.position(unit, index), data) for index, data in _encoded_chunks(source, indices)
+    )
     first, key = next(chunks, None), target.key(unit)
     if first is None:
         check_still_stored(source)
@@ -186,8 +190,8 @@ def _pack_shard(source: StoredChunks, target: StoredChunks, unit: Index) -> Tran
         file[0].replace(file[1], partial(_write_shard, shard, chain([first], chunks), sizes))
         return TransferResult(1, sum(sizes), sum(sizes) + shard.index_size)
     held: dict[Index, Buffer] = {}
-    for place, data in chain([first], chunks):
-        held[place] = bytes(data)
+    for position, data in chain([first], chunks):
+        held[position] = bytes(data)
     value = shard.assemble(held)
     target.units.set(key, value)
     return TransferResult(1, sum(map(len, held.values())), len(value))
@@ -203,8 +207,8 @@ def _write_shard(
     lengths = dict[Index, int]()
     index_first = shard.codec.index_location == "start"
     offset = shard.index_size if index_first else 0
-    for place, data in chunks:
-        lengths[place] = len(data)
+    for position, data in chunks:
+        lengths[position] = len(data)
         offset += _write_at(fd, data, offset)
     sizes += lengths.values()
     _write_at(fd, bytes(shard.encode_index(lengths)), 0 if index_first else offset)
@@ -250,7 +254,7 @@ def _shard_chunks(
         table = None if shard is None or value is None else shard.read_index(value)
         if table is None or value is None:
             return
-        _, stored, ranges = table.locate([inner.place(unit, index) for index in indices])
+        _, stored, ranges = table.locate([inner.position(unit, index) for index in indices])
         names = [indices[position] for position in stored]
         yield from zip(names, exact(value.parts(ranges), ranges, names), strict=True)
     except ZarrdaskError as error:

@@ -187,21 +187,21 @@ def find_origin(
 ) -> Origin:
     """Return the node that a user passes as the source."""
     check_stored(source)
-    place = look_up(source, component, storage_options)
-    node, metadata = replace(place, node=place.node.current).find(None, default="own")
+    lookup = look_up(source, component, storage_options)
+    node, metadata = replace(lookup, node=lookup.node.current).find(None, default="own")
     return Origin(node, metadata, node.is_cached)
 
 
 def check_stored(source: Any) -> None:
     """Check that the source is none of xarray's objects: only what is stored can be copied."""
     if is_labelled(source):
-        place = source.encoding.get("source")
+        url = source.encoding.get("source")
         raise UnsupportedError(
             "an object of xarray may have changed since it was opened; pass the location of the "
             "stored dataset, or write the object itself by ds.zarrdask.to_zarr(...)",
             key="source",
             found=type(source).__name__,
-            expected="a URL or a path" if place is None else repr(place),
+            expected="a URL or a path" if url is None else repr(url),
         )
 
 
@@ -227,7 +227,7 @@ def check_apart(source: NodePath, target: NodePath, *, replaces: bool) -> None:
     if written.startswith(read) or (replaces and read.startswith(written)):
         raise NodeExistsError(
             "the target can't be the source itself, nor lie in it or around it; write to another "
-            "place",
+            "location",
             key=target.location,
             found=source.location,
         )

@@ -107,8 +107,8 @@ class PieceBuffer:
     def put(self, tile: Region, values: np.ndarray) -> None:
         """Copy the values of a tile into the pieces that it overlaps."""
         for index, part in self._readers.overlapping(tile):
-            place = within(part, self._regions[index])
-            self.pieces[index][place] = values[within(part, tile)]
+            inside = within(part, self._regions[index])
+            self.pieces[index][inside] = values[within(part, tile)]
 
 
 #: The memory that holds a region between reading and writing.

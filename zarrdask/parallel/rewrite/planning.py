@@ -78,9 +78,9 @@ class RechunkOptions:
         """Return the store and the key prefix for the temporary objects of an array."""
         if self.temp is None:
             return node.workspace()
-        # Several plans may use the same place at a time.
-        place = node.canonical_location.encode(errors="surrogateescape")
-        name = sha256(place).hexdigest()[:16]
+        # Several plans may use the same location at a time.
+        location = node.canonical_location.encode(errors="surrogateescape")
+        name = sha256(location).hexdigest()[:16]
         return self.temp.store, f"{self.temp.prefix}.zarrdask-rewrite-{name}/"
 
 
@@ -105,7 +105,7 @@ def plan_from_dask(x: da.Array, node: NodePath, options: RechunkOptions) -> Rech
     metadata = plan_array(ArrayOptions(shape=x.shape, **changes))
     if Inputs([x]).are_below(node.canonical_location):
         raise NodeExistsError(
-            "the source reads the array that would be overwritten; write to another place",
+            "the source reads the array that would be overwritten; write to another location",
             key=node.location,
         )
     _, view = check_begun(node, metadata, overwrite=options.overwrite)

@@ -106,14 +106,14 @@ def rechunk(
     Parameters
     ----------
     source : URL, Store, Array, Group, dask.array.Array or xarray object
-        The array to read; or a group, all arrays of which are rewritten. A place is a str,
+        The array to read; or a group, all arrays of which are rewritten. A URL is a str,
         os.PathLike, MutableMapping or Store. If each chunk or shard of the target lies in one block
         of a Dask array, the blocks are written directly; otherwise they are stored first, and
         rewritten from there. The variables of a Dataset, DataArray or DataTree become the arrays of
         a group: those that zarrdask's engine opened, and that have not changed, are rewritten as
         they are stored; the others are computed and encoded.
     target : str, os.PathLike, MutableMapping, Store or Group
-        The place of the new array or group.
+        The location of the new array or group.
     component : str, optional
         The path of the new node within `target`.
     chunks, shards : int, str, sequence or mapping, optional
@@ -126,10 +126,10 @@ def rechunk(
     max_mem : int or str, default "256 MiB"
         The bytes by which each process may grow.
     temp : str, os.PathLike, MutableMapping or Store, optional
-        The place for temporary objects between passes. The default is beside the target.
+        The location of temporary objects between passes. The default is beside the target.
     overwrite : bool, default False
-        Whether a node at the target is removed when the plan is executed. Otherwise it is an
-        error.
+        Whether a node at the target is removed when the plan is executed. Otherwise it
+        raises an error.
     source_region : tuple of slice, or dict of str to slice, optional
         The part of the source array to read, by axis or by dimension name. The default is all.
     append : int or str, optional
@@ -152,7 +152,7 @@ def rechunk(
     -------
     RechunkPlan or GroupPlan
         The plan prints, draws itself in notebooks, and has a method `execute`. Type checkers know
-        which of the two it is if `source` is an array or a group, and not the place of one.
+        which of the two it is if `source` is an array or a group, and not its URL.
 
     Raises
     ------
@@ -180,8 +180,12 @@ def rechunk(
     )
     memory = config.parse_size(max_mem, "max_mem")
     workspace = None if temp is None else locate_node(temp, None, of_temp)
-    place = locate_target(target, component, of_target)
-    if append is None and changes.get("zarr_format") is None and (above := place.format_above()):
+    target_node = locate_target(target, component, of_target)
+    if (
+        append is None
+        and changes.get("zarr_format") is None
+        and (above := target_node.format_above())
+    ):
         changes["zarr_format"] = above
     selects = {"source_region": source_region, "append": append}
     if source_options is not None and (isinstance(source, da.Array) or is_labelled(source)):
@@ -198,20 +202,20 @@ def rechunk(
                 "index the Dask array instead of passing source_region; zarrdask.append appends a "
                 "Dask array to a stored array",
             )
-            return plan_from_dask(as_dask_array(source), place, options)
+            return plan_from_dask(as_dask_array(source), target_node, options)
         if is_labelled(source):
             _check_whole(selects, "select by the source itself, such as ds.isel(time=slice(9))")
-            return _plan_labelled(source, place, options)
+            return _plan_labelled(source, target_node, options)
         node = open_node(source, storage_options=of_source, consolidated=False)
         if isinstance(node, Group):
             _check_whole(selects, "a group is rewritten as a whole; pass one of its arrays instead")
-            return plan_group(node, place, options)
+            return plan_group(node, target_node, options)
         if append is not None:
-            return plan_append(node, source_region, place, append, options)
-        return plan_new_array(node, source_region, place, options)
+            return plan_append(node, source_region, target_node, append, options)
+        return plan_new_array(node, source_region, target_node, options)
 
 
-def _plan_labelled(source: Any, place: NodePath, options: RechunkOptions) -> GroupPlan:
+def _plan_labelled(source: Any, target_node: NodePath, options: RechunkOptions) -> GroupPlan:
     """Return the plan to write an object of xarray, which zarrdask's accessor of it makes."""
     accessor = getattr(source, "zarrdask", None)
     if accessor is None:
@@ -220,7 +224,7 @@ def _plan_labelled(source: Any, place: NodePath, options: RechunkOptions) -> Gro
             key="source",
             found=type(source).__name__,
         )
-    plan: GroupPlan = accessor.plan_rechunk(place, options)
+    plan: GroupPlan = accessor.plan_rechunk(target_node, options)
     return plan
 
 

@@ -45,14 +45,14 @@ from zarrdask.parallel.rewrite.passes import (
     TaskContext,
     WholeBuffer,
 )
-from zarrdask.parallel.rewrite.temporary import TemporaryPlace
+from zarrdask.parallel.rewrite.temporary import TemporaryPrefix
 from zarrdask.runtime.system import after_fork
 from zarrdask.runtime.workspace import Slot
 
 #: The number of pieces of a block that are read at a time from a remote store.
 _PIECES_IN_FLIGHT = 8
 _ADVICE = (
-    "compute again while the process that called zarrdask.rechunked uses the array, with a place "
+    "compute again while the process that called zarrdask.rechunked uses the array, with a URL "
     "that all workers see as temp="
 )
 
@@ -80,8 +80,8 @@ def rechunked(
         The new blocks in any form that Dask accepts: ``(876, 18, 36)``, ``{0: -1}``. Of an array
         from `from_zarr`, the keys of a dict may be names of dimensions.
     temp : str, os.PathLike, MutableMapping, Store or Group, optional
-        The place of temporary objects, which all workers must see. They get a folder of their own
-        below it. The default is the setting ``temporary-directory`` of Dask, or the directory of
+        The location of temporary objects, which all workers must see; they get a folder of their
+        own there. The default is the setting ``temporary-directory`` of Dask, or the directory of
         the system for temporary files. See the notes.
     max_mem : int or str, default "256 MiB"
         The bytes by which each process may grow while it packs pieces. Blocks that Dask keeps in
@@ -176,7 +176,7 @@ def rechunked(
             return x.in_blocks(blocks)
     else:
         x, stages = _plan_blocks(x, blocks, costs)
-    return _packed(x, blocks, stages, TemporaryPlace.create(root))
+    return _packed(x, blocks, stages, TemporaryPrefix.create(root))
 
 
 def _is_stored(x: da.Array) -> bool:
@@ -233,20 +233,20 @@ def _plan_blocks(x: da.Array, blocks: Chunks, costs: Costs) -> tuple[da.Array, t
 
 
 def _packed(
-    x: da.Array, blocks: Chunks, stages: Sequence[Stage], place: TemporaryPlace
+    x: da.Array, blocks: Chunks, stages: Sequence[Stage], temporary: TemporaryPrefix
 ) -> da.Array:
     """Return the array whose tasks pack another one, and read the blocks."""
     pieces, ends = (Cutting(tuple(map(edges_of, chunks))) for chunks in (x.chunks, blocks))
     regions = [*(stage.regions for stage in stages), ends]
     objects = [
-        PackedRegions(place.store, f"{place.prefix}{number}/", *pair, _ADVICE)
+        PackedRegions(temporary.store, f"{temporary.prefix}{number}/", *pair, _ADVICE)
         for number, pair in enumerate(pairwise(regions))
     ]
     casting = chosen_casting()
     shared = SharedPass(
-        _Passes(place, x.dtype, tuple(stages), tuple(objects), pieces, ends, casting)
+        _Passes(temporary, x.dtype, tuple(stages), tuple(objects), pieces, ends, casting)
     )
-    # Each result has a place of its own, so its tasks must have names of their own.
+    # Each result has temporary objects of its own, so its tasks have names of their own.
     token = uuid4().hex
     names = [*(f"rechunk-pack{number}-{token}" for number in range(len(stages)))]
     names.append(f"rechunked-{token}")
@@ -325,7 +325,7 @@ class _Blocks:
 class _Passes:
     """The source, plan and temporary objects of a result, which exist as long as its graph."""
 
-    place: TemporaryPlace
+    temporary: TemporaryPrefix
     dtype: np.dtype[Any]
     stages: tuple[Stage, ...]
     #: The temporary objects that each pass writes.
@@ -352,7 +352,7 @@ class _Passes:
         stage = self.stages[number]
         context = TaskContext(self.dtype, stage.costs.slab, Slot(stage.threads))
         written = self.objects[number].write(stage.regions.at(index), source, context)
-        self.place.check_owned()
+        self.temporary.check_owned()
         return written
 
     def read(self, index: Shape) -> np.ndarray:

@@ -1,9 +1,9 @@
-"""Places for temporary objects that exist as long as this process needs them.
+"""Prefixes of temporary objects that exist as long as this process needs them.
 
-A place is a prefix of its own in a folder of this process. Its objects are erased when it is no
+A prefix lies in a folder of this process. Its objects are erased when it is no
 longer used; the folder exists until the process exits, so that tasks may store them again. Tasks
 that run longer than that, such as those of a pickled copy, store nothing. Objects of a killed
-process are erased when the next place is made: the name of their folder contains the machine, the
+process are erased when the next prefix is made: the name of their folder contains the machine, the
 process and the time.
 """
 
@@ -42,7 +42,7 @@ _NAME = re.compile(r"([0-9a-f]{16})-([0-9a-f]+)-([0-9a-f]+)-[0-9a-f]+")
 _POLL_INTERVAL = 1.0
 
 
-class TemporaryPlace:
+class TemporaryPrefix:
     """A store and a prefix of keys in it, which are erased when this object is garbage.
 
     Its pickled copies erase nothing, and can be used as long as the process of the original runs.
@@ -52,8 +52,8 @@ class TemporaryPlace:
         #: The folder of the process, which has an object as long as that runs.
         self.store, self.folder, self.name = store, folder, name
 
-    def __reduce__(self) -> tuple[Callable[..., "TemporaryPlace"], tuple[Store, str, str]]:
-        return TemporaryPlace, (self.store, self.folder, self.name)
+    def __reduce__(self) -> tuple[Callable[..., "TemporaryPrefix"], tuple[Store, str, str]]:
+        return TemporaryPrefix, (self.store, self.folder, self.name)
 
     @property
     def prefix(self) -> str:
@@ -61,8 +61,8 @@ class TemporaryPlace:
         return f"{self.folder}{self.name}/"
 
     @classmethod
-    def create(cls, root: NodePath | None) -> "TemporaryPlace":
-        """Return a new place below a path, by default in the local directory of temporary files.
+    def create(cls, root: NodePath | None) -> "TemporaryPrefix":
+        """Return a new prefix below a path, by default in the local directory of temporary files.
 
         The folders that killed processes left there are erased.
         """
@@ -76,11 +76,11 @@ class TemporaryPlace:
         _erase_abandoned(store, parent)
         folder = _own_folder(store, parent)
         store.set(folder + _OWNER, b"")
-        place = cls(store, folder, token_hex(8))
-        # A store in memory needs no folder for later places, which would keep the store alive.
-        used = place.prefix if can.shared else folder
-        weakref.finalize(place, _end, (store, used), os.getpid())
-        return place
+        prefix = cls(store, folder, token_hex(8))
+        # A store in memory needs no folder for later prefixes, which would keep the store alive.
+        used = prefix.prefix if can.shared else folder
+        weakref.finalize(prefix, _end, (store, used), os.getpid())
+        return prefix
 
     def check_owned(self) -> None:
         """Check that the process of the original runs; if not, erase the objects stored since."""
@@ -89,7 +89,7 @@ class TemporaryPlace:
             raise StoreError(
                 "temporary objects can't be stored for an array of zarrdask.rechunked: the process "
                 "that called it has ended, or has another directory of temporary files than the "
-                "workers; call it in this process, with a place that all workers see as temp=",
+                "workers; call it in this process, with a URL that all workers see as temp=",
                 key=self.folder,
             )
 
@@ -122,29 +122,29 @@ def _local_folder() -> KeyPrefix:
     return LocalStore(path), ""
 
 
-def _end(place: KeyPrefix, process: int) -> None:
-    """Erase a place. Garbage may be collected in any thread, which must not wait for requests."""
+def _end(location: KeyPrefix, process: int) -> None:
+    """Erase a prefix. Garbage may be collected in any thread, which must not wait for requests."""
     if process != os.getpid():
         return
     if threading.main_thread().is_alive():
-        threading.Thread(target=_erase_unused, args=(place,), name="zarrdask-erase").start()
+        threading.Thread(target=_erase_unused, args=(location,), name="zarrdask-erase").start()
     else:
-        _erase(place)
+        _erase(location)
 
 
-def _erase_unused(place: KeyPrefix) -> None:
-    """Erase a place, after the tasks of a cluster that may still use it."""
+def _erase_unused(location: KeyPrefix) -> None:
+    """Erase a prefix, after the tasks of a cluster that may still use it."""
     while is_computing() and threading.main_thread().is_alive():
         time.sleep(_POLL_INTERVAL)
-    _erase(place)
+    _erase(location)
 
 
-def _erase(place: KeyPrefix) -> None:
-    store, prefix = place
-    with suppress(ZarrdaskError, OSError):  # the next place in this folder erases it
+def _erase(location: KeyPrefix) -> None:
+    store, prefix = location
+    with suppress(ZarrdaskError, OSError):  # the next prefix in this folder erases it
         # First of all, so that tasks that still run erase what they store.
         store.erase(prefix + _OWNER)
-        clear_prefix(place)
+        clear_prefix(location)
 
 
 def _erase_abandoned(store: Store, folder: str) -> None:

@@ -72,14 +72,14 @@ def upgrade(
     """
     select = NodeFilter.parse(include, exclude, on_unsupported)
     origin = find_origin(url, storage_options, component)
-    place, zarr_format = origin.node.location, origin.metadata.zarr_format
+    location, zarr_format = origin.node.location, origin.metadata.zarr_format
     if zarr_format not in (2, 3):
         raise MetadataError(
-            "only nodes of v2 can be upgraded in place; copy this one to another place",
+            "only nodes of v2 can be upgraded; copy this one to another location",
             key="zarr_format",
             found=zarr_format,
             expected=2,
-        ).within(place)
+        ).within(location)
     nodes, skipped = plan_nodes(origin, _upgraded, 3, select)
     if not dry_run:
         _upgrade_nodes(origin.node, nodes, remove_v2=remove_v2)
@@ -88,7 +88,7 @@ def upgrade(
         notes = ("it is v3 already",) if not node.changes_format else node.notes
         if node.is_array:
             arrays.append(CopiedArray(node.path, "metadata only", 0, notes=notes))
-    return CopyReport.of_nodes(place, place, nodes, skipped, arrays)
+    return CopyReport.of_nodes(location, location, nodes, skipped, arrays)
 
 
 def _upgrade_nodes(root: NodePath, nodes: list[NodeCopy], *, remove_v2: bool) -> None:

@@ -103,7 +103,7 @@ class PyramidPlan(PlanReport):
         return {
             "source": digest(self.source.fingerprint, self.changed),
             "target": digest(self.group.render(), targets, self.levels, self.reductions),
-            "place of temporary objects": digest(self.temp[0].identity.token, self.temp[1]),
+            "location of temporary objects": digest(self.temp[0].identity.token, self.temp[1]),
             "division into tasks (max_mem, threads)": digest(spans, self.blocks.grids),
         }
 

@@ -54,12 +54,12 @@ def coarsen(
         for lengths, factor in zip(x.chunks, windows, strict=True)
     )
     data = da.map_blocks(_reduce, x, reduction, dtype=x.dtype, chunks=chunks, meta=x._meta)
-    attributes = without_place(variable.attrs)
+    attributes = without_spatial(variable.attrs)
     return Variable(variable.dims, data, attributes, variable.encoding, fastpath=True)
 
 
-def without_place(attributes: Mapping[Any, Any]) -> dict[Any, Any]:
-    """Return attributes without those that hold for the place of the finest cells only."""
+def without_spatial(attributes: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Return attributes without those that hold for the position of the finest cells only."""
     return {k: v for k, v in attributes.items() if not str(k).startswith("spatial:")}
 
 

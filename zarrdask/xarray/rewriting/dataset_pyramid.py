@@ -23,7 +23,7 @@ from zarrdask.xarray.rewriting.coarsen import (
     coarsen_bounds,
     coarsen_coordinate,
     usual_method,
-    without_place,
+    without_spatial,
 )
 from zarrdask.xarray.rewriting.rechunk_dataset import as_dask
 from zarrdask.xarray.writing.dataset_writer import to_zarr
@@ -60,7 +60,7 @@ def to_pyramid(
     obj : xarray.Dataset or xarray.DataArray
         What to write.
     store : str, os.PathLike, MutableMapping, Store or Group
-        The place, as in `zarrdask.xarray.to_zarr`.
+        The location, as in `zarrdask.xarray.to_zarr`.
     dims : sequence of hashable, default ("y", "x")
         The dimensions that become shorter: the rows and the columns. Variables without any of them
         are written to each level as they are.
@@ -197,7 +197,7 @@ class Coarsening:
         names = finer.coords.keys()
         data = {name: each for name, each in variables.items() if name not in names}
         coords = {name: each for name, each in variables.items() if name in names}
-        return Dataset(data, coords, without_place(finest.attrs))
+        return Dataset(data, coords, without_spatial(finest.attrs))
 
 
 # --------------------------------------------------------------------------------------------
@@ -289,7 +289,7 @@ def _chunk_lengths(dataset: Dataset, windows: Mapping[Hashable, int]) -> list[in
 
 
 # --------------------------------------------------------------------------------------------
-# Encodings, and the place in space
+# Encodings, and the position in space
 
 
 def _with_encoding(

@@ -49,7 +49,7 @@ class _Stored(NamedTuple):
     region: Region
 
 
-def plan_rechunk(obj: Any, place: NodePath, options: RechunkOptions) -> GroupPlan:
+def plan_rechunk(obj: Any, target_node: NodePath, options: RechunkOptions) -> GroupPlan:
     """Return the plan to write a dataset, data array or tree to a new group."""
     datasets = {
         path: as_dask(content.dataset) for path, content in contents(obj, {}, inherit=False).items()
@@ -63,21 +63,21 @@ def plan_rechunk(obj: Any, place: NodePath, options: RechunkOptions) -> GroupPla
     datasets = {path: _without_new_fill(each, path, sources) for path, each in datasets.items()}
     settings = WriteSettings("w-", zarr_format=_format(options, sources))
     writes = {
-        path: plan_group(dataset, place.join(path), None, settings, {}, None)
+        path: plan_group(dataset, target_node.join(path), None, settings, {}, None)
         for path, dataset in datasets.items()
     }
-    _check_sources(datasets.values(), sources, place)
-    return _plan_writes(writes, sources, place, options)
+    _check_sources(datasets.values(), sources, target_node)
+    return _plan_writes(writes, sources, target_node, options)
 
 
 def _plan_writes(
     writes: Mapping[str, GroupWrite],
     sources: Mapping[str, _Stored],
-    place: NodePath,
+    target_node: NodePath,
     options: RechunkOptions,
 ) -> GroupPlan:
     root = writes[""].metadata
-    begun, view = check_begun(place, root, overwrite=options.overwrite)
+    begun, view = check_begun(target_node, root, overwrite=options.overwrite)
     variables = {
         join_path(path, variable.name): variable
         for path, write in writes.items()
@@ -94,14 +94,14 @@ def _plan_writes(
         path: _plan_variable(
             each,
             sources.get(path),
-            Destination.new(place.join(path), view.join(path), targets[path]),
+            Destination.new(target_node.join(path), view.join(path), targets[path]),
             options,
         )
         for path, each in variables.items()
     }
     groups = {path: write.metadata for path, write in writes.items()}
     consolidated = root.format.consolidated_key is not None
-    return GroupPlan(groups, plans, *place, options.overwrite, consolidated)
+    return GroupPlan(groups, plans, *target_node, options.overwrite, consolidated)
 
 
 def _plan_variable(
@@ -122,20 +122,20 @@ def _format(options: RechunkOptions, sources: Mapping[str, _Stored]) -> ZarrForm
     return chosen or (formats[0] if formats else None)
 
 
-def _check_sources(datasets: Any, sources: Mapping[str, _Stored], place: NodePath) -> None:
+def _check_sources(datasets: Any, sources: Mapping[str, _Stored], target_node: NodePath) -> None:
     """Check that nothing is read that lies in the target."""
     for source in sources.values():
-        check_apart(source.array.node_path, place, replaces=True)
+        check_apart(source.array.node_path, target_node, replaces=True)
     arrays = [
         variable.data
         for dataset in datasets
         for variable in dataset.variables.values()
         if isinstance(variable.data, da.Array)
     ]
-    if Inputs(arrays).are_below(place.canonical_location):
+    if Inputs(arrays).are_below(target_node.canonical_location):
         raise NodeExistsError(
-            "the source reads the dataset that would be overwritten; write to another place",
-            key=place.location,
+            "the source reads the dataset that would be overwritten; write to another location",
+            key=target_node.location,
         )
 
 

@@ -85,7 +85,7 @@ class ChangedDataset(Change):
         return self.first.node if self.first.node.layout.base is not None else node
 
     def begin(self) -> None:
-        """Write the documents of new nodes, or erase what former nodes left in their places."""
+        """Write the documents of new nodes, or erase what former nodes left at their locations."""
         self.exclude()
         claims = self._claims
         if claims and self._is_new and not self.overwrites and self._listed.exists():

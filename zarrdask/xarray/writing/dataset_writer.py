@@ -75,7 +75,7 @@ def to_zarr(
         The dimension along which the dataset is added at the end of the stored one.
     region : dict or "auto", optional
         The part of the stored dataset that is written: for some dimensions a slice, or
-        ``"auto"`` for the place where the stored coordinate has the same values.
+        ``"auto"`` for the part where the stored coordinate has the same values.
     safe_chunks, align_chunks : bool
         Accepted for compatibility: every blocking can be written to every grid of chunks.
         Block boundaries are moved where that is needed.

@@ -1,4 +1,4 @@
-"""The place that a dataset is written to, and what is there already."""
+"""The location that a dataset is written to, and the nodes that exist there."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager

@@ -265,9 +265,9 @@ class _Planner:
             axis = encoded.dims.index(append_dim)
             grown, region = appended(chunks_of(array), encoded.shape, axis)
             longer = self._array(name, grown.metadata)
-            place, old, lease = array.node_path, array.shape, self.lease
-            chunks = guarded(chunks_of(longer), place, old, lease)
-            append = AppendedArray(place, chunks, old, lease, is_member=True)
+            node, old, lease = array.node_path, array.shape, self.lease
+            chunks = guarded(chunks_of(longer), node, old, lease)
+            append = AppendedArray(node, chunks, old, lease, is_member=True)
             values = _values(encoded, longer)
             return VariableWrite(values, longer, region, append=append, write_empty=empty)
         if self.settings.mode == "a-" and append_dim is not None:
