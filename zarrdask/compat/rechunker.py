@@ -43,7 +43,7 @@ class Rechunked:
     plan : RechunkPlan or GroupPlan
         The plan, whose `execute` has more options.
     source, intermediate, target
-        The source, the place of temporary objects or None, and the target.
+        The source, the location of temporary objects or None, and the target.
     """
 
     def __init__(
@@ -108,12 +108,13 @@ def rechunk(
     max_mem : int or str
         The size of a block. A process may grow by four times that, as it also has buffers.
     target_store : str, os.PathLike, MutableMapping, Store or Group
-        The place of the new array or group, which is created now, without values.
+        The location of the new array or group, which is created now, without values.
     target_options : dict, optional
         Options of the array; of a group or a dataset by array: ``overwrite``, ``compressor``, and
         those of `zarrdask.rechunk`. Those of a dataset are the encoding of xarray, too.
     temp_store : str, os.PathLike, MutableMapping, Store or Group, optional
-        The place of temporary objects; by default beside the target. They are removed at the end.
+        The location of temporary objects, by default beside the target; they are removed at the
+        end.
     temp_options : dict, optional
         Checked, but without effect: temporary objects are not arrays.
     executor : {"dask", "python"}, default "dask"
@@ -147,7 +148,7 @@ def rechunk(
             key="target_chunks",
             found=target_chunks,
         )
-    groups = [_is_group(place) for place in (target_store, temp_store)]
+    groups = [_is_group(target) for target in (target_store, temp_store)]
     if is_single and any(groups) and array_name is None:
         raise MetadataError(
             "Can't rechunk to a group without a name for the array", key="array_name"
@@ -195,9 +196,9 @@ def _kind(source: Any) -> str:
     )
 
 
-def _is_group(place: Any) -> bool:
-    """Whether a place is an open group, of zarrdask or of zarr-python."""
-    return hasattr(place, "store") and hasattr(place, "attrs") and not hasattr(place, "shape")
+def _is_group(target: Any) -> bool:
+    """Whether a target is an open group, of zarrdask or of zarr-python."""
+    return hasattr(target, "store") and hasattr(target, "attrs") and not hasattr(target, "shape")
 
 
 def _options(
@@ -257,7 +258,7 @@ def _check_free(target: NodePath, names: Collection[Any], *, replaces: bool) -> 
     if others := [name for name in found if not replaces or name not in names]:
         raise MetadataError(
             f"path {others[0]!r} contains an array or a group; pass overwrite=True in "
-            "target_options to replace arrays of the same names, or another place",
+            "target_options to replace arrays of the same names, or another location",
             key="target_store",
             found=target.location,
         )
@@ -281,12 +282,12 @@ def _is_direct(plan: RechunkPlan | GroupPlan) -> bool:
     return not any(len(each.scheme.stages) > 1 for each in plans)
 
 
-def _opened(place: Any, node: NodePath, name: str | None) -> Any:
+def _opened(target: Any, node: NodePath, name: str | None) -> Any:
     """Return the target: as zarr-python opens it, if that is installed."""
     try:
         import zarr
     except ImportError:
         return open_node(node.store, node.path or None, mode="r+")
-    if _is_group(place):
-        return place if name is None else place[name]
-    return zarr.open(place, mode="r+")
+    if _is_group(target):
+        return target if name is None else target[name]
+    return zarr.open(target, mode="r+")

@@ -12,7 +12,7 @@ from zarrdask.formats.indexing.projection import Points, Projection
 from zarrdask.formats.indexing.selection import Pick, is_integer
 
 #: A chunk of a batch of zarr-python: its location in a store, a specification, the selected
-#: elements of the chunk, their place in the result, and whether they are all that the array has.
+#: elements of the chunk, their index in the result, and whether they are all that the array has.
 Item = tuple[Any, Any, Any, Any, bool]
 
 
@@ -33,10 +33,10 @@ class Batch(NamedTuple):
 
     def source(self, values: np.ndarray) -> np.ndarray | None:
         """Return values to write with all axes, a scalar repeated; None if they do not fit."""
-        places = [place for place in self.projection.outsides if place is not ...]
-        if not places:
+        outsides = [outside for outside in self.projection.outsides if outside is not ...]
+        if not outsides:
             return values if values.ndim == 0 else None
-        picks = [place if isinstance(place, tuple) else (place,) for place in places]
+        picks = [outside if isinstance(outside, tuple) else (outside,) for outside in outsides]
         extent = tuple(max(map(_end, along)) for along in zip(*picks, strict=True))
         if values.ndim == 0:
             return np.broadcast_to(values, extent)
@@ -63,13 +63,13 @@ def as_batch(items: Sequence[Item], keys: ChunkKeyEncoding, ndim: int) -> Batch 
     indices, insides, outsides = list[Index](), list[Any](), list[Any]()
     first = items[0][2]
     dropped = tuple(_integers(first)) if isinstance(first, tuple) else ()
-    for location, spec, selection, place, _ in items:
+    for location, spec, selection, target, _ in items:
         path: str = location.path
         index = keys.index(path[len(prefix) :], ndim)
         if index is None or not path.startswith(prefix):
             return None
         inside = _inside(selection, spec.shape)
-        outside = _outside(place, dropped, ndim)
+        outside = _outside(target, dropped, ndim)
         if inside is _UNKNOWN or outside is _UNKNOWN:
             return None
         indices.append(index)
@@ -131,17 +131,17 @@ def _positions(pick: np.ndarray) -> np.ndarray:
     return np.flatnonzero(flat) if flat.dtype == bool else flat
 
 
-def _outside(place: Any, dropped: tuple[int, ...], ndim: int) -> Any:
-    """Return the place of the elements, with all axes, as `Projection.outsides` has it."""
-    if not isinstance(place, tuple):
-        return place if isinstance(place, slice | np.ndarray) and not dropped else _UNKNOWN
+def _outside(outside: Any, dropped: tuple[int, ...], ndim: int) -> Any:
+    """Return the index of the elements, with all axes, as `Projection.outsides` has it."""
+    if not isinstance(outside, tuple):
+        return outside if isinstance(outside, slice | np.ndarray) and not dropped else _UNKNOWN
     if not ndim:
         return ...
-    if len(place) + len(dropped) != ndim:
+    if len(outside) + len(dropped) != ndim:
         return _UNKNOWN
     if not dropped:
-        return place
-    picks = iter(place)
+        return outside
+    picks = iter(outside)
     return tuple(slice(0, 1, 1) if axis in dropped else next(picks) for axis in range(ndim))
 
 

@@ -122,13 +122,12 @@ def _adapted(value: Any) -> Store | None:
         return None
     if hasattr(value, "shape") and hasattr(value, "dtype"):
         raise StoreError(
-            "this is an array itself, not a place where one is stored; to_zarr and append take "
-            "(array, url)",
+            "expected a URL or a store but found an array; to_zarr and append take (array, url)",
             found=type(value).__name__,
             expected="a URL, a path, a mutable mapping or a store",
         )
     raise StoreError(
-        "an object of this type is not a place where arrays are stored",
+        "objects of this type can't store arrays",
         found=type(value).__name__,
         expected="a URL, a path, a mutable mapping or a store"
         + ("; to_zarr takes pairs: [(url, array), ...]" if isinstance(value, list) else ""),
@@ -148,7 +147,7 @@ def takes_options(url: Any) -> bool:
 
 
 def options_of_each(
-    storage_options: dict[str, Any] | None, *places: tuple[Any, dict[str, Any] | None]
+    storage_options: dict[str, Any] | None, *urls: tuple[Any, dict[str, Any] | None]
 ) -> list[dict[str, Any] | None]:
     """Return the options of fsspec for each location of a verb that has several.
 
@@ -157,7 +156,7 @@ def options_of_each(
     storage_options : dict, optional
         The options for all locations that take options and have none of their own. If no location
         takes options, they are for all, so that opening one of them raises an error.
-    *places : (object, dict or None)
+    *urls : (object, dict or None)
         A URL, path, store or node, and its own options.
 
     Examples
@@ -167,8 +166,8 @@ def options_of_each(
     >>> options_of_each({"anon": True}, ("s3://bucket/a", None), ("s3://mine/a", {"key": "k"}))
     [{'anon': True}, {'key': 'k'}]
     """
-    takes = [takes_options(url) for url, _ in places]
+    takes = [takes_options(url) for url, _ in urls]
     return [
         own if own is not None else storage_options if takes_them or not any(takes) else None
-        for (_, own), takes_them in zip(places, takes, strict=True)
+        for (_, own), takes_them in zip(urls, takes, strict=True)
     ]

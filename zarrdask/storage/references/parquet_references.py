@@ -127,13 +127,13 @@ class ParquetReferences:
         grid = self._grids.get(array, ())
         if not _CHUNK.fullmatch(chunk):
             return None
-        index, number = [int(place) for place in chunk.split(".")], 0
+        index, number = [int(position) for position in chunk.split(".")], 0
         if len(index) != len(grid):
             return None
-        for place, length in zip(index, grid, strict=True):
-            if place >= length:
+        for position, length in zip(index, grid, strict=True):
+            if position >= length:
                 return None
-            number = number * length + place
+            number = number * length + position
         file, row = divmod(number, self._rows)
         return _File(array, file), row
 
@@ -147,8 +147,8 @@ class ParquetReferences:
             for number in (first + at for at in range(rows) if _reference(columns, at) is not None):
                 rest, index = number, list[str]()
                 for length in reversed(grid):
-                    rest, place = divmod(rest, length)
-                    index.insert(0, str(place))
+                    rest, position = divmod(rest, length)
+                    index.insert(0, str(position))
                 yield f"{array}/{'.'.join(index)}"
 
     # ---- files

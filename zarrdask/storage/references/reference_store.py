@@ -26,9 +26,9 @@ from zarrdask.storage.local.local_store import LocalStore
 from zarrdask.storage.partial_access import StoreWithPartialAccess
 from zarrdask.storage.references.parquet_references import DOCUMENT, ParquetReferences
 from zarrdask.storage.references.reference_targets import (
-    Place,
     Target,
     TargetRules,
+    TargetStore,
     prefix_of_options,
 )
 from zarrdask.storage.remote.remote_urls import open_remote
@@ -123,7 +123,7 @@ class ReferenceStore(StoreWithPartialAccess):
             prefix_of_options(prefix, protocol) if options else None,
             config.get("local-references") if local is None else local,
         )
-        self._stores: dict[Place, Store] = {}
+        self._stores: dict[TargetStore, Store] = {}
         #: The URL of the document, and its options, by which another process reads it.
         self.source: tuple[str, dict[str, Any] | None] | None = None
 
@@ -165,7 +165,7 @@ class ReferenceStore(StoreWithPartialAccess):
     def get_partial_values(self, key_ranges: Iterable[KeyRange]) -> Sequence[Buffer | None]:
         requests = [(check_key(key), *each) for key, each in key_ranges]
         values: list[Buffer | None] = [None] * len(requests)
-        asked = defaultdict[Place, list[tuple[int, KeyRange]]](list)
+        asked = defaultdict[TargetStore, list[tuple[int, KeyRange]]](list)
         bounded: dict[int, int] = {}
         entries = self._entries.load([key for key, _, _ in requests])
         for at, (key, start, length) in enumerate(requests):
@@ -179,17 +179,17 @@ class ReferenceStore(StoreWithPartialAccess):
                 continue
             if target.length is not None and count is not None:
                 bounded[at] = count
-            place, name = self._rules.locate(target.url, f"{self.url}/{key}")
-            asked[place].append((at, (name, (first, count))))
-        for place, ranges in asked.items():
-            parts = self._store(place).get_partial_values([each for _, each in ranges])
+            server, name = self._rules.locate(target.url, f"{self.url}/{key}")
+            asked[server].append((at, (name, (first, count))))
+        for server, ranges in asked.items():
+            parts = self._store(server).get_partial_values([each for _, each in ranges])
             for (at, (name, _)), part in zip(ranges, parts, strict=True):
                 is_short = part is not None and at in bounded and len(part) < bounded[at]
                 if part is None or is_short:
                     raise StoreError(
                         "the object that a reference refers to is missing, or too short",
                         key=f"{self.url}/{requests[at][0]}",
-                        found=f"{place.root}/{name}",
+                        found=f"{server.root}/{name}",
                     )
                 values[at] = part
         return values
@@ -232,13 +232,13 @@ class ReferenceStore(StoreWithPartialAccess):
     def _filled(self, url: str) -> str:
         return _TEMPLATE.sub(lambda name: self._entries.templates.get(name[1], name[0]), url)
 
-    def _store(self, place: Place) -> Store:
-        if place not in self._stores:
-            options = self._options if place.takes_options else None
-            is_local = place.root == "/"
-            store = LocalStore("/") if is_local else retrying(open_remote(place.root, options))
-            self._stores[place] = store
-        return self._stores[place]
+    def _store(self, server: TargetStore) -> Store:
+        if server not in self._stores:
+            options = self._options if server.takes_options else None
+            is_local = server.root == "/"
+            store = LocalStore("/") if is_local else retrying(open_remote(server.root, options))
+            self._stores[server] = store
+        return self._stores[server]
 
 
 def open_references(options: Mapping[str, Any]) -> ReferenceStore:

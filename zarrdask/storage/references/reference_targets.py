@@ -35,7 +35,7 @@ class Target(NamedTuple):
         return self.start + first, rest if length is None else min(length, rest)
 
 
-class Place(NamedTuple):
+class TargetStore(NamedTuple):
     """A bucket or a server, or "/" for local files, and whether the user's options are for it."""
 
     root: str
@@ -43,7 +43,7 @@ class Place(NamedTuple):
 
 
 class TargetRules(NamedTuple):
-    """Where references may be to.
+    """The locations that references may refer to.
 
     Attributes
     ----------
@@ -59,8 +59,8 @@ class TargetRules(NamedTuple):
     prefix: str | None
     local: bool
 
-    def locate(self, url: str, key: str) -> tuple[Place, str]:
-        """Return where the URL of a reference is, and the key there; `key` is for messages.
+    def locate(self, url: str, key: str) -> tuple[TargetStore, str]:
+        """Return the store of a reference's URL, and the key in it; `key` is for messages.
 
         Raises
         ------
@@ -80,7 +80,7 @@ class TargetRules(NamedTuple):
                     found=url,
                 )
             path = os.path.abspath(path_of_url(rest if found else url)).lstrip("/")
-            return Place("/", takes_options=False), path
+            return TargetStore("/", takes_options=False), path
         if scheme not in _SCHEMES or not _AUTHORITY.fullmatch(authority):
             raise StoreError(
                 "references with this scheme, or with a chain of schemes, are not followed",
@@ -90,7 +90,7 @@ class TargetRules(NamedTuple):
             )
         root = f"{scheme}://{authority}"
         is_below = self.prefix is not None and _is_below(self.prefix, f"{root}/{name}")
-        return Place(root, is_below), name
+        return TargetStore(root, is_below), name
 
 
 def prefix_of_options(prefix: str | None, protocol: str | None) -> str:

@@ -1,4 +1,4 @@
-"""Conventions for attributes: reference systems, places in space, and multiscale pyramids.
+"""Conventions for attributes: reference systems, positions in space, and multiscale pyramids.
 
 Only the functions of this package interpret these attributes; elsewhere they have no effect.
 """

@@ -84,12 +84,12 @@ def write_crs(
     system = as_crs(definition)
     if convention == "proj":
         attributes = proj_attributes(system)
-        place = spatial_attributes(array, transform, x, y)
-        listed = list_conventions(array.attrs, *([PROJ, SPATIAL] if place else [PROJ]))
+        spatial_values = spatial_attributes(array, transform, x, y)
+        listed = list_conventions(array.attrs, *([PROJ, SPATIAL] if spatial_values else [PROJ]))
         # Attributes that an earlier call has written would describe another system or location.
-        replaced = ("proj:", "spatial:") if place else ("proj:",)
+        replaced = ("proj:", "spatial:") if spatial_values else ("proj:",)
         kept = {k: v for k, v in array.attrs.items() if not k.startswith(replaced)}
-        array.attrs.put(kept | attributes | place | listed)
+        array.attrs.put(kept | attributes | spatial_values | listed)
         return
     values = coordinates(array, transform, x, y)
     check_coordinates(array, values)

@@ -92,7 +92,7 @@ def level_attributes(
     *,
     present: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Return what the group of a level says of its place: attributes of the root do not hold.
+    """Return the position of a level as attributes of its group; those of the root do not hold.
 
     `transform` is that of level 0, and `present` has the other attributes of the group.
     """

@@ -22,8 +22,8 @@ def parse_layout(document: Mapping[str, Any], key: str) -> Multiscale:
     levels = []
     for path, (item, item_key) in items.items():
         own = _transformation(path, items, (), item_key)
-        place = parse_spatial(item, f"{item_key}.")
-        levels.append(Level(path, own.scale, own.translation, place))
+        position = parse_spatial(item, f"{item_key}.")
+        levels.append(Level(path, own.scale, own.translation, position))
     return Multiscale(tuple(levels), version=document.get("version"))
 
 

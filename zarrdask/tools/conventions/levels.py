@@ -39,7 +39,7 @@ class Level:
     translation : tuple of float, optional
         The position of the first element along each axis.
     spatial : Spatial, optional
-        The place of the level in space, if the pyramid states it (`spatial:transform`).
+        The position of the level in space, if the pyramid states it (`spatial:transform`).
     """
 
     path: str

@@ -20,12 +20,12 @@ class ListedConvention:
 
     def as_item(self) -> dict[str, str]:
         """Return the item of the list: schemas require these texts exactly."""
-        place = f"zarr-conventions/{self.name}"
-        schema = f"{place}/refs/tags/{self.version}/schema.json"
+        repository = f"zarr-conventions/{self.name}"
+        schema = f"{repository}/refs/tags/{self.version}/schema.json"
         return {
             "uuid": self.uuid,
             "schema_url": f"https://raw.githubusercontent.com/{schema}",
-            "spec_url": f"https://github.com/{place}/blob/{self.version}/README.md",
+            "spec_url": f"https://github.com/{repository}/blob/{self.version}/README.md",
             "name": self.name,
             "description": self.description,
         }

@@ -60,7 +60,7 @@ def _axes(
     document: Mapping[str, Any], systems: tuple[Any, ...], outputs: list[Any], key: str
 ) -> tuple[Mapping[str, Any], ...]:
     """Return the axes of a pyramid; since 0.6 those of the system that its levels lead to."""
-    # Early drafts give the name of a system in place of an object.
+    # Early drafts give the name of a system instead of an object.
     names = [output.get("name") if isinstance(output, dict) else output for output in outputs]
     system = next((system for system in systems if system.get("name") in names), None)
     axes = (document if system is None else system).get("axes", [])
@@ -113,7 +113,7 @@ def ome_attributes(
     omero: Mapping[str, Any] | None = None,
     image_label: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Return the attributes of a group that describe its pyramid, in place of those that exist."""
+    """Return the attributes of a group that describe its pyramid, instead of the existing ones."""
     display = {} if omero is None else {"omero": omero}
     if image_label is not None:
         display["image-label"] = image_label

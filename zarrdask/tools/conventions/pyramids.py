@@ -80,7 +80,7 @@ def write_multiscales(
     axes: Sequence[Mapping[str, Any] | str] | None = None,
     convention: Literal["multiscales", "ome"] = "multiscales",
 ) -> None:
-    """Describe a pyramid in a group's attributes, in place of the pyramids described there.
+    """Describe a pyramid in a group's attributes, instead of the pyramids described there.
 
     Parameters
     ----------

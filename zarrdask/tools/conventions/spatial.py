@@ -1,4 +1,4 @@
-"""The place of an array in space: the attributes ``spatial:*``, and arrays of coordinates."""
+"""The position of an array in space: the attributes ``spatial:*``, and arrays of coordinates."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ class Spatial:
 
 
 def spatial(node: Array | Group) -> Spatial | None:
-    """Return the place in space that the attributes ``spatial:*`` describe.
+    """Return the position in space that the attributes ``spatial:*`` describe.
 
     Parameters
     ----------

@@ -82,8 +82,8 @@ class Reduction:
     def reduce(self, values: np.ndarray, out: np.ndarray) -> None:
         """Reduce values, which begin at the border of a window, into an array."""
         with np.errstate(all="ignore"):
-            for part, windows, place in self._parts(values.shape):
-                cells, target = view(values, part), view(out, place)
+            for part, windows, region in self._parts(values.shape):
+                cells, target = view(values, part), view(out, region)
                 if self.borders == "pad" and windows != self.factors:
                     cells, windows = self._padded(cells), self.factors
                 self._reduce_whole(cells, windows, target)
@@ -111,10 +111,10 @@ class Reduction:
             out[...] = view(values, first)
             return
         limit = _SLAB_BYTES // max(values.dtype.itemsize * prod(windows), 1)
-        for place in slabs(out.shape, limit):
-            pairs = zip(place, windows, strict=True)
+        for region in slabs(out.shape, limit):
+            pairs = zip(region, windows, strict=True)
             part = tuple(slice(pick.start * n, pick.stop * n, 1) for pick, n in pairs)
-            target = view(out, place)
+            target = view(out, region)
             target[...] = self._reduce_part(_computable(view(values, part)), windows, out.dtype)
 
     def _reduce_part(self, values: np.ndarray, windows: Shape, dtype: np.dtype[Any]) -> np.ndarray:
@@ -147,8 +147,8 @@ class _Cells:
         counts = [n // w for n, w in zip(self.values.shape, self.windows, strict=True)]
         stacked = np.empty((prod(self.windows), *counts), self.values.dtype)
         for n, start in enumerate(np.ndindex(self.windows)):
-            place = tuple(slice(i, None, w) for i, w in zip(start, self.windows, strict=True))
-            stacked[n] = self.values[place]
+            picks = tuple(slice(i, None, w) for i, w in zip(start, self.windows, strict=True))
+            stacked[n] = self.values[picks]
         return stacked
 
 
@@ -160,7 +160,7 @@ class _MaskedCells(_Cells):
     counts: np.ndarray
 
     def filled(self, value: Any) -> _Cells:
-        """Return the cells with a value in the place of the missing ones."""
+        """Return the cells with a value instead of the missing ones."""
         values = np.where(self.is_missing, np.asarray(value, self.values.dtype), self.values)
         return _Cells(values, self.windows, self.dtype)
 

@@ -198,8 +198,8 @@ class PyramidPass:
                 part = inner.region(child, level)
                 finer = self._block(level - 1, child, context, targets)
                 if prod(region_shape(part)):
-                    place: Any = (*within(part, region), ...)
-                    self.reductions[level - 1].reduce(finer, values[place])
+                    inside: Any = (*within(part, region), ...)
+                    self.reductions[level - 1].reduce(finer, values[inside])
         is_stored = self.moved is not None and level == self.first
         if level in targets and values.size and not is_stored:
             self._store(targets[level], level, region, values, context)

@@ -54,7 +54,7 @@ def pyramid(
         The array to read: level 0. The values of a DataArray are stored as they are, without the
         encoding that it may have.
     target : str, os.PathLike, MutableMapping, Store or Group
-        The place of the new group. If the source is an array in this group, it is level 0 and is
+        The location of the new group. If the source is an array in this group, it is level 0 and is
         not copied; the other levels are added to the group.
     component : str, optional
         The path of the group below `target`.

@@ -136,7 +136,7 @@ def mode(cells: np.ndarray, counts: np.ndarray | int) -> np.ndarray:
 
 
 def _put(values: np.ndarray, others: np.ndarray, mask: np.ndarray) -> None:
-    """Put other values in the place of those of a mask."""
+    """Replace the values that a mask selects by others."""
     if values.itemsize > 8:
         np.copyto(values, others, where=mask)
         return

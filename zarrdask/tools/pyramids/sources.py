@@ -106,7 +106,7 @@ class PyramidSource:
             check_apart(self.array.node_path, node, replaces=True)
         elif self.blocks is not None and Inputs([self.blocks]).are_below(node.canonical_location):
             raise NodeExistsError(
-                "the source reads what would be overwritten; write to another place",
+                "the source reads what would be overwritten; write to another location",
                 key=node.location,
             )
 
