@@ -7,7 +7,6 @@ slices into what a task reads, but not past functions that are tasks of their ow
 import sys
 from collections.abc import Callable, Sequence
 from functools import cache, partial, wraps
-from types import ModuleType
 from typing import Any
 
 import dask
@@ -21,6 +20,7 @@ from dask.utils import IndexCallable, parse_bytes
 from zarrdask.arrays.chunks.region import ArrayRegion
 from zarrdask.formats.grids.axis import Axis
 from zarrdask.formats.indexing.selection import Region, basic
+from zarrdask.parallel.execution.expressions import EXPRESSIONS
 from zarrdask.parallel.graph.blocks import block_bytes, region_blocks
 from zarrdask.parallel.graph.from_zarr import from_zarr, region_source
 from zarrdask.parallel.graph.missing_blocks import read_source, sources_of
@@ -102,12 +102,11 @@ def _join_chunks(
     )
 
 
-def _active_dask_array() -> ModuleType | None:
-    """Return the package dask-array if the user made it xarray's: it does not mix with Dask's."""
-    if "dask_array._xarray" not in sys.modules:
-        return None
-    active = load_module("dask_array.xarray").isactive()
-    return load_module("dask_array") if active else None
+def _active_expressions() -> Any:
+    """Return the package of xarray's arrays if they are expressions: Dask, or dask-array."""
+    if "dask_array._xarray" in sys.modules and load_module("dask_array.xarray").isactive():
+        return load_module("dask_array")
+    return da if EXPRESSIONS else None
 
 
 def stored_array(parts: LazyParts, chunks: Any) -> Any:
@@ -119,18 +118,16 @@ def stored_array(parts: LazyParts, chunks: Any) -> Any:
         functions = (partial(as_variable, dtype=parts.array.dtype), *functions)
     region = region_source(array, parts.region)
     blocks = region_blocks(region, chunks)
-    expressions = _active_dask_array()
-    if parts.array.skip_missing and not expressions and not da.ARRAY_EXPR_ENABLED:
+    expressions = _active_expressions()
+    if parts.array.skip_missing and not expressions:
         x = from_zarr(array, chunks=blocks, region=parts.region, skip_missing=True)
         meta = np.empty((0,) * x.ndim, parts.dtype)
         return da.map_blocks(decode, x, functions, dtype=parts.dtype, meta=meta)
     decoded = DecodedRegion(region, functions, parts.dtype, parts.array.version)
-    if expressions is not None or da.ARRAY_EXPR_ENABLED:  # They name arrays themselves.
+    if expressions is not None:  # They name arrays themselves.
         options = _options(decoded, blocks)
-        x = (expressions or da).from_array(decoded, fancy=False, **options)
-        if expressions is None:
-            return x
-        # Imported here: few users have that package.
+        x = expressions.from_array(decoded, fancy=False, **options)
+        # Imported here: few users have expressions.
         from zarrdask.parallel.graph.expression_array import fused_read
 
         return fused_read(x)

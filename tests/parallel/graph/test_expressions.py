@@ -9,6 +9,7 @@ SCRIPT = """
     dask.config.set({"array.query-planning": True})
     import dask.array as da
     import numpy as np
+    import pytest
     import zarrdask
 
     assert "_array_expr" in da.Array.__module__
@@ -28,6 +29,19 @@ SCRIPT = """
     assert (zarrdask.open_array(PLACE, "c")[...] == values).all()
     y = zarrdask.to_zarr(x + 2, PLACE, "d", compute=False, return_stored=True)
     assert (y.compute() == values + 2).all()
+    zarrdask.append(x * 2, PLACE, "d")
+    assert (zarrdask.open_array(PLACE, "d")[60:] == values * 2).all()
+    zarrdask.rechunk(x - 1, PLACE, component="e", chunks=(9, 50)).execute(progress=False)
+    assert (zarrdask.open_array(PLACE, "e")[...] == values - 1).all()
+    columns = zarrdask.rechunked(da.from_array(values, chunks=(4, 50)) + 1, (60, 3))
+    assert columns.chunks[0] == (60,)
+    assert (columns.sum(0).compute() == (values + 1).sum(0)).all()
+    with pytest.raises(zarrdask.errors.SelectionError, match="reads"):
+        zarrdask.to_zarr(x[10:], z, region=np.s_[:50])
+    zarrdask.to_zarr(x[::-1], z)
+    assert (z[...] == values[::-1]).all()
+    for each in (x + 1, y, halos, columns):
+        assert isinstance(each, da.Array)
     print("all right")
 """
 

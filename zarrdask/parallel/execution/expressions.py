@@ -1,15 +1,32 @@
-"""Array expressions: those of Dask itself, and those of the package dask-array."""
+"""Array expressions: those of Dask itself, and those of the package dask-array.
+
+Everything below the public verbs works on arrays with graphs, `dask.array.core.Array`, which exist
+whether or not expressions are switched on. Verbs that take a Dask array convert expressions by
+`as_dask_array`; those that return one convert it by `as_users_array`.
+"""
 
 from typing import Any
 
 import dask.array as da
-from dask.array.core import Array
+from dask.array import core
+from dask.core import flatten
 
 #: Whether Dask arrays are array expressions in this process. Fixed when dask.array is imported. Not
 #: all releases of Dask set a flag of their own for it.
-EXPRESSIONS: bool = da.Array is not Array
+EXPRESSIONS: bool = da.Array is not core.Array
 
 
 def is_expression(x: Any) -> bool:
-    """Whether an array is one of the package dask-array."""
-    return type(x).__module__.partition(".")[0] == "dask_array" and hasattr(x, "expr")
+    """Whether an array is an expression, of Dask or of the package dask-array."""
+    return hasattr(x, "expr") and type(x).__module__.startswith(("dask.array.", "dask_array."))
+
+
+def as_users_array(x: core.Array) -> Any:
+    """Return an array with a graph as the arrays of this process are: as an expression, if so."""
+    if not EXPRESSIONS:
+        return x
+    # Imported here: only such a process has it.
+    from dask.array._array_expr._collection import from_graph
+
+    keys = [*flatten(x.__dask_keys__())]
+    return from_graph(dict(x.__dask_optimize__(x.dask, keys)), x._meta, x.chunks, keys, x.name)

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import dask.array as da
 import numpy as np
+from dask.array import core
 from dask.highlevelgraph import HighLevelGraph
 from dask.layers import ArraySliceDep
 
@@ -14,7 +15,6 @@ from zarrdask.arrays.chunks.region import ArrayRegion
 from zarrdask.arrays.hierarchy.changes.block_log import RecordedBlocks
 from zarrdask.parallel.execution.block_writer import BlockWriter
 from zarrdask.parallel.execution.dask_private import Alias
-from zarrdask.parallel.execution.expressions import EXPRESSIONS
 from zarrdask.parallel.graph.fuse.block_function import Block
 from zarrdask.parallel.graph.fuse.limits import FuseLimits
 from zarrdask.parallel.graph.fuse.task_reads import name_keys
@@ -72,15 +72,12 @@ class BlockWrites(NamedTuple):
         if self.missing is None:
             return receipts
         indices = [tuple(map(int, np.unravel_index(n, receipts.numblocks))) for n in self.missing]
-        if EXPRESSIONS:
-            blocks = [receipts.blocks[index].ravel() for index in indices]
-            return da.concatenate(blocks)
         name = f"{receipts.name}-missing"
         layer = {
             (name, n): Alias((name, n), (receipts.name, *index)) for n, index in enumerate(indices)
         }
         graph = HighLevelGraph.from_collections(name, layer, dependencies=[receipts])
-        return da.Array(graph, name, ((1,) * len(layer),), meta=np.empty(0, np.intp))
+        return core.Array(graph, name, ((1,) * len(layer),), meta=np.empty(0, np.intp))
 
     @property
     def block_count(self) -> int:

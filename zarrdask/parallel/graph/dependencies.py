@@ -26,7 +26,6 @@ from zarrdask.parallel.execution.dask_private import (
     TaskRef,
     execute_subgraph,
 )
-from zarrdask.parallel.execution.expressions import EXPRESSIONS
 from zarrdask.parallel.graph.fuse.block_tasks import BlockTasks
 from zarrdask.parallel.graph.fuse.optimization import unfused_tasks
 from zarrdask.parallel.graph.missing_blocks import ReadArguments
@@ -51,7 +50,7 @@ def needed_reads(arrays: Iterable[da.Array]) -> Iterator[ArrayRegion]:
     It drops blocks that no result depends on, and moves slices into the reads. This generates all
     tasks of the graphs.
     """
-    return reads(arrays) if EXPRESSIONS else reads_of(map(unfused_tasks, arrays))
+    return reads_of(map(unfused_tasks, arrays))
 
 
 class Inputs:
@@ -81,8 +80,6 @@ class Inputs:
 
 
 def _roots(x: da.Array) -> Iterable[Any]:
-    if EXPRESSIONS:
-        return [operand for part in x.expr.walk() for operand in part.operands]
     layers = getattr(x.dask, "layers", None)
     # The attributes of a symbolic layer hold the arguments that its tasks will have.
     return [x.dask] if layers is None else [vars(layer) for layer in layers.values()]

@@ -1,8 +1,8 @@
-"""Arrays of the package dask-array: made from stored arrays, and written as Dask arrays.
+"""Array expressions: made from stored arrays, and written as arrays with graphs.
 
-Its arrays are expressions, which it optimises itself: slices and rechunks become part of the read.
-What is written is the graph of the optimised expression, as an array of ``dask.array``. This module
-is loaded only for users of the package.
+Dask's expressions, and those of the package dask-array, are optimised by their package: slices, and
+rechunks with dask-array, become part of the read. To write an expression, the graph of the
+optimised one becomes an array. This module is loaded only for users of expressions.
 """
 
 from collections import Counter
@@ -11,6 +11,7 @@ from typing import Any
 
 import dask.array as da
 import numpy as np
+from dask.array import core
 from dask.blockwise import Blockwise, blockwise
 from dask.core import flatten
 from dask.highlevelgraph import HighLevelGraph, Layer, MaterializedLayer
@@ -30,7 +31,11 @@ from zarrdask.runtime.packages import load_module
 
 
 def expression_of(module: str, source: ArrayRegion, chunks: Chunks, name: str | None) -> Any:
-    """Return the array of a package, dask-array, that reads blocks of a region."""
+    """Return the expression of a package, Dask or dask-array, that reads blocks of a region."""
+    meta = np.empty((0,) * source.ndim, source.dtype)
+    if module == "dask.array":
+        inline = source.stored.is_small
+        return da.from_array(source, chunks=chunks, inline_array=inline, meta=meta)
     if module != "dask_array":
         raise MetadataError(
             "there is no such package of arrays",
@@ -47,7 +52,6 @@ def expression_of(module: str, source: ArrayRegion, chunks: Chunks, name: str | 
             found=module,
             expected="pip install dask-array",
         ) from error
-    meta = np.empty((0,) * source.ndim, source.dtype)
     # Inline, since it is small: the array would be a task of its own.
     x = from_array(source, chunks, meta=meta, inline_array=True, fancy=False, name=name)
     return fused_read(x)
@@ -66,8 +70,8 @@ def fused_read(x: Any) -> Any:
     return type(x)(read_of(x.expr))
 
 
-class ExpressionArray(da.Array):  # type: ignore[misc]
-    """The optimised graph of an array of dask-array.
+class ExpressionArray(core.Array):  # type: ignore[misc]
+    """The optimised graph of an array expression.
 
     `rechunk` rechunks the expression, so that blocks that are aligned with chunks are read
     directly.
@@ -77,7 +81,7 @@ class ExpressionArray(da.Array):  # type: ignore[misc]
 
     @classmethod
     def of(cls, expression: Any) -> "ExpressionArray":
-        """Return an array of dask-array as one of dask.array, with as many tasks."""
+        """Return an expression as an array with its graph, with as many tasks."""
         optimized = expression.optimize()
         name, keys = optimized.name, [*flatten(optimized.__dask_keys__())]
         tasks = _fused(convert_legacy_graph(optimized.__dask_graph__()), keys)
@@ -94,7 +98,7 @@ class ExpressionArray(da.Array):  # type: ignore[misc]
         return ExpressionArray.of(self.expression.rechunk(*args, **options))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return da.Array, (self.dask, self.name, self.chunks, self.dtype, self._meta)
+        return core.Array, (self.dask, self.name, self.chunks, self.dtype, self._meta)
 
 
 def _fused(graph: Tasks, keys: Sequence[Any]) -> dict[Any, Any]:

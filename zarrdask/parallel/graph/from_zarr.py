@@ -177,10 +177,10 @@ def from_zarr(
     # Not another name if nothing is skipped.
     seen = () if is_stored is None else (is_stored,)
     default = f"{source.stored.task_name('read')}-{tokenize(source, lengths, *seen)}"
-    if array_module == "dask.array":
+    if array_module == "dask.array" and not EXPRESSIONS:
         x = read_array(source, blocks, name or default, is_stored)
     else:
-        # Imported here: few users have that package.
+        # Imported here: few users have expressions.
         from zarrdask.parallel.graph.expression_array import expression_of
 
         x = expression_of(array_module, source, blocks, name)

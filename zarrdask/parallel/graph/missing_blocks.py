@@ -10,6 +10,7 @@ from typing import Any
 
 import dask.array as da
 import numpy as np
+from dask.array import core
 from dask.array.core import getter
 from dask.blockwise import Blockwise, blockwise, optimize_blockwise
 from dask.highlevelgraph import HighLevelGraph
@@ -20,7 +21,6 @@ from zarrdask.formats.codecs.decode import put_fill
 from zarrdask.formats.grids.axis import Axis, edges_of
 from zarrdask.formats.grids.chunk_grid import Index, Shape
 from zarrdask.formats.indexing.selection import Region
-from zarrdask.parallel.execution.expressions import EXPRESSIONS
 from zarrdask.parallel.plan.align import Chunks
 
 #: The class of a block that is not the same as others.
@@ -156,9 +156,9 @@ def read_source(source: ArrayRegion, chunks: Chunks, name: str, meta: np.ndarray
     if source.stored.elements is not None:
         layer = read_layer(name, source, chunks, None)
         graph = HighLevelGraph.from_collections(name, layer)
-        return da.Array(graph, name, chunks, meta=meta)
+        return core.Array(graph, name, chunks, meta=meta)
     inline = source.stored.is_small
-    return da.from_array(source, name=name, chunks=chunks, inline_array=inline, meta=meta)
+    return core.from_array(source, name=name, chunks=chunks, inline_array=inline, meta=meta)
 
 
 def missing_parts(layer: Any) -> Iterator["ReadSlices"]:
@@ -179,7 +179,7 @@ def equal_blocks(x: da.Array) -> np.ndarray | None:
 
     The number of other blocks is -1. None if no two blocks are known to be equal.
     """
-    layers = {} if EXPRESSIONS else getattr(x.dask, "layers", {})
+    layers = getattr(x.dask, "layers", {})
     if not any(part for layer in layers.values() for part in missing_parts(layer)):
         return None
     graph, known = optimize_blockwise(x.dask, [x.name]), dict[str, np.ndarray]()

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import dask.array as da
 import numpy as np
+from dask.array import core
 from dask.array.core import getter
 from dask.array.overlap import ensure_minimum_chunksize
 from dask.base import tokenize
@@ -26,7 +27,6 @@ from zarrdask.formats.grids.chunk_grid import Index
 from zarrdask.formats.indexing.selection import is_integer
 from zarrdask.formats.metadata.lengths import Names, by_axis
 from zarrdask.parallel.execution.dask_private import TaskRef
-from zarrdask.parallel.execution.expressions import is_expression
 from zarrdask.parallel.graph.blocks import is_auto, region_blocks
 from zarrdask.parallel.graph.stored_array import StoredArray
 from zarrdask.parallel.plan.align import Chunks
@@ -188,13 +188,14 @@ def overlapped(
     if not isinstance(x, StoredArray) or x.is_stored is not None:
         depth = {number: axis.depth for number, axis in enumerate(axes)}
         boundary = {number: axis.boundary for number, axis in enumerate(axes)}
-        overlap = load_module("dask_array").overlap if is_expression(x) else da.overlap.overlap
+        is_own = isinstance(x, da.Array)  # else an array of the package dask-array
+        overlap = da.overlap.overlap if is_own else load_module("dask_array").overlap
         return overlap(x.rechunk(chunks), depth, boundary)
     source = PaddedRegion(x.source, tuple(axis.margins(x.dtype) for axis in axes))
     parts = _OverlappingSlices(chunks, axes)
     name = name or f"{source.stored.task_name('read')}-{tokenize(source, parts)}"
     graph = HighLevelGraph(*_layers(name, source, parts))
-    return da.Array(graph, name, parts.chunks, meta=x._meta)
+    return core.Array(graph, name, parts.chunks, meta=x._meta)
 
 
 def _layers(

@@ -5,6 +5,7 @@ from typing import Any
 
 import dask.array as da
 import numpy as np
+from dask.array import core
 from dask.array.core import normalize_chunks
 from dask.base import tokenize
 from dask.highlevelgraph import HighLevelGraph
@@ -17,7 +18,6 @@ from zarrdask.formats.grids.axis import Axis, edges_of
 from zarrdask.formats.indexing.regions import compose_axis
 from zarrdask.formats.indexing.selection import Region, basic, is_basic, pick_size
 from zarrdask.formats.metadata.convert import element_type
-from zarrdask.parallel.execution.expressions import EXPRESSIONS
 from zarrdask.parallel.graph.missing_blocks import read_layer, read_source
 from zarrdask.parallel.graph.points.pointwise import points_of
 from zarrdask.parallel.plan.align import Chunks
@@ -43,10 +43,7 @@ def read_array(
     if is_stored is not None:
         layer = read_layer(name, source, chunks, is_stored)
         graph = HighLevelGraph.from_collections(name, layer)
-        return StoredArray.wrap(da.Array(graph, name, chunks, meta=meta), source, is_stored)
-    if EXPRESSIONS:  # They have names of their own.
-        inline = source.stored.is_small
-        return da.from_array(source, chunks=chunks, inline_array=inline, meta=meta)
+        return StoredArray.wrap(core.Array(graph, name, chunks, meta=meta), source, is_stored)
     return StoredArray.wrap(read_source(source, chunks, name, meta), source)
 
 
@@ -106,7 +103,7 @@ def _divides(unit: Axis, pick: slice, edges: np.ndarray) -> np.ndarray:
     return divides
 
 
-class StoredArray(da.Array):  # type: ignore[misc]
+class StoredArray(core.Array):  # type: ignore[misc]
     """A Dask array with a reference to its source, whose narrow slices are reads of their own.
 
     Dask pushes a slice down to the read only if nothing else uses the block. Here, a basic slice
@@ -156,7 +153,7 @@ class StoredArray(da.Array):  # type: ignore[misc]
         chunks = tuple(lengths[axis] for axis in selection.kept)
         name = f"{source.stored.task_name('read')}-{tokenize(source, self.name)}"
         x = read_array(source, chunks, name, self.is_stored)
-        return x if selection.turn is None else da.Array.__getitem__(x, selection.turn)
+        return x if selection.turn is None else core.Array.__getitem__(x, selection.turn)
 
     def in_blocks(self, blocks: Chunks) -> da.Array:
         """Return this array with other blocks, each of which is read by itself."""
@@ -202,7 +199,7 @@ class StoredArray(da.Array):  # type: ignore[misc]
         return self.in_blocks(blocks)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        plain = da.Array(self.dask, self.name, self.chunks, meta=self._meta)
+        plain = core.Array(self.dask, self.name, self.chunks, meta=self._meta)
         if self.name != self.read_name:
             return plain.__reduce__()  # type: ignore[no-any-return]
         return StoredArray.wrap, (plain, self.source, self.is_stored)

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import uuid4
 
 import dask.array as da
 import numpy as np
+from dask.array import core
 from dask.core import flatten
 from dask.delayed import Delayed, delayed
 from dask.highlevelgraph import HighLevelGraph
@@ -19,13 +20,11 @@ from zarrdask.arrays.hierarchy.changes.block_log import BlockLog
 from zarrdask.formats.indexing.selection import Region
 from zarrdask.parallel.execution.block_writer import BlockWriter
 from zarrdask.parallel.execution.client import local_threads
-from zarrdask.parallel.execution.expressions import EXPRESSIONS
 from zarrdask.parallel.execution.forks import TaskStores, changes_of
 from zarrdask.parallel.execution.locks import check_parts_are_locked
 from zarrdask.parallel.graph.block_writes import BlockWrites
 from zarrdask.parallel.graph.fuse.optimization import optimized
 from zarrdask.parallel.graph.missing_blocks import equal_blocks
-from zarrdask.parallel.plan.align import Chunks
 from zarrdask.parallel.plan.write_plan import plan_writes
 from zarrdask.storage.adapters.forks import Changes
 
@@ -68,47 +67,16 @@ def write_blocks(
     empty = config.get("write-empty-chunks") if empty is None else empty
     threads = max(1, local_threads() // max(plan.tasks, 1))
     writer = BlockWriter(to, empty=empty, name=name, beyond=beyond, log=log, threads=threads)
-    receipts = _map_blocks(
+    receipts = x.map_blocks(
         write_block,
-        x,
         writer,
-        blocks,
+        ArraySliceDep(blocks),
         dtype=np.intp,
         chunks=tuple((1,) * len(axis) for axis in blocks),
         meta=np.empty((0,) * x.ndim, np.intp),
         name=name,
     )
     return BlockWrites(receipts, blocks, writer, equal_blocks(x) if is_blank else None)
-
-
-def _map_blocks(
-    task: Callable[..., np.ndarray],
-    x: da.Array,
-    target: BlockWriter | ArrayRegion,
-    blocks: Chunks,
-    **options: Any,
-) -> da.Array:
-    """Map a task over blocks; its arguments are the block, where it is stored, and its slices."""
-    if not EXPRESSIONS:
-        return x.map_blocks(task, target, ArraySliceDep(blocks), **options)
-    # Array expressions can pass block numbers to tasks, but no slices yet.
-    return x.map_blocks(_at, _Numbered(task, target, blocks), **options)
-
-
-class _Numbered(NamedTuple):
-    task: Callable[..., np.ndarray]
-    target: BlockWriter | ArrayRegion
-    blocks: Chunks
-
-
-def _at(values: np.ndarray, numbered: _Numbered, block_id: tuple[int, ...] = ()) -> np.ndarray:
-    """Run a task on the block with a number."""
-    ends = (sum(axis[: i + 1]) for axis, i in zip(numbered.blocks, block_id, strict=True))
-    block = tuple(
-        slice(end - axis[i], end)
-        for end, axis, i in zip(ends, numbered.blocks, block_id, strict=True)
-    )
-    return numbered.task(values, numbered.target, block)
 
 
 def write_block(values: np.ndarray, writer: BlockWriter, block: Region) -> np.ndarray:
@@ -136,8 +104,7 @@ def finish(commits: Sequence[Action | None], *receipts: Any) -> Changes | None:
 
 def gather(receipts: Sequence[da.Array], commits: Sequence[Action | None]) -> Delayed:
     """Return one Delayed that stores all blocks of all writes, then commits each write."""
-    # Array expressions are optimised at computation.
-    blocks = receipts if EXPRESSIONS else _delayed(receipts)
+    blocks = _delayed(receipts)
     # Dask would search arguments for tasks, but not those of a partial function.
     last = delayed(partial(finish, commits), pure=False, traverse=False)
     return last(*blocks, dask_key_name=f"to-zarr-{uuid4().hex}")
@@ -165,13 +132,12 @@ def read_blocks(writes: BlockWrites, written: ArrayRegion, commit: Action | None
     """
     receipts, blocks = writes.receipts, writes.blocks
     if commit is not None:
-        committed = da.from_delayed(gather([receipts], [commit]), (), meta=np.empty((), object))
+        committed = core.from_delayed(gather([receipts], [commit]), (), meta=np.empty((), object))
         receipts = receipts.map_blocks(_after, committed, dtype=receipts.dtype, meta=receipts._meta)
-    return _map_blocks(
+    return receipts.map_blocks(
         read_block,
-        receipts,
         written,
-        blocks,
+        ArraySliceDep(blocks),
         dtype=written.dtype,
         chunks=blocks,
         meta=np.empty((0,) * receipts.ndim, written.dtype),

@@ -12,6 +12,7 @@ from uuid import uuid4
 import dask
 import dask.array as da
 import numpy as np
+from dask.array import core
 from dask.core import flatten
 from dask.delayed import Delayed
 
@@ -24,7 +25,7 @@ from zarrdask.errors import MetadataError, NodeTypeError, UnsupportedError
 from zarrdask.formats.indexing.regions import slabs
 from zarrdask.parallel.execution.compute import compute_blocks
 from zarrdask.parallel.execution.dask_private import DataNode
-from zarrdask.parallel.execution.expressions import EXPRESSIONS, is_expression
+from zarrdask.parallel.execution.expressions import as_users_array, is_expression
 from zarrdask.parallel.execution.forks import TaskStores
 from zarrdask.parallel.graph.block_writes import BlockWrites
 from zarrdask.parallel.graph.conflicts import check_disjoint
@@ -58,7 +59,7 @@ class WriteJob(NamedTuple):
 
     def stored(self) -> da.Array:
         """Return the stored array as a Dask array, which is written when it is computed."""
-        return read_blocks(self.tasks, self.target.written, self.commit)
+        return as_users_array(read_blocks(self.tasks, self.target.written, self.commit))
 
 
 def as_dask_array(x: Any, *, may_be_masked: bool = False, is_view: bool = False) -> da.Array:
@@ -71,17 +72,17 @@ def as_dask_array(x: Any, *, may_be_masked: bool = False, is_view: bool = False)
     if not may_be_masked:
         check_dense(x, "x")
         x = np.asarray(x) if isinstance(x, np.ma.MaskedArray) else x
-    if is_view and type(x) is np.ndarray and not EXPRESSIONS:
+    if is_view and type(x) is np.ndarray:
         key = (f"values-{uuid4().hex}", *(0 for _ in x.shape))
-        return da.Array({key: DataNode(key, x)}, key[0], [(n,) for n in x.shape], dtype=x.dtype)
+        return core.Array({key: DataNode(key, x)}, key[0], [(n,) for n in x.shape], dtype=x.dtype)
     if is_expression(x):
-        # Imported here: few arrays are of that package.
+        # Imported here: few arrays are expressions.
         from zarrdask.parallel.graph.expression_array import ExpressionArray
 
         x = ExpressionArray.of(x)
-    array = da.asanyarray(x)
+    array = core.asanyarray(x)
     is_object = array.dtype == object and not array.ndim
-    if is_object and not isinstance(x, Number | np.ndarray | da.Array):
+    if is_object and not isinstance(x, Number | np.ndarray | core.Array):
         # NumPy makes an array of any object.
         raise NodeTypeError(
             "this is not an array",
@@ -106,7 +107,7 @@ def cast_in_memory(x: da.Array, value: Any, array: Array) -> da.Array:
         return x
     if any(map(dask.is_dask_collection, flatten([value], container=(list, tuple)))):
         return x
-    return da.from_array(broadcast(value, x.shape, array), chunks=x.chunks)
+    return core.from_array(broadcast(value, x.shape, array), chunks=x.chunks)
 
 
 def _cast_checked(x: da.Array, values: np.ndarray, array: Array) -> da.Array:

@@ -15,19 +15,21 @@ from uuid import uuid4
 
 import dask.array as da
 import numpy as np
+from dask.array import core
 from dask.highlevelgraph import HighLevelGraph
 
 from zarrdask import config
 from zarrdask.arrays.chunks.cast import Casting, as_block, chosen_casting
 from zarrdask.arrays.chunks.region import ArrayRegion
 from zarrdask.arrays.hierarchy.lookup import locate_node
+from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.errors import NodeTypeError, UnsupportedError
 from zarrdask.formats.grids.axis import Axis, Uneven, edges_of
 from zarrdask.formats.grids.chunk_grid import Shape
 from zarrdask.formats.indexing.selection import Region, region_shape
 from zarrdask.parallel.execution.dask_private import Task, TaskRef
 from zarrdask.parallel.execution.executor import check_reached, workers
-from zarrdask.parallel.execution.expressions import EXPRESSIONS
+from zarrdask.parallel.execution.expressions import as_users_array
 from zarrdask.parallel.graph.blocks import normal_blocks
 from zarrdask.parallel.graph.fuse.limits import FuseLimits
 from zarrdask.parallel.graph.stored_array import StoredArray
@@ -135,18 +137,22 @@ def rechunked(
             found=x,
             expected="a Dask array",
         )
-    x = as_dask_array(x, may_be_masked=True)
     memory = config.parse_size(max_mem, "max_mem")
+    root = None if temp is None else locate_node(temp, None, temp_options)
+    return as_users_array(_exchanged(as_dask_array(x, may_be_masked=True), chunks, memory, root))
+
+
+def _exchanged(x: da.Array, chunks: Any, memory: int, root: NodePath | None) -> da.Array:
+    """Return an array with other blocks, in the cheapest of the ways that give it these."""
     names = x.source.metadata.dimension_names if (is_stored := _is_stored(x)) else None
     blocks = normal_blocks(chunks, x.shape, x.dtype, names, x.chunks)
     if blocks == x.chunks:
         return x
     if not x.size or (not is_stored and _is_local(x.chunks, blocks)):
         return x.rechunk(blocks)
-    if EXPRESSIONS or type(x._meta) is not np.ndarray:
+    if type(x._meta) is not np.ndarray:
         raise UnsupportedError(
-            "only Dask arrays of NumPy arrays, and not array expressions, can be exchanged through "
-            "a store; use x.rechunk",
+            "only Dask arrays of NumPy arrays can be exchanged through a store; use x.rechunk",
             key="x",
             found=type(x._meta).__name__,
         )
@@ -157,7 +163,6 @@ def rechunked(
             key="x",
             found=x.dtype,
         )
-    root = None if temp is None else locate_node(temp, None, temp_options)
     is_remote = root is not None and root.store.capabilities.has_latency
     is_remote = is_remote or (is_stored and x.source.is_remote)
     with workers() as on:
@@ -265,7 +270,7 @@ def _packed(
         dependencies[name] = {below}
     graph = HighLevelGraph({**x.dask.layers, **layers}, {**x.dask.dependencies, **dependencies})
     meta = np.empty((0,) * x.ndim, x.dtype)
-    return da.Array(graph.cull_layers([names[-1]]), names[-1], blocks, meta=meta)
+    return core.Array(graph.cull_layers([names[-1]]), names[-1], blocks, meta=meta)
 
 
 def _tasks(

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 import xarray
-from dask import array as da
+from dask.array import core
 from xarray import Variable
 
 from zarrdask.arrays.chunks.cast import Casting, as_stored, chosen_casting
@@ -66,7 +66,7 @@ class VariableWrite:
     @property
     def is_dask(self) -> bool:
         """Whether the values are computed by a Dask graph."""
-        return isinstance(self.data, da.Array)
+        return isinstance(self.data, core.Array)
 
 
 @dataclass(frozen=True)

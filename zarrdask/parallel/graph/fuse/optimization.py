@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any
 
 import dask
-import dask.array as da
+from dask.array import core
 from dask.array.optimization import optimize
 from dask.base import collections_to_expr
 from dask.blockwise import Blockwise, optimize_blockwise
@@ -21,7 +21,6 @@ from dask.core import flatten
 from dask.highlevelgraph import HighLevelGraph
 
 from zarrdask import config
-from zarrdask.parallel.execution.expressions import EXPRESSIONS
 from zarrdask.parallel.graph.fuse.limits import UNFUSED, FuseLimits
 from zarrdask.parallel.graph.fuse.missing_tasks import shared_tasks
 from zarrdask.parallel.graph.fuse.reads import fuse_reads, fuse_tasks
@@ -84,7 +83,7 @@ def optimized(
     graph: HighLevelGraph, keys: Collection[Any], limits: FuseLimits | None = None
 ) -> dict[Any, Any]:
     """Return the tasks of a graph as Dask is going to optimise it; `limits` as `Optimization`."""
-    chosen = Optimization(limits) if is_optimized() else da.Array.__dask_optimize__
+    chosen = Optimization(limits) if is_optimized() else core.Array.__dask_optimize__
     return dict(chosen(graph, list(keys)))
 
 
@@ -115,5 +114,4 @@ _OPTIMIZATION = Optimization()
 @cache
 def register() -> None:
     """Let Dask optimise arrays that read stored ones by `Optimization`."""
-    if not EXPRESSIONS:
-        da.Array.__dask_optimize__ = _Method(vars(da.Array)["__dask_optimize__"])
+    core.Array.__dask_optimize__ = _Method(vars(core.Array)["__dask_optimize__"])

@@ -14,6 +14,7 @@ from typing import Any
 
 import dask.array as da
 import numpy as np
+from dask.array import core
 from dask.blockwise import optimize_blockwise
 from dask.core import flatten
 from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
@@ -25,7 +26,6 @@ from zarrdask.parallel.execution.dask_private import (
     TaskRef,
     convert_legacy_graph,
 )
-from zarrdask.parallel.execution.expressions import EXPRESSIONS
 from zarrdask.parallel.graph.block_writes import BlockWrites
 from zarrdask.parallel.graph.fuse.block_function import Block, BlockFunction
 from zarrdask.parallel.graph.fuse.culling import culled
@@ -54,7 +54,7 @@ def fuse_writes(writes: Sequence[BlockWrites]) -> list[da.Array]:
     writes = [write for write in writes if write.missing is None or write.missing]
     remaining = {write.receipts.name: write for write in writes}
     arrays, limits = list[da.Array](), FuseLimits.current()
-    if EXPRESSIONS or all(write.length(limits) < 2 for write in writes) or not is_optimized():
+    if all(write.length(limits) < 2 for write in writes) or not is_optimized():
         return [write.remaining() for write in writes]
     graphs = [write.receipts.__dask_graph__() for write in writes]
     keys = [(name, *(0 for _ in write.blocks)) for name, write in remaining.items()]
@@ -223,4 +223,4 @@ def _receipts(
         {**below.dependencies, **{key: set() for key in layers}, name: {*layers, *outside}},
     )
     chunks = (tuple(len(each.roots) for each in fused),)
-    return da.Array(whole, name, chunks, meta=np.empty(0, np.intp))
+    return core.Array(whole, name, chunks, meta=np.empty(0, np.intp))

@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 import dask.array as da
 import numpy as np
+from dask.array import core
 from dask.base import tokenize
 from dask.highlevelgraph import HighLevelGraph
 
@@ -190,7 +191,7 @@ def read_at(cubes: Cubes, starts: Sequence[np.ndarray]) -> da.Array:
             gathers[key] = Task(key, gather, spans, shape, source.dtype, *refs)
     graph = HighLevelGraph({read: reads, name: gathers}, {read: set(), name: {read}})
     meta = np.empty((0,) * (1 + len(blocks)), source.dtype)
-    return da.Array(graph, name, (leading, *blocks), meta=meta)
+    return core.Array(graph, name, (leading, *blocks), meta=meta)
 
 
 def block_parts(cubes: Cubes) -> Iterator[tuple[tuple[int, ...], Region]]:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import dask.array as da
 import numpy as np
+from dask.array import core
 from dask.base import tokenize
 from dask.highlevelgraph import HighLevelGraph
 
@@ -60,7 +61,7 @@ def read_at_lazy(cubes: Cubes, positions: Sequence[da.Array]) -> da.Array | None
     if any(isnan(length) for each in positions for length in each.chunks[0]):
         return None
     names = [item for each in positions for item in (each, "i")]
-    _, positions = da.core.unify_chunks(*names)
+    _, positions = core.unify_chunks(*names)
     source, blocks, edges = cubes.source, cubes.blocks(), cubes.edges()
     sizes = tuple(source.shape[axis] for axis in cubes.axes)
     length = -(-prod(len(each) - 1 for each in edges) // _MAX_GROUPS)
@@ -98,7 +99,7 @@ def read_at_lazy(cubes: Cubes, positions: Sequence[da.Array]) -> da.Array | None
         layers.update(each.dask.layers)
         depends.update(each.dask.dependencies)
     meta = np.empty((0,) * (1 + len(blocks)), source.dtype)
-    return da.Array(HighLevelGraph(layers, depends), name, (leading, *blocks), meta=meta)
+    return core.Array(HighLevelGraph(layers, depends), name, (leading, *blocks), meta=meta)
 
 
 def _divide(groups: _Groups, *positions: np.ndarray) -> _Divided:

@@ -5,6 +5,7 @@ from typing import Any
 
 import dask.array as da
 import numpy as np
+from dask.array import core
 
 from zarrdask.arrays.chunks.region import ArrayRegion
 from zarrdask.errors import SelectionError
@@ -47,7 +48,7 @@ def points_of(source: ArrayRegion, key: Any) -> da.Array | None:
     if len(shape) == 1:
         return x
     if 0 in shape:  # Dask can't reshape all empty arrays.
-        return da.empty((*shape, *x.shape[1:]), dtype=x.dtype)
+        return core.from_array(np.empty((*shape, *x.shape[1:]), x.dtype))
     return x.reshape((*shape, *x.shape[1:]))
 
 
@@ -57,7 +58,7 @@ def _lazy_points(
     """Return points at positions that are Dask arrays; None if Dask has to do it."""
     if any(array.ndim != 1 for array in arrays.values()):
         return None
-    positions = {kept.index(axis): da.asarray(array) for axis, array in arrays.items()}
+    positions = {kept.index(axis): core.asanyarray(array) for axis, array in arrays.items()}
     if len({array.size for array in positions.values()}) > 1:
         return None
     cubes = Cubes(source.with_elements(part), dict.fromkeys(positions, 1), is_dropped=True)
