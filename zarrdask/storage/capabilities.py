@@ -51,8 +51,8 @@ class Capabilities:
         A value that has not changed need not be sent again (If-None-Match): `get_if_changed`.
         Default: False.
     directories : bool
-        Keys are the paths of files, so a directory may be in the place of a value, or a file in the
-        place of a directory. Default: False.
+        Keys are the paths of files, so a directory may have the name of a value, or a file the name
+        of a directory. Default: False.
     bounded : bool
         Chunks can be stored only within the shape of their array, so an append writes the shape
         first. Only for stores whose changes become visible together. Default: False.

@@ -97,7 +97,7 @@ class MemoryStore(MappingStore):
     ) -> Version:
         value = self.values.get(key)
         if type(value) is not bytes:
-            whole = self.get(key)  # a value of another type may be changed in place
+            whole = self.get(key)  # a value of another type may be modified
             return Version() if whole is None else Version(cut(whole, start, length), len(whole))
         # The tag is the object itself: as long as it exists, no other one is the same.
         return (

@@ -126,5 +126,5 @@ def is_alive(process: int) -> bool:
 
 def _is_unchanged(path: str) -> bool:
     """Whether nothing was added to a directory, at any depth, for `ABANDONED_AFTER` seconds."""
-    last = max((os.stat(place).st_mtime for place, _, _ in os.walk(path)), default=0.0)
+    last = max((os.stat(each).st_mtime for each, _, _ in os.walk(path)), default=0.0)
     return time.time() - last > ABANDONED_AFTER

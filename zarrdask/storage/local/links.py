@@ -1,7 +1,7 @@
 """Access to files below a directory without following symbolic links.
 
-Each directory on the way is opened by its name in the one above, so that nobody can put a link in
-its place between a check and the access. Windows can't open directories: there, each directory is
+Each directory on the way is opened by its name in the one above, so that nobody can replace it by
+a link between a check and the access. Windows can't open directories: there, each directory is
 checked by its path, which leaves a moment between the check and the access. Junctions of Windows
 count as links.
 """

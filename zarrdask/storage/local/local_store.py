@@ -75,8 +75,8 @@ class LocalStore(Store):
     follow_links: bool | None = None
     #: The mode of new files, before the umask.
     _file_mode: ClassVar[int] = 0o666
-    #: Whether all keys are those of chunks. Then a directory in the place of a value, or a file in
-    #: the place of a directory, is an error; otherwise "a" may be a directory as "a/b" is a key.
+    #: Whether all keys are keys of chunks. Then a directory that has the name of a value, or a file
+    #: that of a directory, raises an error; otherwise "a" may be a directory as "a/b" is a key.
     holds_chunks: bool = field(default=False, compare=False, repr=False)
 
     capabilities = Capabilities(
@@ -276,7 +276,7 @@ class LocalStore(Store):
     def _put(
         self, key: str, write: Callable[[int], None], move: Callable[[str, str], None]
     ) -> None:
-        """Write a value to a temporary file, which is then moved to its place."""
+        """Write a value to a temporary file, which is then renamed."""
         path = self.path(key)
         check_file_name(path)
         if not self._follows:
@@ -295,7 +295,7 @@ class LocalStore(Store):
             if not os.path.islink(path):
                 raise
             raise StoreError(
-                "a symbolic link whose target does not exist stands in the place of a directory; "
+                "expected a directory but found a symbolic link whose target does not exist; "
                 "remove it, or create the target",
                 key=path,
             ) from error
@@ -331,7 +331,7 @@ class LocalStore(Store):
             # Files behind a link are kept.
             self._check_unlinked([f"{prefix}x"])
             path = self.path(prefix)
-            for directory in (place for place, *_ in os.walk(path)) if recursive else (path,):
+            for directory in (each for each, *_ in os.walk(path)) if recursive else (path,):
                 tidy(directory)
 
     @counted("DELETE")
@@ -375,8 +375,8 @@ class LocalStore(Store):
     def list_prefix(self, prefix: str) -> Iterator[str]:
         """Yield every key that begins with the prefix.
 
-        If all keys are those of chunks, directories are yielded, too, with a slash at their end:
-        one may be in the place of a chunk.
+        If all keys are keys of chunks, directories are yielded, too, with a slash at their end:
+        one may have the name of a chunk.
         """
         self._check_directory(check_prefix(prefix))
         pending = [prefix]

@@ -17,10 +17,10 @@ from zarrdask.runtime import measuring
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.runtime.system import fill, flags
 
-#: The errors of the system for a missing file, or one with a directory in its place. A name with a
-#: NUL, or a lone surrogate, is a ValueError: no file can have it.
+#: The errors of the system for a missing file, or a directory of that name. A name with a NUL, or
+#: a lone surrogate, raises ValueError: no file can have it.
 ABSENT = (FileNotFoundError, NotADirectoryError, IsADirectoryError, ValueError)
-# A FIFO in the place of a value must not block, nor must a terminal take control of the process.
+# A FIFO with the name of a value must not block, nor must a terminal take control of the process.
 READ = flags("O_RDONLY", "O_NONBLOCK", "O_NOCTTY", "O_BINARY")
 _READ_BLOCKING = flags("O_RDONLY", "O_NOCTTY", "O_BINARY")
 #: The message for a FIFO, a socket or a device.
@@ -29,8 +29,8 @@ NOT_REGULAR = "this is not a regular file, and only regular files are values; re
 _MEANING = {
     ESPIPE: NOT_REGULAR,
     ENXIO: NOT_REGULAR,
-    EISDIR: "a directory stands in the place of this value; remove or move it",
-    ENOTDIR: "a file stands in the place of a directory above this value; remove or move it",
+    EISDIR: "expected a file but found a directory; remove or move it",
+    ENOTDIR: "expected a directory above this value but found a file; remove or move it",
 }
 # Bytes. Joining neighbouring ranges saves system calls; a joined range that is longer than the
 # limit would not fit into the cache of the CPU.

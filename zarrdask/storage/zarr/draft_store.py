@@ -98,7 +98,7 @@ class DraftStore(WrappedStore):
         if len(requested) == 1:
             return self.inner.get_many([self._existing(requested[0])], scratch)
         start, skip = self.layout.data, len(self.layout.base)
-        # Only the chunk of an array without dimensions may be in one of two places.
+        # Only the chunk of an array without dimensions may have one of two keys.
         real = [
             self._existing(key) if key.endswith(SCALAR) else start + key[skip:] for key in requested
         ]

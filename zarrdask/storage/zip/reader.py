@@ -81,5 +81,5 @@ class ZipReader(Store):
 
 @cache
 def no_archive() -> Archive:
-    """Return an empty archive, in place of one that does not exist."""
+    """Return an empty archive, which stands for one that does not exist."""
     return Archive(LocalFile(os.devnull), Directory({}, 0))

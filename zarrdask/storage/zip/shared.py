@@ -46,7 +46,7 @@ class SharedArchive:
             return ""
 
     def refresh(self) -> None:
-        """Read the archive again if it was changed, also in place."""
+        """Read the archive again if it was replaced or modified."""
         with self.lock:
             if not self.depth:
                 self._refresh(self._stamp())
@@ -56,7 +56,7 @@ class SharedArchive:
             self._archive = None
 
     def _is_replaced(self, archive: Archive) -> bool:
-        """Whether there is another file now; reading one that was changed in place raises."""
+        """Whether the file was replaced; reading a modified one raises an error."""
         return file_of(self._stamp()) != file_of(stamp_at_opening(archive))
 
     # ---- reading

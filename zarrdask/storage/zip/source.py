@@ -78,5 +78,5 @@ def stamp_of(status: os.stat_result) -> str:
 
 
 def file_of(stamp: str) -> str:
-    """Return the part of a stamp that stays the same while a file is changed in place."""
+    """Return the part of a stamp that stays the same while a file is modified, but not replaced."""
     return stamp.rpartition("-")[2]

@@ -25,7 +25,7 @@ _ALONE = replace(_IN_BATCH, deferrable=False)
 class ZipStore(ZipReader):
     """Values in a zip archive on a local disk.
 
-    The archive is never changed in place: each change writes a new archive, which replaces the old
+    The archive is never modified: each change writes a new archive, which replaces the old
     one; all changes within ``with store.batch():`` are one. One process writes an archive at a
     time, and tasks of its computations write only if they are threads of that process.
 
