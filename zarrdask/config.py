@@ -52,7 +52,7 @@ DEFAULTS: dict[str, Any] = {
     "follow-links": True,
     # Whether references (kerchunk, VirtualiZarr) may be to local files.
     "local-references": False,
-    # Whether known deviations of other software from the specifications are errors.
+    # Whether known deviations of other software from the specifications raise errors.
     "strict": False,
     # How NaN and infinities in new attributes, which JSON can't express, are treated: "write", as
     # zarr-python and xarray do, or "refuse".

@@ -223,7 +223,7 @@ class NodeNotFoundError(ZarrdaskError, FileNotFoundError, KeyError):
 
 
 class ChunkNotFoundError(ZarrdaskError, FileNotFoundError, KeyError):
-    """A chunk is not stored, and missing chunks are errors for the array."""
+    """A chunk is not stored, and the array was opened with ``missing="error"``."""
 
     @classmethod
     def of(cls, kind: str, index: tuple[int, ...]) -> Self:

@@ -58,7 +58,7 @@ class Pipeline(BatchedCodecPipeline):  # type: ignore[misc]
     ) -> Any:
         items = list(batch_info)
         read = None
-        # zarr-python reports the chunks that are missing, where these are errors.
+        # zarr-python reports the chunks that are missing, where these raise errors.
         if self._is_known(items, out) and getattr(items[0][1].config, "read_missing_chunks", True):
             read = self._chunks.reader(items, out.as_ndarray_like(), drop_axes)
         if read is None:

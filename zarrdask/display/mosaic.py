@@ -1,4 +1,4 @@
-"""Pictures of which chunks are stored: the darker a cell, the more of its chunks are. Pure."""
+"""Pictures of the stored chunks: the darker a cell, the more of its chunks are stored. Pure."""
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise

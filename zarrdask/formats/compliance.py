@@ -21,7 +21,7 @@ _deviations: ContextVar[list[str] | None] = ContextVar("deviations", default=Non
 
 
 def is_strict() -> bool:
-    """Whether deviations are errors: by the innermost `strictness`, else by the setting."""
+    """Whether deviations raise errors: by the innermost `strictness`, else by the setting."""
     strict = _strict.get()
     return bool(config.get("strict")) if strict is None else strict
 
@@ -36,7 +36,7 @@ def already_reported() -> bool:
 
 @contextmanager
 def strictness(strict: bool | None, *, quiet: bool = False) -> Iterator[None]:  # noqa: FBT001
-    """Set whether deviations are errors, for the documents that are parsed in a ``with`` block.
+    """Set whether deviations raise errors, for the documents that are parsed in a ``with`` block.
 
     None keeps the current mode. `quiet` leaves out warnings, which were emitted when the node was
     opened.

@@ -229,7 +229,7 @@ class Registry(Generic[T]):
             module, _, attribute = self._built_in[built_in].partition(":")
             item = getattr(import_module(module), attribute)
             item = item[name] if isinstance(item, Mapping) else item
-            # Another thread may have registered an implementation of this name meanwhile.
+            # Another thread may have registered an implementation of this name concurrently.
             return self.registered.setdefault(built_in, item)
         point = self._installed.get(name)
         try:
@@ -242,7 +242,7 @@ class Registry(Generic[T]):
             ) from error
 
     def find(self, name: str) -> T:
-        """Return the implementation with a name, as `get` does; an unknown name is an error."""
+        """Return the implementation with a name, as `get` does; an unknown name raises an error."""
         item = self.registered.get(name) or self._load(name)
         if item is None:
             raise self.unknown(name)

@@ -160,7 +160,7 @@ def _cell(name: str, number: float) -> str:
 
 
 def _columns(table: list[list[str]], left: int) -> str:
-    """Return rows of a table as text, of which the first columns are aligned to the left."""
+    """Return rows of a table as text, with the first columns aligned to the left."""
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     lines = (
         "  ".join(

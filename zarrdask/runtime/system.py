@@ -168,7 +168,7 @@ def _open_on_windows(path: str, flags: int, mode: int = 0o777) -> int:
 
 
 open_file: Callable[..., int] = _open_on_windows if IS_WINDOWS else os.open
-"""Open a file, as ``os.open``; a directory is an `IsADirectoryError` at the latest when read."""
+"""Open a file, as ``os.open``; a directory raises `IsADirectoryError` at the latest when read."""
 
 
 def replace(source: str, target: str) -> None:

@@ -315,7 +315,7 @@ class Store(ABC):
         """Return a context in which parts of a value are read one after another.
 
         By default, each part is read by itself. A store that can keep the value open reads all
-        parts of the same value, also if another writer replaces it meanwhile.
+        parts of the same value, also if another writer replaces it concurrently.
         """
         return nullcontext(StoredValue(self, key, scratch))
 

@@ -139,5 +139,5 @@ def _depth(kind: type, name: str) -> int:
 
 @lru_cache(maxsize=256)
 def without(capabilities: Capabilities, names: Collection[str]) -> Capabilities:
-    """Return capabilities of which some are switched off."""
+    """Return capabilities with some switched off."""
     return replace(capabilities, **dict.fromkeys(names, False))

@@ -111,7 +111,7 @@ class MemoryStore(MappingStore):
             return super().create(key, value)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # By name: the same store within this process, and in others one whose use is an error.
+        # By name: the same store within this process, and in others one whose use raises an error.
         return recall, (self._name, os.getpid())
 
 
@@ -124,7 +124,7 @@ def recall(name: str, process: int) -> Store:
 
 
 def elsewhere() -> MappingStore:
-    """Return a substitute for a store in the memory of another process; using it is an error."""
+    """Return a substitute for a store in another process's memory; using it raises an error."""
     return MappingStore(_Elsewhere())
 
 

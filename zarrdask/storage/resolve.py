@@ -73,7 +73,7 @@ def resolve(url: Any, storage_options: dict[str, Any] | None = None) -> Store:
         return _at_url(text, storage_options)
     if _ONE_SLASH.match(text):
         raise StoreError(
-            "a URL has two slashes after its scheme, of which pathlib removes one; pass it as text",
+            "a URL has two slashes after its scheme, but pathlib removes one; pass it as text",
             key=text,
             expected=f"{text.replace(':/', '://', 1)}, or ./{text} for a local directory",
         )

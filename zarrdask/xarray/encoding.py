@@ -134,7 +134,7 @@ def plan_variable(
     """Return the metadata of the new array that stores an encoded variable.
 
     If the variable's encoding was given for this write, it is `explicit`, and what cannot be obeyed
-    is an error; otherwise the encoding is inherited.
+    raises an error; otherwise the encoding is inherited.
     """
     storage = _storage_options(variable, name, settings, explicit=explicit)
     base = _base_options(variable, settings)

@@ -24,7 +24,7 @@ class ZarrdaskBackendEntrypoint(BackendEntrypoint):
     The arguments have the meaning that they have for xarray's engine ``zarr``. Besides:
 
     strict : bool, optional
-        Whether metadata that breaks a rule, but whose meaning is known, is an error.
+        Whether metadata that breaks a rule, but whose meaning is known, raises an error.
     phony_dims : bool
         Whether arrays without dimension names are opened: their dimensions are named
         ``phony_dim_0``, ``phony_dim_1``, ...

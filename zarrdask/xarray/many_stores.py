@@ -48,7 +48,7 @@ def open_many(
     save: Any = None,
     **options: Any,
 ) -> "Dataset":
-    """Open many Zarr groups as one dataset, of which each variable is one read.
+    """Open many Zarr groups as one dataset; each of its variables is one read.
 
     The documents of all groups are requested together; then the coordinates. A variable is one
     symbolic layer of Dask, whatever the number of groups.

@@ -20,8 +20,8 @@ def check_version(chunks: StoredChunks, version: str) -> None:
     """Check that chunks can be read with the metadata that an array had in some version.
 
     An array that was resized, or has other attributes, is the same. One that was replaced by
-    another with other codecs, or a removed one, is a `StoreError`: its chunks would be missing, or
-    decode to wrong values.
+    another with other codecs, or a removed one, raises `StoreError`: its chunks would be missing,
+    or decode to wrong values.
     """
     if not version or opened_version(chunks) == version:
         return

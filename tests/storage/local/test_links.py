@@ -304,6 +304,8 @@ def test_what_a_user_forbids_is_forbidden_in_workers(hostile, setting):
 
 def test_a_link_without_a_target_is_named(tmp_path):
     (tmp_path / "a.zarr").symlink_to(tmp_path / "missing")
-    with pytest.raises(StoreError, match=r"a\.zarr: expected a directory but found a symbolic link"):
+    with pytest.raises(
+        StoreError, match=r"a\.zarr: expected a directory but found a symbolic link"
+    ):
         zarrdask.to_zarr(da.ones(2), tmp_path / "a.zarr")
     assert os.listdir(tmp_path) == ["a.zarr"]

@@ -24,10 +24,10 @@ def chosen_missing(missing: Missing | None) -> Missing | None:
 
 
 def check_skipping(missing: Missing | None) -> None:
-    """Raise an error if missing chunks, which the user wants to skip, are errors."""
+    """Raise an error if the user wants to skip missing chunks, but they raise errors."""
     if missing == "error":
         raise MetadataError(
-            "skip_missing=True reads missing chunks as the fill value, but they are errors",
+            "skip_missing=True reads missing chunks as the fill value, but they raise errors",
             key="missing",
             found="error",
             expected='missing="fill"',

@@ -19,7 +19,7 @@ _FOUND = set[str]()
 
 
 def check_still_stored(chunks: StoredChunks) -> None:
-    """Check that an array of which a chunk is missing is still stored.
+    """Check that an array with a missing chunk is still stored.
 
     Local stores are checked by each call, remote ones until the array is found once in a process.
     Nothing is checked if the document of the array was not read from the store, as that of an

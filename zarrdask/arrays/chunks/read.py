@@ -81,7 +81,7 @@ def read_region(
     Raises
     ------
     ChunkNotFoundError
-        If a chunk is missing and missing chunks are errors.
+        If a chunk is missing and missing chunks raise errors.
     CodecError
         If a unit is damaged; the error names its key.
     StoreError

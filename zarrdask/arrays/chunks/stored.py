@@ -141,7 +141,7 @@ class StoredChunks:
 
     @property
     def is_strict(self) -> bool:
-        """Whether a missing chunk is an error."""
+        """Whether a missing chunk raises an error."""
         return (self.missing or config.get("missing")) == "error"
 
     @property

@@ -110,7 +110,7 @@ def _units_of(
     start, is_local = len(chunks.prefix), chunks.units.capabilities.directories
     for key, entry in listed:
         name = key[start:]
-        # A directory with the name of a chunk is yielded, too: reading that chunk is an error.
+        # A directory with the name of a chunk is yielded, too: reading that chunk raises an error.
         index = metadata.keys.index(name.rstrip("/") if is_local else name, len(counts))
         if index is not None:
             if outside or all(map(lt, index, counts)):
@@ -241,7 +241,7 @@ def _sizes(chunks: StoredChunks, units: Iterable[Index]) -> Iterator[tuple[Index
     units, ahead = tee(units)
     sizes = value_sizes(chunks.units, map(chunks.key, ahead))
     for unit, size in zip(units, sizes, strict=True):
-        if size is not None:  # it was not erased meanwhile
+        if size is not None:  # it was not erased concurrently
             yield unit, size
 
 
@@ -299,7 +299,7 @@ def chunk_sizes(
         values = chunks.units.get_partial_values(zip(keys, ranges, strict=True))
         for unit, key, pipeline, value in zip(batch, keys, pipelines, values, strict=True):
             if value is None:
-                continue  # the shard was erased meanwhile
+                continue  # the shard was erased concurrently
             try:
                 index = cast(Shard, pipeline.serializer).read_index(HeldValue(value))
             except ZarrdaskError as error:

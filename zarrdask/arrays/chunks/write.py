@@ -284,8 +284,8 @@ class _Writer:
                 with self.locks.hold_here(unit.lock):
                     return self._swap(unit, values)
             except UnsupportedError:
-                # Not every server of S3 has conditional writes. In a cluster that is an error, as
-                # this may be a thread that can't take its locks.
+                # Not every server of S3 has conditional writes. In a cluster that raises an error,
+                # as this may be a thread that can't take its locks.
                 if self.locks.is_distributed:
                     raise
         if units.capabilities.concurrent and units.capabilities.shared:

@@ -39,7 +39,7 @@ from zarrdask.storage.zarr.draft_store import stored_in
 #: Which consolidated metadata is used to find a node. "never": none, the node's own documents are
 #: read. "inherited": only those that the store is already seen through. "own": also those of the
 #: group itself, if it has any. "nearest": those of the group itself or of the nearest group above
-#: that has any. "required": the same; it is an error if there are none.
+#: that has any. "required": the same, and an error if there are none.
 UseConsolidated = Literal["never", "inherited", "own", "nearest", "required"]
 
 

@@ -58,7 +58,7 @@ class Lookup:
     """The node that a user names, and how it is read.
 
     `search` has the formats that the node may have, and `strict` says whether deviations from the
-    specifications are errors; if it is None, the setting does.
+    specifications raise errors; if it is None, the setting does.
     """
 
     node: NodePath

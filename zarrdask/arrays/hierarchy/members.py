@@ -112,7 +112,7 @@ def walk_nodes(
     the walk reaches it. The paths are relative to the group. Unless the search is for one format
     only, members are expected to have the format of their group.
 
-    `strict` says whether metadata that breaks a rule is an error; by default the setting does.
+    `strict` says whether metadata that breaks a rule raises an error; by default the setting does.
     `descend` is called with the relative path of each group, after that group was yielded: if it
     returns False, nothing below the group is visited. `depth` is the number of levels; None is all.
     If groups are `chosen`, only they are visited, with their arrays, and the groups above them.

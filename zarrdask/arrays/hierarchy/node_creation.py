@@ -184,7 +184,7 @@ def create_parents(node: StorePath, metadata: Metadata) -> None:
 
 
 def _put_group(group: StorePath, below: Metadata) -> None:
-    """Write a group above a new node, unless another writer has done so meanwhile."""
+    """Write a group above a new node, unless another writer did so concurrently."""
     try:
         put_new_documents(group, GroupMetadata(below.zarr_format).render())
     except NodeExistsError:
@@ -233,7 +233,7 @@ def create_members(
     left from former arrays, and erased. `keep` is that of `changing`.
 
     If there is a node already at one of the paths, nothing is written if that is known beforehand,
-    and what another writer created meanwhile stays.
+    and what another writer created concurrently stays.
     """
     if not members:
         return

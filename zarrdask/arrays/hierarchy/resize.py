@@ -56,7 +56,7 @@ def lock_node(
     """Return a lock of a node that one writer on this machine at a time holds, for a purpose.
 
     `among` is another lock to take first, which excludes writers on other machines. Entering the
-    lock is a `StoreError` if other processes can't be excluded.
+    lock raises `StoreError` if other processes can't be excluded.
     """
     # The key of a chunk does not end with "/": this is not the lock of a chunk.
     name = f"{node.canonical_location}{purpose}/"
@@ -146,7 +146,7 @@ def grow(
 ) -> ArrayMetadata:
     """Change the shape of an array from `old` to `new`, unless that is done already.
 
-    With `is_member`, consolidated metadata is left to the caller. It is a `StoreError` if the
+    With `is_member`, consolidated metadata is left to the caller. `StoreError` is raised if the
     array has neither shape, or another writer took the lease.
     """
     outcome = "that shape stays, and the appended values may be in the array"

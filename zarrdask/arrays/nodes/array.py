@@ -151,7 +151,7 @@ class Array(ArrayProperties):
     def iter_blocks(
         self, size: int | str | None = None
     ) -> Iterator[tuple[tuple[slice, ...], np.ndarray]]:
-        """Return an iterator over the array in storage order; the next blocks are read meanwhile.
+        """Return an iterator over the array in storage order; later blocks are prefetched.
 
         Parameters
         ----------
@@ -260,7 +260,7 @@ class Array(ArrayProperties):
         MetadataError
             If the array can't have the shape.
         NodeNotFoundError
-            If the array was removed meanwhile.
+            If the array was removed since it was opened.
         """
         one_of(outside, "outside", ("erase", "keep"))
         check_writable(self)
@@ -330,7 +330,7 @@ class Array(ArrayProperties):
         SelectionError
             If the shape of the values does not fit.
         NodeNotFoundError
-            If the array was removed meanwhile.
+            If the array was removed since it was opened.
         """
         check_writable(self)
         if hasattr(values, "__dask_graph__"):

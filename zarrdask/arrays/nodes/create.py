@@ -101,8 +101,8 @@ def create_array(
         is none. The last two are the draft of May 2022, and the older dialect of it that existing
         files use.
     overwrite : bool
-        Whether an existing node is removed first, with everything below it. By default it is an
-        error if there is one.
+        Whether an existing node is removed first, with everything below it. If False
+        (default), raise `NodeExistsError` when there is one.
 
     Returns
     -------

@@ -17,7 +17,7 @@ from zarrdask.formats.grids.chunk_grid import ChunkGrid
 from zarrdask.formats.metadata.model import ArrayMetadata
 from zarrdask.storage.listing import is_listed_fast
 
-#: The largest number of units of which the stored ones are counted: listing them is fast.
+#: The largest number of units whose stored ones are counted: listing them is fast.
 _MAX_COUNTED = 10_000
 #: The most characters of a value, such as thousands of chunk lengths.
 _MAX_CHARACTERS = 200

@@ -46,8 +46,8 @@ def open_array(
         The only format whose documents are requested; by default, those of all formats are. It
         saves requests, and opens arrays in stores that deny access to documents that don't exist.
     strict : bool, optional
-        Whether metadata that breaks a rule of the format, but whose meaning is clear, is an error
-        that names the rule. By default as the group passed as `url` was opened, or else the
+        Whether metadata that breaks a rule of the format, but whose meaning is clear, raises an
+        error that names the rule. By default as the group passed as `url` was opened, or else the
         setting ``zarrdask.strict``, which is False.
     consolidated : bool, optional
         True requires consolidated metadata of a group above the array; False reads the array's

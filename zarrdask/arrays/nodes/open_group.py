@@ -100,8 +100,8 @@ def open_group(
         As in `open`.
     mode : {"r", "r+", "a", "w", "w-"}
         Read only ("r", the default); read and write ("r+"); read and write, created if there is
-        no node ("a"); replace any node by a new group ("w"); create a new group, where it is an
-        error if there is a node ("w-").
+        no node ("a"); replace any node by a new group ("w"); create a new group, and
+        raise `NodeExistsError` if there is a node ("w-").
     attributes : mapping, optional
         The attributes of a group that is created, of JSON values. In the modes "r" and "r+", which
         create none, they raise an error; in mode "a", a group that exists keeps its own.
@@ -174,8 +174,8 @@ def create_group(
         there is none. The last two are the draft of May 2022, and the older dialect of it that
         existing files use.
     overwrite : bool
-        Whether an existing node is removed first, with everything below it. By default it is an
-        error if there is one.
+        Whether an existing node is removed first, with everything below it. If False
+        (default), raise `NodeExistsError` when there is one.
 
     Returns
     -------
@@ -210,8 +210,8 @@ def consolidate_metadata(
 
     Opening the group then takes one read to know every node (conformance A-67, C-78). The nodes
     keep their own documents. These are not interpreted, so that nodes which zarrdask can't open are
-    included, too. No node should be changed meanwhile. A later change through zarrdask removes the
-    consolidated metadata, or updates it (setting ``zarrdask.consolidated-after-change``).
+    included, too. No node should be changed concurrently. A later change through zarrdask removes
+    the consolidated metadata, or updates it (setting ``zarrdask.consolidated-after-change``).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Plans of epochs: in which order samples are read, and which chunks are kept meanwhile. Pure."""
+"""Plans of epochs: the order in which samples are read, and the chunks that are kept. Pure."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

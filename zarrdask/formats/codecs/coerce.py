@@ -25,7 +25,7 @@ def find_codec(codec: Any) -> Codec:
     That is a name, an object of v3 (``{"name": ..., "configuration": ...}``) or v2 (``{"id":
     ...}``), a codec of numcodecs or zarr-python, or one of zarrdask, which is returned. A codec of
     numcodecs becomes the registered codec if there is one, else ``numcodecs.*`` (C-66). Deviations
-    that are tolerated in files are errors here.
+    that are tolerated in files raise errors here.
 
     >>> find_codec({"id": "zstd", "level": 5})
     ZstdCodec(level=5, checksum=False)

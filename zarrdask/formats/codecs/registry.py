@@ -71,7 +71,7 @@ CODECS: Registry[type[Configurable]] = Registry(
 class SkippedCodec:
     """An unknown codec with ``must_understand: false`` (C-15, X-C5).
 
-    Decoding returns the input, and encoding is an error.
+    Decoding returns the input, and encoding raises an error.
     """
 
     definition: Definition

@@ -223,7 +223,7 @@ def _floats(values: np.ndarray, *, dtype: np.dtype[Any]) -> np.ndarray:
 
 
 def _small_floats(values: np.ndarray, *, dtype: np.dtype[Any]) -> np.ndarray:
-    """Cast to a type of ml_dtypes, of which some have no infinity, NaN, zero, or negative."""
+    """Cast to a type of ml_dtypes; some have no infinity, NaN, zero, or negative numbers."""
     with np.errstate(all="ignore"):
         result = values.astype(dtype)
         # Such as float16, whose own limits could be less than those of the other type.

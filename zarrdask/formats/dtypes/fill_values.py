@@ -53,7 +53,7 @@ def bad_fill(value: Any, expected: str) -> MetadataError:
 def cast(value: Any, dtype: np.dtype[Any]) -> Any:
     """Return a user's fill value as a scalar of the dtype.
 
-    It is an error if the dtype can't hold it without loss (1.5 as an integer, 300 as uint8).
+    An error is raised if the dtype can't hold it without loss (1.5 as an integer, 300 as uint8).
     """
     if dtype.hasobject:
         return value

@@ -30,7 +30,7 @@ class ChunkKeyEncoding(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ChunkKeys:
-    """The two encodings of v3, of which v2 has one, and that of the draft (A-35, B-46, C-37, C-38).
+    """The encodings of v3, one of which v2 has, and of the draft (A-35, B-46, C-37, C-38).
 
     Attributes
     ----------
@@ -115,6 +115,6 @@ KEY_ENCODINGS: Registry[Callable[[Mapping[str, Any]], ChunkKeyEncoding]] = Regis
 
 def parse_keys(value: Any) -> ChunkKeyEncoding:
     """Return the encoding that ``chunk_key_encoding`` describes: a name or an object (C-18)."""
-    # An unknown encoding is an error whatever ``must_understand`` says (C-14).
+    # An unknown encoding raises an error whatever ``must_understand`` says (C-14).
     definition = parse_definition(value, "chunk_key_encoding")
     return KEY_ENCODINGS.find(definition.name)(definition.configuration)

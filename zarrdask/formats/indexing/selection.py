@@ -204,7 +204,7 @@ def find_region(
 ) -> Region:
     """Return a region that a user passes as a tuple of slices, one for each axis of an array.
 
-    ``"auto"``, as a whole or along an axis, is an error: it needs coordinates that arrays lack.
+    ``"auto"``, as a whole or along an axis, raises an error: it needs coordinates that arrays lack.
     `key` is the argument of the user, for errors.
     """
     if _is_auto(region):

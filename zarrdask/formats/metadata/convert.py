@@ -95,7 +95,7 @@ def convert_group(metadata: GroupMetadata, zarr_format: ZarrFormat | None) -> Gr
 
 
 def _as_read(metadata: M) -> M:
-    """Return metadata as readers of its documents get it; what can't be written is an error."""
+    """Return metadata as readers of its documents get it; what can't be written raises an error."""
     with strictness(strict=False, quiet=True):
         parsed = metadata.format.parse(metadata.render())
     return parsed if isinstance(parsed, type(metadata)) else metadata

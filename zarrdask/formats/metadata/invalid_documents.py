@@ -2,7 +2,7 @@
 
 A format calls these functions for a document that can't be parsed, so that valid documents cost
 nothing. A repaired document has the meaning that other readers of Zarr give it. Each repair is
-reported: it is an error in strict mode, and a warning where values could differ.
+reported: it raises an error in strict mode, and warns where values could differ.
 """
 
 import re

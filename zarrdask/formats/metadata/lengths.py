@@ -47,5 +47,5 @@ def with_defaults(lengths: Any, defaults: Sequence[Any], names: Names, key: str)
         return lengths
     each = tuple(lengths)
     if len(each) != len(defaults):
-        return each  # That is an error where the lengths are checked.
+        return each  # It raises an error where the lengths are checked.
     return tuple(d if n is None else n for n, d in zip(each, defaults, strict=True))

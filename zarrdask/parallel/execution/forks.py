@@ -22,7 +22,7 @@ class TaskStores:
     is_forked : bool
         Whether tasks write to a fork of each store that can be forked.
     is_later : bool, default False
-        Whether the tasks are computed after the call. Others may write to the store meanwhile, so
+        Whether the tasks are computed after the call. Others may write to the store before that, so
         tasks that read from it don't write to a fork.
     """
 

@@ -91,15 +91,15 @@ def to_zarr(
         chunks are the blocks of `x`. Others as in `zarrdask.create_array`.
     commit : {"first", "last"}, default "first"
         Whether the metadata of a new array is written before its chunks, so that its regions can
-        be written meanwhile, or after them, so that the array appears when it is complete. An
+        be written concurrently, or after them, so that the array appears when it is complete. An
         array that replaces another one on a local disk always appears when it is complete.
     resume : bool or "restart", default False
         Whether the blocks that are stored are recorded, so that the same call, made again after the
         process was killed, computes and writes only the missing blocks. The metadata of new arrays
-        is written last. It is an error if the Dask array (by its name), the chunks or the options
-        have changed; ``"restart"`` begins again then, as does ``overwrite=True`` for a single new
-        array. The store must be one that can be listed. With ``compute=False``, the result is one
-        task, which writes the missing blocks.
+        is written last. An error is raised if the Dask array (by its name), the chunks or the
+        options have changed; ``"restart"`` begins again then, as does ``overwrite=True`` for a
+        single new array. The store must be one that can be listed. With ``compute=False``, the
+        result is one task, which writes the missing blocks.
     progress : bool, file or callable, default False
         Whether to show a bar: in the output of a notebook's cell, or on standard error; or the file
         to write it to. A file that is not a terminal gets a line every ten seconds. A function is

@@ -19,7 +19,7 @@ from zarrdask.parallel.plan.drawing import axis_names, draw
 from zarrdask.parallel.plan.request_costs import RequestCosts
 from zarrdask.parallel.plan.strategies import Costs, Grids, Scheme, Stage, lengths_of
 
-#: The largest number of chunks or regions along an axis of which a drawing is made.
+#: The largest number of chunks or regions along an axis that is drawn.
 _MAX_DRAWN = 200_000
 
 

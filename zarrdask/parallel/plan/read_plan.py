@@ -163,7 +163,7 @@ class ReadPlan(Report):
         *("objects", "requests", "needed", "fetched", "decoded"),
         *("requests_by_class", "price"),
     )
-    _instead = "x.compute() reads the array of which this is the plan"
+    _instead = "x.compute() reads the array of this plan"
 
     arrays: tuple[ArrayReads, ...]
 

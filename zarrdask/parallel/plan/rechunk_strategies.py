@@ -50,7 +50,7 @@ _MIDDLE_LENGTHS = 9
 def schemes(grids: Grids, costs: Costs) -> list[Scheme]:
     """Return the strategies to rewrite an array within the available memory, the cheapest first.
 
-    It is an error if the memory is too small for a task.
+    `MetadataError` is raised if the memory is too small for a task.
     """
     least = _least_memory(grids, costs)
     if costs.memory < least:
@@ -118,8 +118,8 @@ def packing(grids: Grids, costs: Costs, *, reads_units: bool) -> tuple[Stage, ..
     """Return the passes that pack pieces, before each unit of the target is read by itself.
 
     There is none if it costs less to read each unit from the source, as is possible if
-    `reads_units`; then it is an error if the memory is too small for a task. Otherwise, the pieces
-    of the source are in memory anyway. The units are blocks of a Dask array, and not joined.
+    `reads_units`; then an error is raised if the memory is too small for a task. Otherwise, the
+    pieces of the source are in memory anyway. The units are blocks of a Dask array, and not joined.
     """
     units = [
         choice(axis.edges, e) for axis, e in zip(grids.target, grids.pieces.edges, strict=True)

@@ -17,7 +17,8 @@ T = TypeVar("T")
 #: The largest number of bytes that a thread reads at a time, unless a piece is larger, and the
 #: divisor of the memory for the same limit.
 _SLAB, PART = 2**22, 8
-#: The overhead of a request in bytes that could be moved meanwhile: on a local disk, and elsewhere.
+#: The overhead of a request in bytes that could be moved in that time: on a local disk, and
+#: elsewhere.
 NEAR, FAR = 2**15, 2**19
 #: The cost of a byte that processes exchange, relative to a byte of such a store.
 HANDED_NEAR, HANDED_FAR = 1.5, 0.5
@@ -37,7 +38,7 @@ class Costs(NamedTuple):
     threads: int = 1
     #: The number of processes.
     processes: int = 1
-    #: The overhead of a request, in bytes that could be moved meanwhile.
+    #: The overhead of a request, in bytes that could be moved in that time.
     request: int = NEAR
     #: Whether values can be packed between passes: they have a fixed size.
     packs: bool = True

@@ -137,7 +137,7 @@ class RechunkPlan(PlanReport):
         Raises
         ------
         NodeExistsError
-            If another process has created a node at the target meanwhile.
+            If another process has created a node at the target since the plan was made.
         StoreError
             If a store fails, or if another write was interrupted here.
         MetadataError

@@ -239,7 +239,7 @@ class _Members:
                 with suppress(RuntimeError):  # the worker is lost
                     calls.append((number, getattr(actor, step)()))
             for number, future in calls:
-                with suppress(OSError, RuntimeError, _WorkerLostError):  # it was lost meanwhile
+                with suppress(OSError, RuntimeError, _WorkerLostError):  # the worker was lost
                     _result(future, partial(self._is_lost, [number]))
 
 

@@ -80,15 +80,15 @@ def copy(
         it is a dict, and arrays without these dimensions are copied as a whole. Attributes are
         copied unchanged.
     by : {"value", "reference"}, default "value"
-        Whether chunks are copied, or the copy refers to those of the source, of which then none is
-        read. The target is then a writable session of icechunk whose repository has a virtual
-        chunk container for the source, and reading a chunk that was changed later is an error.
+        Whether chunks are copied, or the copy refers to the chunks of the source, none of which is
+        then read. The target is then a writable session of icechunk whose repository has a virtual
+        chunk container for the source, and reading a chunk that was changed later raises an error.
     zarr_format : {2, 3, "v3-draft", "v3-draft-protocol"}, optional
         The format of the copy. The default is that of the group that is the target, or else that
         of the source; 3 for a copy by reference.
     overwrite : bool, default False
         Whether a node at the target is removed first, but not what an interrupted run of the same
-        copy has written. Otherwise it is an error.
+        copy has written. Otherwise it raises an error.
     include, exclude : str or iterable of str, optional
         Patterns of paths below the source, such as ``"*/temperature"``: the arrays that are
         copied, and the arrays and groups that are not. By default everything is copied.

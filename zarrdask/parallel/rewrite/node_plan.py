@@ -64,7 +64,7 @@ class NodeFilter:
 
     `include` matches the arrays to copy, by default all; `exclude` the arrays and groups that are
     left out, with everything below them. With `skip`, nodes that can't be read or converted are
-    left out as well; otherwise they are errors.
+    left out as well; otherwise they raise errors.
     """
 
     include: tuple[str, ...] | None = None

@@ -120,9 +120,9 @@ def rechunk(
         As in `zarrdask.create_array`, also by dimension: ``{"time": -1, "lat": 30}``. The default,
         also of an axis whose length is None or not in the dict, is that of the source; with
         `chunks` alone, the new array has no shards. For a group: one value for all arrays, or a
-        dict, of which each array takes the dimensions that it has. The other keys of that dict are
-        paths, such as ``"/time"`` for the array of that name, with chunks for one array; and None,
-        with chunks for the arrays that nothing else in the dict is for.
+        dict, from which each array takes the dimensions that it has. The other keys of that dict
+        are paths, such as ``"/time"`` for the array of that name, with chunks for one array; and
+        None, with chunks for the arrays that nothing else in the dict is for.
     max_mem : int or str, default "256 MiB"
         The bytes by which each process may grow.
     temp : str, os.PathLike, MutableMapping or Store, optional

@@ -115,7 +115,7 @@ def rechunked(
     in use here, and when it exits; those of a killed process when `rechunked` is called again with
     the same `temp`, at once on the same machine, or else after a week. A pickled copy can be
     computed in another process as long as this one uses the result. Once this process has ended,
-    that is an error, and leaves no objects.
+    that raises an error, and leaves no objects.
 
     See Also
     --------

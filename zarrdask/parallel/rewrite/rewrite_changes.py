@@ -56,7 +56,7 @@ class Rewrite(Change):
     def has_written(self, below: str, target: Destination) -> bool:
         """Return whether an earlier run has written the document of an array below the root.
 
-        It is an error if another program has created a node there.
+        An error is raised if another program has created a node there.
         """
         if self._is_early or not target.view.has_document():
             return False
@@ -68,7 +68,7 @@ class Rewrite(Change):
         return True
 
     def has_lost(self, target: Destination) -> bool:
-        """Return whether nothing is stored of an array: it may have been removed meanwhile."""
+        """Return whether nothing is stored of an array: another process may have removed it."""
         is_listed = self.resumed and target.view.store.capabilities.listable
         return is_listed and next(stored_units(target.chunks), None) is None
 
@@ -231,7 +231,7 @@ def rewriting(
 ) -> Iterator[Rewrite]:
     """Begin to write nodes at and below a path, or go on with an earlier run of the same plan.
 
-    It is an error if there is an array already. The arrays are written in the block.
+    An error is raised if there is an array already. The arrays are written in the block.
     """
     with node.lock("rewrite"), claimed(node) as claim, node.store.batch():
         new = RecordedNodes.prepare(

@@ -111,7 +111,7 @@ class SavedFork:
         Parameters
         ----------
         session : icechunk.Session, or its store
-            A writable session of the snapshot of which the fork was saved.
+            A writable session of the snapshot from which the fork was saved.
         jobs : iterable of str, optional
             The names of the jobs that must have saved changes.
 

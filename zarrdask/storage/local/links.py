@@ -160,7 +160,7 @@ def opened_directory(root: str, names: Sequence[str]) -> Iterator[Directory]:
 
 
 def open_unlinked(root: str, key: str, flags: int) -> int:
-    """Open a file below a root; a link, at its end or on the way, is a `LinkError`."""
+    """Open a file below a root; a link, at its end or on the way, raises `LinkError`."""
     *above, name = names_in(key)
     with opened_directory(root, above) as directory:
         return directory.open(name, flags)
@@ -201,15 +201,15 @@ def is_loop(root: str, link: str) -> bool:
 def remove_below(root: str, names: Sequence[str]) -> None:
     """Remove a directory below a root, or, without names, the root itself, if it exists.
 
-    Of a directory that is a link, only the link is removed, and one behind a link is a `LinkError`.
-    A root that is a link or a mount point is emptied and kept.
+    Of a directory that is a link, only the link is removed, and one behind a link raises
+    `LinkError`. A root that is a link or a mount point is emptied and kept.
     """
     path = "/".join([root, *names])
     for _ in range(_REMOVAL_ATTEMPTS):
         try:
             _remove(root, names)
         except ABSENT:
-            # The directory is missing, or another process erased an entry of it meanwhile.
+            # The directory is missing, or another process erased an entry of it concurrently.
             if not os.path.isdir(path):
                 return
         else:

@@ -65,7 +65,7 @@ class LocalStore(Store):
         the first write.
     follow_links : bool, optional
         Whether symbolic links below the root are followed when values are read and stored. If
-        not, a value that is a link, or is behind one, is an error. The default is the setting
+        not, a value that is a link, or is behind one, raises an error. The default is the setting
         ``zarrdask.follow-links``.
     """
 

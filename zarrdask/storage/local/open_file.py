@@ -92,7 +92,7 @@ def part_of(fd: int, size: int, start: int, length: int | None) -> Buffer | None
 
 
 def size_of(fd: int) -> int:
-    """Return the size of an open file; one that is not regular is an `OSError`."""
+    """Return the size of an open file; one that is not regular raises `OSError`."""
     return size_in(os.fstat(fd))
 
 
@@ -106,7 +106,7 @@ def listed_status(path: str) -> os.stat_result | None:
 
 
 def size_in(status: os.stat_result) -> int:
-    """Return the size of a file by its status; one that is not regular is an `OSError`."""
+    """Return the size of a file by its status; one that is not regular raises `OSError`."""
     if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(EISDIR, os.strerror(EISDIR))
     if not stat.S_ISREG(status.st_mode):

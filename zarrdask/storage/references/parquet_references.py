@@ -1,4 +1,4 @@
-"""References in Parquet, as kerchunk writes them: files of which only the needed ones are read.
+"""References in Parquet, as kerchunk writes them: only the needed files are read.
 
 A directory has the documents of all nodes in ``.zmetadata``, and for each array the files
 ``refs.0.parq``, ``refs.1.parq`` and so on. A file has a row for each of ``record_size`` chunks, in

@@ -139,7 +139,7 @@ def group_with_member(data: bytes | None) -> Json | None:
 
 
 def _is_inline(member: Any) -> bool:
-    # Without "must_understand": false it is an error, which parsing the group raises.
+    # Without "must_understand": false, parsing the group raises an error.
     return (
         isinstance(member, dict)
         and member.get("must_understand") is False

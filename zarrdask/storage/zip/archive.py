@@ -179,7 +179,7 @@ class Archive:
         self.file = file
         self.members = directory.members
         self.stamp = directory.stamp
-        #: The offset of the stored bytes of members of which a part was read.
+        #: The offset of the stored bytes of members that were read in part.
         self._starts: dict[ZipInfo, int] = {}
         self._changes = 0
         self._names: tuple[int, list[str]] = -1, []
@@ -190,7 +190,7 @@ class Archive:
 
     def names(self, prefix: str) -> Sequence[str]:
         """Return the sorted names that begin with a prefix, which is "" or ends with "/"."""
-        # If members are added meanwhile, the number changes, so that the result is not used again.
+        # If members are added concurrently, the number changes, and the result is not used again.
         number = self._changes
         if self._names[0] != number:
             self._names = number, sorted(list(self.members))  # noqa: C414 - threads add to it

@@ -49,7 +49,7 @@ def _lock_file(path: str, stack: ExitStack) -> None:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
         raise _is_being_written(path) from error
-    # A process that was forked meanwhile has the descriptor, too: closing is not enough.
+    # A process that was forked since then has the descriptor, too: closing is not enough.
     stack.callback(fcntl.flock, file, fcntl.LOCK_UN)
     if not os.path.samestat(os.fstat(file.fileno()), os.stat(path)):
         raise _is_being_written(path)  # another process replaced it after it was opened here

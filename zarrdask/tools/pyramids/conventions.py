@@ -24,7 +24,7 @@ class Convention(Protocol):
     def attributes(self) -> Callable[..., Mapping[str, Any]]:
         """The function that returns the attributes of the group that describe the levels.
 
-        Its arguments are the levels, of which the first need not be level 0, the names of the
+        Its arguments are the levels (the first need not be level 0), the names of the
         dimensions and the data type; ``zarr_format=`` and ``method=``; and the keyword arguments of
         `zarrdask.pyramid` that are not its own.
         """

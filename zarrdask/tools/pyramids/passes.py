@@ -125,7 +125,7 @@ class PyramidPass:
 
     @property
     def last(self) -> int:
-        """The coarsest level of which the pass computes whole blocks."""
+        """The coarsest level whose whole blocks the pass computes."""
         return max(self.grids)
 
     def __call__(self, number: int, count: CountBytes | None = None) -> Changes | None:

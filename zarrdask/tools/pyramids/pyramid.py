@@ -69,9 +69,9 @@ def pyramid(
     method : {"mean", "nearest", "min", "max", "sum", "mode", "median"}, optional
         How the cells of a window become one. Integers are rounded half to even; sums that exceed
         the data type become its limit. "nearest" is the cell nearest to the centre, the first of
-        several; "mode" the most frequent value, the least of several. The default is "mode" for
-        bool and for labels: arrays in a group ``labels``, or with the attributes of CF for flags.
-        Otherwise it is "mean".
+        several; "mode" the most frequent value, the smallest if several are. The default is "mode"
+        for bool and for labels: arrays in a group ``labels``, or with the attributes of CF for
+        flags. Otherwise it is "mean".
     skipna : bool or "fill", default True
         Whether NaN, and the values in the attributes ``_FillValue`` and ``missing_value``, are left
         out; with "fill", the fill value, too. A window without other values is missing.

@@ -114,7 +114,7 @@ def _middle(low: np.ndarray, high: np.ndarray) -> np.ndarray:
 def mode(cells: np.ndarray, counts: np.ndarray | int) -> np.ndarray:
     """Return the most frequent of the `counts` least cells along the first axis.
 
-    If several cells are equally frequent, it is the least of them.
+    If several cells are equally frequent, it is the smallest.
     """
     rows = ascending(cells, range(len(cells)))
     result = rows[0].copy()

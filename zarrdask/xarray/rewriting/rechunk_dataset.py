@@ -144,7 +144,7 @@ def _check_sources(datasets: Any, sources: Mapping[str, _Stored], target_node: N
 
 
 def as_dask(dataset: xarray.Dataset) -> xarray.Dataset:
-    """Return a dataset whose lazy variables are Dask arrays, of which nothing is read yet."""
+    """Return a dataset whose lazy variables are Dask arrays; nothing is read yet."""
     lazy = {
         name: variable.chunk("auto", chunked_array_type=ZarrdaskManager())
         for name, variable in dataset.variables.items()

@@ -78,7 +78,7 @@ def _without_nan(values: np.ndarray) -> np.ndarray:
 
 
 def _report(text: str, level: str, **fields: Any) -> None:
-    choice = "'error' makes this an error, and 'off' omits the check"
+    choice = "'error' raises an error, and 'off' omits the check"
     if level == "error":
         raise MetadataError(f"{text} ({_SETTING} is 'error')", **fields)
     warnings.warn(f"{MetadataError(text, **fields)} ({_SETTING}: {choice})", stacklevel=2)

@@ -54,7 +54,7 @@ class ChangedDataset(Change):
     overwrites: bool
     #: Whether there is a node at the location of the first group, which is replaced.
     replaces: bool
-    #: Whether the values are written by this call, so that others are excluded meanwhile.
+    #: Whether the values are written by this call, so that other writers are excluded.
     is_immediate: bool
     #: The claims of new nodes, from the beginning to the end.
     _claims: list[Claim] = field(default_factory=list, compare=False)

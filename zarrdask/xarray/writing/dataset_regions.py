@@ -24,8 +24,8 @@ class MissingLabelError(SelectionError, KeyError):
 def find_region(dataset: xarray.Dataset, region: Any, stored: StoredDataset, mode: str) -> Regions:
     """Return the slice of each dimension that a user means by ``region=``.
 
-    It is an error if that is no region, or coordinates are missing or not consecutive in the stored
-    dataset.
+    An error is raised if the region is invalid, or coordinates are missing or not consecutive in
+    the stored dataset.
     """
     if isinstance(region, str) and region == "auto":
         region = dict.fromkeys(dataset.dims, "auto")

@@ -91,11 +91,11 @@ def to_zarr(
     write_inherited_coords : bool
         Whether the nodes of a tree store the coordinates that they inherit, too.
     grid : {"regular", "rectilinear"}
-        The grid of new arrays of which the encoding does not give the chunks: all chunks have the
+        The grid of new arrays whose encoding does not give the chunks: all chunks have the
         shape of the longest block, or they are the blocks.
     commit : {"first", "last"}, optional
         When the metadata of new groups and arrays is written: before their values, so that
-        several processes can write regions meanwhile; or afterwards, so that the dataset appears
+        several processes can write regions concurrently; or afterwards, so that the dataset appears
         when it is complete. By default afterwards, but before them with ``compute=False``, in
         sessions of icechunk, whose changes appear together, and in the drafts of v3.
     resume : bool or "restart", default False

@@ -108,7 +108,7 @@ class StoredDataset:
         An append writes the length of the index coordinate after those of other variables, and
         consolidated metadata last. Variables that are longer than consolidated metadata or the
         index coordinate say are left from an interrupted append: their surplus was never part of
-        the dataset. The caller keeps others from appending meanwhile.
+        the dataset. The caller holds a lock against concurrent appends.
 
         Parameters
         ----------

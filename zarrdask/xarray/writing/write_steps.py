@@ -39,7 +39,7 @@ def write(
     contents : mapping of str to Content
         What is written, by the path of the group from that one, parents first.
     expected : mapping, optional
-        The shapes that stored arrays must have; it is an error if others changed them.
+        The shapes that stored arrays must have; an error is raised if another writer changed them.
     compute_options : mapping, optional
         Options of `dask.compute`.
     """

@@ -224,7 +224,7 @@ class Concatenation:
 
     @property
     def size(self) -> int:
-        """The number of cells, of which some may be missing."""
+        """The number of cells; some may be missing."""
         return prod(self.counts)
 
 

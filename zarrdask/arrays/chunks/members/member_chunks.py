@@ -79,7 +79,7 @@ def _is_alike(pair: _Pair) -> bool:
 
 
 def stored_chunks(array: Concatenation) -> Iterator[Index]:
-    """Yield the chunks of a concatenation of which a member has stored some elements."""
+    """Yield the chunks of a concatenation some elements of which a member has stored."""
     axes, found = array.metadata.grid.axes, set[Index]()
     for first, member in _located_members(array):
         if has_equal_fill(member.metadata, array.metadata):

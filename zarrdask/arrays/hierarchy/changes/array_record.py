@@ -72,7 +72,7 @@ class ArrayRecord:
         return self.journal.resume(overwrite=True) and self.journal.has_written_root
 
     def resume(self, *, restart: bool) -> bool:
-        """Return whether a run of this plan is resumed; a record of another plan is an error.
+        """Return whether a run of this plan is resumed; a record of another plan raises an error.
 
         With `restart`, no run is resumed, and the record is discarded.
         """

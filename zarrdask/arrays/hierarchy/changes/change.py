@@ -182,7 +182,7 @@ def _drop_all(store: Store, groups: list[str], changed: str) -> list[_Dropped]:
         found = [group for group, each in zip(groups, read, strict=True) if _consolidates(each)]
         dropped = list[_Dropped]()
         for group in found:
-            # Another writer may change the attributes of the group meanwhile.
+            # Another writer may change the attributes of the group concurrently.
             is_locked = group == changed
             with nullcontext() if is_locked else documents_lock(StorePath(store, group)):
                 dropped += change_if_unchanged(store, partial(_drop, group))

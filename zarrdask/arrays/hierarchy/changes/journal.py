@@ -193,7 +193,7 @@ class Journal:
     ) -> bool:
         """Read the record; return whether an earlier run of this plan was interrupted.
 
-        If it was a run of another plan, that is an error, except with `overwrite` or `restart`, or
+        A run of another plan raises an error, except with `overwrite` or `restart`, or
         if it has written `stored`: the metadata of the array at the root as it is stored now.
         """
         self._done, self.nodes = {}, self._kinds.copy()
@@ -271,7 +271,7 @@ class Journal:
     def erase(self) -> None:
         """Erase the record, and what else is stored about the rewrite.
 
-        If the array at the root is written, the record comes last: a run that is killed meanwhile
+        If the array at the root is written, the record comes last: a run that is killed before
         has nothing to do again.
         """
         if self.is_stored and self._is_of_region:

@@ -120,7 +120,7 @@ def _remove_begun(node: NodePath, journal: Journal) -> None:
     """Remove the documents and the chunks that an interrupted run has stored of its nodes.
 
     Nothing else is removed: neither other files, nor arrays whose documents the run has not
-    written. That is an error: another program has created them, or the run appended to them.
+    written. An error is raised then: another program has created them, or the run appended to them.
     """
     nodes = journal.recorded
     arrays = [node.join(below) for below, kind in nodes.items() if kind == "array"]

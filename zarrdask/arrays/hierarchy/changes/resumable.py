@@ -28,7 +28,7 @@ def _not_begun(*, may_begin: bool) -> str:
 class ResumableArray(Change):
     """A new array whose documents come last, and whose blocks are recorded when they are stored.
 
-    It is committed in the process in which it has begun, which holds a lock meanwhile.
+    It is committed in the process in which it has begun, which holds a lock until then.
 
     Parameters
     ----------

@@ -73,7 +73,7 @@ def cast(
     values : ndarray
         Integers or floats.
     dtype : numpy.dtype
-        An integer or floating-point type. A NaN is an error if it has none.
+        An integer or floating-point type. A NaN raises an error if the type has none.
     rounding : str
         How numbers are rounded that the type can't represent.
     out_of_range : {"clamp", "wrap"} or None

@@ -30,7 +30,8 @@ class CastValueCodec(Configured):
         How numbers are rounded that the data type can't represent: "nearest-even" (the default),
         "nearest-away", "towards-zero", "towards-positive" or "towards-negative".
     out_of_range : {"clamp", "wrap"}, optional
-        How numbers outside the range of the data type are converted; by default, they are errors.
+        How numbers outside the range of the data type are converted; by default, they raise an
+        error.
     encode_map, decode_map : tuple of pairs
         Numbers, as JSON fill values, and their replacements, which are used instead of a
         conversion. The first pair that matches is used.

@@ -353,7 +353,7 @@ class Located(NamedTuple):
     cached: tuple[Projection, list[CachedChunk]] = (Projection([], [], []), [])
 
     def without_cached(self, cache: ChunkCache) -> "Located":
-        """Return the same chunks, of which those in a cache are not read."""
+        """Return the same chunks; chunks in a cache are not read."""
         found = [cache.get(index) for index in self.stored.indices]
         rest = [n for n, chunk in enumerate(found) if chunk is None]
         cached = [n for n, chunk in enumerate(found) if chunk is not None]
@@ -368,8 +368,8 @@ class Located(NamedTuple):
 def locate(pipeline: Pipeline, value: Value, request: AnyRequest | None) -> Located | None:
     """Return the inner chunks that a request overlaps, or None if there is no shard.
 
-    `pipeline` has the codecs of the shard, of which `shard_of` is not None; `value` is the shard or
-    only its index. The request None stands for all of the shard.
+    `pipeline` has the codecs of the shard, for which `shard_of` is not None; `value` is the shard
+    or only its index. The request None stands for all of the shard.
     """
     shard = cast(Shard, pipeline.serializer)
     if request is None:

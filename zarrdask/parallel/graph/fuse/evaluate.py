@@ -54,7 +54,7 @@ def write_fused(
     """
     evaluation = _Evaluation(fused, inputs, dict(zip(needs, results, strict=True)))
     requests, counts = Requests(), list[int]()
-    # Numbers of blocks of which nothing was stored: they hold the fill value only.
+    # Numbers of blocks without stored chunks: they hold the fill value only.
     blank = set[Any]()
 
     def write(root: Any) -> int:

@@ -23,7 +23,7 @@ Read = tuple[ArrayRegion, Region]
 def slicings(
     task: Any, known: Mapping[Any, Any] = MappingProxyType({})
 ) -> Iterator[tuple[Any, Any]]:
-    """Yield pairs of arguments, of which the second may slice the first, in the order of use.
+    """Yield pairs of arguments, in the order of use; the second may slice the first.
 
     An argument of a fused task is replaced by the whole task's, which `known` may have.
     """
