@@ -68,7 +68,7 @@ def without_secrets(text: str) -> str:
 
 
 def censored(error: BaseException) -> BaseException:
-    """Return an error of the same type in whose text, and in those of its causes, secrets are out.
+    """Return an error of the same type without secrets in its text, and in the texts of its causes.
 
     Packages put whole signed URLs in their messages, which a traceback shows.
     """
@@ -131,7 +131,7 @@ def shorten(text: str, length: int) -> str:
 def printable(text: str) -> str:
     r"""Return a text as one line, with characters escaped that control a terminal or the order.
 
-    Names and attributes come from documents of others. The escapes are those of JSON.
+    Names and attributes come from documents of others. The escapes are JSON's.
 
     Examples
     --------
@@ -296,7 +296,7 @@ def one_of(value: Any, key: str, choices: Iterable[Any]) -> Any:
 def no_attribute(obj: object, name: str, instead: str) -> AttributeError:
     """Return the error for an attribute that an object does not have; it says what to do instead.
 
-    A name that begins with an underscore is not that of a user, but of a protocol.
+    A name that begins with an underscore is a protocol's, not a user's.
     """
     hint = f"; {instead}" if instead and not name.startswith("_") else ""
     kind = type(obj).__name__

@@ -58,7 +58,7 @@ class Rechunked:
         return self._plan
 
     def execute(self, *, scheduler: Any = None, progress: Any = False) -> Any:
-        """Run the plan, and return the target; the parameters are those of `RechunkPlan.execute`.
+        """Run the plan, and return the target; the parameters are as in `RechunkPlan.execute`.
 
         It is an array or a group of zarr-python, if that is installed, else of zarrdask. Chunks are
         stored even if they have no value but the fill value.
@@ -204,7 +204,7 @@ def _is_group(target: Any) -> bool:
 def _options(
     kind: str, source: Any, options: Mapping[str, Any] | None
 ) -> tuple[dict[str, Any], Any]:
-    """Return the options of `zarrdask.rechunk`, and the source with those of the encoding."""
+    """Return the options of `zarrdask.rechunk`, and the source with the options of the encoding."""
     if kind in ("array", "dask"):
         return _renamed(options or {}), source
     each = {name: dict(some) for name, some in (options or {}).items()}

@@ -81,7 +81,7 @@ class StoredObject(NamedTuple):
 
     @property
     def url(self) -> str:
-        """The URL, in which characters other than those of a path are percent-encoded."""
+        """The URL, in which characters that a path can't have are percent-encoded."""
         return self.root + quote(self.key if self.path is None else self.path)
 
 

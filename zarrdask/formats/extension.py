@@ -21,7 +21,7 @@ _NAME = re.compile(r"[a-z0-9._-]+|https?://[^/?#]+[^?#]*|urn:.*", re.DOTALL)
 #: Any scheme is accepted in the v3 draft: zarr-python wrote names that begin with "TODO:".
 _ANY_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:.")
 
-#: The number at the end of a name, such as that of bits in "r24".
+#: The number at the end of a name, such as the number of bits in "r24".
 _NUMBER = re.compile(r"\d+$")
 
 _MEMBERS = {"name", "configuration", "must_understand"}

@@ -32,7 +32,7 @@ def check_key(key: str, *, draft: bool = False) -> str:
 def check_prefix(prefix: str, *, draft: bool = False) -> str:
     """Return a prefix in normal form: "" or a text that ends with "/"; "/" becomes "".
 
-    `draft` and the error are those of `check_key`.
+    `draft` and the error are the same as in `check_key`.
     """
     if prefix in ("", "/"):
         return ""

@@ -68,7 +68,7 @@ class BoundedCache(Generic[K, V]):
     def put(self, key: K, value: V | None, limit: int | None = None) -> None:
         """Replace the value of a key, None for no value; remove others to make space for it.
 
-        `limit` is the largest size in bytes, by default that of the setting.
+        `limit` is the largest size in bytes, by default the setting.
         """
         limit = self.limit if limit is None else limit
         if self._size(value) > limit:

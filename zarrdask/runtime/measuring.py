@@ -135,7 +135,7 @@ def clear() -> None:
 
 
 def count(counts: Counts, store: HasUrl | None = None) -> None:
-    """Add counts to those of the operation; outside of one, to those of a store."""
+    """Add counts to the operation; outside of one, to a store."""
     tally = current()
     if tally is None:
         _report(Labels("", "", "" if store is None else store.url), counts)

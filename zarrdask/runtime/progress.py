@@ -32,7 +32,7 @@ _BAR = "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}<{remaining}, RATE]"
 class Progress:
     """The amount of work that is done. Threads may share it.
 
-    The arguments are those of `progress`; `total` is counted in the `unit`.
+    The arguments are the same as for `progress`; `total` is counted in the `unit`.
     """
 
     def __init__(self, total: int, label: str, unit: str, nbytes: int) -> None:

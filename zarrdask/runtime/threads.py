@@ -26,7 +26,7 @@ def on_each(
 ) -> list[T]:
     """Do work on each item, in threads; return the results in the order of the items.
 
-    The number of threads is by default that of the setting ``zarrdask.threads``. They are those of
+    The number of threads is by default the setting ``zarrdask.threads``. They belong to
     `pool`, or by default of a pool that all calls in this process share.
     """
     if threads == 1 or has_turn():
@@ -67,13 +67,13 @@ def completed(work: Callable[[Any], T], items: deque[Any], threads: int) -> Iter
 
 
 def thread_pool(threads: int | None) -> ThreadPoolExecutor:
-    """Return a pool with a number of threads, by default that of the setting."""
+    """Return a pool with a number of threads, by default the setting's."""
     # A thread of a pool that waited for work in the same pool could wait forever.
     return _pool(thread_count(threads), getattr(_THREAD, "level", 0))
 
 
 def thread_count(threads: int | None) -> int:
-    """Return a number of threads; for None, that of the setting ``zarrdask.threads``."""
+    """Return a number of threads; for None, the setting ``zarrdask.threads``."""
     return threads or config.get("threads") or cpu_count()
 
 

@@ -322,7 +322,7 @@ class Store(ABC):
     def for_chunks(self) -> "Store":
         """Return a store for reading and writing the chunks of an array.
 
-        Such a store may be stricter: since all of its keys are those of chunks, it can report that
+        Such a store may be stricter: since all of its keys are keys of chunks, it can report that
         a file or directory has the key of a chunk by mistake. By default it is the store itself.
         """
         return self
@@ -351,7 +351,7 @@ class Store(ABC):
         Raises
         ------
         ReadOnlyError
-            If the store can only be read, as that of an HTTP server.
+            If the store can only be read, as of an HTTP server.
         LinkError
             If a key to erase is behind a symbolic link, through which nothing is erased.
         """

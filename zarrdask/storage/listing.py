@@ -18,7 +18,7 @@ _MAX_LOCAL_LEVELS = 8
 
 
 def listed_keys(store: Store, prefix: str, bounds: Sequence[str] = ()) -> Iterator[str]:
-    """Yield every key that begins with a prefix; `bounds` are those of `listed_sizes`."""
+    """Yield every key that begins with a prefix; `bounds` are as in `listed_sizes`."""
     if not store.capabilities.lists_parts:
         return store.list_prefix(prefix)
     return (key for key, _ in listed_sizes(store, prefix, bounds))

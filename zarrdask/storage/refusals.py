@@ -119,7 +119,7 @@ def refuses_conditions(url: str, key: str) -> StoreError:
 
 
 def not_writable(url: str) -> ReadOnlyError:
-    """Return the error for a store that can't be written, such as that of an HTTP server."""
+    """Return the error for a store that can't be written, such as on an HTTP server."""
     if url.startswith(("http://", "https://")):
         return ReadOnlyError(
             "a store that is reached by HTTP can't be written; write to the object store or the "

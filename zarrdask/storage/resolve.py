@@ -122,7 +122,7 @@ def _adapted(value: Any) -> Store | None:
         return None
     if hasattr(value, "shape") and hasattr(value, "dtype"):
         raise StoreError(
-            "expected a URL or a store but found an array; to_zarr and append take (array, url)",
+            "this is an array itself; to_zarr and append take (array, url)",
             found=type(value).__name__,
             expected="a URL, a path, a mutable mapping or a store",
         )

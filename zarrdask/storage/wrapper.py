@@ -110,7 +110,7 @@ def _pass_on(name: str) -> Callable[..., Any]:
     return operation
 
 
-# ---- what subclasses don't override is that of the inner store
+# ---- what subclasses don't override is done by the inner store
 
 for _name in (
     *("above", "batch", "get", "get_many", "get_range", "get_ranges", "get_part"),

@@ -162,7 +162,7 @@ for _kind, _register in (
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
-        hint = '; use that of xarray with engine="zarrdask"' if name.startswith("open_") else ""
+        hint = '; use xarray\'s own with engine="zarrdask"' if name.startswith("open_") else ""
         hint = f"; {_APPEND}" if name == "append" else hint
         raise AttributeError(f"module 'zarrdask.xarray' has no attribute {name!r}{hint}", name=name)
     member = getattr(import_module(f"zarrdask.xarray.{_HOMES[name]}"), name)

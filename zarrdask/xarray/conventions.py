@@ -1,6 +1,6 @@
 """How xarray's variables are stored in Zarr: dimensions, fill values, attributes, encodings.
 
-The rules are those of xarray's own engine, so that both read what either has written
+The rules are the same as in xarray's own engine, so that both read what either has written
 (https://docs.xarray.dev/en/stable/internals/zarr-encoding-spec.html):
 
 =================  ===============================  ============================================

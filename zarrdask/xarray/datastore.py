@@ -56,7 +56,7 @@ class OpenOptions:
 
 
 class Hierarchy:
-    """A hierarchy of groups, opened at one of them: their documents and those of their arrays."""
+    """A hierarchy of groups, opened at one of them: the documents of groups and arrays."""
 
     def __init__(self, url: Any, options: OpenOptions) -> None:
         self.options = options
@@ -127,7 +127,7 @@ class Hierarchy:
         arrays, groups = {}, {}
         try:
             with strictness(self.lookup.strict):
-                # xarray names a variable without a name __values__, and that of a data array
+                # xarray names a variable without a name __values__, and a data array's
                 # __xarray_dataarray_variable__.
                 children = node.via(self.listed or node.store).children(
                     Search(metadata.zarr_format),

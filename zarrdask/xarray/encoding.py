@@ -89,7 +89,7 @@ def encode_attributes(attributes: Mapping[Any, Any]) -> dict[str, Any]:
         plain = encode_zarr_attr_value(value)
         if not isinstance(name, str) or not _is_json(plain, MAX_DEPTH):
             raise ArgumentTypeError(
-                "Invalid attribute in Dataset.attrs or in those of a variable: it cannot be "
+                "Invalid attribute in Dataset.attrs or in a variable's attrs: it cannot be "
                 "stored as JSON; convert it to text, numbers, or lists of these, or remove it",
                 key=str(name),
                 found=value,

@@ -95,7 +95,8 @@ class ZarrdaskBackendEntrypoint(BackendEntrypoint):
     def open_datatree(self, filename_or_obj: Any, **options: Any) -> "DataTree":
         """Open a group and all groups below it as a tree; see `xarray.open_datatree`.
 
-        The options are those of `open_dataset`, and `group_filter`: see `open_groups_as_dict`.
+        The options are the same as for `open_dataset`, and `group_filter`: see
+        `open_groups_as_dict`.
         """
         from xarray import DataTree
 
@@ -110,9 +111,9 @@ class ZarrdaskBackendEntrypoint(BackendEntrypoint):
     ) -> "dict[str, Dataset]":
         """Open a group and all groups below it, by path; see `xarray.open_groups`.
 
-        The options are those of `open_dataset`. With a `group_filter`, such as ``"/*/sweep_0"`` or
-        a list of such patterns, only groups whose paths match are opened, and the groups above
-        them without their variables. A name ``**`` stands for any number of names.
+        The options are the same as for `open_dataset`. With a `group_filter`, such as
+        ``"/*/sweep_0"`` or a list of such patterns, only groups whose paths match are opened, and
+        the groups above them without their variables. A name ``**`` stands for any number of names.
         """
         # Not of `self`: a subclass may have another signature.
         open_dataset = signature(ZarrdaskBackendEntrypoint.open_dataset)

@@ -198,7 +198,7 @@ def _chunk_numbers(axis: Axis, pick: Pick) -> Any:
 
 
 def _dtype_of(metadata: ArrayMetadata) -> np.dtype[Any]:
-    """Return the dtype that xarray sees: that of its engine zarr, also for texts."""
+    """Return the dtype that xarray sees: the one of its engine zarr, also for texts."""
     if metadata.dtype.kind != "O":
         return metadata.dtype
     codecs = metadata.codecs if metadata.shard is None else metadata.shard.codec.codecs
@@ -207,7 +207,7 @@ def _dtype_of(metadata: ArrayMetadata) -> np.dtype[Any]:
 
 
 def as_variable(values: Any, dtype: np.dtype[Any]) -> Any:
-    """Return stored elements as those of a variable: objects that are texts as NumPy's."""
+    """Return stored elements as a variable has them: objects that are texts as NumPy's."""
     return np.asarray(values).astype(dtype) if dtype.kind == "T" else values
 
 
@@ -238,7 +238,7 @@ def _as_points(
     block = prod(len(np.unique(part)) for part in arrays) * prod(map(len, slices))
     if block < _SPARSE * count:
         return None
-    # NumPy's rule for this kind of index: axes of arrays first, then those of slices.
+    # NumPy's rule for this kind of index: axes of arrays first, then axes of slices.
     coordinates, axis = [], len(vector)
     ndim = len(vector) + len(slices)
     for part, n in zip(key, shape, strict=True):

@@ -13,7 +13,7 @@ class ZarrdaskManager(DaskManager):
     """Makes Dask arrays whose tasks each read, decode and unpack one block.
 
     xarray uses it for ``chunked_array_type="zarrdask"``, and `zarrdask.xarray.open_zarr` by
-    default. The arrays are ordinary Dask arrays: all other work on them is that of xarray's own
+    default. The arrays are ordinary Dask arrays: all other work on them is done by xarray's own
     manager, ``dask``, which also makes the arrays of variables that are not zarrdask's.
     """
 

@@ -234,7 +234,7 @@ def _in_units(name: str, values: np.ndarray, units: str, target: str, calendar: 
         values.dtype.kind in "iu" and encoded.dtype.kind == "f"
     ):
         raise MetadataError(
-            "the units of times differ, and those of the first group do not represent these times "
+            "the units of times differ, and the first group's do not represent these times "
             "exactly; xarray.open_mfdataset(engine='zarrdask') decodes each group by itself",
             key=f"{name}.attrs['units']",
             found=units,

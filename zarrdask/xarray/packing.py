@@ -32,7 +32,7 @@ def encode_checked(variable: Variable, name: Any, encode: Encode) -> Variable:
     # Integers stay what they are as floats, and can't have the fill value NaN before.
     if dtype is None or (dtype.kind == "f" and variable.dtype.kind in "iub"):
         return encode(variable)
-    # Its attributes and encoding, and those of the whole variable, are the same.
+    # Its attributes and encoding are the same as of the whole variable.
     result = _encoded_sample(variable, encode)
     wide = _without_cast(variable, dtype)
     if variable.dtype.kind not in "SUTO" or any(wide.encoding.get(k) is not None for k in _FILLS):
@@ -129,7 +129,7 @@ def _without_cast(variable: Variable, dtype: np.dtype[Any]) -> Variable:
 
 
 def _unpacked(dtype: np.dtype[Any], sign: Any) -> np.dtype[Any]:
-    """Return the integers that are stored as those of a data type, with or without a sign."""
+    """Return stored integers as integers of a data type, with or without a sign."""
     kind = {"true": "u", "false": "i"}.get(str(sign), dtype.kind)
     return np.dtype(f"{kind}{dtype.itemsize}")
 

@@ -16,7 +16,7 @@ from zarrdask.parallel.graph.target import Resume, check_resume
 from zarrdask.runtime.progress import Show
 
 _MODES = ("w", "w-", "a", "a-", "r+")
-#: The names by which xarray stores a data array that has none, or that of a coordinate.
+#: The names by which xarray stores a data array without a name, or with a coordinate's name.
 _VARIABLE = "__xarray_dataarray_variable__"
 _NAME = "__xarray_dataarray_name__"
 

@@ -67,7 +67,7 @@ def joined_blocks(
 
 
 def _preferred(previous: Any) -> tuple[JoinedLength | JoinedLengths, ...] | None:
-    """Return the preferred lengths of blocks, or None if they are not those of our engine."""
+    """Return the preferred lengths of blocks, or None if our engine does not suggest any."""
     if not isinstance(previous, tuple):
         return None
     ours = all(isinstance(length, JoinedLength | JoinedLengths) for length in previous)

@@ -206,5 +206,5 @@ def test_functions_that_open_arrays_do_not_create_them():
     ],
 )
 def test_the_shape_is_that_of_the_array(call):
-    with pytest.raises(TypeError, match="'shape'; the shape is that of the array"):
+    with pytest.raises(TypeError, match="'shape'; the shape is taken from the array"):
         call(da.ones(4))

@@ -41,7 +41,7 @@ _REQUESTED: ContextVar[Casting | Literal["setting"]] = ContextVar("casting", def
 
 
 def chosen_casting() -> Casting:
-    """Return the setting ``zarrdask.casting``, or in a task that of the call that made the task."""
+    """Return the setting ``zarrdask.casting``, in a task as in the call that made the task."""
     requested = _REQUESTED.get()
     casting: Casting = config.get("casting") if requested == "setting" else requested
     return casting

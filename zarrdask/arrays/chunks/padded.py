@@ -15,7 +15,7 @@ from zarrdask.runtime import buffers
 class PaddedRegion(ArrayRegion):
     """A region of a stored array with margins, which are made from its elements.
 
-    `shape` is that with the margins; `region` is that of the array.
+    `shape` is the shape with the margins; `region` is the region of the array.
     """
 
     __slots__ = ("margins",)
@@ -41,7 +41,7 @@ class PaddedRegion(ArrayRegion):
         values = buffers.empty(tuple(axis.length for axis in axes), self.dtype)
         for target, box in _reads(axes):
             values[target] = super().read(box)
-        # Those of a later axis are made from those of an earlier one, too.
+        # Margins of a later axis are made from margins of an earlier one, too.
         for number, (axis, margins) in enumerate(zip(axes, self.margins, strict=True)):
             before = (slice(None),) * number
             for to, source, is_reversed in axis.copies:

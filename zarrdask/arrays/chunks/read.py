@@ -176,7 +176,7 @@ def read_part(chunks: StoredChunks, projection: Projection, *, out: np.ndarray |
 
 
 def _with_keys(chunks: StoredChunks, projection: Projection) -> _Part:
-    """Return the keys of units, and the units, those of one shape together."""
+    """Return the keys of units, and the units, units of one shape together."""
     grid, keys = chunks.metadata.grid, chunks.metadata.keys
     if not grid.is_regular:
         projection = projection.ordered(grid.shape_of)

@@ -153,7 +153,7 @@ class ArrayRegion:
         return values if self.ndim == len(region) else values.reshape(region_shape(part))
 
     def elements(self, stored: np.ndarray) -> np.ndarray:
-        """Return stored elements as those of this array, which a derived class may decode."""
+        """Return stored elements as elements of this array, which a derived class may decode."""
         return stored
 
     def with_elements(self, part: "ArrayRegion") -> "ArrayRegion":

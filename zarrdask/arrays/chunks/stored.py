@@ -60,7 +60,7 @@ class ElementReader(Protocol):
     def part(self, region: Region) -> "tuple[StoredChunks, Region, tuple[int, ...]] | None":
         """Return what a task needs to read a region, if that is less than the whole array.
 
-        These are an array, the region of it, and the axes of it that are those of this array.
+        These are an array, the region of it, and its axes that this array has.
         """
 
 
@@ -211,7 +211,7 @@ class StoredChunks:
     def renewed(self) -> "StoredChunks":
         """Return the same chunks without the pickled content that is kept.
 
-        The pickled form of a store may change, as that of an archive that is being written does.
+        The pickled form of a store may change, as of an archive that is being written.
         """
         chunks = object.__new__(type(self))
         vars(chunks).update(vars(self), _packed={})

@@ -134,8 +134,8 @@ def chunks_with_data(
 ) -> Iterator[Index]:
     """Yield the chunks of a grid, in C order, for which an array has stored data.
 
-    The chunks of the arrays may differ from those of the grid. The grid is that of an array of the
-    same shape, or of the region of the arrays that begins at `start`. All chunks are yielded if a
+    The chunks of the arrays may differ from the grid's. The grid has the shape of the arrays, or of
+    their region that begins at `start`. All chunks are yielded if a
     store can't be listed, or at least half of an array is stored.
     """
     indices = set[Index]()
@@ -261,7 +261,7 @@ def stored_map(
 ) -> np.ndarray:
     """Return which units, or which chunks in shards, are stored; see `Array.stored_map`.
 
-    `units` are those that are stored, if they are known; `on_damage` is that of `chunk_sizes`.
+    `units` are the stored units, if they are known; `on_damage` is as in `chunk_sizes`.
     """
     units, metadata = stored_units(chunks) if units is None else units, chunks.metadata
     grid = metadata.grid if per == "shard" else metadata.read_grid

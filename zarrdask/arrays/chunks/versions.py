@@ -26,8 +26,8 @@ _DIGEST_SIZE = 4
 class UnitVersions:
     """Digests of the versions of the units of an array, one for each group of neighbouring units.
 
-    A digest is the XOR of those of the stored units in its group, so that the digest of a larger
-    group follows from those of its parts.
+    A digest is the XOR of the digests of the stored units in its group, so that the digest of a
+    larger group follows from the digests of its parts.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class UnitVersions:
     def of(cls, chunks: StoredChunks, like: "UnitVersions | None" = None) -> "UnitVersions":
         """Return the versions of the stored units, of the same kind as others if these are passed.
 
-        Without these, they are those of a listing; if it has none, stored units are read.
+        Without these, they are taken from a listing; if it has none, stored units are read.
         """
         listed = None if like is not None and not like.location else _listed(chunks)
         counts = chunks.metadata.grid.counts

@@ -117,7 +117,7 @@ def _unfinished_write(node: StorePath) -> str | None:
         goes_on = unfinished(node)
         if goes_on is not None:
             return f"an unfinished write: {goes_on}"
-        # The record of a dataset is that of one of its arrays.
+        # A dataset is recorded by one of its arrays.
         if is_listed_fast(node.store):
             for name in node.store.list_dir(node.prefix)[1][:MAX_NAMES]:
                 goes_on = unfinished(node.join(name))
@@ -164,7 +164,7 @@ def _file_advice(path: str) -> str:
 
 
 def check_around(store: Store) -> None:
-    """Check that the directory of a store is not inside that of an array, where no nodes can be."""
+    """Check that the directory of a store is not inside an array's, where no nodes can be."""
     directory = store.identity.directory if store.capabilities.directories else None
     if directory is not None and os.path.isfile(directory):
         raise NodeExistsError(
@@ -196,7 +196,7 @@ def array_around(store: Store) -> str | None:
 
 
 def _is_array(document: bytes | None) -> bool:
-    """Whether a ``zarr.json`` is that of an array."""
+    """Whether a ``zarr.json`` describes an array."""
     try:
         return document is not None and parse_json(document, KEY).get("node_type") == "array"
     except MetadataError:

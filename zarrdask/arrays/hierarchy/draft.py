@@ -60,7 +60,7 @@ def prepare(node: StorePath, metadata: Metadata, *, overwrite: bool) -> tuple[Dr
     store, path = node
     view = store if isinstance(store, DraftStore) else root_above([*node.parents, node])
     if overwrite and not path and view is not store and view is not None:
-        # The root of another dialect is replaced as that of another format is.
+        # The root of another dialect is replaced like the root of another format.
         view = view if _is_of_format(view, metadata) else None
     metadata.format.check_path(path if view is None else _below_root(view, path))
     if view is not None:

@@ -1,6 +1,6 @@
 """The format of the groups above a new node, which the node should have, too.
 
-Readers list the nodes of one format only, that of the group: others below it are invisible to them.
+Readers list only the nodes that have the format of the group: others are invisible to them.
 """
 
 from collections.abc import Callable, Sequence
@@ -50,7 +50,7 @@ def _nearest_format(
 
 
 def format_of_new(node: StorePath, chosen: ZarrFormat | None) -> ZarrFormat:
-    """Return the format of a new node: the chosen one, else that of the groups above it, else 3."""
+    """Return the format of a new node: the chosen one, else its parents' format, else 3."""
     if chosen is None:
         chosen = format_above(node)
     return 3 if chosen is None else chosen

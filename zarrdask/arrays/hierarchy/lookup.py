@@ -27,7 +27,8 @@ def locate_node(
 ) -> NodePath:
     """Return the path of the node that a user names, and its store; the node need not exist.
 
-    The arguments are those of `zarrdask.open`. Of an opened node its own store is returned.
+    The arguments are the same as for `zarrdask.open`. An opened node is returned with its own
+    store.
     """
     if component is not None and not isinstance(component, str):
         raise MetadataError(
@@ -97,8 +98,8 @@ def look_up(
 ) -> Lookup:
     """Return where the node is that a user names, and how it is read; the node need not exist.
 
-    The arguments are those of `zarrdask.open`. The members of an opened group are read as the
-    group was, unless `zarr_format` and `strict` say otherwise.
+    The arguments are the same as for `zarrdask.open`. The members of an opened group are read as
+    the group was, unless `zarr_format` and `strict` say otherwise.
     """
     search = ANY if zarr_format is None else Search(find_format(zarr_format).version, only=True)
     if not isinstance(url, str):

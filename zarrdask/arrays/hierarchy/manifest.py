@@ -167,12 +167,12 @@ def stamp_of(store: Store | str, prefix: str, metadata: ArrayMetadata) -> str:
 def parse_manifest(
     document: Any, url: str, base: str, options: Mapping[str, Any] | None
 ) -> ConcatenatedStore:
-    """Return the concatenation that a document describes; `options` are those of stores at URLs.
+    """Return the concatenation that a document describes; `options` are for stores at URLs.
 
     Raises
     ------
     MetadataError
-        If the document is not that of a concatenation.
+        If the document does not describe a concatenation.
     UnsupportedError
         If another release has written it.
     """
@@ -302,7 +302,7 @@ def _absolute(url: str, base: str) -> str:
 
 
 def is_manifest(url: Any) -> bool:
-    """Whether a URL is that of a file which may hold a concatenation."""
+    """Whether a URL leads to a file which may hold a concatenation."""
     if not isinstance(url, str | os.PathLike):
         return False
     text = os.fspath(url)

@@ -35,7 +35,7 @@ def member_documents(
     """
     store = group.store
     prefixes = _candidates(group, chosen)
-    # Names that no node can have are those of directories with another purpose.
+    # Names that no node can have are names of directories with another purpose.
     names = [n for n in prefixes if n.strip(".") and "\\" not in n and n not in skip]
     names = [name for name in names if f"{name}/" != BESIDE]
     paths = [join_path(group.path, name) for name in names]
@@ -139,7 +139,7 @@ def documents_below(root: StorePath, search: Search = ANY, *, reserved: bool = F
     """Return the documents of a group and of all nodes below it, as consolidated metadata.
 
     The result has the parsed documents of each node, by name, by its path from the group ("" is
-    the group). The parameters are those of `member_documents`.
+    the group). The parameters are the same as for `member_documents`.
     """
     entries = Entries()
     entries.add("", documents_of(root, search))

@@ -67,8 +67,8 @@ def lock_node(
 def exclusive_shape(node: StorePath, among: Lock | None = None) -> Iterator[Lease | None]:
     """Let one writer at a time change the shape of an array, on all machines if the store can.
 
-    The arguments are those of `lock_node`; where the store can exclude other machines, `among` is
-    not needed. The result is the lease that excludes them, if there is one.
+    The arguments are the same as for `lock_node`; where the store can exclude other machines,
+    `among` is not needed. The result is the lease that excludes them, if there is one.
     """
     capabilities = node.store.capabilities
     if capabilities.compare_and_swap and capabilities.shared:
@@ -164,7 +164,7 @@ def grow(
 
 
 def _parse_lengths(shape: Any, ndim: int) -> Shape:
-    """Return the requested shape; an integer is that of an array with one axis."""
+    """Return the requested shape; an integer is the shape of an array with one axis."""
     lengths = parse_shape(shape)
     if len(lengths) != ndim:
         message = "the array can't have this shape"

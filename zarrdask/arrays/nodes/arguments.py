@@ -41,7 +41,7 @@ _ELSEWHERE = {
     "data": "zarrdask.to_zarr(data, url) creates an array and stores values in it",
     "append_dim": "zarrdask.append makes an array longer, and zarrdask.xarray.to_zarr a dataset",
     "encoding": "pass the options of the array itself; zarrdask.xarray.to_zarr takes an encoding",
-    "in_place": "zarrdask.upgrade(url) writes v3 metadata beside those of v2",
+    "in_place": "zarrdask.upgrade(url) writes v3 metadata beside the metadata of v2",
     "other": "zarrdask.compare(a, b) compares two nodes",
     "remove_v2": "zarrdask.upgrade(url, remove_v2=True) removes the documents of v2",
     "cache_attrs": "attributes are read when the node is opened",
@@ -71,7 +71,7 @@ _OF_FUNCTION = (
         for name in ("shape", "dtype", "chunks", "fill_value", "compressor", "compressors")
     }
     | {
-        (function, "shape"): "the shape is that of the array"
+        (function, "shape"): "the shape is taken from the array"
         for function in ("to_zarr", "plan_write", "rechunk", "pyramid", "copy")
     }
 )

@@ -93,7 +93,7 @@ def create_array(
         How the keys of chunks are made from their indices; a dict, or the name of a registered
         encoding, is for v3 only.
     separator : "/" or ".", optional
-        The separator of the indices in the keys of chunks. By default that of the encoding.
+        The separator of the indices in the keys of chunks. By default the encoding's.
     storage_transformers, extensions : sequence of (str or dict), optional
         Names, or ``{"name": ..., "configuration": ...}`` (v3); see docs/extending.md.
     zarr_format : {3, 2, "v3-draft", "v3-draft-protocol"}, optional

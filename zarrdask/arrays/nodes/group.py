@@ -266,7 +266,7 @@ class Group(Node, Mapping[str, "Array | Group"]):
         name : str
             The name of the array, or its path from the group.
         **options
-            The arguments of `zarrdask.create_array`. The format is that of the group by default.
+            The arguments of `zarrdask.create_array`. The format is the group's by default.
 
         Returns
         -------

@@ -137,7 +137,7 @@ def _grid(grid: ChunkGrid, kind: str) -> str:
 
 
 def dtype_name(metadata: ArrayMetadata) -> str:
-    """Return the data type of an array: that of NumPy, or "string" or "bytes" for objects.
+    """Return the data type of an array: NumPy's, or "string" or "bytes" for objects.
 
     >>> from zarrdask.arrays.nodes.create import create_array
     >>> [dtype_name(create_array({}, shape=4, dtype=t).metadata) for t in ("string", "f4")]

@@ -144,7 +144,7 @@ class Attributes(MutableMapping[str, Any]):
         return len(self._load())
 
     def update(self, *args: Any, **names: Any) -> None:
-        """Set several attributes in one write; the arguments are those of `dict`."""
+        """Set several attributes in one write; the arguments are the same as for `dict`."""
         changed = dict(*args, **names)
         self._node._save_attributes(lambda stored: {**stored, **changed})
 

@@ -18,7 +18,7 @@ from zarrdask.runtime import buffers
 
 @dataclass(frozen=True)
 class SampledArray:
-    """An array and its windows, with the number of each column among those of all arrays."""
+    """An array and its windows, with the number of each column among the columns of all arrays."""
 
     stored: StoredChunks
     windows: ArrayWindows

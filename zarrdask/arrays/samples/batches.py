@@ -56,8 +56,8 @@ def batches(
     seed : int, default 0
         The seed of the random order. Each epoch has another order, which is the same in every run.
     out : ndarray, or mapping of str to ndarray, optional
-        The memory for each batch, which the next one overwrites: the shape is that of a batch,
-        and the data type that of the array. The memory of a tensor serves as well.
+        The memory for each batch, which the next one overwrites: with the shape of a batch,
+        and the data type of the array. The memory of a tensor serves as well.
     rank, world_size : int
         Which part of the samples to return, of how many. The parts are equal up to one sample.
     drop_last : bool, default False

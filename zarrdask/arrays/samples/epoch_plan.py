@@ -46,7 +46,7 @@ class Layout(NamedTuple):
 class SampleTable(NamedTuple):
     """Which columns the samples of an epoch overlap."""
 
-    #: For each sample the number of its cell, which is that of a column it begins in.
+    #: For each sample the number of its cell: the number of a column it begins in.
     cells: np.ndarray
     #: For each sample the numbers of the columns that it overlaps, one row a sample; -1 is none.
     columns: np.ndarray
@@ -59,7 +59,7 @@ class SampleTable(NamedTuple):
 
 
 class Columns:
-    """The columns of all arrays, with numbers that follow one another, and those of each sample."""
+    """The columns of all arrays, numbered consecutively, and the columns of each sample."""
 
     def __init__(self, arrays: Sequence[ArrayWindows]) -> None:
         self.arrays = arrays
@@ -76,7 +76,7 @@ class Columns:
             self.own.append(own[skipped:])
             sizes.append(windows.column_bytes(own[skipped:]))
             start += len(own) - skipped
-        # Cells are those of the array with the most bytes.
+        # Cells are cells of the array with the most bytes.
         main = max(range(len(arrays)), key=lambda n: int(sizes[n].sum()))
         cells = np.unique(tables[main][:, 0], return_inverse=True)[1].reshape(-1)
         self.table = SampleTable(cells, np.concatenate(tables, axis=1), np.concatenate(sizes))

@@ -135,7 +135,7 @@ class Batches(Displayed):
         return max(self._memory - self._batch_bytes(self._layout), 0)
 
     def _together(self, layout: Layout) -> Layout:
-        """Return how many batches to read together: those of remote stores share round trips."""
+        """Return how many batches to read together: from remote stores, they share round trips."""
         if not any(chunks_of(array).is_remote for array in self._arrays.values()):
             return layout
         total = max(-(-len(self._columns.table.cells) // layout.batch), 1)

@@ -46,7 +46,7 @@ def exact(
 ) -> Iterator[Buffer]:
     """Yield the parts of a value, given their ranges, after a check of their lengths.
 
-    `names` are those of the chunks in these parts, for errors.
+    `names` are the names of the chunks in these parts, for errors.
     """
     for data, (start, size), name in zip(values, ranges, names, strict=True):
         if data is None or len(data) != size:

@@ -15,7 +15,7 @@ from zarrdask.formats.grids.chunk_grid import Index
 ShardOrder = Literal["c", "f", "morton"]
 
 _order: ContextVar[ShardOrder | None] = ContextVar("shard_order", default=None)
-#: Returns the order for codecs that are created now: that of `shard_order`, or None.
+#: Returns the order for codecs that are created now: as set by `shard_order`, or None.
 fixed_order = _order.get
 
 
@@ -54,9 +54,9 @@ def ordered(indices: Collection[Index], order: ShardOrder) -> list[Index]:
 
 
 def _morton_codes(indices: list[Index]) -> np.ndarray:
-    """Return for each index the number whose bits are those of its coordinates, in turns.
+    """Return for each index the number whose bits are the bits of its coordinates, in turns.
 
-    The lowest bit is that of the first axis, as in zarr-python. An axis without further bits is
+    The lowest bit belongs to the first axis, as in zarr-python. An axis without further bits is
     left out, so that the number has few more bits than the largest number of chunks in a shard.
     """
     coordinates = np.array(indices, np.int64).reshape(len(indices), -1)

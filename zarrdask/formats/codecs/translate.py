@@ -77,7 +77,7 @@ def opened(
 
 
 def to_v3(codecs: Sequence[Codec], spec: ChunkSpec) -> tuple[Codec, ...]:
-    """Return the codecs of v3 that are equivalent to those of v2 or the draft (C-66, C-67).
+    """Return the codecs of v3 that are equivalent to codecs of v2 or the draft (C-66, C-67).
 
     The data type in `spec` has the stored byte order.
     """
@@ -160,7 +160,7 @@ def _compressor_to_v3(codec: Codec) -> Codec:
 
 
 def to_numcodecs(codecs: Sequence[Codec], spec: ChunkSpec) -> tuple[Codec, ...]:
-    """Return the codecs of v2 and the draft that are equivalent to those of v3.
+    """Return the codecs of v2 and the draft that are equivalent to codecs of v3.
 
     Codecs of v2 are returned unchanged.
     """

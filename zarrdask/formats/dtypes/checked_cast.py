@@ -226,7 +226,7 @@ def _small_floats(values: np.ndarray, *, dtype: np.dtype[Any]) -> np.ndarray:
     """Cast to a type of ml_dtypes; some have no infinity, NaN, zero, or negative numbers."""
     with np.errstate(all="ignore"):
         result = values.astype(dtype)
-        # Such as float16, whose own limits could be less than those of the other type.
+        # Such as float16, whose own limits could be less than the limits of the other type.
         old, new = values.astype("f8"), result.astype("f8")
     changed = (np.isnan(old) != np.isnan(new)) | (np.isinf(old) != np.isinf(new))
     changed |= (np.abs(old) > largest(dtype)) & np.isfinite(old)

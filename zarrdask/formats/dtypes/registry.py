@@ -1,4 +1,4 @@
-"""Data types by name, and by NumPy dtype. Built-in ones are registered like those of users."""
+"""Data types by name, and by NumPy dtype. Built-in ones are registered like users'."""
 
 from collections.abc import Mapping
 from difflib import get_close_matches
@@ -17,7 +17,7 @@ from zarrdask.formats.dtypes.providers import provider
 from zarrdask.formats.extension import Registry, parse_definition
 
 _HERE = "zarrdask.formats.dtypes"
-#: Names for suggestions, besides those of numbers.
+#: Names for suggestions, besides the names of numbers.
 _OTHER_NAMES = ("bool", "string", "bytes", "datetime64[ns]", "timedelta64[ns]")
 
 DATA_TYPES: Registry[type[DataType]] = Registry(

@@ -76,7 +76,7 @@ class Struct(DataType):
         if not dtype.names or dtype.hasobject or dtype != packed(dtype):
             return None
         fields = tuple((name, of_dtype(dtype[name])) for name in dtype.names)
-        # Fields of several elements, and those of types without a v3 name, can't be stored.
+        # Fields of several elements, and fields of types without a v3 name, can't be stored.
         unnamed = any(type(kind) is DataType for _, kind in fields)
         return None if unnamed else cls(dtype, fields)
 

@@ -93,7 +93,7 @@ def _unknown(text: str, key: str) -> MetadataError | UnsupportedError:
 
 
 def check_new(dtype: np.dtype[Any], key: str) -> None:
-    """Check that a type may be written or be that of a field: some are only read."""
+    """Check that a type may be written or be a field's: some are only read."""
     if name_of(dtype) is not None:
         raise UnsupportedError("v2 has no name for this data type", key=key, found=str(dtype))
     if is_unitless(dtype):

@@ -21,7 +21,7 @@ def grouped(numbers: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     Returns
     -------
     order : ndarray of int
-        The elements, those of each chunk together, in C order of the chunks. Elements of one chunk
+        The elements, grouped by chunk, in C order of the chunks. Elements of one chunk
         stay in their order.
     edges : ndarray of int
         Where each chunk begins in `order`, and the end of the last one.

@@ -35,7 +35,7 @@ class ChunkKeys:
     Attributes
     ----------
     name : {"default", "v2", "draft"}
-        Keys of ``default`` begin with a "c", those of the draft with a "c" and no separator.
+        Keys of ``default`` begin with a "c", keys of the draft with a "c" and no separator.
     separator : {"/", "."}
         The character between the parts of a key.
     """

@@ -172,7 +172,7 @@ def _check_borders(keys: TemplateKeys, parts: Sequence[str | _Number]) -> None:
 
 
 def _check_path(keys: TemplateKeys, key: str) -> None:
-    """Check that a key is below the array and is not that of its metadata."""
+    """Check that a key is below the array and is not the key of its metadata."""
     names = key.split("/")
     if {"", ".", ".."} & {*names} or names[0] == "zarr.json" or "\0" in key or "\\" in key:
         raise keys._bad(f"invalid chunk key {key!r}", "a path below the array, not zarr.json")

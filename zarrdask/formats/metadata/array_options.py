@@ -127,7 +127,7 @@ def plan_grid(shape: Shape, itemsize: int, sizes: Sizes) -> tuple[ChunkGrid, Sha
     """Return the grid of the stored objects, and the inner chunk shape if these are shards.
 
     Chunks or shards may be lists of lengths for each axis, as in Dask: the grid is rectilinear
-    then, unless the lengths are those of a regular grid.
+    then, unless the lengths make a regular grid.
     """
     chunks, shards, grid = sizes
     if grid is not None:
@@ -177,7 +177,7 @@ def _lists(value: Any, shape: Shape, key: str) -> tuple[Lengths, ...]:
 def plan_shapes(
     shape: Shape, itemsize: int, chunks: ChunksLike, shards: ChunksLike
 ) -> tuple[Shape, Shape | None]:
-    """Return the shape of the chunks, and that of the shards or None.
+    """Return the shapes of the chunks and of the shards, or None for shards.
 
     For ``"auto"`` chunks, the longest length of the array's shape is halved until a chunk has at
     most ``zarrdask.chunk-size`` bytes (1 MiB). For ``"auto"`` shards, the shortest length, counted

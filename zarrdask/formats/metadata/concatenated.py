@@ -31,7 +31,7 @@ def concatenated_metadata(
     ----------
     members : sequence of ArrayMetadata
         The different metadata of the members. The fill value and, if they can encode the chunks,
-        the codecs are those of the first.
+        the codecs are taken from the first.
     shape : tuple of int
         The shape of the array.
     lengths : sequence of sequence of int

@@ -133,7 +133,7 @@ def flat_codecs(metadata: ArrayMetadata) -> tuple[Codec, ...]:
 
 
 def element_type(metadata: ArrayMetadata) -> DataType:
-    """Return the data type of an array; that of objects is left to the codec in v2."""
+    """Return the data type of an array; for objects it is left to the codec in v2."""
     if not metadata.dtype.hasobject or metadata.data_type.serializer != "bytes":
         return metadata.data_type
     names = {codec.name for codec in flat_codecs(metadata) if isinstance(codec, ObjectCodec)}

@@ -30,7 +30,7 @@ Parts = tuple[ChunkGrid, tuple[Codec, ...], tuple[StorageTransformer, ...]]
 
 
 class Format(ABC):
-    """A format. The features and the methods for new arrays are those of v3 unless overridden."""
+    """A format. The features and the methods for new arrays are v3's unless overridden."""
 
     #: The `zarr_format` of its nodes, such as 3.
     version: ZarrFormat
@@ -63,7 +63,7 @@ class Format(ABC):
     has_codecs: bool = True
     #: Whether the codec that converts elements to bytes can be chosen.
     has_serializer: bool = True
-    #: Whether codecs after the byte conversion are those of numcodecs.
+    #: Whether codecs after the byte conversion are codecs of numcodecs.
     uses_numcodecs: bool = False
     #: Whether a filter, and not the data type, says what the objects in an array are.
     object_filter: bool = False

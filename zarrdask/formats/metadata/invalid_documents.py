@@ -122,7 +122,7 @@ def _integer(value: Any) -> Any:
 
 
 def _lengths(rule: str, value: Any, key: str, kinds: tuple[type, ...] = (bool,)) -> Any:
-    """Return lengths with those of other types as integers; floats only in a list of edges."""
+    """Return lengths as integers if they have other types; floats only in a list of edges."""
     if isinstance(value, list):
         return [
             _lengths(rule, item, key, (bool, float) if isinstance(item, list) else kinds)

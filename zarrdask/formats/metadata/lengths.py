@@ -35,7 +35,7 @@ def by_axis(lengths: Any, ndim: int, names: Names, key: str) -> Any:
 
 
 def with_defaults(lengths: Any, defaults: Sequence[Any], names: Names, key: str) -> Any:
-    """Return lengths, with those of a source where they are None or a mapping names none.
+    """Return lengths, taken from a source where they are None or a mapping names none.
 
     Examples
     --------

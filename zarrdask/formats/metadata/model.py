@@ -90,7 +90,7 @@ class ArrayMetadata:
     documents: Mapping[str, bytes | None] | None = field(
         init=False, compare=False, repr=False, default=None
     )
-    #: Whether the stored documents are invalid, and the metadata is that of repaired ones.
+    #: Whether the stored documents are invalid, and the metadata was parsed from repaired ones.
     is_repaired: bool = field(init=False, compare=False, repr=False, default=False)
     #: The shape of the array, in elements.
     shape: Shape = field(init=False, compare=False, repr=False)
@@ -262,7 +262,7 @@ class GroupMetadata:
     attributes: Attributes = field(default_factory=dict)
     extensions: tuple[Definition, ...] = ()
     extra: Attributes = field(default_factory=dict)
-    #: Whether the stored document is invalid, and the metadata is that of a repaired one.
+    #: Whether the stored document is invalid, and the metadata was parsed from a repaired one.
     is_repaired: bool = field(init=False, compare=False, repr=False, default=False)
 
     @property

@@ -119,7 +119,7 @@ class DraftLayout(Layout):
     def document_name(self, key: str) -> str | None:
         """Return the name by which a node has a document; None for other keys (B-51).
 
-        It is the inverse of `real` for documents, except for those of the root.
+        It is the inverse of `real` for documents, except for documents of the root.
         """
         path = key[len(self.meta) :]
         for name, kind in _KINDS.items():

@@ -20,7 +20,7 @@ class StorageTransformer(Protocol):
         Parameters
         ----------
         store : Store
-            The store below: the underlying store, or that of the next transformer.
+            The store below: the underlying store, or the store of the next transformer.
         prefix : str
             The prefix of the array's keys.
         keys : ChunkKeyEncoding

@@ -304,7 +304,7 @@ def _numcodecs_config(value: Any) -> dict[str, Any]:
     """Return the configuration of numcodecs for a codec in any form."""
     value = plain_config(value)
     if isinstance(value, str):
-        # The default level is 3 in all formats; that of numcodecs.Zstd is 0.
+        # The default level is 3 in all formats; in numcodecs.Zstd it is 0.
         value = {"id": "zstd", "level": 3} if value == "zstd" else {"id": value}
     if isinstance(value, Mapping) and "id" in value:
         return dict(json.loads(json.dumps(make(dict(value)).get_config())))

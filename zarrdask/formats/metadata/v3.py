@@ -46,7 +46,7 @@ _Member = tuple[str, Callable[[Any], Any]]
 
 
 class EntryPointError(MetadataError):
-    """The document is not that of a node, but the entry point of a hierarchy of the draft."""
+    """The document does not describe a node: it is the entry point of a hierarchy of the draft."""
 
     @classmethod
     def of(cls, version: str) -> Self:

@@ -105,7 +105,7 @@ class BlockWriter:
     def _writer(
         self, region: ArrayRegion, requests: Requests | None = None
     ) -> Callable[[np.ndarray, Region], int]:
-        """Return the function that writes a block to the region, or to that of a copy."""
+        """Return the function that writes a block to the region, or to the region of a copy."""
         store = region.stored.store
         # No other writer can change a fork.
         locks = ChunkLocks(

@@ -117,7 +117,7 @@ def written_elsewhere(store: Store, found: str | None = None) -> StoreError:
 
 
 def worker_addresses(client: Any) -> list[str]:
-    """Return the addresses of the workers in other processes than that of their scheduler.
+    """Return the addresses of the workers in other processes than their scheduler.
 
     Of a cluster without workers, which may join later or were lost, it is that of the scheduler.
     """

@@ -30,7 +30,7 @@ def compute_blocks(
     """Compute all blocks of several arrays of receipts in one graph, and display how many are done.
 
     `show` is as in `zarrdask.runtime.progress.progress`; the bar has a word for the work, `label`,
-    and the bytes of all blocks, if they are known. The options are those of `dask.compute`.
+    and the bytes of all blocks, if they are known. The options are the same as for `dask.compute`.
 
     `is_recorded` is whether the tasks record what they have done: a cluster does not do it again if
     it loses the worker that did it.

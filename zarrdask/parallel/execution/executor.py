@@ -52,7 +52,7 @@ class Workers(NamedTuple):
     threads : int
         The number of tasks that each process runs at a time.
     get : callable, optional
-        The function of the Dask scheduler that computes graphs; by default, that of the collection.
+        The function of the Dask scheduler that computes graphs; by default, the collection's.
     client : distributed.Client, optional
         The client of the cluster, if there is one.
     counted : multiprocessing.Value, optional
@@ -281,7 +281,7 @@ def _ended(on: Workers, futures: Sequence["Future[R]"], error: BaseException) ->
                 for future in waiting:
                     future.cancel()
                 break
-    except Exception as failure:  # noqa: BLE001 - such as that of a lost connection to a cluster
+    except Exception as failure:  # noqa: BLE001 - such as a lost connection to a cluster
         error.add_note(f"tasks may still be running, as waiting for them failed: {failure!r}")
     return [future for future in futures if future.done()]
 
@@ -298,7 +298,7 @@ def run_shown(
 ) -> list[R]:
     """Run a task, which accesses `stores`, for each item; show the progress by items or sizes.
 
-    The options are those of `zarrdask.runtime.progress.progress`.
+    The options are the same as for `zarrdask.runtime.progress.progress`.
     """
     steps = [1] * len(items) if sizes is None else sizes
     bar = progress(sum(steps), label, show, **options)

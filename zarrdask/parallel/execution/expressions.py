@@ -1,4 +1,4 @@
-"""Array expressions: those of Dask itself, and those of the package dask-array.
+"""Array expressions of Dask itself, and of the package dask-array.
 
 Everything below the public verbs works on arrays with graphs, `dask.array.core.Array`, which exist
 whether or not expressions are switched on. Verbs that take a Dask array convert expressions by

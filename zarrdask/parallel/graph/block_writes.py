@@ -58,7 +58,7 @@ class BlockWrites(NamedTuple):
     missing: Sequence[int] | None = None
 
     def without(self, recorded: RecordedBlocks) -> "BlockWrites":
-        """Return the tasks without those of blocks that earlier runs have stored."""
+        """Return the tasks, without tasks of blocks that earlier runs have stored."""
         if not (recorded.stored or recorded.is_complete):
             return self
         slices = ArraySliceDep(self.blocks)

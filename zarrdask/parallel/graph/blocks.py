@@ -74,7 +74,7 @@ def normal_blocks(
 
 
 def block_bytes(factor: int) -> int:
-    """Return up to which size in bytes units are joined; `factor` is that of their store."""
+    """Return up to which size in bytes units are joined; `factor` is the factor of their store."""
     return int(config.get("block-size")) * factor
 
 

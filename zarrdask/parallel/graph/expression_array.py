@@ -94,7 +94,7 @@ class ExpressionArray(core.Array):  # type: ignore[misc]
         return array
 
     def rechunk(self, *args: Any, **options: Any) -> da.Array:
-        """Return the array with other blocks; the arguments are those of Dask's method."""
+        """Return the array with other blocks; the arguments are the same as for Dask's method."""
         return ExpressionArray.of(self.expression.rechunk(*args, **options))
 
     def __reduce__(self) -> tuple[Any, ...]:

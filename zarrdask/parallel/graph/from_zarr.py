@@ -143,7 +143,7 @@ def from_zarr(
     """
     if depth is None and not (isinstance(boundary, str) and boundary == "none"):
         raise MetadataError(
-            "a boundary is that of blocks that overlap; pass their depth, too",
+            "a boundary is for blocks that overlap; pass their depth, too",
             key="boundary",
             found=boundary,
             expected="'none', or depth=",

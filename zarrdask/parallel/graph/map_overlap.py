@@ -42,7 +42,7 @@ def map_overlap(
 ) -> da.Array:
     """Map a function over blocks of a stored array that overlap their neighbours.
 
-    The result is that of `dask.array.map_overlap` of the array, but each block is read from the
+    The result is the same as of `dask.array.map_overlap`, but each block is read from the
     store with its overlaps: one task reads it, calls the function and trims the result.
 
     Parameters

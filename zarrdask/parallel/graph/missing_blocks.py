@@ -109,7 +109,7 @@ class ReadSlices(ReadArguments):
 def blocks_with_data(
     is_stored: np.ndarray, axes: Iterable[Axis], region: Region, chunks: Chunks
 ) -> np.ndarray:
-    """Return whether each block of a region overlaps a stored unit; `axes` are those of units."""
+    """Return whether each block of a region overlaps a stored unit; `axes` divide it into units."""
     spans = []
     for axis, pick, lengths in zip(axes, region, chunks, strict=True):
         edges = pick.start + edges_of(lengths) * pick.step
@@ -193,7 +193,8 @@ def equal_blocks(x: da.Array) -> np.ndarray | None:
 def classes_of(layer: Any, known: Mapping[str, np.ndarray]) -> np.ndarray | None:
     """Return a number for each block of a layer, the same for blocks with the same value.
 
-    None if no value is known to be that of another block; `known` has the numbers of other layers.
+    None if no block is known to have the value of another one; `known` has the numbers of other
+    layers.
     """
     if not isinstance(layer, Blockwise):
         return None

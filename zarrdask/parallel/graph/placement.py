@@ -45,7 +45,7 @@ def known_blocks(shape: Shape, chunks: Any) -> Chunks:
 def chunk_options(blocks: Chunks, grid: GridLike, options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options for the chunks and shards of a new array that has blocks.
 
-    Lengths that the `options` leave open, by None or in a mapping, are those of the blocks.
+    Lengths that the `options` leave open, by None or in a mapping, are the lengths of the blocks.
     """
     if grid == "regular":
         longest = tuple(max(*axis, 1) for axis in blocks)

@@ -46,7 +46,7 @@ def has_all_values(writes: Writes, source: str = "") -> bool:
 
 
 def _records(writes: Writes, source: str) -> list[ArrayRecord]:
-    """Return the records of writes; the first one is that of the whole call."""
+    """Return the records of writes; the first one is for the whole call."""
     plans = [write_id(x, to.array.metadata, _bounds(to)) for x, to in writes]
     plans[0] |= {"what else the call writes": digest(plans[1:], source)}
     return [_record(to, plan) for (_, to), plan in zip(writes, plans, strict=True)]

@@ -188,7 +188,7 @@ class StoredArray(core.Array):  # type: ignore[misc]
         return super().vindex[key] if points is None else points
 
     def rechunk(self, chunks: Any = "auto", *args: Any, **options: Any) -> da.Array:
-        """Return the array with other blocks; the arguments are those of Dask's method."""
+        """Return the array with other blocks; the arguments are the same as for Dask's method."""
         blocks = None
         # A function may modify a block that Dask has rechunked, but no constant.
         is_read = self.name == self.read_name and self.is_stored is None

@@ -132,7 +132,7 @@ class ExistingArray(Change):
         return self.array.node_path.location
 
     def begin(self) -> None:
-        """Store valid documents, if those of the array are not."""
+        """Store valid documents, if the documents of the array are invalid."""
         self.array.node_path.store_repaired(chunks_of(self.array))
 
     def abort(self) -> str:
@@ -151,7 +151,7 @@ def find_target(
 ) -> WriteTarget:
     """Return the target of an array: a new array, or an existing one. Nothing is written.
 
-    `options` are those of a new array, and `inputs` the stored arrays that this call reads.
+    `options` are the options of a new array, and `inputs` the stored arrays that this call reads.
     """
     how.check()
     node = locate_node(url, component, storage_options)

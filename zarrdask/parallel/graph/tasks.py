@@ -105,7 +105,7 @@ def finish(commits: Sequence[Action | None], *receipts: Any) -> Changes | None:
 def gather(receipts: Sequence[da.Array], commits: Sequence[Action | None]) -> Delayed:
     """Return one Delayed that stores all blocks of all writes, then commits each write."""
     blocks = _delayed(receipts)
-    # Dask would search arguments for tasks, but not those of a partial function.
+    # Dask would search arguments for tasks, but not the arguments of a partial function.
     last = delayed(partial(finish, commits), pure=False, traverse=False)
     return last(*blocks, dask_key_name=f"to-zarr-{uuid4().hex}")
 

@@ -98,7 +98,7 @@ def cast_in_memory(x: da.Array, value: Any, array: Array) -> da.Array:
     """Return `x` in the data type of an array if it was made of values in memory.
 
     They are checked now, before anything is changed. Numbers of Python have no data type: NumPy
-    checks their range only if they are converted directly to that of the array, as an assignment to
+    checks their range only if they are converted directly to the array's, as an assignment to
     the array does.
     """
     if isinstance(value, np.ndarray | np.generic):

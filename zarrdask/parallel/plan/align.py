@@ -75,7 +75,7 @@ def _clipped_size(unit: Shape, shape: Shape) -> int:
 
 
 def snap(blocks: tuple[int, ...], start: int, axis: Axis) -> tuple[int, ...]:
-    """Move the boundaries of blocks to those of stored units, so that each unit has one writer.
+    """Move boundaries of blocks to boundaries of stored units: each unit has one writer.
 
     A unit that several blocks overlap goes to the block with the largest part of it; of equal parts
     to the first. This moves the fewest elements, only between neighbours, and no block extends

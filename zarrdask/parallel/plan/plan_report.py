@@ -135,7 +135,7 @@ class PlanReport(Report):
         )
 
     def _before(self) -> Iterator[tuple[str, str]]:
-        """Yield further lines, which stand before those of the passes."""
+        """Yield further lines, which stand before the lines of the passes."""
         return iter(())
 
     def _io(self, scheme: Scheme) -> str:

@@ -53,7 +53,7 @@ class Costs(NamedTuple):
     network: float = HANDED_NEAR
 
     def with_requests(self, *, remote: bool) -> "Costs":
-        """Return the costs with those of requests to stores elsewhere, or on a local disk."""
+        """Return the costs, including the requests to stores elsewhere, or on a local disk."""
         return self._replace(request=FAR, network=HANDED_FAR) if remote else self
 
     @property
@@ -263,7 +263,7 @@ def cheapest(
 ) -> list[T]:
     """Return the choices along the axes whose combination is the cheapest that fits.
 
-    `cost` and `memory` are those of each combination. If none fits, it is the smallest one.
+    `cost` and `memory` are for each combination. If none fits, it is the smallest one.
     """
     fits = memory <= room
     rank = np.where(fits, cost, np.inf) if fits.any() else memory

@@ -178,7 +178,7 @@ def _forked(tasks: Sequence[Sequence[Part]], on: Workers) -> Sequence[Sequence[P
 
 
 def _name(parts: Sequence[Part]) -> str:
-    """Return the name of a task: with that of the array, or of the first of several small ones."""
+    """Return the name of a task, with the name of the array, or of the first of several."""
     name = parts[0].target.task_name("copy")
     return name if len({part.job for part in parts}) == 1 else f"{name}_and_others"
 

@@ -61,7 +61,7 @@ class TransferResult(NamedTuple):
 
 
 def encoded_transfer(before: ArrayMetadata, after: ArrayMetadata) -> Transfer:
-    """Return how encoded bytes of one array can become those of another, or None if they can't.
+    """Return how encoded bytes of one array can be copied to another, or None if they can't.
 
     They can if both arrays have the same elements, fill value, grid and codecs, in whatever way
     their formats spell these.

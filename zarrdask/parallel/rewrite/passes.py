@@ -189,7 +189,7 @@ class PackedRegions:
     An object holds its region as pieces, one after another: the intersections with the regions of
     the next pass, each in C order, in the order of these regions. So the boundaries of the regions
     alone say where each piece lies, and the next pass reads byte ranges. `owners` are the regions
-    of the pass that writes, `readers` those of the pass that reads.
+    of the pass that writes, `readers` of the pass that reads.
     """
 
     store: Store
@@ -283,7 +283,8 @@ class Pass:
     def __call__(self, number: int, count: CountBytes | None = None) -> int | Changes:
         """Rewrite a region, and return how many objects were stored, or the changes of a fork.
 
-        `count` is called with bytes that were read and written: together twice those of the region.
+        `count` is called with bytes that were read and written: together twice the bytes of the
+        region.
         """
         region, costs, threads = self.regions.region(number), self.stage.costs, self.stage.threads
         free = slots(costs.at_once, threads)

@@ -68,7 +68,7 @@ class RechunkOptions:
         check_member_lengths("shards", self.shards, arrays)
 
     def converted(self, metadata: ArrayMetadata) -> ArrayMetadata:
-        """Return the metadata of the new array from that of the source."""
+        """Return the metadata of the new array from the metadata of the source."""
         shards = self.shards
         if self.chunks is not None and shards is None and metadata.shard is not None:
             shards = False  # the old shards need not fit the new chunks
@@ -115,7 +115,7 @@ def plan_from_dask(x: da.Array, node: NodePath, options: RechunkOptions) -> Rech
 def plan_blocks(
     x: da.Array, target: Destination, options: RechunkOptions, data_type: Any
 ) -> RechunkPlan:
-    """Return the plan to write a Dask array to a target; `data_type` is that of its elements."""
+    """Return the plan to write a Dask array to a target; its elements have the `data_type`."""
     temp_store, prefix = options.temp_of(target.view)
     blocks = plan_array(
         ArrayOptions(

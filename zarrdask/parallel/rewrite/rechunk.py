@@ -134,8 +134,8 @@ def rechunk(
         The part of the source array to read, by axis or by dimension name. The default is all.
     append : int or str, optional
         The axis, by number or dimension name, along which the target grows. The target must exist
-        then. The new elements are `source_region`, or by default those of the source beyond the
-        target's end.
+        then. The new elements are `source_region`, or by default the elements of the source beyond
+        the target's end.
     scheduler : str or Client, optional
         What the plan will be executed on, as in `RechunkPlan.execute`.
     storage_options : dict, optional

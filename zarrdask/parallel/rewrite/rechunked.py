@@ -112,8 +112,8 @@ def rechunked(
     -----
     Temporary objects take as many bytes as the array in memory. Each computation writes them. They
     belong to this process, and are erased when neither the result nor anything derived from it is
-    in use here, and when it exits; those of a killed process when `rechunked` is called again with
-    the same `temp`, at once on the same machine, or else after a week. A pickled copy can be
+    in use here, and when it exits; objects of a killed process when `rechunked` is called again
+    with the same `temp`, at once on the same machine, or else after a week. A pickled copy can be
     computed in another process as long as this one uses the result. Once this process has ended,
     that raises an error, and leaves no objects.
 

@@ -39,7 +39,7 @@ def list_references(jobs: Sequence[ArrayJob], target: Store) -> list[Referenced]
     for job in jobs:
         if job.transfer != "units":
             raise UnsupportedError(
-                "the chunks of the copy differ from those of the source, so it can't refer to "
+                "the chunks of the copy differ from the chunks of the source, so it can't refer to "
                 "them; leave out what changes them, or copy the values themselves",
                 key=job.source.location,
             )

@@ -124,7 +124,7 @@ class Rewrite(Change):
     def write_documents(self) -> None:
         """Write the documents of all arrays whose chunks are stored.
 
-        The arrays are recorded before, so a document that is not recorded is that of another
+        The arrays are recorded before, so a document that is not recorded was written by another
         program.
         """
         arrays, self._stored = self._stored, {}

@@ -85,7 +85,7 @@ class CopyReport(Report):
         arrays: Iterable[CopiedArray],
         notes: Iterable[str] = (),
     ) -> "CopyReport":
-        """Return the report of a copy of nodes, from those of their arrays."""
+        """Return the report of a copy of nodes, from the reports of their arrays."""
         groups = [node for node in nodes if not node.is_array]
         lost = [f"{group.path or '/'}: {note}" for group in groups for note in group.notes]
         return cls(source, target, tuple(arrays), len(groups), tuple(skipped), (*lost, *notes))

@@ -2,7 +2,7 @@
 
 A prefix lies in a folder of this process. Its objects are erased when it is no
 longer used; the folder exists until the process exits, so that tasks may store them again. Tasks
-that run longer than that, such as those of a pickled copy, store nothing. Objects of a killed
+that run longer than that, such as tasks of a pickled copy, store nothing. Objects of a killed
 process are erased when the next prefix is made: the name of their folder contains the machine, the
 process and the time.
 """

@@ -68,7 +68,7 @@ class Fork(Store):
         """Return the names of what changes are about, such as chunks and nodes."""
 
     def receive(self, name: str, changes: Iterable[bytes]) -> None:
-        """Merge changes, unless those of this name were merged before."""
+        """Merge changes, unless changes of this name were merged before."""
         with _MERGING:
             if name not in self._merged:
                 self.merge(changes)

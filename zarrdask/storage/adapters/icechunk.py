@@ -325,7 +325,7 @@ def _errors() -> type[Exception]:
 
 @lru_cache
 def _of_session(base: Capabilities, *, is_read_only: bool, can_fork: bool) -> Capabilities:
-    """Return the capabilities of a session, given those of its store."""
+    """Return the capabilities of a session, given the capabilities of its store."""
     return replace(base, shared=is_read_only, bounded=True, forks=can_fork)
 
 

@@ -91,13 +91,13 @@ class SavedFork:
         Parameters
         ----------
         job : str, optional
-            The name of the job, without "/". If it runs again, its changes replace those of its
-            first run. By default each call has a new name.
+            The name of the job, without "/". If it runs again, its changes replace the changes of
+            its first run. By default each call has a new name.
 
         Raises
         ------
         MetadataError
-            If the name can't be that of a file.
+            If no file can have the name.
         """
         key = f"{_CHANGES}{_name(job or uuid4().hex)}"
         copy = self._load()

@@ -1,4 +1,4 @@
-"""Objects of zarr-python as input: its stores, arrays and groups, and those of icechunk.
+"""Objects of zarr-python as input: its stores, arrays and groups, and icechunk's.
 
 zarr-python is never imported here: whoever hands over such an object has imported it.
 """

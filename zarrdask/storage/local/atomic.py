@@ -51,7 +51,7 @@ def put_file(
     """Write a temporary file, and move it to its path when it is complete.
 
     `write` takes its descriptor. `move` takes both paths. `make_directory` is called if the
-    directory is missing. `mode` is that of the file, before the umask. After an error, neither file
+    directory is missing. `mode` is the file's, before the umask. After an error, neither file
     is there that was not there before.
     """
     temporary = beside(path)

@@ -66,11 +66,11 @@ class Directory:
         return status.st_mode
 
     def is_link(self, name: str) -> bool:
-        """Whether a name in the directory is that of a symbolic link."""
+        """Whether a name in the directory is a symbolic link."""
         return stat.S_ISLNK(self._mode(name))
 
     def is_directory(self, name: str) -> bool:
-        """Whether a name in the directory is that of a directory, and not of a link to one."""
+        """Whether a name in the directory is a directory, and not a link to one."""
         return stat.S_ISDIR(self._mode(name))
 
     def open(self, name: str, flags: int) -> int:

@@ -115,7 +115,7 @@ def size_in(status: os.stat_result) -> int:
 
 
 def version_in(status: os.stat_result) -> tuple[int, ...]:
-    """Return the version of a file by its status: it differs from that of any earlier content.
+    """Return the version of a file by its status: other content has another version.
 
     It may be the same after several changes within one step of the clock of the file system.
     """

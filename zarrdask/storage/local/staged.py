@@ -35,7 +35,7 @@ class StagedStore(LocalStore):
         return cls(beside(directory), replaces=directory)
 
     def begin(self) -> None:
-        """Create the directory, and remove those of killed processes."""
+        """Create the directory, and remove the directories of killed processes."""
         tidy(os.path.dirname(self.replaces))
         os.mkdir(self.root)
 

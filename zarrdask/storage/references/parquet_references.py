@@ -154,7 +154,7 @@ class ParquetReferences:
     # ---- files
 
     def _load(self, files: Collection[_File]) -> Mapping[_File, tuple[Any, ...]]:
-        """Return the columns of files; those of missing ones are empty."""
+        """Return the columns of files; columns of missing files are empty."""
         # The lock is not held while files are requested: the threads that request them may wait
         # for it.
         with self._lock:

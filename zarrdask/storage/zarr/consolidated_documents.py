@@ -58,7 +58,7 @@ class Entries(dict[str, dict[str, Json]]):
             self[path].get(name, {}).pop(MEMBER, None)
 
     def is_group(self, path: str) -> bool:
-        """Whether the documents at a path are those of a group."""
+        """Whether the documents at a path describe a group."""
         documents = self.get(path, {})
         return ".zgroup" in documents or documents.get(_V3, {}).get("node_type") == "group"
 
@@ -250,7 +250,7 @@ def _inline(metadata: Json) -> Json:
 def render_with_members(
     group: GroupMetadata, members: Mapping[str, Metadata]
 ) -> tuple[Documents, dict[str, bytes]]:
-    """Return the documents of a group, and those of its consolidated metadata alone.
+    """Return the documents of a group, and the documents of its consolidated metadata alone.
 
     `members` has all nodes below the group by their paths.
     """

@@ -76,7 +76,7 @@ class ConsolidatedStore(WrappedStore):
         # As if it were written by us: arrays have one name in graphs, however they were found.
         return True, None if document is None else consolidated.dump(document)
 
-    # ---- properties, which are those of the inner store
+    # ---- properties of the inner store
 
     @property
     def capabilities(self) -> Capabilities:  # type: ignore[override]

@@ -1,6 +1,6 @@
 """A view of a hierarchy of the v3 draft, in which documents and chunks of a node are together.
 
-The names of the keys are those of a `DraftLayout`. In the view, the array at ``a/b`` has the
+The names of the keys are given by a `DraftLayout`. In the view, the array at ``a/b`` has the
 document ``a/b/array.json`` and chunks such as ``a/b/c0/1``; the document of a group is
 ``group.json``.
 """
@@ -105,7 +105,7 @@ class DraftStore(WrappedStore):
         return self.inner.get_many(real, scratch)
 
     def _with_implicit(self, keys: list[str], scratch: Scratch) -> Iterator[Buffer | None]:
-        """Yield documents, including those of implicit groups."""
+        """Yield documents, including documents of implicit groups."""
         values = self.inner.get_many([self.layout.real(key) for key in keys], scratch)
         documents = {k: None if v is None else bytes(v) for k, v in zip(keys, values, strict=True)}
         for key in keys:

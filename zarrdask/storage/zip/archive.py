@@ -100,7 +100,7 @@ def read_directory(file: ArchiveFile) -> Directory:
             found=f"{file.size} bytes: {error}",
         ) from error
     for member in members:
-        # From 3.12 on, Python takes another name from an extra field: it is not that of the header.
+        # From 3.12 on, Python takes another name from an extra field: it is not the header's.
         member.filename = member.orig_filename
     _check_members(members, start, file.name)
     stamp = "".join(f"{each.filename}{each.CRC}{each.header_offset}" for each in members)

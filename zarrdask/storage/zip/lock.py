@@ -11,7 +11,7 @@ from zarrdask.storage.local.open_file import READ
 def lock_archive(path: str, stack: ExitStack) -> bool:
     """Keep other processes from writing an archive, and return whether there is one.
 
-    The lock is that of the file itself, so that nothing is left if the process is killed. Windows
+    The file itself is locked, so that nothing is left if the process is killed. Windows
     would keep readers from a file that is locked: there, another file beside it is locked. Closing
     the stack releases the lock; a process that is forked from this one does not close it.
 

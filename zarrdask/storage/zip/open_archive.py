@@ -21,7 +21,7 @@ def open_member(url: str, storage_options: dict[str, Any] | None) -> Store:
         module = import_module("zarrdask.storage.remote.fsspec.fsspec_store")
         return module.open_url(url, storage_options)  # type: ignore[no-any-return]
     prefix = member.partition("://")[2].strip("/")
-    # The options of the archive itself are not used; the others are those of its file system.
+    # The options of the archive itself are not used; the others are for its file system.
     options = {name: value for name, value in (storage_options or {}).items() if name != "zip"}
     return _open(archive, f"{prefix}/" if prefix else "", options)
 

@@ -14,7 +14,7 @@ _TYPES = {
     **dict.fromkeys(("t", "time"), "time"),
     **dict.fromkeys(("c", "channel"), "channel"),
 }
-#: The position of a type in the order of axes; all other types have that of channels.
+#: The position of a type in the order of axes; all other types are sorted as channels.
 _ORDER = {"time": 0, "channel": 1, "space": 2}
 #: The axes of arrays without dimension names, by the number of axes.
 _USUAL_NAMES = {2: "yx", 3: "zyx", 5: "tczyx"}

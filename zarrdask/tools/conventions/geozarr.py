@@ -92,9 +92,9 @@ def level_attributes(
     *,
     present: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Return the position of a level as attributes of its group; those of the root do not hold.
+    """Return the position of a level as attributes of its group; the root's attributes do not hold.
 
-    `transform` is that of level 0, and `present` has the other attributes of the group.
+    `transform` belongs to level 0, and `present` has the other attributes of the group.
     """
     attributes, conventions = dict[str, Any](), []
     if crs is not None:

@@ -33,7 +33,7 @@ class Level:
     Attributes
     ----------
     path : str
-        The path of the array, from the group that lists it. Some writers give that of a group.
+        The path of the array, from the group that lists it. Some writers give the path of a group.
     scale : tuple of float, optional
         The distance between elements along each axis.
     translation : tuple of float, optional
@@ -64,7 +64,7 @@ class Multiscale:
         The description of each axis: its ``name``, and if known ``type`` and ``unit``.
     coordinate_systems : tuple of mapping
         The coordinate systems of OME-Zarr 0.6: ``name`` and ``axes``. Scales and translations of
-        the levels, and `axes`, are those of the system that the levels are transformed to.
+        the levels, and `axes`, belong to the system that the levels are transformed to.
     transformations : tuple of mapping
         The transformations of OME-Zarr 0.6 between these coordinate systems, as they are stored.
     """

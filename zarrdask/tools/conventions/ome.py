@@ -59,7 +59,7 @@ def parse_ome(value: Any, key: str, version: str | None) -> Multiscale:
 def _axes(
     document: Mapping[str, Any], systems: tuple[Any, ...], outputs: list[Any], key: str
 ) -> tuple[Mapping[str, Any], ...]:
-    """Return the axes of a pyramid; since 0.6 those of the system that its levels lead to."""
+    """Return the axes of a pyramid; since 0.6 the axes of the system that its levels lead to."""
     # Early drafts give the name of a system instead of an object.
     names = [output.get("name") if isinstance(output, dict) else output for output in outputs]
     system = next((system for system in systems if system.get("name") in names), None)

@@ -13,7 +13,7 @@ _WINDOW = ("min", "max", "start", "end")
 
 
 def render_omero(omero: Mapping[str, Any], channels: int, dtype: np.dtype[Any]) -> dict[str, Any]:
-    """Return display settings in which each channel has a window, by default that of the type.
+    """Return display settings in which each channel has a window, by default the type's range.
 
     `with_windows` makes it narrower when the values are known.
     """

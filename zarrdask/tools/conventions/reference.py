@@ -95,7 +95,7 @@ def crs(node: Array | Group) -> Crs | None:
     An array has it in its attribute ``_CRS`` (GDAL), in its attributes ``proj:code``, ``proj:wkt2``
     and ``proj:projjson``, or in the attribute ``crs_wkt`` or ``spatial_ref`` of the variable that
     its attribute ``grid_mapping`` names (CF; conformance A-73, A-74); else in the attributes
-    ``proj:*`` of its group. A group without any of these has that of its arrays.
+    ``proj:*`` of its group. A group without any of these has the system of its arrays.
 
     Parameters
     ----------

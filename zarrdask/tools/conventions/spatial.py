@@ -23,7 +23,7 @@ class Spatial:
     Attributes
     ----------
     dimensions : tuple of str, optional
-        The names of the two spatial dimensions, that of the rows first.
+        The names of the two spatial dimensions, the rows first.
     transform : tuple of float, optional
         The numbers a to f of an affine transformation: ``x = a * column + b * row + c`` and
         ``y = d * column + e * row + f``, where (0, 0) is the outer corner of the first pixel.

@@ -61,7 +61,7 @@ def find_convention(name: str | None) -> Convention:
 
 
 def arguments_of(name: str | None) -> frozenset[str]:
-    """Return the names of the arguments of `zarrdask.pyramid` that are those of a convention."""
+    """Return the names of the arguments of `zarrdask.pyramid` that belong to a convention."""
     parameters = signature(CONVENTIONS[name].attributes).parameters.values()
     names = frozenset(each.name for each in parameters if each.kind is each.KEYWORD_ONLY)
     return names - {"zarr_format", "method"}

@@ -106,7 +106,7 @@ class BlockGrid:
 
 
 def level_bounds(bounds: Bounds, first: Level, level: Level) -> list[tuple[int, int]]:
-    """Return bounds of level 0 as those of another level; the end of an axis stays its end."""
+    """Return bounds of level 0 as bounds of another level; the end of an axis stays its end."""
     axes = zip(bounds, first.shape, level.shape, level.factors, strict=True)
     return [
         (min(start // n, length), length if stop >= size else min(stop // n, length))

@@ -57,7 +57,7 @@ class Steps:
         borders: Borders,
         chunk_shape: Shape,
     ) -> tuple[Level, ...]:
-        """Return all levels: `first` is the path of level 0; numbers are those of the others."""
+        """Return all levels: `first` is the path of level 0; the others are numbered."""
         levels = [Level(first, shape, (1,) * len(shape))]
         for number in count(1):
             factors = self.factors[min(number, len(self.factors)) - 1]

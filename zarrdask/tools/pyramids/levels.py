@@ -36,7 +36,7 @@ class Level:
 
     @property
     def translation(self) -> tuple[float, ...]:
-        """The centre of the first cell, from that of level 0, in cells of level 0."""
+        """The centre of the first cell, from the centre in level 0, in cells of level 0."""
         return tuple((factor - 1) / 2 for factor in self.factors)
 
     def factors_to(self, other: "Level") -> tuple[int, ...]:

@@ -108,7 +108,7 @@ class PyramidPass:
     #: The regions that are written, by their levels, if levels are written in part: the other cells
     #: of their chunks and shards keep their values.
     changed: Mapping[int, Region] | None = None
-    #: The source, if its chunks or shards become those of level 0 without being encoded again.
+    #: The source, if its chunks or shards become level 0 without being encoded again.
     moved: StoredChunks | None = None
     #: The rule by which the blocks of a Dask array are cast.
     casting: Casting = None
@@ -131,7 +131,7 @@ class PyramidPass:
     def __call__(self, number: int, count: CountBytes | None = None) -> Changes | None:
         """Compute a block of the coarsest level, and return the changes of a fork.
 
-        `count` is called with bytes: in all, twice those of the region of the finest level.
+        `count` is called with bytes: in all, twice the bytes of the region of the finest level.
         """
         costs, threads = self.stage.costs, self.stage.threads
         free = slots(costs.at_once, threads)

@@ -199,7 +199,7 @@ class PyramidPlan(PlanReport):
         """Compute and store the levels. Readers see each of them when all are complete.
 
         A run that was interrupted is resumed if the same plan is made and executed again. The
-        parameters and the errors are those of `RechunkPlan.execute`.
+        parameters and the errors are the same as for `RechunkPlan.execute`.
 
         Returns
         -------
@@ -336,7 +336,7 @@ class PyramidPlan(PlanReport):
 
     @property
     def _moves(self) -> bool:
-        """Whether the encoded bytes of the source become those of level 0."""
+        """Whether the encoded bytes of the source become level 0."""
         target, array = self.targets.get(0), self.source.array
         if target is None or array is None:
             return False

@@ -155,7 +155,7 @@ def _check_described(before: Mapping[str, Any], levels: Sequence[Level], locatio
 def _arrays(first: ArrayMetadata, levels: tuple[Level, ...]) -> dict[int, ArrayMetadata]:
     """Return the metadata of the array of each level."""
     coarse = first
-    if not first.grid.is_regular:  # the lengths of its chunks are not those of another shape
+    if not first.grid.is_regular:  # the lengths of its chunks do not fit another shape
         lengths = tuple(min(axis.longest, 2**31) for axis in first.grid.axes)
         coarse = convert(first, chunks=lengths)
     arrays = {n: coarse.resized(level.shape) for n, level in enumerate(levels)}

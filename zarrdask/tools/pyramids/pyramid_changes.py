@@ -15,7 +15,7 @@ from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata, Metada
 from zarrdask.parallel.rewrite.rewrite_changes import Rewrite
 from zarrdask.tools.conventions.listed import merge_conventions
 
-#: The name of the record, which differs from that of a rewrite of the whole group.
+#: The name of the record, which differs from the record of a rewrite of the whole group.
 _RECORD = "levels"
 
 
@@ -58,7 +58,7 @@ def is_adding(node: NodePath) -> bool:
 def change_attributes(
     node: NodePath, change: Callable[[Mapping[str, Any]], Mapping[str, Any]]
 ) -> None:
-    """Merge the attributes that `change` returns into those of a group.
+    """Merge the attributes that `change` returns into the attributes of a group.
 
     `change` takes the attributes as they are stored now: other processes may have changed them.
     """

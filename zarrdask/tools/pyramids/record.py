@@ -75,7 +75,7 @@ class PyramidRecord:
             parsed = None if record is None else cls._parse(record)
         except DAMAGE as error:
             raise MetadataError(
-                "this record of a pyramid is damaged, or that of another release; build the "
+                "this record of a pyramid is damaged, or was written by another release; build the "
                 "pyramid again with overwrite=True",
                 key=f"{node.location}/{PYRAMID_KEY}",
                 found=str(error),
@@ -108,7 +108,7 @@ class PyramidRecord:
 
 
 def _levels(items: list[Any]) -> tuple[Level, ...]:
-    """Return the levels of a record: factors are multiples of those of the level before."""
+    """Return the levels of a record: factors are multiples of the factors of the level before."""
     levels = [
         Level(
             normalise_path(instance_of(path, "levels", str)),

@@ -80,7 +80,7 @@ def ascending(cells: np.ndarray, used: range) -> list[np.ndarray]:
 
 
 def median(cells: np.ndarray) -> np.ndarray:
-    """Return the medians along the first axis, those of integers rounded half to even."""
+    """Return the medians along the first axis, for integers rounded half to even."""
     count = len(cells)
     used = range((count - 1) // 2, count // 2 + 1)
     rows = ascending(cells, used)

@@ -35,7 +35,7 @@ from zarrdask.storage.base import Store
 class PyramidSource:
     """The array that is read: a stored one, or the blocks of a Dask array.
 
-    `metadata` is that of level 0, as it is or would be stored.
+    `metadata` describes level 0, as it is or would be stored.
     """
 
     metadata: ArrayMetadata

@@ -71,7 +71,7 @@ def _reduce(block: np.ndarray, reduction: Reduction) -> np.ndarray:
 
 
 def _whole_windows(lengths: tuple[int, ...], factor: int) -> tuple[int, ...]:
-    """Return the lengths of blocks whose boundaries are moved to those of windows."""
+    """Return the lengths of blocks whose boundaries are moved to the boundaries of windows."""
     edges = np.cumsum(lengths)
     moved = np.unique(np.append(edges[:-1] // factor * factor, edges[-1]))
     return tuple(int(length) for length in np.diff(moved, prepend=0) if length) or (0,)
@@ -81,7 +81,7 @@ def coarsen_coordinate(variable: Variable, factor: int, length: int) -> Variable
     """Return the centres of the first windows of a coordinate along one dimension.
 
     If the distances are equal, they stay so: the centre of a window that has fewer cells than the
-    others is that of a whole one.
+    others is the value of a whole one.
     """
     values = _centres(np.asarray(variable.values), factor, length)
     return Variable(variable.dims, values, variable.attrs, _encoding(variable))

@@ -113,7 +113,7 @@ def to_pyramid(
     """
     check_options(options, to_pyramid, others=signature(to_zarr).parameters.keys() - {"obj"})
     if isinstance(obj, xarray.DataTree):
-        raise UnsupportedError("a tree has no pyramid; write those of its datasets", key="obj")
+        raise UnsupportedError("a tree has no pyramid; write a pyramid of each dataset", key="obj")
     dataset = as_dask(contents(obj, {}, inherit=False)[""].dataset)
     windows = _windows(dims, factors, dataset)
     methods = _methods(dataset, windows, method)
@@ -252,7 +252,7 @@ def _methods(
 def _levels(
     dataset: Dataset, windows: Mapping[Hashable, int], number: int | None, borders: Borders
 ) -> list[Level]:
-    """Return the levels: their lengths are those of the dimensions that become shorter."""
+    """Return the levels: their lengths along the dimensions that become shorter."""
     one_of(borders, "borders", ("trim", "pad", "partial"))
     if number is not None and (type(number) is not int or number < 1):
         raise MetadataError(

@@ -116,7 +116,7 @@ def _plan_variable(
 
 
 def _format(options: RechunkOptions, sources: Mapping[str, _Stored]) -> ZarrFormat | None:
-    """Return the format of the new group: by default that of the arrays that are read."""
+    """Return the format of the new group: by default the format of the arrays that are read."""
     chosen: ZarrFormat | None = options.changes.get("zarr_format")
     formats = [each.array.metadata.zarr_format for each in sources.values()]
     return chosen or (formats[0] if formats else None)
@@ -148,7 +148,7 @@ def as_dask(dataset: xarray.Dataset) -> xarray.Dataset:
     lazy = {
         name: variable.chunk("auto", chunked_array_type=ZarrdaskManager())
         for name, variable in dataset.variables.items()
-        # xarray examines objects to find their type: those of Dask arrays would be computed twice.
+        # xarray examines objects to find their type, and would compute those of Dask arrays twice.
         if name not in dataset.xindexes and variable.ndim and variable.dtype.kind != "O"
         if variable.chunks is None
     }
@@ -157,7 +157,7 @@ def as_dask(dataset: xarray.Dataset) -> xarray.Dataset:
 
 
 def _find_stored(variable: Variable) -> _Stored | None:
-    """Return what a variable shows, or None if its elements are not those of a stored array."""
+    """Return what a variable shows, or None if it does not show a stored array."""
     if variable.chunks is None or not isinstance(x := variable.data, da.Array):
         return None
     original = f"original-{x.name}"

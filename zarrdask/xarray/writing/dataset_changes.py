@@ -152,7 +152,7 @@ class ChangedDataset(Change):
         _complete(first, root, nodes)
 
     def _create_late(self) -> bool:
-        """Write the documents of new nodes after their values, that of the first group last.
+        """Write the documents of new nodes after their values, the first group's last.
 
         The result is whether consolidated metadata is written, too.
         """
@@ -248,7 +248,7 @@ def _complete(write: GroupWrite, root: str | None, nodes: Iterable[str] = ()) ->
 
 
 def _grow_arrays(write: GroupWrite, root: str | None) -> None:
-    """Write the new shapes of arrays, those of index coordinates last."""
+    """Write the new shapes of arrays, index coordinates last."""
     if not write.appends:
         return
     with write.node.changing(whole=False, keep=root) as real:

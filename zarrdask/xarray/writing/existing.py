@@ -105,7 +105,7 @@ class StoredDataset:
     ) -> bool:
         """Give the variables with one of the names one length along a dimension again.
 
-        An append writes the length of the index coordinate after those of other variables, and
+        An append writes the length of the index coordinate after the other variables' lengths, and
         consolidated metadata last. Variables that are longer than consolidated metadata or the
         index coordinate say are left from an interrupted append: their surplus was never part of
         the dataset. The caller holds a lock against concurrent appends.

@@ -60,7 +60,7 @@ class VariableWrite:
 
     @property
     def is_index(self) -> bool:
-        """Whether it is an index coordinate: its new shape is written after those of others."""
+        """Whether it is an index coordinate, whose new shape is written last."""
         return dimensions(self.array.metadata) == (self.name,)
 
     @property
@@ -198,7 +198,7 @@ def _check_encoding(
 
 
 class UnknownVariableError(MetadataError, KeyError):
-    """A name that is not that of a variable."""
+    """A name that no variable can have."""
 
 
 @dataclass(frozen=True)

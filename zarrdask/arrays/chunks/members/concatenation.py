@@ -1,4 +1,4 @@
-"""Concatenations: arrays whose elements are those of regions of other stored arrays.
+"""Concatenations: arrays made of regions of other stored arrays.
 
 The members are the cells of a grid, so that the members which a request overlaps are found as its
 chunks are.
@@ -44,7 +44,7 @@ class Member(NamedTuple):
     #: The prefix of the array's keys in the store.
     prefix: str
     metadata: ArrayMetadata
-    #: The region of the stored array, and those of its axes that the member has.
+    #: The region of the stored array, and the axes of it that the member has.
     region: Region
     axes: tuple[int, ...]
     #: As in `StoredChunks`.
@@ -64,7 +64,7 @@ class Member(NamedTuple):
         return _lengths(_Identity(self.metadata), number, pick.start, pick.stop, pick.step)
 
     def chunks(self, options: "Options" = None) -> StoredChunks:
-        """Return the stored array; `options` are those of the stores at URLs."""
+        """Return the stored array; `options` are for stores at URLs."""
         store = self.store
         if isinstance(store, str):
             store = _open(store, _hashable(options))
@@ -73,7 +73,7 @@ class Member(NamedTuple):
         return StoredChunks(store, self.prefix, self.metadata, missing=self.missing)
 
     def _check_unchanged(self, store: Store) -> None:
-        """Check that the array's document is that of the time when its stamp was taken."""
+        """Check that the array's document has not changed since its stamp was taken."""
         stamp = key_stamp(store, self.prefix + self.metadata.format.documents[0])
         if stamp != self.stamp:
             state = "changed" if stamp else "removed"
@@ -150,7 +150,7 @@ class Concatenation:
     Attributes
     ----------
     metadata : ArrayMetadata
-        The metadata of the array. Its chunks are those of the members, as far as these agree.
+        The metadata of the array. It has the chunks of the members, as far as these agree.
     axes : tuple of Uneven
         The boundaries of the members along each axis.
     members : sequence of (Member or None)

@@ -43,7 +43,7 @@ def pack(array: Concatenation) -> tuple[Any, ...]:
         where = stores.number(store, store if isinstance(store, str) else id(store))
         bounds = None if region == whole_region(metadata.shape) else _bounds(region)
         rows.append((where, prefix, number, bounds, _some(axes, metadata), missing, stamp))
-    # Documents of a draft are parsed as those of their store.
+    # Documents of a draft are parsed as documents of their store.
     sources = {row[2]: row[0] for row in reversed(rows) if row is not None}
     contents = [(each.without_labels().render(), sources[n]) for n, each in enumerate(documents)]
     lengths = [tuple(axis.lengths) for axis in array.axes]

@@ -42,7 +42,7 @@ class ArrayRecord:
     journal : Journal
         Says which plan is written, and whether all values are stored.
     blocks : RecordedBlocks
-        The blocks that are stored; those of earlier runs are known after `read_blocks`.
+        The blocks that are stored; blocks of earlier runs are known after `read_blocks`.
     """
 
     def __init__(

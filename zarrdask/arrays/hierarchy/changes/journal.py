@@ -217,7 +217,7 @@ class Journal:
         return True
 
     def _other_plan(self, record: Mapping[str, Any]) -> StoreError:
-        """Return an error that names what differs between this plan and that of a record."""
+        """Return an error that names what differs between this plan and a recorded plan."""
         recorded, values = record.get("plan"), dict[str, str]()
         what = "; or its record is damaged"
         if record.get("version", _VERSION) != _VERSION:
@@ -263,7 +263,7 @@ class Journal:
     def write_root(self) -> None:
         """Record that the document of the array at the root is written next.
 
-        Another document that is found beside the record is that of another program.
+        Another document beside the record was written by another program.
         """
         self.nodes[""] = "written"
         self.store()

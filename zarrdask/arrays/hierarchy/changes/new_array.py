@@ -177,7 +177,7 @@ def create_group_after_chunks(
     *,
     consolidate: bool,
 ) -> bool:
-    """Write the documents of new nodes below which all is stored, and then those of their group.
+    """Write the documents of new nodes below which all is stored, and then their group's.
 
     `members` has the nodes by their paths from the group; `node` and `view` are those of
     `create_after_chunks`. Return whether the group got its consolidated metadata, too: if it is
@@ -211,7 +211,7 @@ def create_group_after_chunks(
 
 
 def _is_stored(node: NodePath, metadata: Metadata) -> bool:
-    """Whether the stored documents of a node are those of some metadata."""
+    """Whether the stored documents of a node represent some metadata."""
     stored = node.stored_metadata(metadata.zarr_format)
     return stored is not None and stored.render() == metadata.render()
 

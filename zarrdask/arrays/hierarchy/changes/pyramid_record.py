@@ -10,9 +10,9 @@ from zarrdask.errors import NodeNotFoundError
 from zarrdask.formats.metadata.model import GroupMetadata, Metadata
 from zarrdask.storage.zarr.draft_store import stored_in
 
-#: The key, from that of the group.
+#: The key, relative to the group.
 PYRAMID_KEY = ".zarrdask/pyramid.json"
-#: The attribute of the group, in stores that take no values but those of nodes, such as icechunk's.
+#: The attribute of the group, in stores that take values of nodes only, such as icechunk's.
 PYRAMID_ATTRIBUTE = "zarrdask:pyramid"
 
 

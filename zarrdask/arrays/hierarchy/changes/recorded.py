@@ -66,7 +66,7 @@ class RecordedNodes:
     def begin(self, claim: Claim) -> None:
         """Remove the old node or the rest of another run; store the record and the groups.
 
-        `claim` is that of the node, which the caller holds.
+        `claim` is the claim of the node, which the caller holds.
         """
         journal, nodes = self.journal, self.nodes
         if self.begun:

@@ -34,7 +34,7 @@ def remove_keys(node: StorePath) -> None:
 
 
 def _is_group(node: StorePath) -> bool:
-    """Whether the documents of a node are those of a group."""
+    """Whether the documents of a node describe a group."""
     names = detect.names(node.store)
     values = node.store.get_many([node.prefix + name for name in names], Scratch())
     documents = {

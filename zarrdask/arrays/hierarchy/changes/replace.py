@@ -50,7 +50,7 @@ class ReplacedNode(Change):
         self.seal()
 
     def seal(self) -> None:
-        """Take the documents as they are now for those of the new node."""
+        """Take the present documents for the documents of the new node."""
         self._stamp = version_stamp(self.new)
 
     def commit(self) -> None:
@@ -99,7 +99,7 @@ def staged(node: StorePath) -> NodePath:
 def can_stage(node: StorePath) -> bool:
     """Whether a node can be replaced by one that is written beside it.
 
-    Its path must be that of a directory that can be renamed: on a local disk, not behind a
+    Its path must lead to a directory that can be renamed: on a local disk, not behind a
     symbolic link, no mount point, and in a directory that this process may change.
     """
     if type(node.store) is not LocalStore:

@@ -48,7 +48,7 @@ class ResumableArray(Change):
     Attributes
     ----------
     blocks : RecordedBlocks
-        The blocks that are recorded; those of earlier runs are known when this one has begun.
+        The blocks that are recorded; blocks of earlier runs are known when this one has begun.
     """
 
     def __init__(
@@ -135,7 +135,7 @@ class RecordedArray(LateArray):
 
 
 class ResumableChanges(Change):
-    """Changes of nodes that are resumed together: those of one call.
+    """Changes of nodes that are resumed together: the changes of one call.
 
     The changes begin in the first run only, and may be committed twice. The first record says
     whether all values are stored; the others belong to other arrays.

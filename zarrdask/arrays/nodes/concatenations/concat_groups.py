@@ -94,7 +94,7 @@ def _dims(groups: GroupTable, name: str) -> tuple[str, ...]:
             own = portable_names(metadata)
             if own is not None and own != names:
                 raise MetadataError(
-                    "the names of the axes differ from those of the first group",
+                    "the names of the axes differ from the first group's",
                     key=group.node.join(name).location,
                     found=own,
                     expected=names,
@@ -159,7 +159,7 @@ def _check_equal(groups: GroupTable, name: str, is_kept: Sequence[bool]) -> None
         number = different_member(present)
         if number is not None:
             raise MetadataError(
-                "this array differs from that of the first group, though it does not have the "
+                "this array differs from the first group's, though it does not have the "
                 'dimension; coords="first" takes the first one',
                 key=location_of_member(present[number]),
                 expected=f"the elements of {location_of_member(present[0])}",

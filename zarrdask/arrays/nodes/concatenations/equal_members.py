@@ -13,7 +13,7 @@ from zarrdask.storage.base import Store
 
 
 def different_member(members: Sequence[Member]) -> int | None:
-    """Return the number of the first member whose elements differ from those of the first.
+    """Return the number of the first member whose elements differ from the first member's.
 
     Members of the same metadata are compared by the digests of their stored chunks, all of which
     are requested together; those that differ, and others, by their elements.
@@ -45,7 +45,7 @@ def _digests(arrays: Sequence[StoredChunks]) -> Iterator[bytes]:
 
 
 def _values(requests: Iterable[tuple[Store, list[str]]]) -> Iterator[bytes | None]:
-    """Yield the values of keys; those of one store after another are requested together."""
+    """Yield the values of keys; consecutive keys of one store are requested together."""
     store, keys = None, list[str]()
     for each, own in requests:
         if store is not None and each != store:

@@ -137,7 +137,7 @@ def _opened(node: NodePath, skip: frozenset[str]) -> OpenedGroup:
 
 
 class _Reader:
-    """Reads groups with consolidated metadata, whose documents often are those of the last one."""
+    """Reads groups with consolidated metadata, which often have the documents of the last one."""
 
     def __init__(self, first: OpenedGroup, skip: frozenset[str]) -> None:
         self._skip = skip
@@ -181,7 +181,7 @@ def _without_consolidated(
 ) -> dict[int, OpenedGroup]:
     """Open groups without consolidated metadata: the documents of all their arrays together.
 
-    The arrays are those of the first group; they are not listed.
+    The arrays are taken from the first group; they are not listed.
     """
     if not numbers:
         return {}

@@ -131,7 +131,7 @@ class _Cells:
         self.counts = [1] * self.ndim
         for axis, count in zip(axes, table.counts, strict=True):
             self.counts[axis] = count
-        # From the order of the lists to that of the axes.
+        # From the order of the lists to the order of the axes.
         order = sorted(range(len(axes)), key=axes.__getitem__)
         numbers = np.arange(len(table.members)).reshape(table.counts).transpose(order)
         self.members = [table.members[number] for number in numbers.reshape(-1).tolist()]
@@ -181,7 +181,7 @@ class _Cells:
         return [next(iter(known)) if n is None else n for n in self._lengths[axis]]
 
     def chunk_lengths(self) -> list[tuple[int, ...]]:
-        """Return the lengths of the chunks along each axis: those of the first members there."""
+        """Return the lengths of the chunks along each axis, from the first members there."""
         result = []
         for axis, (lengths, first) in enumerate(zip(self.lengths, self.first, strict=True)):
             if axis in self.added:

@@ -29,8 +29,8 @@ from zarrdask.formats.grids.chunk_grid import Shape
 
 #: The mode and the number of dimensions.
 _HEAD = Struct(">HH")
-#: The maximum ratio of the elements of a block to those of a chunk. A valid block has at most as
-#: many elements as a chunk.
+#: The maximum ratio of the elements of a block to the elements of a chunk. A valid block has at
+#: most as many elements as a chunk.
 _MAX_RATIO = 16
 
 

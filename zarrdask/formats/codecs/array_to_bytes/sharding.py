@@ -54,7 +54,7 @@ class ShardingCodec(Configured):
     Parameters
     ----------
     chunk_shape : tuple of int
-        The shape of the inner chunks, whose lengths divide those of the shard.
+        The shape of the inner chunks, whose lengths divide the lengths of the shard.
     codecs, index_codecs : tuple of Codec
         The codecs of the inner chunks, and of the index. Those of the index are None in files of
         2023, in which it is little-endian, with a checksum of crc32c or without (conformance S-27).
@@ -265,7 +265,7 @@ class Shard(Serializer):
     def encode_index(self, lengths: Mapping[Shape, int]) -> Buffer:
         """Return the encoded index of a shard whose chunks follow one another.
 
-        `lengths` has those of the chunks in bytes, by index, in the order of the chunks.
+        `lengths` has the lengths of the chunks in bytes, by index, in the order of the chunks.
         """
         start = self.index_size if self.codec.index_location == "start" else 0
         index = ShardIndex.contiguous(self.grid.counts, lengths, start)

@@ -43,7 +43,7 @@ class BloscCodec(Configured):
     blocksize : int
         The size of a block in bytes; with 0, the default, Blosc chooses it.
     typesize : int, optional
-        The size of an element in bytes; by default that of the array's data type.
+        The size of an element in bytes; by default the size of the array's data type.
     """
 
     cname: str = "lz4"

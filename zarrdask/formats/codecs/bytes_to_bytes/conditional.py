@@ -73,7 +73,7 @@ class ConditionalCodec(Configured):
 
     @property
     def growth(self) -> int:
-        """The maximum ratio of the size of the output to that of the input."""
+        """The maximum ratio of the size of the output to the size of the input."""
         return prod(getattr(codec, "growth", 2) for codec in self.codecs)
 
     @property

@@ -134,7 +134,7 @@ class NumcodecsFilter(PackageCodec):
     """Array -> array.
 
     Elements are encoded in C order, and the result has the shape of the chunk. The default of a
-    data type in the configuration is that of the chunk.
+    data type in the configuration is the chunk's.
     """
 
     kind: ClassVar[Kind] = Kind.ARRAY_ARRAY

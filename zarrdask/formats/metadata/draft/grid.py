@@ -36,7 +36,7 @@ def parse_grid(document: Json, shape: Shape) -> tuple[ChunkGrid, ChunkKeys]:
     separator = one_of(member.get("separator", "/"), "chunk_grid.separator", ("/", "."))
     if document.get("dimension_separator", separator) not in (separator, None):
         raise MetadataError(
-            "the separator differs from that of the grid",
+            "the separator differs from the grid's",
             key="dimension_separator",
             found=document["dimension_separator"],
             expected=repr(separator),

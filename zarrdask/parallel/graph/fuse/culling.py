@@ -16,8 +16,9 @@ def culled(graph: HighLevelGraph, keys: Iterable[Any]) -> HighLevelGraph:
     """Return a graph with only the tasks that some keys are computed from.
 
     Dask keeps layers whole once it has found all tasks that it was looking for, so that the result
-    would depend on the order of independent layers, which is that of a set. It does not look for
-    the tasks that the constants of a symbolic layer refer to, such as a list with a Dask scalar.
+    would depend on the order of independent layers, which is the order of a set. It does not look
+    for the tasks that the constants of a symbolic layer refer to, such as a list with a Dask
+    scalar.
     """
     symbolic = (layer for layer in graph.layers.values() if isinstance(layer, Blockwise))
     constants = (value for layer in symbolic for value, index in layer.indices if index is None)

@@ -49,7 +49,7 @@ def write_fused(
 ) -> np.ndarray:
     """Compute and write blocks, and return the receipt, a number of units for each: a task.
 
-    The arguments are as those of `run_fused`; `targets` are by the names of the roots' layers.
+    The arguments are the same as for `run_fused`; `targets` are by the names of the roots' layers.
     Threads take turns, unless a store is remote: its requests are in flight together.
     """
     evaluation = _Evaluation(fused, inputs, dict(zip(needs, results, strict=True)))

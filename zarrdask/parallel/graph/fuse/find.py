@@ -24,9 +24,9 @@ class FusedTask(NamedTuple):
 
     #: The keys of the results. Other tasks need nothing else of it.
     roots: Sequence[Any]
-    #: The tasks by key, but for those of blocks that a `BlockFunction` computes.
+    #: The tasks by key, without tasks of blocks that a `BlockFunction` computes.
     tasks: Tasks
-    #: The keys of these blocks, but for those of roots.
+    #: The keys of these blocks, without the roots.
     blocks: Sequence[Any]
     #: The names of the functions that compute blocks or roots.
     functions: frozenset[str]
@@ -158,7 +158,7 @@ class _Clusters:
 
 
 def _below(roots: tuple[Any, ...], tasks: Tasks, keys: Collection[Any]) -> FusedTask:
-    """Return the fused task with some results; `keys` are those of all fused tasks."""
+    """Return the fused task with some results; `keys` are the keys of all fused tasks."""
     own, blocks, needs, pending = dict[Any, Any](), dict[Any, None](), set[Any](), [*roots]
     while pending:
         key = pending.pop()

@@ -46,7 +46,7 @@ class Optimization:
     limits: FuseLimits | None = None
 
     def __call__(self, graph: Any, keys: Any, **options: Any) -> Any:
-        """Return the optimised graph; the arguments are those of Dask's function."""
+        """Return the optimised graph; the arguments are the same as for Dask's function."""
         if isinstance(graph, HighLevelGraph) and _reads(graph):
             limits = self.limits or FuseLimits.current()
             results = dict.fromkeys(flatten(keys if isinstance(keys, list | set) else [keys]))

@@ -45,7 +45,7 @@ _MAX_WRITES = 8
 
 
 def fuse_writes(writes: Sequence[BlockWrites]) -> list[da.Array]:
-    """Return the tasks of writes that are computed together, with those of small blocks fused.
+    """Return the tasks of writes that are computed together, with tasks of small blocks fused.
 
     They are if the blocks are independent: if no other block, or only a few, needs what each is
     computed from. Other writes are not changed. The result are the receipts of all writes: arrays
@@ -153,7 +153,7 @@ def _keys(writes: Iterable[BlockWrites]) -> dict[Any, None]:
 
 
 def _single_tasks(graph: HighLevelGraph, functions: Functions) -> Tasks:
-    """Return the tasks of a graph, but for those of functions and of the layers they need."""
+    """Return the tasks of a graph, without the tasks of functions and of the layers they need."""
     left_out = {*functions}.union(*(each.layers for each in functions.values()))
     names = (name for name in graph._toposort_layers() if name not in left_out)
     tasks = {key: task for name in names for key, task in graph.layers[name].items()}

@@ -82,7 +82,7 @@ class Cubes:
     def read(
         self, starts: Sequence[np.ndarray], part: Region, threads: int | None = 1
     ) -> np.ndarray:
-        """Return cubes at some positions; `part` is that of the axes without positions."""
+        """Return cubes at some positions; `part` is the region along the axes without positions."""
         every, shape = list[np.ndarray](), list[int]()
         inside = self.inside(starts)
         positions = dict(zip(self.axes, inside, strict=True))

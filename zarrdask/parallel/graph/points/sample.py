@@ -37,7 +37,7 @@ def sample(arrays: Any, points: Any, size: Any = 1, *, ends: Ends = "pad") -> An
         of one length, or an array of shape ``(points, axes)`` for the first axes. Negative ones
         count from the end. Other axes are whole.
     size : int or mapping, default 1
-        The length of the cubes along these axes: that of all, or a dict. The point is in the
+        The length of the cubes along these axes: one for all, or a dict. The point is in the
         middle; if the length is even, it is the first element after the middle.
     ends : {"pad", "clip", "drop"}
         What is done with cubes that reach beyond the ends of the array: they have the fill value
