@@ -40,9 +40,9 @@ def update_pyramid(
     """Plan to compute the levels of a pyramid again where level 0 has changed.
 
     Nothing is written before the plan is executed: ``plan.execute()``. Then only chunks and shards
-    that the change reaches are written, and the levels equal the levels of a new pyramid. If the shape
-    of level 0 has changed, the other levels are resized after their chunks are stored. After an
-    interrupted update, repeat the call.
+    that the change reaches are written, and the levels equal the levels of a new pyramid. If the
+    shape of level 0 has changed, the other levels are resized after their chunks are stored. After
+    an interrupted update, repeat the call.
 
     Parameters
     ----------
