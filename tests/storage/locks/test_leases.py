@@ -96,8 +96,8 @@ def test_a_writer_that_was_stopped_for_long_leaves_the_lease_to_its_new_holder(s
 
 def test_a_renewal_is_a_check_of_the_lease(store, monkeypatch):
     with lease(store, KEY) as held:
-        first = held.checked
-        while held.checked == first:
+        first = held.held_until
+        while held.held_until == first:
             threading.Event().wait(0.01)
         monkeypatch.setattr(store, "get", None)
         held.check(store)  # without a request

@@ -37,6 +37,7 @@ from zarrdask.arrays.hierarchy.resize import (
     lock_node,
     refreshed,
     resize_array,
+    snapshot,
     store_repaired,
     stored_metadata,
     update_node,
@@ -87,6 +88,7 @@ class NodePath(StorePath):
 
     # Changes of an array
     append = append_values
+    snapshot = snapshot
     discard_append = discard_append
     drop_leading = drop_leading
     erase_elements = erase_elements

@@ -20,9 +20,10 @@ from zarrdask.arrays.hierarchy.changes.journal import (
     erase_records,
     is_begun,
     lease_key,
+    record_key,
 )
 from zarrdask.arrays.hierarchy.find import read_node
-from zarrdask.arrays.hierarchy.path import StorePath
+from zarrdask.arrays.hierarchy.path import AnyPath, StorePath
 from zarrdask.errors import (
     MetadataError,
     NodeNotFoundError,
@@ -37,9 +38,11 @@ from zarrdask.formats.metadata.array_options import parse_shape
 from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
 from zarrdask.storage.adapters.icechunk import move_chunks
 from zarrdask.storage.base import Store
+from zarrdask.storage.cache.prefetched import prefetch
 from zarrdask.storage.locks.chunk_locks import ChunkLocks, Lock
 from zarrdask.storage.locks.leases import Lease, lease
-from zarrdask.storage.locks.unchanged import change_if_unchanged
+from zarrdask.storage.locks.unchanged import UnchangedStore, change_if_unchanged
+from zarrdask.storage.zarr import consolidated_documents as consolidated
 from zarrdask.storage.zarr import detect
 from zarrdask.storage.zarr.consolidated_store import drop_cache
 from zarrdask.storage.zarr.detect import Search
@@ -79,18 +82,40 @@ def exclusive_shape(node: StorePath, among: Lock | None = None) -> Iterator[Leas
             yield None
 
 
+def snapshot(node: AnyPath, zarr_format: ZarrFormat) -> AnyPath:
+    """Return an array in a store that has read what an append needs, in one round trip.
+
+    These are the documents of the array, the record of an unfinished append, and the consolidated
+    metadata of the groups above. Documents are replaced through this store only if they have not
+    changed since then. Where requests have no latency, and in the draft, nothing is read.
+    """
+    node = node.current
+    if not node.store.capabilities.has_latency or node.layout.base is not None:
+        return node
+    store = node.store
+    if store.capabilities.compare_and_swap:
+        store = UnchangedStore(store)
+    own = Search(zarr_format, only=True).rounds(store)[0]
+    keys = [node.prefix + name for name in own]
+    above = consolidated.names_in(zarr_format)
+    keys += [group.prefix + name for group in node.parents for name in above]
+    return node.via(prefetch(store, [record_key(node), *keys]))
+
+
 def update_node(
     node: StorePath,
     zarr_format: ZarrFormat,
     update: Callable[[Metadata | None], Node],
     *,
     is_member: bool = False,
+    seen: StorePath | None = None,
 ) -> Node:
     """Read the documents of a node, change them and write them, under a lock.
 
     If the store has `compare_and_swap`, that is done again if another machine has changed
     the documents. `update` returns the new metadata, given those that are stored, or None if the
-    node is gone; `is_member` is that of `write_node`.
+    node is gone; `is_member` is that of `write_node`. If `seen`, its `snapshot`, is given, the
+    documents are read from it first.
     """
 
     def change(store: Store) -> Node:
@@ -101,7 +126,8 @@ def update_node(
 
     with lock_node(node, "documents"), node.store.batch():
         drop_cache(node.store)
-        return change_if_unchanged(node.store, change)
+        is_read = seen is not None and seen.fresh is not seen
+        return change_if_unchanged(node.store, change, seen.store if seen and is_read else None)
 
 
 def stored_metadata(node: StorePath, zarr_format: ZarrFormat) -> Metadata | None:
@@ -143,11 +169,12 @@ def grow(
     *,
     is_member: bool = False,
     lease: Lease | None = None,
+    seen: StorePath | None = None,
 ) -> ArrayMetadata:
     """Change the shape of an array from `old` to `new`, unless that is done already.
 
-    With `is_member`, consolidated metadata is left to the caller. `StoreError` is raised if the
-    array has neither shape, or another writer took the lease.
+    With `is_member`, consolidated metadata is left to the caller; `seen` is as in `update_node`.
+    `StoreError` is raised if the array has neither shape, or another writer took the lease.
     """
     outcome = "that shape stays, and the appended values may be in the array"
 
@@ -156,7 +183,7 @@ def grow(
             lease.check(node.store)
         return check_shape(metadata, (old, new), node.location, outcome).resized(new)
 
-    metadata = update_node(node, zarr_format, update, is_member=is_member)
+    metadata = update_node(node, zarr_format, update, is_member=is_member, seen=seen)
     if lease is not None and not is_member:
         # The append of a dataset is complete only when all of its arrays, and its metadata, are.
         lease.is_settled = True
@@ -209,12 +236,13 @@ def store_repaired(node: StorePath, chunks: StoredChunks) -> StoredChunks:
     return replace(chunks, metadata=update_node(node, chunks.metadata.zarr_format, update))
 
 
-def discard_append(node: StorePath, chunks: StoredChunks) -> None:
+def discard_append(node: StorePath, chunks: StoredChunks, seen: StorePath | None = None) -> None:
     """Discard an interrupted append to an array: erase its values and its record.
 
-    Otherwise, its values would appear when the array grows in another way.
+    Otherwise, its values would appear when the array grows in another way. `seen` is the node in a
+    store that may have read the record beforehand.
     """
-    if not is_begun(node):
+    if not is_begun(seen or node):
         return
     old = refreshed(node, chunks)
     with strictness(strict=False, quiet=True):

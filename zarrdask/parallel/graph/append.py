@@ -124,8 +124,9 @@ def append(
             dask_key_name=f"append-zarr-{uuid4().hex}"
         )
     with shape_lock(array.node_path) as lease, array.store.batch():
-        current = array.node_path.refreshed(chunks_of(array))
-        set_chunks(array, _append(x, array, axis, current, lease, resume, show=progress))
+        seen = array.node_path.snapshot(array.zarr_format)
+        current = seen.refreshed(chunks_of(array))
+        set_chunks(array, _append(x, array, axis, current, lease, resume, seen, show=progress))
     return None
 
 
@@ -136,16 +137,20 @@ def _append(
     chunks: StoredChunks,
     lease: Lease | None,
     resume: Resume,
+    seen: NodePath,
     **compute_options: Any,
 ) -> StoredChunks:
-    """Append to an array, given its current chunks, while holding the lock of its shape."""
-    target = _target(x, array, axis, chunks, lease)
+    """Append to an array, given its current chunks, while holding the lock of its shape.
+
+    `seen` is the array in the store in which they were read.
+    """
+    target = _target(x, array, axis, chunks, lease, seen)
     writes = [(x, target)]
     if resume:
         shorter = _before_append(x, axis, chunks)
         if resume != "restart" and shorter is not None:
             # An earlier run may have stored all values, and the new shape.
-            before = [(x, _target(x, array, axis, shorter, lease))]
+            before = [(x, _target(x, array, axis, shorter, lease, seen))]
             if has_all_values(before):
                 writes = before
         writes = resumable(writes, resume)
@@ -155,14 +160,19 @@ def _append(
 
 
 def _target(
-    x: da.Array, array: Array, axis: int | str, chunks: StoredChunks, lease: Lease | None
+    x: da.Array,
+    array: Array,
+    axis: int | str,
+    chunks: StoredChunks,
+    lease: Lease | None,
+    seen: NodePath,
 ) -> WriteTarget:
     """Return the end of an array, given its chunks as they are before the append."""
     grown, region = appended(chunks, x.shape, axis)
     node, old = array.node_path, chunks.metadata.shape
     # Without a lease, a writer on another machine may append while the first block is computed.
     written = guarded(grown, node, old, lease, float("-inf") if lease is None else None)
-    change = AppendedArray(node, written, old, lease)
+    change = AppendedArray(node, written, old, lease, seen=seen)
     longer = Array(node, grown.metadata, "r+")
     return WriteTarget(longer, region, written, change, is_new=False)
 
@@ -204,9 +214,10 @@ class DeferredAppend:
         shape = chunks.metadata.shape
         locked = shape_lock(array.node_path, self.locked_at)
         with locked as lease, array.store.batch(), scheduler_in_task() as options:
-            current = array.node_path.refreshed(chunks)
-            before = [(self.x, _target(self.x, array, self.axis, chunks, lease))]
+            seen = array.node_path.snapshot(array.zarr_format)
+            current = seen.refreshed(chunks)
+            before = [(self.x, _target(self.x, array, self.axis, chunks, lease, seen))]
             if not (self.resume and has_all_values(before)):
                 check_shape(current.metadata, (shape,), array.node_path.location)
             with requested_casting(self.casting):
-                _append(self.x, array, self.axis, current, lease, self.resume, **options)
+                _append(self.x, array, self.axis, current, lease, self.resume, seen, **options)

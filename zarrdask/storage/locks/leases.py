@@ -17,7 +17,8 @@ from zarrdask.storage.base import Store
 
 #: Seconds between two renewals of a lease, and seconds without any after which others take it.
 RENEWAL, EXPIRY = 10.0, 60.0
-#: Seconds after which a writer checks again, before it stores anything, that it holds its lease.
+#: Seconds after which a writer that does not know when its lease was renewed checks again, before
+#: it stores anything, that it holds the lease.
 CHECK_INTERVAL = 1.0
 
 
@@ -31,24 +32,25 @@ class Lease:
         The key of the value.
     name : bytes
         The name of the writer that took the lease, with which the value begins.
-    checked : float
-        When the lease was known to be held, by the clock of this process.
+    held_until : float
+        Until when the lease is known to be held, by the clock of this process. Nobody can take it
+        for `EXPIRY` seconds after a renewal; half of them are relied on.
     is_settled : bool
         Whether the change is complete, so that losing the lease no longer matters.
     """
 
     key: str
     name: bytes
-    checked: float = float("-inf")
+    held_until: float = float("-inf")
     is_settled: bool = False
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.key, self.name)
 
     def check(self, store: Store) -> None:
-        """Check that the lease is held, unless it was less than `CHECK_INTERVAL` seconds ago."""
+        """Check that the lease is held, by a request if that is not known."""
         now = clock()
-        if now - self.checked <= CHECK_INTERVAL:
+        if now <= self.held_until:
             return
         value = store.get(self.key)
         if value is None or not bytes(value).startswith(self.name):
@@ -57,7 +59,11 @@ class Lease:
                 "written",
                 key=f"{store.url}/{self.key}",
             )
-        self.checked = now
+        self.held_until = now + CHECK_INTERVAL
+
+    def renewed(self, at: float) -> None:
+        """Note that the lease was renewed by a request that was sent at a time."""
+        self.held_until = at + EXPIRY / 2
 
 
 @contextmanager
@@ -71,10 +77,12 @@ def lease(store: Store, key: str) -> Iterator[Lease | None]:
     time, a `StoreError` is raised at the end.
     """
     name = f"{socket.gethostname()} {os.getpid()} {uuid4().hex}".encode()
-    if not _take(store, key, name):
+    taken = _take(store, key, name)
+    if taken is None:
         yield None
         return
-    held = Lease(key, name, clock())
+    held = Lease(key, name)
+    held.renewed(taken)
     ended, lost = Event(), Event()
     renewal = Thread(target=_renew, args=(store, held, ended, lost), daemon=True)
     renewal.start()
@@ -93,16 +101,19 @@ def lease(store: Store, key: str) -> Iterator[Lease | None]:
         )
 
 
-def _take(store: Store, key: str, name: bytes) -> bool:
-    """Store a name as the value of a lease when no other writer holds it, if the server can."""
+def _take(store: Store, key: str, name: bytes) -> float | None:
+    """Store a name as the value of a lease when no other writer holds it, if the server can.
+
+    The result is when the request was sent, by the clock of this process; None if the server can't.
+    """
     tag, since = None, 0.0
     while True:
         try:
-            is_free = tag is None or time.monotonic() - since > EXPIRY
+            is_free, sent = tag is None or time.monotonic() - since > EXPIRY, clock()
             if is_free and store.swap(key, name, tag):
-                return True
+                return sent
         except UnsupportedError:
-            return False
+            return None
         _, found = store.get_tagged(key)
         if found != tag:
             tag, since = found, time.monotonic()
@@ -130,4 +141,4 @@ def _renew(store: Store, held: Lease, ended: Event, lost: Event) -> None:
                 return
             if store.swap(key, b"%s %d" % (name, number), tag):
                 renewed = now
-                held.checked = max(held.checked, now)
+                held.renewed(now)

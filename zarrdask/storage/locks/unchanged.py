@@ -53,11 +53,12 @@ class UnchangedStore(WrappedStore):
         self.inner.erase(key)
 
 
-def until_unchanged(store: Store, change: Callable[[Store], T]) -> T:
+def until_unchanged(store: Store, change: Callable[[Store], T], seen: Store | None = None) -> T:
     """Change values, and repeat that if another writer has changed them since they were read.
 
     The store has `compare_and_swap`. `change` takes the store to read the values from and to store
-    them in.
+    them in. The first time that is `seen`, if given: a view of an `UnchangedStore` through which
+    values were read beforehand.
 
     Raises
     ------
@@ -68,16 +69,17 @@ def until_unchanged(store: Store, change: Callable[[Store], T]) -> T:
     """
     for attempt in range(MAX_ATTEMPTS - 1):
         try:
-            return change(UnchangedStore(store))
+            return change(seen or UnchangedStore(store))
         except ChangedError:
+            seen = None
             time.sleep(random.uniform(0, min(0.01 * 2**attempt, 1)))
     return change(UnchangedStore(store))
 
 
-def change_if_unchanged(store: Store, change: Callable[[Store], T]) -> T:
+def change_if_unchanged(store: Store, change: Callable[[Store], T], seen: Store | None = None) -> T:
     """Change values as `until_unchanged` if the store and its server can do that, else once."""
     if store.capabilities.compare_and_swap:
         # Not every server of S3 has conditional writes.
         with suppress(UnsupportedError):
-            return until_unchanged(store, change)
+            return until_unchanged(store, change, seen)
     return change(store)

@@ -35,6 +35,11 @@ _FORMAT = "zarr_consolidated_format"
 _BYPASS = "with consolidated=False each node's own documents are read"
 
 
+def names_in(zarr_format: ZarrFormat) -> tuple[str, ...]:
+    """Return the name of the document that holds consolidated metadata about nodes of a format."""
+    return (KEY,) if zarr_format == 2 else (_V3,)
+
+
 class Entries(dict[str, dict[str, Json]]):
     """The parsed documents of a group and of the nodes below it, by path and by name.
 

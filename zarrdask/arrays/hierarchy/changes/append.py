@@ -1,9 +1,10 @@
 """Append to an array: values are stored beyond its end, and the new shape last.
 
 A writer whose process is suspended for long loses its lease, and another one may append
-concurrently. Hence the lease and the shape are checked before a chunk or shard is stored, unless
-that was done less than a second ago, and the stored object is replaced only if it has not changed
-since then.
+concurrently. Hence before a chunk or shard is stored, it is checked that the lease is held, or,
+where there is none, that the array has its shape; and the stored object is replaced only if it has
+not changed since then. No request is necessary if the lease was renewed in the last half minute,
+or the shape was checked in the last second.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -27,6 +28,7 @@ from zarrdask.arrays.hierarchy.resize import (
     grow,
     refreshed,
     resized,
+    snapshot,
     stored_metadata,
 )
 from zarrdask.errors import SelectionError, StoreError, UnsupportedError, ZarrdaskError
@@ -90,9 +92,10 @@ class AppendGuard:
         return type(self), (self.node, self.zarr_format, self.shape, self.lease)
 
     def check(self) -> None:
-        """Check that the lease is held, and that the array has its shape."""
+        """Check that the lease is held, or, without one, that the array has its shape."""
         if self.lease is not None:
             self.lease.check(self.node.store)
+            return
         metadata = stored_metadata(self.node, self.zarr_format)
         check_shape(metadata, (self.shape,), self.node.location)
 
@@ -176,12 +179,12 @@ def guarded(
     """Return the chunks of a longer array, as an append stores them.
 
     `shape` is that of the array as it was read just now, or when the clock of this process was
-    `checked`.
+    `checked`; that matters only without a lease.
     """
     if node.store.capabilities.bounded:
         shape = grown.metadata.shape
     if checked is None:
-        checked = clock() if lease is None else lease.checked
+        checked = clock() if lease is None else float("-inf")
     guard = AppendGuard(node, grown.metadata.zarr_format, shape, lease, checked)
     return replace(grown, guard=guard)
 
@@ -199,6 +202,8 @@ class AppendedArray(Change):
     lease: Lease | None = None
     #: Whether consolidated metadata is left to the caller.
     is_member: bool = False
+    #: The array in a store that has read its documents and the record of an append beforehand.
+    seen: StorePath | None = None
 
     @property
     def location(self) -> str:
@@ -215,7 +220,7 @@ class AppendedArray(Change):
 
         The new shape is written first where the store needs it.
         """
-        discard_append(self.node, self.chunks)
+        discard_append(self.node, self.chunks, self.seen)
         if self._is_bounded:
             self.commit()
 
@@ -226,9 +231,15 @@ class AppendedArray(Change):
     def grow(self, store: Store | None = None) -> ArrayMetadata:
         """Write the new shape, to a view of the store if one is given; return the metadata."""
         metadata = self.chunks.metadata
-        node = self.node if store is None else self.node.via(store)
-        shapes = self.old_shape, metadata.shape
-        return grow(node, metadata.zarr_format, *shapes, is_member=self.is_member, lease=self.lease)
+        return grow(
+            self.node if store is None else self.node.via(store),
+            metadata.zarr_format,
+            self.old_shape,
+            metadata.shape,
+            is_member=self.is_member,
+            lease=self.lease,
+            seen=self.seen,
+        )
 
     def abort(self) -> str:
         """Erase what the append has stored, and describe what the array holds now.
@@ -264,11 +275,12 @@ def append_values(
     """Write values beyond the end of an array, and then its new shape; return the longer array."""
     empty = config.get("write-empty-chunks")
     with exclusive_shape(node) as lease, node.store.batch():
-        old = refreshed(node, chunks)
+        seen = snapshot(node, chunks.metadata.zarr_format)
+        old = refreshed(seen, chunks)
         shape = old.metadata.shape
         grown, region = appended(old, values.shape, axis)
         values = values.astype(old.metadata.dtype, copy=False)
         target = guarded(grown, node, shape, lease)
-        with transaction([AppendedArray(node, target, shape, lease)]):
+        with transaction([AppendedArray(node, target, shape, lease, seen=seen)]):
             write_region(target, region, values, empty=empty, beyond="fill", threads=None)
     return grown

@@ -57,7 +57,8 @@ def write_node(
         _put(node, documents)
     elif documents:
         is_array = isinstance(metadata, ArrayMetadata)
-        with changing(node, whole=False, is_array=is_array) as real:
+        names = consolidated.names_in(metadata.zarr_format)
+        with changing(node, whole=False, is_array=is_array, names=names) as real:
             _put(real, documents)
 
 
@@ -93,7 +94,12 @@ class _Dropped(NamedTuple):
 
 @contextmanager
 def changing(
-    node: AnyPath, *, whole: bool, is_array: bool = False, keep: str | None = None
+    node: AnyPath,
+    *,
+    whole: bool,
+    is_array: bool = False,
+    keep: str | None = None,
+    names: tuple[str, ...] = consolidated.NAMES,
 ) -> Iterator[AnyPath]:
     """Keep consolidated metadata consistent during a change; yield the node in the store to change.
 
@@ -112,6 +118,9 @@ def changing(
         The path of the node, or of a group above it, whose consolidated metadata stays: the caller
         writes it again when all changes are complete, so that readers see all changes or none. That
         of other groups is removed then, whatever the setting.
+    names : tuple of str
+        The names of the documents that may hold consolidated metadata about what changes: by
+        default those of all formats.
     """
     with node.store.batch():
         if not node.layout.has_consolidated:
@@ -128,11 +137,11 @@ def changing(
             around.remove(f"{above}/{keep}".strip("/"))
         if outermost.fresh is not outermost:
             # What was read beforehand may have been changed: what is to be removed is read again.
-            documents = read_documents(wide, groups, (consolidated.NAMES,))
+            documents = read_documents(wide, groups, (names,))
             groups = [
                 group for group, each in zip(groups, documents, strict=True) if _consolidates(each)
             ]
-        dropped = _drop_all(wide, groups, below)
+        dropped = _drop_all(wide, groups, below, names)
         conflict = None
         try:
             yield node
@@ -140,7 +149,7 @@ def changing(
             conflict = error  # The change is repeated, and finds them again.
         # A new group may have been written with its own.
         again = [group for group in around if not (whole and group == below)]
-        dropped += _drop_all(fresh(wide), again, below) if again else []
+        dropped += _drop_all(fresh(wide), again, below, names) if again else []
         if after == "update" and keep is None:
             for each in {(each.group, each.zarr_format): each for each in dropped}.values():
                 change_if_unchanged(fresh(wide), partial(_update, each, outermost, whole=whole))
@@ -166,36 +175,39 @@ def _widened(node: StorePath) -> StorePath:
 
 def _consolidates(documents: Documents) -> bool:
     """Whether the documents of a group may have consolidated metadata."""
-    own = documents[_V3]
+    own = documents.get(_V3)
     has_member = own is not None and consolidated.MEMBER.encode() in own
-    return has_member or documents[consolidated.KEY] is not None
+    return has_member or documents.get(consolidated.KEY) is not None
 
 
-def _drop_all(store: Store, groups: list[str], changed: str) -> list[_Dropped]:
+def _drop_all(
+    store: Store, groups: list[str], changed: str, names: tuple[str, ...]
+) -> list[_Dropped]:
     """Remove the consolidated metadata of the groups at some paths, and return it.
 
-    `changed` is the path of the node that changes: the caller may hold the lock of its documents.
+    `changed` is the path of the node that changes: the caller may hold the lock of its documents;
+    and `names` are those of the documents to look at.
     """
     # The documents are only removed: whether they follow all rules does not matter.
     with strictness(strict=False, quiet=True):
-        read = read_documents(store, groups, (consolidated.NAMES,))
+        read = read_documents(store, groups, (names,))
         found = [group for group, each in zip(groups, read, strict=True) if _consolidates(each)]
         dropped = list[_Dropped]()
         for group in found:
             # Another writer may change the attributes of the group concurrently.
             is_locked = group == changed
             with nullcontext() if is_locked else documents_lock(StorePath(store, group)):
-                dropped += change_if_unchanged(store, partial(_drop, group))
+                dropped += change_if_unchanged(store, partial(_drop, group, names))
         return dropped
 
 
-def _drop(group: str, store: Store) -> list[_Dropped]:
+def _drop(group: str, names: tuple[str, ...], store: Store) -> list[_Dropped]:
     """Remove the consolidated metadata of one group; the rest of its document stays."""
     dropped, prefix = list[_Dropped](), key_prefix(group)
-    documents = read_documents(store, [group], (consolidated.NAMES,))[0]
-    flat, document = documents[consolidated.KEY], None
+    documents = read_documents(store, [group], (names,))[0]
+    flat, document = documents.get(consolidated.KEY), None
     with suppress(MetadataError):  # nobody can read such a document, so it misleads nobody
-        document = consolidated.group_with_member(documents[_V3])
+        document = consolidated.group_with_member(documents.get(_V3))
     if flat is not None:
         store.erase(prefix + consolidated.KEY)
         dropped.append(_Dropped(group, 2, flat))
