@@ -99,5 +99,9 @@ def test_a_renewal_is_a_check_of_the_lease(store, monkeypatch):
         first = held.held_until
         while held.held_until == first:
             threading.Event().wait(0.01)
-        monkeypatch.setattr(store, "get", None)
-        held.check(store)  # without a request
+        get, threads = store.get, []
+        monkeypatch.setattr(
+            store, "get", lambda key: threads.append(threading.current_thread()) or get(key)
+        )
+        held.check(store)
+        assert threading.current_thread() not in threads  # without a request
