@@ -5,12 +5,11 @@ so that a longer one is never in memory as a whole.
 """
 
 import threading
-from collections.abc import Callable
 from typing import Any
 
-from zarrdask.formats.byte_ranges import Entry
 from zarrdask.storage.base import Store
-from zarrdask.storage.wrapper import WrappedStore
+from zarrdask.storage.policy_store import PolicyStore
+from zarrdask.storage.request import Answer, Request, Send
 
 #: The longest body of an answer of which nothing is known, such as a document, in bytes.
 MAX_BODY_BYTES = 2**31
@@ -47,7 +46,7 @@ def check_body(size: int, limit: int) -> None:
         )
 
 
-class BoundedStore(WrappedStore):
+class BoundedStore(PolicyStore):
     """A store whose values are read only up to a number of bytes.
 
     Parameters
@@ -58,8 +57,6 @@ class BoundedStore(WrappedStore):
         The number of bytes.
     """
 
-    _keeps_sizes = True
-
     def __init__(self, inner: Store, limit: int) -> None:
         super().__init__(inner)
         self._limit = limit
@@ -67,28 +64,15 @@ class BoundedStore(WrappedStore):
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.inner, self._limit)
 
-    # Each request is sent by a method of this class, in the thread that sends it.
-    get_many = Store.get_many
-    get_ranges = Store.get_ranges
-
-    def stat(self, key: str) -> Entry | None:
-        return self.inner.stat(key)
-
-
-def _bounded(name: str) -> Callable[..., Any]:
-    def operation(self: BoundedStore, *arguments: Any, **options: Any) -> Any:
+    def policy(self, request: Request, send: Send) -> Answer:
+        """Return an answer that is no longer, in the thread that sends the request."""
+        if request.verb not in ("GET", "PUT"):  # a write may look the value up first
+            return send(request)
         outer, _LIMIT.size = _LIMIT.size, self._limit
         try:
-            return getattr(self.inner, name)(*arguments, **options)
+            return send(request)
         finally:
             _LIMIT.size = outer
-
-    operation.__name__, operation.__doc__ = name, getattr(Store, name).__doc__
-    return operation
-
-
-for _name in ("get", "get_range", "get_part", "get_if_changed", "get_tagged", "swap", "create"):
-    setattr(BoundedStore, _name, _bounded(_name))
 
 
 def bounded(store: Store, limit: int | None) -> Store:

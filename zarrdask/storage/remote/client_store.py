@@ -16,10 +16,8 @@ from zarrdask.errors import ReadOnlyError, StoreError, without_secrets
 from zarrdask.formats.byte_ranges import (
     Buffer,
     Entry,
-    Part,
     StoredObject,
     Tag,
-    Version,
     cut,
     strong_etag,
 )
@@ -36,6 +34,8 @@ from zarrdask.storage.refusals import (
     refuses_conditions,
 )
 from zarrdask.storage.remote.failures import Meaning, is_forbidden
+from zarrdask.storage.request import DONE, MISSING, NOT_MET, Absent, Answer, Form, Request
+from zarrdask.storage.request_store import RequestStore
 
 T = TypeVar("T")
 
@@ -61,7 +61,7 @@ class Described(NamedTuple):
     condition: Tag | None = None
 
 
-class Answer:
+class Fetched:
     """The answer to a request for a value, or for part of it.
 
     Parameters
@@ -81,22 +81,33 @@ class Answer:
     ) -> None:
         self.value, self.describe, self.is_whole = value, describe, is_whole
 
-    def part(self, start: int, length: int | None) -> Buffer:
-        """Return the requested part."""
+    def answer(self, request: Request) -> Answer:
+        """Return the answer to a request, with the tag that it asks for."""
+        if request.form in (Form.BUFFER, Form.BYTES):
+            return Answer(self._part(request))
+        size, etag, condition = self.describe()
+        match request.form:
+            case Form.TAGGED:
+                return Answer(self.value, size, condition)
+            case Form.VERSION:
+                # Without the size, parts of several versions might be taken for those of one.
+                tag = strong_etag(etag) if size or self.is_whole else None
+                return Answer(self._part(request), size, tag)
+        # A server that sends no parts sends none of a certain version either.
+        tag = strong_etag(etag) if size and not self.is_whole else None
+        # Not every server knows the condition.
+        is_met = request.if_match in (None, tag)
+        return Answer(self.value, size, tag) if is_met else NOT_MET
+
+    def _part(self, request: Request) -> Buffer:
         if self.is_whole:
-            return self.value if start == 0 and length is None else cut(self.value, start, length)
+            is_cut = not request.is_whole
+            return cut(self.value, request.start, request.length) if is_cut else self.value
         # A range from the end is requested up to there: it may be longer than the value.
-        return memoryview(self.value)[:length]
-
-    def version(self, start: int, length: int | None) -> Version:
-        """Return the requested part with the size and the tag of the whole value."""
-        size, etag, _ = self.describe()
-        # Without the size, parts of several versions might be taken for those of one.
-        tag = strong_etag(etag) if size or self.is_whole else None
-        return Version(self.part(start, length), size, tag)
+        return memoryview(self.value)[: request.length]
 
 
-class ClientStore(Store):
+class ClientStore(RequestStore):
     """A store whose values a client of another package requests."""
 
     capabilities = Capabilities(
@@ -109,7 +120,6 @@ class ClientStore(Store):
         bodies_limited=True,
     )
 
-    _counts_requests = True
     #: The classes of the client's errors.
     _errors: ClassVar[tuple[type[Exception], ...]] = (Exception,)
     #: Whether a range can be counted from the end of a value.
@@ -134,7 +144,7 @@ class ClientStore(Store):
     @abstractmethod
     def _fetch(
         self, path: str, start: int, length: int | None, tag: Tag | None, unless: Tag | None
-    ) -> Answer:
+    ) -> Fetched:
         """Request a value, or part of it, which has the ETag `tag` and not `unless`, if given."""
 
     @abstractmethod
@@ -193,46 +203,37 @@ class ClientStore(Store):
     def url(self) -> str:
         return without_secrets(self._real_url)
 
-    def get(self, key: str) -> bytes | None:
-        answer = self._answer(key)
-        return bytes(answer.value) if isinstance(answer, Answer) else None
+    def send(self, request: Request) -> Answer:
+        """Send a request, and return the answer."""
+        match request.verb:
+            case "GET":
+                return self._get(request)
+            case "HEAD":
+                return self._size(request.key)
+            case "PUT":
+                self.check_writable()
+                return DONE if self._write(request) else NOT_MET
+            case _:
+                self.check_writable()
+                self._remove(request.key)
+                return DONE
 
-    def get_range(self, key: str, start: int, length: int | None = None) -> Buffer | None:
-        answer = self._answer(key, start, length)
-        if isinstance(answer, Answer):
-            return answer.part(start, length)
-        return b"" if answer is Meaning.BEHIND else None
+    # ---- reading
 
-    def get_part(self, key: str, start: int, length: int, tag: Tag | None = None) -> Part | None:
-        answer = self._answer(key, start, length, tag=tag)
-        if isinstance(answer, Answer):
-            size, etag, _ = answer.describe()
-            # A server that sends no parts sends none of a certain version either.
-            has_tag = size and not answer.is_whole
-            part = Part(answer.value, size, strong_etag(etag) if has_tag else None)
-        elif answer is Meaning.BEHIND:
-            part = Part(b"", 0, None)
-        else:
-            return None
-        return part if tag in (None, part.tag) else None  # not every server knows the condition
+    def _get(self, request: Request) -> Answer:
+        """Return the requested part of a value, with the requested tag."""
+        start, length, tag = request.start, request.length, request.if_match
+        found = self._fetched(request.key, start, length, tag=tag, unless=request.unless)
+        if isinstance(found, Fetched):
+            return found.answer(request)
+        match found:
+            case Meaning.UNCHANGED:
+                return Answer(tag=request.unless, meaning=found)
+            case Meaning.BEHIND if tag is None and request.form is not Form.TAGGED:
+                return Answer(b"")
+        return Answer(meaning=found)
 
-    def get_if_changed(
-        self, key: str, tag: Tag | None, start: int = 0, length: int | None = None
-    ) -> Version:
-        answer = self._answer(key, start, length, unless=tag)
-        if isinstance(answer, Answer):
-            return answer.version(start, length)
-        if answer is Meaning.UNCHANGED:
-            return Version(tag=tag)
-        return Version(b"" if answer is Meaning.BEHIND else None)
-
-    def get_tagged(self, key: str) -> tuple[Buffer | None, Tag | None]:
-        answer = self._answer(key)
-        if not isinstance(answer, Answer):
-            return None, None
-        return answer.value, answer.describe().condition
-
-    def _answer(
+    def _fetched(
         self,
         key: str,
         start: int = 0,
@@ -240,13 +241,13 @@ class ClientStore(Store):
         *,
         tag: Tag | None = None,
         unless: Tag | None = None,
-    ) -> Answer | Meaning:
+    ) -> Fetched | Meaning:
         """Request a value, or part of it; return the answer, or what the error says instead.
 
         That is MISSING, BEHIND, NOT_MET or UNCHANGED.
         """
         if start < 0 and not self._has_suffixes:
-            return self._answer_from_end(key, start, length, tag=tag, unless=unless)
+            return self._fetched_from_end(key, start, length, tag=tag, unless=unless)
         path = self.path(key)
         try:
             # A range of no bytes can't be requested.
@@ -256,7 +257,7 @@ class ClientStore(Store):
             meaning = self._meaning(error)
             if meaning is Meaning.UNSUPPORTED and (start or length is not None):
                 # The server sends whole values only.
-                return self._answer(key, tag=tag, unless=unless)
+                return self._fetched(key, tag=tag, unless=unless)
             expected = {
                 Meaning.BEHIND: True,
                 Meaning.NOT_MET: tag is not None,
@@ -272,50 +273,54 @@ class ClientStore(Store):
                 raise
             return Meaning.MISSING
 
-    def _answer_from_end(
+    def _fetched_from_end(
         self, key: str, start: int, length: int | None, **conditions: Any
-    ) -> Answer | Meaning:
+    ) -> Fetched | Meaning:
         """Request the end of a value from a server that can't count ranges from the end."""
         entry = self.stat(key)
         size = None if entry is None else entry.size
         if not size:
             return Meaning.MISSING if size is None else Meaning.BEHIND
-        answer = self._answer(key, max(size + start, 0), length, **conditions)
-        if isinstance(answer, Answer) and answer.describe().size not in (0, size):
-            return self._answer(key, **conditions)  # it was changed meanwhile
+        answer = self._fetched(key, max(size + start, 0), length, **conditions)
+        if isinstance(answer, Fetched) and answer.describe().size not in (0, size):
+            return self._fetched(key, **conditions)  # it was changed meanwhile
         return answer
 
-    def stat(self, key: str) -> Entry | None:
+    def _size(self, key: str) -> Answer:
         path = self.path(key)
         try:
             size = self._sent("HEAD", partial(self._request_size, path))
         except self._errors as error:
             self._check_missing(key, error)
-            return None
-        return super().stat(key) if size is None else Entry(key, size)
+            return MISSING
+        if size is None:
+            entry = Store.stat(self, key)
+            return MISSING if entry is None else Answer(size=entry.size)
+        return Answer(size=size)
 
     # ---- writing
 
-    def set(self, key: str, value: Buffer) -> None:
-        self.check_writable()
+    def _write(self, request: Request) -> bool:
+        """Store a value, and return whether its condition holds."""
+        key, value = request.key, b"" if request.value is None else request.value
+        if request.if_match is not None:
+            return self._replace(key, value, request.if_match)
+        if request.unless is not None:
+            is_created = (
+                self._is_put(key, value, None) if self.capabilities.create_exclusive else None
+            )
+            return Store.create(self, key, value) if is_created is None else is_created
         path = self.path(key)
         try:
             self._sent("PUT", partial(self._put, path, value), len(value))
         except self._errors as error:
             raise self._not_written(key, error) from self._cause(error)
+        return True
 
-    def create(self, key: str, value: Buffer) -> bool:
-        self.check_writable()
-        if self.capabilities.create_exclusive:
-            is_created = self._is_put(key, value, None)
-            if is_created is not None:
-                return is_created
-        return super().create(key, value)
-
-    def swap(self, key: str, value: Buffer, tag: Tag | None) -> bool:
-        self.check_writable()
-        # Not `create`, which may look the key up first: it could replace another writer's value.
-        conditions = [tag] if tag is None else [tag, _unquoted(tag)]
+    def _replace(self, key: str, value: Buffer, tag: Tag | Absent) -> bool:
+        """Store a value if the present one has a tag."""
+        is_absent = tag is Absent.ABSENT
+        conditions = [None] if is_absent else [tag, _unquoted(tag)]
         if not self._has_quotes:
             conditions.reverse()
         for condition in conditions:
@@ -323,16 +328,16 @@ class ClientStore(Store):
             if is_stored is None:
                 raise not_supported(self.url, "changed on a condition")
             if is_stored:
-                self._has_quotes = condition is tag
+                self._has_quotes = is_absent or condition is tag
                 return True
-            if tag is None or not self._is_current(key, tag):
+            if is_absent or not self._is_current(key, tag):
                 return False
         raise refuses_conditions(self.url, key)
 
     def _is_current(self, key: str, tag: Tag) -> bool:
         """Whether a value still has a tag."""
-        answer = self._answer(key, 0, 1)
-        return isinstance(answer, Answer) and answer.describe().condition == tag
+        answer = self._fetched(key, 0, 1)
+        return isinstance(answer, Fetched) and answer.describe().condition == tag
 
     def _is_put(self, key: str, value: Buffer, condition: Tag | None) -> bool | None:
         """Store a value on a condition; return whether it was met, or None if it is unsupported."""
@@ -351,8 +356,7 @@ class ClientStore(Store):
             return None
         return True
 
-    def erase(self, key: str) -> None:
-        self.check_writable()
+    def _remove(self, key: str) -> None:
         path = self.path(key)
         try:
             self._sent("DELETE", partial(self._delete, path))

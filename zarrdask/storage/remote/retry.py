@@ -18,14 +18,22 @@ from zarrdask.errors import (
     printable,
     without_secrets,
 )
-from zarrdask.formats.byte_ranges import Buffer, Entry, KeyRange, Range, Tag, Value
+from zarrdask.formats.byte_ranges import Buffer, KeyRange, Range, Value
 from zarrdask.runtime import measuring
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage.base import Store
 from zarrdask.storage.memory import MappingStore
-from zarrdask.storage.remote.failures import is_refusal, is_transient, is_unconnected, retry_after
+from zarrdask.storage.policy_store import PolicyStore
+from zarrdask.storage.remote.failures import (
+    Meaning,
+    is_refusal,
+    is_transient,
+    is_unconnected,
+    retry_after,
+)
 from zarrdask.storage.remote.in_flight import MAX_BYTES_IN_FLIGHT, pause
 from zarrdask.storage.remote.rates import Kind, place_of, request_rate
+from zarrdask.storage.request import DONE, Answer, Form, Request, Send
 from zarrdask.storage.wrapper import WrappedStore
 from zarrdask.storage.zarr.draft_store import DraftStore
 
@@ -39,7 +47,7 @@ _QUIET_RETRIES = 3
 _FIRST_CONTACT_SECONDS = 1.0
 
 
-class RetryingStore(WrappedStore):
+class RetryingStore(PolicyStore):
     """A store that retries operations after transient errors.
 
     An operation is retried up to ``zarrdask.retries`` times, after a random pause of up to 0.1 s,
@@ -69,108 +77,15 @@ class RetryingStore(WrappedStore):
         # Where it is unpickled, the environment may name another server.
         return *super().__reduce__(), {"_is_reached": self._is_reached}
 
-    def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
-        if self.capabilities.concurrent:
-            return Store.get_many(self, keys, scratch)
-        keys = list(keys)
-        return self._resumed(keys, lambda start: self.inner.get_many(keys[start:], scratch))
-
-    def get_ranges(
-        self, key: str, ranges: Sequence[Range], scratch: Scratch
-    ) -> Iterator[Buffer | None]:
-        if self.capabilities.concurrent:
-            return Store.get_ranges(self, key, ranges, scratch)
-        return self._resumed(
-            [key] * len(ranges), lambda start: self.inner.get_ranges(key, ranges[start:], scratch)
-        )
-
-    @contextmanager
-    def reading(self, key: str, scratch: Scratch) -> Iterator[Value]:
-        """Return a context in which parts of a value are read, of the same value if possible."""
-        with ExitStack() as stack:
-            opened = self.inner.reading
-            value = self._attempt(key, lambda: stack.enter_context(opened(key, scratch)))
-            yield _RetriedValue(self, key, value)
-
-    def get_partial_values(self, key_ranges: Iterable[KeyRange]) -> Sequence[Buffer | None]:
-        if self.capabilities.concurrent:
-            return Store.get_partial_values(self, key_ranges)
-        ranges = list(key_ranges)
-        return self._attempt("", partial(self.inner.get_partial_values, ranges))
-
-    def set_many(self, values: Iterable[tuple[str, Buffer]]) -> None:
-        built_in = Store.set_many, WrappedStore.set_many
-        if self.capabilities.concurrent or type(self.inner).set_many in built_in:
-            Store.set_many(self, values)
-            return
-        held, size = list[tuple[str, bytes]](), 0
-        for key, value in values:
-            held.append((key, bytes(value)))
-            size += len(value)
-            if size >= MAX_BYTES_IN_FLIGHT:
-                self._attempt(key, partial(self.inner.set_many, held), kind="write")
-                held, size = [], 0
-        if held:
-            self._attempt(held[0][0], partial(self.inner.set_many, held), kind="write")
-
-    def create(self, key: str, value: Buffer) -> bool:
-        """Store a value if the key is missing, and return whether it was.
-
-        An attempt that failed may have stored the value, and a backend that `repeats` requests may
-        have repeated one whose answer was lost. So if the value is refused then, and the same value
-        is there, this call is assumed to have stored it. Any other first attempt that is refused
-        is refused: another writer may have stored the same value.
-        """
-        return self._attempt_once(key, value, partial(self.inner.create, key, value))
-
-    def swap(self, key: str, value: Buffer, tag: Tag | None) -> bool:
-        """Store a value if the present one has a tag, and return whether it had; see `create`."""
-        return self._attempt_once(key, value, partial(self.inner.swap, key, value, tag))
-
-    def _attempt_once(self, key: str, value: Buffer, store: Callable[[], bool]) -> bool:
-        attempts = count()
-
-        def call() -> bool:
-            is_repeated = next(attempts) > 0 or self.capabilities.repeats
-            return store() or (is_repeated and self.inner.get(key) == bytes(value))
-
-        return self._attempt(key, call, kind="write")
-
-    def check_writable(self, *, erasing: Iterable[str] = ()) -> None:
-        self.inner.check_writable()
-        if erasing := [*erasing]:
-            self._attempt("", partial(self.inner.check_writable, erasing=erasing))
-
-    def erase_values(self, keys: Iterable[str]) -> None:
-        if self.capabilities.concurrent and type(self.inner).erase_values is Store.erase_values:
-            Store.erase_values(self, keys)
-            return
-        self._attempt("", partial(self.inner.erase_values, list(keys)), kind="write")
-
-    def list_prefix(self, prefix: str) -> Iterator[str]:
-        return iter(self._attempt(prefix, lambda: list(self.inner.list_prefix(prefix))))
-
-    def entries(
-        self, prefix: str, after: str = "", until: str | None = None, *, objects: bool = False
-    ) -> Iterator[Entry]:
-        listed = partial(self.inner.entries, prefix, after, until, objects=objects)
-        return iter(self._attempt(prefix, lambda: list(listed())))
-
-    @cached_property
-    def _place(self) -> str | None:
-        """The bucket or host whose request rates are adapted; None for a store without latency."""
-        has_latency = self.inner.capabilities.has_latency
-        return place_of(self.url, self.identity.endpoint) if has_latency else None
-
-    def _attempt(self, key: str, call: Callable[[], T], *, kind: Kind = "read") -> T:
-        """Return the result of a call, which is repeated after transient errors."""
+    def policy(self, request: Request, send: Send) -> Answer:
+        """Return the answer to a request, which is repeated after transient errors."""
+        kind: Kind = "read" if request.is_read else "write"
         rate = None if self._place is None else request_rate(self._place, kind)
         # The time before a request is sent is not that of the operation.
         start = sent = time.monotonic() if rate is None else rate.wait()
-        retries = 0
-        while True:
+        for retries in count():
             try:
-                result = call()
+                answer = self._once(request, send, is_repeated=retries > 0)
             except Exception as error:
                 is_paced = False
                 if measuring.SINKS is not None and is_refusal(error):
@@ -178,8 +93,7 @@ class RetryingStore(WrappedStore):
                 # A request that is refused at any rate is not refused because of the rate.
                 if rate is not None and retries < _QUIET_RETRIES and is_refusal(error):
                     is_paced = rate.refuse(sent, retry_after(error))
-                if self._pause(key, error, retries, start, is_paced=is_paced):
-                    retries += 1
+                if self._pause(request.key, error, retries, start, is_paced=is_paced):
                     if measuring.SINKS is not None:
                         measuring.count({"repeated": 1}, self)
                     begin = time.monotonic()
@@ -189,42 +103,45 @@ class RetryingStore(WrappedStore):
                 forget_suppressed(error)
                 if isinstance(error, ZarrdaskError | MemoryError):
                     raise
-                failure = StoreError(
-                    f"an operation of the store failed: {str(error) or type(error).__name__}",
-                    key=f"{self.url}/{key}",
-                    found=type(error).__name__,
-                )
-                failure.__cause__ = censored(error)
+                failure = self._failure(request.key, error)
                 break
             if not self._is_reached:
                 self._is_reached = True
             if rate is not None:
                 rate.accept()
-            return result
+            return answer
         # Not in the handler: the error would be the context of this one, with its secrets.
         raise failure
 
-    def _resumed(self, keys: list[str], read: Callable[[int], Iterator[T]]) -> Iterator[T]:
-        """Yield a value for each key; after a transient error, the remaining ones are read again.
+    def _once(self, request: Request, send: Send, *, is_repeated: bool) -> Answer:
+        """Send a request once.
 
-        Parameters
-        ----------
-        keys : list of str
-            The keys.
-        read : callable
-            Returns the values of the keys from a position on.
+        An attempt that failed may have stored the value, and a backend that `repeats` requests may
+        have repeated one whose answer was lost. So if the condition of a write does not hold then,
+        and the same value is there, this request is assumed to have stored it. Any other first
+        attempt that is refused is refused: another writer may have stored the same value.
         """
-        values: Iterator[T] | None = None
+        answer = send(request)
+        if answer.meaning is Meaning.NOT_MET and (is_repeated or self.capabilities.repeats):
+            present = send(Request("GET", request.key, form=Form.BYTES)).value
+            if present is not None and present == bytes(request.value or b""):
+                return DONE
+        return answer
 
-        def read_next(position: int) -> T:
-            nonlocal values
-            following, values = values or iter(read(position)), None
-            value = next(following)
-            values = following  # it has not failed
-            return value
+    def _failure(self, key: str, error: Exception) -> StoreError:
+        failure = StoreError(
+            f"an operation of the store failed: {str(error) or type(error).__name__}",
+            key=f"{self.url}/{key}",
+            found=type(error).__name__,
+        )
+        failure.__cause__ = censored(error)
+        return failure
 
-        for position, key in enumerate(keys):
-            yield self._attempt(key, partial(read_next, position))
+    @cached_property
+    def _place(self) -> str | None:
+        """The bucket or host whose request rates are adapted; None for a store without latency."""
+        has_latency = self.inner.capabilities.has_latency
+        return place_of(self.url, self.identity.endpoint) if has_latency else None
 
     def _pause(
         self, key: str, error: Exception, retries: int, start: float, *, is_paced: bool
@@ -250,19 +167,87 @@ class RetryingStore(WrappedStore):
         _LOG.log(level, "%s: retry %d after: %s", printable(place), retries + 1, printable(reason))
         return pause(seconds)
 
+    # ---- operations of the inner store on many values
 
-def _retried(name: str) -> Callable[..., Any]:
-    def operation(self: RetryingStore, key: str, *arguments: Any, **options: Any) -> Any:
-        call = partial(getattr(self.inner, name), key, *arguments, **options)
-        return self._attempt(key, call, kind="read" if name in _READS else "write")
+    def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
+        if self.capabilities.concurrent:
+            return super().get_many(keys, scratch)
+        keys = list(keys)
+        return self._resumed(keys, lambda start: self.inner.get_many(keys[start:], scratch))
 
-    operation.__name__, operation.__doc__ = name, getattr(Store, name).__doc__
-    return operation
+    def get_ranges(
+        self, key: str, ranges: Sequence[Range], scratch: Scratch
+    ) -> Iterator[Buffer | None]:
+        if self.capabilities.concurrent:
+            return super().get_ranges(key, ranges, scratch)
+        return self._resumed(
+            [key] * len(ranges), lambda start: self.inner.get_ranges(key, ranges[start:], scratch)
+        )
 
+    @contextmanager
+    def reading(self, key: str, scratch: Scratch) -> Iterator[Value]:
+        """Return a context in which parts of a value are read, of the same value if possible."""
+        with ExitStack() as stack:
+            opened = self.inner.reading
+            value = self._call("GET", key, lambda _: stack.enter_context(opened(key, scratch)))
+            yield _RetriedValue(self, key, value)
 
-_READS = ("get", "get_range", "get_part", "get_if_changed", "get_tagged", "list_dir", "stat")
-for _name in (*_READS, "set", "erase", "erase_prefix", "tidy"):
-    setattr(RetryingStore, _name, _retried(_name))
+    def get_partial_values(self, key_ranges: Iterable[KeyRange]) -> Sequence[Buffer | None]:
+        if self.capabilities.concurrent:
+            return super().get_partial_values(key_ranges)
+        ranges = list(key_ranges)
+        return self._call("GET", "", lambda store: store.get_partial_values(ranges))
+
+    def set_many(self, values: Iterable[tuple[str, Buffer]]) -> None:
+        built_in = Store.set_many, WrappedStore.set_many
+        if self.capabilities.concurrent or type(self.inner).set_many in built_in:
+            super().set_many(values)
+            return
+        held, size = list[tuple[str, bytes]](), 0
+        for key, value in values:
+            held.append((key, bytes(value)))
+            size += len(value)
+            if size >= MAX_BYTES_IN_FLIGHT:
+                self._set_all(held)
+                held, size = [], 0
+        if held:
+            self._set_all(held)
+
+    def _set_all(self, held: list[tuple[str, bytes]]) -> None:
+        self._call("PUT", held[0][0], lambda store: store.set_many(held))
+
+    def check_writable(self, *, erasing: Iterable[str] = ()) -> None:
+        self.inner.check_writable()
+        if erasing := [*erasing]:
+            self._call("GET", "", lambda store: store.check_writable(erasing=erasing))
+
+    def erase_values(self, keys: Iterable[str]) -> None:
+        if self.capabilities.concurrent and type(self.inner).erase_values is Store.erase_values:
+            Store.erase_values(self, keys)
+        else:
+            super().erase_values(keys)
+
+    def _resumed(self, keys: list[str], read: Callable[[int], Iterator[T]]) -> Iterator[T]:
+        """Yield a value for each key; after a transient error, the remaining ones are read again.
+
+        Parameters
+        ----------
+        keys : list of str
+            The keys.
+        read : callable
+            Returns the values of the keys from a position on.
+        """
+        values: Iterator[T] | None = None
+
+        def read_next(position: int, _: Store) -> T:
+            nonlocal values
+            following, values = values or iter(read(position)), None
+            value = next(following)
+            values = following  # it has not failed
+            return value
+
+        for position, key in enumerate(keys):
+            yield self._call("GET", key, partial(read_next, position))
 
 
 class _RetriedValue(NamedTuple):
@@ -273,7 +258,7 @@ class _RetriedValue(NamedTuple):
     value: Value
 
     def part(self, start: int, length: int) -> Buffer | None:
-        return self.store._attempt(self.key, partial(self.value.part, start, length))
+        return self.store._call("GET", self.key, lambda _: self.value.part(start, length))
 
     def parts(self, ranges: Sequence[Range]) -> Iterator[Buffer | None]:
         keys = [self.key] * len(ranges)

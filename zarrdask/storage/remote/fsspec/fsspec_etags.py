@@ -9,7 +9,7 @@ from fsspec.asyn import sync
 
 from zarrdask.formats.byte_ranges import Tag
 from zarrdask.storage.remote.body_limit import body_limit, check_body
-from zarrdask.storage.remote.client_store import Answer, Described
+from zarrdask.storage.remote.client_store import Described, Fetched
 from zarrdask.storage.remote.fsspec.fsspec_options import protocols
 
 
@@ -39,7 +39,7 @@ def request(
     length: int | None = None,
     tag: str | None = None,
     unless: str | None = None,
-) -> Answer:
+) -> Fetched:
     """Request a value, or part of it.
 
     It must have the ETag `tag`, and must not have the ETag `unless`, if they are given.
@@ -52,7 +52,7 @@ def request(
 
 async def _from_s3(
     fs: Any, path: str, part: str | None, tag: str | None, unless: str | None, limit: int
-) -> Answer:
+) -> Fetched:
     bucket, name, _ = fs.split_path(path)
     options = {"Range": part, "IfMatch": tag, "IfNoneMatch": unless, **fs.req_kw}
     options = {option: each for option, each in options.items() if each is not None}
@@ -63,12 +63,12 @@ async def _from_s3(
         # By the version of aiobotocore, this is the answer of aiohttp, or around it.
         steps = getattr(getattr(body, "content", None), "iter_any", None)
         value = await body.read() if steps is None else await _received(steps(), limit)
-        return _answer(value, status, answer.get("ETag"), answer.get("ContentRange"))
+        return _fetched(value, status, answer.get("ETag"), answer.get("ContentRange"))
 
 
 async def _by_http(
     fs: Any, path: str, part: str | None, tag: str | None, unless: str | None, limit: int
-) -> Answer:
+) -> Fetched:
     options = dict(fs.kwargs)
     conditions = {"Range": part, "If-Match": tag, "If-None-Match": unless}
     headers = {**options.pop("headers", {}), "Accept-Encoding": "identity"}
@@ -80,7 +80,7 @@ async def _by_http(
             raise NotModifiedError
         check_body(answer.content_length or 0, limit)
         value, found = await _received(answer.content.iter_any(), limit), answer.headers
-        return _answer(value, answer.status, found.get("ETag"), found.get("Content-Range"))
+        return _fetched(value, answer.status, found.get("ETag"), found.get("Content-Range"))
 
 
 async def _received(steps: AsyncIterator[bytes], limit: int) -> bytes:
@@ -93,12 +93,12 @@ async def _received(steps: AsyncIterator[bytes], limit: int) -> bytes:
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-def _answer(value: bytes, status: int, etag: str | None, content_range: str | None) -> Answer:
+def _fetched(value: bytes, status: int, etag: str | None, content_range: str | None) -> Fetched:
     # A server may send the whole value although part of it was requested.
     is_whole = status != HTTPStatus.PARTIAL_CONTENT and content_range is None
     size = str(len(value)) if is_whole else (content_range or "").rpartition("/")[2]
     described = Described(int(size) if size.isdigit() else 0, etag, etag)
-    return Answer(value, lambda: described, is_whole=is_whole)
+    return Fetched(value, lambda: described, is_whole=is_whole)
 
 
 def replace(fs: Any, path: str, value: bytes, tag: Tag | None) -> None:

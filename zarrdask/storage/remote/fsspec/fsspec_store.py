@@ -22,7 +22,7 @@ from zarrdask.storage.identity import Identity, directory_at
 from zarrdask.storage.local.local_store import LocalStore
 from zarrdask.storage.memory import elsewhere
 from zarrdask.storage.refusals import check_no_credentials
-from zarrdask.storage.remote.client_store import Answer, ClientStore
+from zarrdask.storage.remote.client_store import ClientStore, Fetched
 from zarrdask.storage.remote.failures import Meaning, meaning_of
 from zarrdask.storage.remote.fsspec.fsspec_errors import ERRORS, store_error
 from zarrdask.storage.remote.fsspec.fsspec_etags import replace, request
@@ -149,19 +149,19 @@ class FsspecStore(ClientStore):
 
     def _fetch(
         self, path: str, start: int, length: int | None, tag: Tag | None, unless: Tag | None
-    ) -> Answer:
+    ) -> Fetched:
         if self._has_etags:
             return request(self.fs, path, start, length, tag, unless)
         if tag is not None or unless is not None:
             raise NotImplementedError
         if start == 0 and length is None:
-            return Answer(self._read(path), is_whole=True)
+            return Fetched(self._read(path), is_whole=True)
         # A range from the end extends up to the end, as the size is not known here.
         end = None if length is None or start < 0 else start + length
         value = self._read(path, start=start, end=end)
         # A longer value is all of it (RFC 9110).
         most = -start if start < 0 else length
-        return Answer(value, is_whole=most is not None and len(value) > most)
+        return Fetched(value, is_whole=most is not None and len(value) > most)
 
     def _read(self, path: str, **bounds: int | None) -> bytes:
         if getattr(self.fs, "fs", None) is None:
@@ -203,9 +203,9 @@ class FsspecStore(ClientStore):
         if self._local is not None:
             self._local.check_writable(erasing=erasing)
 
-    def erase(self, key: str) -> None:
+    def _remove(self, key: str) -> None:
         if self._local is None:
-            super().erase(key)
+            super()._remove(key)
         else:
             self._local.erase(key)
 

@@ -18,7 +18,7 @@ from zarrdask.storage.capabilities import without
 from zarrdask.storage.identity import Identity
 from zarrdask.storage.memory import LIVE, recall
 from zarrdask.storage.remote.body_limit import body_limit, check_body
-from zarrdask.storage.remote.client_store import PAGE, Answer, ClientStore, Described
+from zarrdask.storage.remote.client_store import PAGE, ClientStore, Described, Fetched
 from zarrdask.storage.remote.failures import Meaning, meaning_of
 from zarrdask.storage.remote.in_flight import window
 from zarrdask.storage.remote.obstore.obstore_errors import EncodedError, cause, message
@@ -120,7 +120,7 @@ class ObstoreStore(ClientStore):
 
     def _fetch(
         self, path: str, start: int, length: int | None, tag: Tag | None, unless: Tag | None
-    ) -> Answer:
+    ) -> Fetched:
         is_whole = start == 0 and length is None
         options: dict[str, Any] = {} if is_whole else {"range": _range(start, length)}
         if tag is not None:
@@ -135,7 +135,7 @@ class ObstoreStore(ClientStore):
         first, end = answer.range
         check_body(end - first, body_limit())
         value = memoryview(answer.bytes())
-        return Answer(value, partial(_described, answer), is_whole=is_whole)
+        return Fetched(value, partial(_described, answer), is_whole=is_whole)
 
     def _request_size(self, path: str) -> int | None:
         # Not every HTTP server answers such a request.
