@@ -1,23 +1,19 @@
 """URLs that obstore opens, and that fsspec takes over where obstore can't go on."""
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property
 from importlib import import_module
 from typing import Any
 
 from zarrdask.errors import StoreError, UnsupportedError
-from zarrdask.formats.byte_ranges import Buffer, Entry
-from zarrdask.formats.store_keys import Names
-from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage.base import Store
 from zarrdask.storage.capabilities import Capabilities, without
 from zarrdask.storage.identity import Identity
-from zarrdask.storage.remote.in_flight import request_each
+from zarrdask.storage.policy_store import PolicyStore
 from zarrdask.storage.remote.obstore.obstore_errors import AnswerError
 from zarrdask.storage.remote.obstore.obstore_objects import is_forked, not_usable
-from zarrdask.storage.wrapper import WrappedStore
+from zarrdask.storage.request import Answer, Request, Send, ask
 
 _LOG = logging.getLogger(__name__)
 
@@ -25,7 +21,7 @@ _LOG = logging.getLogger(__name__)
 _PARTS = frozenset({"lists_parts"})
 
 
-class RemoteStore(WrappedStore):
+class RemoteStore(PolicyStore):
     """A URL that obstore opens, and that fsspec takes over where obstore can't go on.
 
     That is in a process that was forked after obstore was used, for servers whose answers obstore
@@ -96,45 +92,23 @@ class RemoteStore(WrappedStore):
         module = import_module("zarrdask.storage.remote.obstore.obstore_urls")
         return RemoteStore(directory, options, module.open_url(directory, options))
 
-    def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
-        return request_each(self, lambda key: self.get_range(key, 0), keys)
-
-    get_ranges = Store.get_ranges
-
-    def list_dir(self, prefix: str) -> Names:
-        names: Names = self._listed(lambda store: store.list_dir(prefix))
-        return names
-
-    def list_prefix(self, prefix: str) -> Iterator[str]:
-        return iter(self._listed(lambda store: [*store.list_prefix(prefix)]))
-
-    def entries(
-        self, prefix: str, after: str = "", until: str | None = None, *, objects: bool = False
-    ) -> Iterator[Entry]:
-        def ask(store: Store) -> list[Entry]:
-            return [*store.entries(prefix, after, until, objects=objects)]
-
-        return iter(self._listed(ask))
-
-    def _listed(self, ask: Callable[[Store], Any]) -> Any:
-        if not self._is_listed_by_fsspec:
-            try:
-                return ask(self.inner)
-            except UnsupportedError as error:
-                listed = self._take_over(error, "can't list this server")
-                self._is_listed_by_fsspec = True
-                return ask(listed)
-        return ask(self._by_fsspec)
-
-    def _attempt(self, name: str, *arguments: Any, **options: Any) -> Any:
+    def policy(self, request: Request, send: Send) -> Answer:
+        """Return the answer to a request, for which fsspec takes over where obstore can't go on."""
+        if self._is_listed_by_fsspec and request.verb == "LIST":
+            return ask(self._by_fsspec, request)
         try:
-            return getattr(self.inner, name)(*arguments, **options)
-        except StoreError as error:
-            if not isinstance(error.__cause__, AnswerError):
+            return send(request)
+        except (StoreError, UnsupportedError) as error:
+            if request.verb == "LIST" and isinstance(error, UnsupportedError):
+                store = self._take_over(error, "can't list this server")
+                self._is_listed_by_fsspec = True
+            elif request.call is None and isinstance(error.__cause__, AnswerError):
+                reason = f"does not understand its answers ({error.__cause__})"
+                store = self._take_over(error, reason)
+                self._is_taken_over = True
+            else:
                 raise
-            store = self._take_over(error, f"does not understand its answers ({error.__cause__})")
-            self._is_taken_over = True
-            return getattr(store, name)(*arguments, **options)
+        return ask(store, request)
 
     def _take_over(self, error: Exception, reason: str) -> Store:
         """Return the store of fsspec; the error is raised if fsspec can't open it."""
@@ -149,18 +123,3 @@ class RemoteStore(WrappedStore):
     def __reduce__(self) -> tuple[Any, ...]:
         state = {"_is_taken_over": self._is_taken_over}
         return RemoteStore, (*self._opened, self._by_obstore), state
-
-
-def _attempted(name: str) -> Callable[..., Any]:
-    def operation(self: RemoteStore, *arguments: Any, **options: Any) -> Any:
-        return self._attempt(name, *arguments, **options)
-
-    operation.__name__, operation.__doc__ = name, getattr(Store, name).__doc__
-    return operation
-
-
-for _name in (
-    *("get", "get_range", "get_part", "get_if_changed", "get_tagged"),
-    *("stat", "set", "create", "swap", "erase"),
-):
-    setattr(RemoteStore, _name, _attempted(_name))
