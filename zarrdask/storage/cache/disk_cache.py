@@ -9,6 +9,7 @@ import logging
 import os
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from errno import EDQUOT, ENOSPC
 from functools import cached_property
 from hashlib import blake2b
@@ -16,13 +17,14 @@ from typing import Any, NoReturn
 
 from zarrdask import config
 from zarrdask.errors import StoreError
-from zarrdask.formats.byte_ranges import Buffer, Part, Tag, Version
-from zarrdask.formats.byte_ranges import Entry as Stat
+from zarrdask.formats.byte_ranges import Tag
 from zarrdask.runtime import measuring
 from zarrdask.storage.base import Store
 from zarrdask.storage.cache.cache_directory import CacheDirectory, Entry
 from zarrdask.storage.capabilities import Capabilities, without
-from zarrdask.storage.wrapper import WrappedStore
+from zarrdask.storage.policy_store import PolicyStore
+from zarrdask.storage.remote.failures import Meaning
+from zarrdask.storage.request import MISSING, NOT_MET, Answer, Form, Request, Send
 
 _LOG = logging.getLogger(__name__)
 
@@ -43,7 +45,7 @@ _FULL = (ENOSPC, EDQUOT)
 _CHANGES = frozenset({"writable", "listable", "create_exclusive", "compare_and_swap"})
 
 
-class DiskCachedStore(WrappedStore):
+class DiskCachedStore(PolicyStore):
     """A store whose values are cached in a directory.
 
     Parameters
@@ -55,8 +57,6 @@ class DiskCachedStore(WrappedStore):
     offline : bool, optional
         Whether nothing is requested from the inner store: values are as they were last seen.
     """
-
-    _keeps_sizes = True
 
     def __init__(self, inner: Store, directory: CacheDirectory, *, offline: bool = False) -> None:
         super().__init__(OfflineStore(inner) if offline else inner)
@@ -74,72 +74,56 @@ class DiskCachedStore(WrappedStore):
             return None
         return DiskCachedStore(above, self.directory, offline=self.offline)
 
-    # ---- reading
+    def policy(self, request: Request, send: Send) -> Answer:
+        """Return the answer to a read from the cache, if the server says that it has not changed.
 
-    def get(self, key: str) -> bytes | None:
-        value = self.get_if_changed(key, None).value
-        return None if value is None else bytes(value)
-
-    def get_range(self, key: str, start: int, length: int | None = None) -> Buffer | None:
-        if length == 0:
-            return self.inner.get_range(key, start, length)  # servers refuse such a range
-        return self.get_if_changed(key, None, start, length).value
-
-    # By the methods above.
-    get_many = Store.get_many
-    get_ranges = Store.get_ranges
-    reading = Store.reading
-
-    def get_if_changed(
-        self, key: str, tag: Tag | None, start: int = 0, length: int | None = None
-    ) -> Version:
-        name = self._name(key, start, length)
+        A range of no bytes is none that servers send, and a tag for a write is not cached.
+        """
+        if request.verb != "GET" or request.form is Form.TAGGED or request.length == 0:
+            return send(request)
+        name = self._name(request.key, request.start, request.length)
+        if request.if_match is not None:
+            return self._pinned(name, request, send)
         # With a tag, the caller has a value, so that the cached one is hardly ever needed. Where
         # fsspec takes over from obstore, as in a forked process, there may be no versions.
+        tag = request.unless
         is_usable = self.offline or (tag is None and self.inner.capabilities.versions)
         entry = self.directory.get(name) if is_usable else None
         if self.offline and entry is not None:
-            return Version(tag=tag) if tag == entry.tag else _version(entry)
+            return _unchanged(tag) if tag is not None and tag == entry.tag else _answer(entry)
         cached = tag if entry is None or entry.value is None else entry.tag
-        found = self.inner.get_if_changed(key, cached, start, length)
-        if found.is_unchanged and entry is not None:
+        found = send(replace(request, unless=cached, form=Form.VERSION))
+        is_unchanged = found.meaning is Meaning.UNCHANGED
+        if is_unchanged and entry is not None:
             _count_hit()
-            return _version(entry)
+            return _answer(entry)
         is_known_missing = entry is not None and entry.value is None
-        if not found.is_unchanged and not (found.value is None and is_known_missing):
+        if not is_unchanged and not (found.value is None and is_known_missing):
             self._put(name, found)
         return found
 
-    def swap(self, key: str, value: Buffer, tag: Tag | None) -> bool:
-        return self.inner.swap(key, value, tag)
-
-    def get_part(self, key: str, start: int, length: int, tag: Tag | None = None) -> Part | None:
-        if tag is None:
-            found = self.get_if_changed(key, None, start, length)
-            return None if found.value is None else Part(found.value, found.size, found.tag)
-        name = self._name(key, start, length)
+    def _pinned(self, name: bytes, request: Request, send: Send) -> Answer:
+        """Return a part of the version of a value that has a tag."""
         entry = self.directory.get(name)
-        if entry is None or entry.value is None or entry.tag != tag:
+        if entry is None or entry.value is None or entry.tag != request.if_match:
             # Offline, this is an error: parts of several versions would be no value.
-            part = self.inner.get_part(key, start, length, tag)
-            if part is not None:
-                self._put(name, Version(*part))
+            part = send(request)
+            if part.value is not None:
+                self._put(name, part)
             return part
-        found = Version(tag=tag)
+        found = _unchanged(entry.tag)
         if not self.offline:
-            found = self.inner.get_if_changed(key, tag, start, length)
-        if found.is_unchanged:
+            pinned = replace(request, if_match=None, unless=entry.tag, form=Form.VERSION)
+            found = send(pinned)
+        if found.meaning is Meaning.UNCHANGED:
             _count_hit()
-            return Part(entry.value, entry.size, entry.tag)
+            return _answer(entry)
         self._put(name, found)
-        return None
+        return NOT_MET
 
-    def stat(self, key: str) -> Stat | None:
-        return self.inner.stat(key)
-
-    def _put(self, name: bytes, found: Version) -> None:
+    def _put(self, name: bytes, found: Answer) -> None:
         if isinstance(found.tag, str) or found.value is None:
-            self.directory.put(name, Entry(found.value, found.size, found.tag or ""))
+            self.directory.put(name, Entry(found.value, found.size or 0, found.tag or ""))
 
     def _name(self, key: str, start: int, length: int | None) -> bytes:
         """Return the name of an entry: the same for all URLs that lead to a value."""
@@ -151,27 +135,19 @@ class DiskCachedStore(WrappedStore):
         return _service(self.source.identity.access)
 
 
-class OfflineStore(WrappedStore):
+class OfflineStore(PolicyStore):
     """A store that sends no requests: each operation raises an error."""
 
     @property
     def capabilities(self) -> Capabilities:  # type: ignore[override]
         return without(self.inner.capabilities, _CHANGES)
 
-
-def _refuse(self: OfflineStore, key: Any = "", *_: Any) -> NoReturn:
-    raise StoreError(
-        "this is not in the cache, and zarrdask.cache-offline allows no requests",
-        key=f"{self.url}/{key}" if isinstance(key, str) else self.url,
-    )
-
-
-for _name in (
-    *("get", "get_many", "get_range", "get_ranges", "get_part", "get_if_changed", "get_tagged"),
-    *("get_partial_values", "set", "set_many", "create", "swap", "erase", "erase_values"),
-    *("erase_prefix", "list_dir", "list_prefix", "stat", "tidy"),
-):
-    setattr(OfflineStore, _name, _refuse)
+    def policy(self, request: Request, send: Send) -> NoReturn:
+        """Refuse a request."""
+        raise StoreError(
+            "this is not in the cache, and zarrdask.cache-offline allows no requests",
+            key=f"{self.url}/{request.key}" if request.key else self.url,
+        )
 
 
 def cached_as_set(store: Store, *, offline: bool) -> Store:
@@ -221,8 +197,12 @@ def _count_hit() -> None:
         measuring.count({"cache_hits": 1})
 
 
-def _version(entry: Entry) -> Version:
-    return Version() if entry.value is None else Version(*entry)
+def _answer(entry: Entry) -> Answer:
+    return MISSING if entry.value is None else Answer(*entry)
+
+
+def _unchanged(tag: Tag) -> Answer:
+    return Answer(tag=tag, meaning=Meaning.UNCHANGED)
 
 
 def _service(access: Mapping[str, Any]) -> str:
