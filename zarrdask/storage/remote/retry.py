@@ -122,7 +122,8 @@ class RetryingStore(PolicyStore):
         attempt that is refused is refused: another writer may have stored the same value.
         """
         answer = send(request)
-        if answer.meaning is Meaning.NOT_MET and (is_repeated or self.capabilities.repeats):
+        is_refused = request.verb == "PUT" and answer.meaning is Meaning.NOT_MET
+        if is_refused and (is_repeated or self.capabilities.repeats):
             present = send(Request("GET", request.key, form=Form.BYTES)).value
             if present is not None and present == bytes(request.value or b""):
                 return DONE
