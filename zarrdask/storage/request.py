@@ -6,9 +6,8 @@ function; see `zarrdask.storage.policy_store`.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from zarrdask.formats.byte_ranges import Buffer, Tag
 from zarrdask.storage.remote.failures import Meaning
@@ -44,8 +43,7 @@ class Form(Enum):
     TAGGED = auto()
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(NamedTuple):
     """What is requested of a store.
 
     Attributes
@@ -90,8 +88,7 @@ class Request:
         return self.start == 0 and self.length is None
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """The answer to a request.
 
     Attributes

@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from functools import cache, partial
+from typing import cast
 
 from zarrdask.formats.byte_ranges import Buffer, Entry, Part, Tag, Version
 from zarrdask.storage.base import Store
@@ -69,12 +70,10 @@ class RequestStore(Store):
 
 def sender(store: Store) -> Send:
     """Return the function that sends requests to a store."""
-    if isinstance(store, RequestStore) and _sends_all(type(store)):
-        return store.send
-    return partial(ask, store)
+    return cast("RequestStore", store).send if _has_send(type(store)) else partial(ask, store)
 
 
 @cache
-def _sends_all(kind: type[Store]) -> bool:
+def _has_send(kind: type[Store]) -> bool:
     """Whether a class sends all requests by `send`: one of a user may override operations."""
-    return kind.__module__.startswith("zarrdask.")
+    return issubclass(kind, RequestStore) and kind.__module__.startswith("zarrdask.")

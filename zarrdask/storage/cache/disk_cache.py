@@ -9,7 +9,6 @@ import logging
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from errno import EDQUOT, ENOSPC
 from functools import cached_property
 from hashlib import blake2b
@@ -92,7 +91,7 @@ class DiskCachedStore(PolicyStore):
         if self.offline and entry is not None:
             return _unchanged(tag) if tag is not None and tag == entry.tag else _answer(entry)
         cached = tag if entry is None or entry.value is None else entry.tag
-        found = send(replace(request, unless=cached, form=Form.VERSION))
+        found = send(request._replace(unless=cached, form=Form.VERSION))
         is_unchanged = found.meaning is Meaning.UNCHANGED
         if is_unchanged and entry is not None:
             _count_hit()
@@ -113,7 +112,7 @@ class DiskCachedStore(PolicyStore):
             return part
         found = _unchanged(entry.tag)
         if not self.offline:
-            pinned = replace(request, if_match=None, unless=entry.tag, form=Form.VERSION)
+            pinned = request._replace(if_match=None, unless=entry.tag, form=Form.VERSION)
             found = send(pinned)
         if found.meaning is Meaning.UNCHANGED:
             _count_hit()
