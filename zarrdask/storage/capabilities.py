@@ -2,11 +2,10 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
-from weakref import WeakKeyDictionary
+from functools import lru_cache
 
 #: The operation that each of these capabilities is about, and the operations that it must agree
-#: with: a subclass that overrides one of them, but neither the operation nor the declaration of its
+#: with: a class that overrides one of them, but neither the operation nor the declaration of its
 #: capabilities, loses the capability.
 _OPERATIONS = {
     "create_exclusive": ("create", ("set",)),
@@ -102,39 +101,22 @@ class Capabilities:
         return _BLOCK_FACTOR if self.has_latency else 1
 
 
-#: What each class declared, before the capabilities that its methods do not provide were left out.
-_DECLARED: "WeakKeyDictionary[type, Capabilities]" = WeakKeyDictionary()
+def lost_by(methods: Collection[str], lost_before: Collection[str]) -> frozenset[str]:
+    """Return the capabilities that a class lacks because of the methods that it defines itself.
 
+    `lost_before` are those that its base classes lack.
 
-def provided(kind: type, **implemented: bool) -> Capabilities:
-    """Return the capabilities that a class declares or inherits, and that its methods provide.
-
-    `implemented` says whether it implements reading, writing and listing.
+    Examples
+    --------
+    >>> sorted(lost_by({"set"}, {"etags"})), lost_by({"set", "create", "swap"}, set())
+    (['compare_and_swap', 'create_exclusive', 'etags'], frozenset())
     """
-    if isinstance(declared := vars(kind).get("capabilities"), Capabilities):
-        _DECLARED[kind] = declared
-    bases = (_DECLARED[base] for base in kind.__mro__ if base in _DECLARED)
-    absent = {name for name, has in implemented.items() if not has}
-    return without(next(bases, Capabilities()), bypassed(kind) | absent)
-
-
-@cache
-def bypassed(kind: type) -> frozenset[str]:
-    """Return the capabilities whose operation a class inherits while it overrides a related one."""
-    bases = kind.__mro__
-    declared = next((depth for depth, base in enumerate(bases) if base in _DECLARED), len(bases))
-    names = (
+    return frozenset(
         name
         for name, (operation, related) in _OPERATIONS.items()
-        for limit in [min(_depth(kind, operation), declared)]
-        if any(_depth(kind, each) < limit for each in related)
+        if operation not in methods
+        and (name in lost_before or any(map(methods.__contains__, related)))
     )
-    return frozenset(names)
-
-
-def _depth(kind: type, name: str) -> int:
-    """Return how far up among the base classes a method is defined."""
-    return next(depth for depth, base in enumerate(kind.__mro__) if name in vars(base))
 
 
 @lru_cache(maxsize=256)

@@ -24,10 +24,9 @@ _MANY = ("get_many", "get_ranges")
 def count_requests(cls: type) -> None:
     """Have the methods that a class defines itself count as requests."""
     for name, method in [*vars(cls).items()]:
-        if isinstance(method, FunctionType) and name in _KINDS:
-            setattr(cls, name, counted(_KINDS[name])(method))
-        elif isinstance(method, FunctionType) and name in _MANY:
-            setattr(cls, name, _counted_values(method))
+        if isinstance(method, FunctionType) and name in (*_KINDS, *_MANY):
+            decorate = _counted_values if name in _MANY else counted(_KINDS[name])
+            setattr(cls, name, decorate(method))
 
 
 def counted(kind: str) -> Callable[[Method], Method]:

@@ -1,11 +1,14 @@
 """A store around another one, which passes on all operations: the base class of views."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
-from zarrdask.formats.byte_ranges import Buffer, Entry, KeyRange
+from zarrdask.formats.byte_ranges import Buffer, Entry, KeyRange, Part, Range, Tag, Version
+from zarrdask.formats.store_keys import Names
+from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage.base import Store
-from zarrdask.storage.capabilities import Capabilities, bypassed, without
+from zarrdask.storage.capabilities import Capabilities, without
 from zarrdask.storage.identity import Identity
 
 
@@ -34,8 +37,9 @@ class WrappedStore(Store):
     @property
     def capabilities(self) -> Capabilities:  # type: ignore[override]
         """Those of the inner store that the methods of a subclass do not bypass."""
-        capabilities, names = self.inner.capabilities, bypassed(type(self))
-        return without(capabilities, names) if names else capabilities
+        return (
+            without(self.inner.capabilities, self._lost) if self._lost else self.inner.capabilities
+        )
 
     @property
     def identity(self) -> Identity:
@@ -54,10 +58,55 @@ class WrappedStore(Store):
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.inner,)
 
-    # ---- operations
+    def above(self) -> Store | None:
+        return self.inner.above()
 
-    #: Whether values that a subclass reads in a way of its own have the sizes of the inner ones.
-    _keeps_sizes = False
+    def batch(self) -> AbstractContextManager[None]:
+        return self.inner.batch()
+
+    def tidy(self, prefix: str, *, recursive: bool = False) -> None:
+        self.inner.tidy(prefix, recursive=recursive)
+
+    def check_writable(self, *, erasing: Iterable[str] = ()) -> None:
+        self.inner.check_writable(erasing=erasing)
+
+    # ---- reading
+
+    @property
+    def _reads_otherwise(self) -> bool:
+        """Whether a subclass reads values, or parts of them, in a way of its own."""
+        names = ("get", "get_range", "get_ranges")
+        return any(getattr(type(self), name) is not getattr(WrappedStore, name) for name in names)
+
+    def get(self, key: str) -> bytes | None:
+        return self.inner.get(key)
+
+    def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
+        return self.inner.get_many(keys, scratch)
+
+    def get_range(self, key: str, start: int, length: int | None = None) -> Buffer | None:
+        return self.inner.get_range(key, start, length)
+
+    def get_ranges(
+        self, key: str, ranges: Sequence[Range], scratch: Scratch
+    ) -> Iterator[Buffer | None]:
+        return self.inner.get_ranges(key, ranges, scratch)
+
+    def get_part(self, key: str, start: int, length: int, tag: Tag | None = None) -> Part | None:
+        return self.inner.get_part(key, start, length, tag)
+
+    def get_if_changed(
+        self, key: str, tag: Tag | None, start: int = 0, length: int | None = None
+    ) -> Version:
+        return self.inner.get_if_changed(key, tag, start, length)
+
+    def get_partial_values(self, key_ranges: Iterable[KeyRange]) -> Sequence[Buffer | None]:
+        if self._reads_otherwise:
+            return super().get_partial_values(key_ranges)
+        return self.inner.get_partial_values(key_ranges)
+
+    def get_tagged(self, key: str) -> tuple[Buffer | None, Tag | None]:
+        return self.inner.get_tagged(key)
 
     def stat(self, key: str) -> Entry | None:
         if not self._reads_otherwise:
@@ -67,28 +116,10 @@ class WrappedStore(Store):
         inner = self.inner.stat(key) if has_stamp else None
         return entry if entry is None or inner is None else entry._replace(stamp=inner.stamp)
 
-    def entries(
-        self, prefix: str, after: str = "", until: str | None = None, *, objects: bool = False
-    ) -> Iterator[Entry]:
-        if self._lists_otherwise or (self._reads_otherwise and not self._keeps_sizes):
-            return super().entries(prefix, after, until, objects=objects)
-        return self.inner.entries(prefix, after, until, objects=objects)
+    # ---- writing
 
-    @property
-    def _lists_otherwise(self) -> bool:
-        """Whether a subclass lists keys in a way of its own."""
-        return type(self).list_prefix is not WrappedStore.list_prefix
-
-    def get_partial_values(self, key_ranges: Iterable[KeyRange]) -> Sequence[Buffer | None]:
-        if self._reads_otherwise:
-            return super().get_partial_values(key_ranges)
-        return self.inner.get_partial_values(key_ranges)
-
-    @property
-    def _reads_otherwise(self) -> bool:
-        """Whether a subclass reads values, or parts of them, in a way of its own."""
-        names = ("get", "get_range", "get_ranges")
-        return any(getattr(type(self), name) is not getattr(WrappedStore, name) for name in names)
+    def set(self, key: str, value: Buffer) -> None:
+        self.inner.set(key, value)
 
     def set_many(self, values: Iterable[tuple[str, Buffer]]) -> None:
         if type(self).set is WrappedStore.set:
@@ -97,25 +128,34 @@ class WrappedStore(Store):
             super().set_many(values)
 
     def create(self, key: str, value: Buffer) -> bool:
-        if "create_exclusive" in bypassed(type(self)):
+        if "create_exclusive" in self._lost:
             return super().create(key, value)
         return self.inner.create(key, value)
 
+    def swap(self, key: str, value: Buffer, tag: Tag | None) -> bool:
+        return self.inner.swap(key, value, tag)
 
-def _pass_on(name: str) -> Callable[..., Any]:
-    def operation(self: WrappedStore, *arguments: Any, **options: Any) -> Any:
-        return getattr(self.inner, name)(*arguments, **options)
+    def erase(self, key: str) -> None:
+        self.inner.erase(key)
 
-    operation.__name__, operation.__doc__ = name, getattr(Store, name).__doc__
-    return operation
+    def erase_values(self, keys: Iterable[str]) -> None:
+        self.inner.erase_values(keys)
 
+    def erase_prefix(self, prefix: str) -> None:
+        self.inner.erase_prefix(prefix)
 
-# ---- what subclasses don't override is done by the inner store
+    # ---- listing
 
-for _name in (
-    *("above", "batch", "get", "get_many", "get_range", "get_ranges", "get_part"),
-    *("get_if_changed", "set", "get_tagged", "swap"),
-    *("tidy", "check_writable"),
-    *("erase", "erase_values", "erase_prefix", "list_dir", "list_prefix"),
-):
-    setattr(WrappedStore, _name, _pass_on(_name))
+    def list_dir(self, prefix: str) -> Names:
+        return self.inner.list_dir(prefix)
+
+    def list_prefix(self, prefix: str) -> Iterator[str]:
+        return self.inner.list_prefix(prefix)
+
+    def entries(
+        self, prefix: str, after: str = "", until: str | None = None, *, objects: bool = False
+    ) -> Iterator[Entry]:
+        lists_otherwise = type(self).list_prefix is not WrappedStore.list_prefix
+        if lists_otherwise or self._reads_otherwise:
+            return super().entries(prefix, after, until, objects=objects)
+        return self.inner.entries(prefix, after, until, objects=objects)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from zarrdask.formats.byte_ranges import Buffer, Range
+from zarrdask.formats.byte_ranges import Buffer, Range, Tag
 from zarrdask.formats.store_keys import Names, check_prefix
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage.base import Store
@@ -132,6 +132,32 @@ class ConsolidatedStore(WrappedStore):
             return self.inner.list_dir(prefix)
         return sorted(consolidated.documents.get(below, ())), list(consolidated.members[below])
 
+    # ---- writing, after which the consolidated metadata may be out of date
+
+    def set(self, key: str, value: Buffer) -> None:
+        self.drop_cache()
+        self.inner.set(key, value)
+
+    def create(self, key: str, value: Buffer) -> bool:
+        self.drop_cache()
+        return self.inner.create(key, value)
+
+    def swap(self, key: str, value: Buffer, tag: Tag | None) -> bool:
+        self.drop_cache()
+        return self.inner.swap(key, value, tag)
+
+    def erase(self, key: str) -> None:
+        self.drop_cache()
+        self.inner.erase(key)
+
+    def erase_values(self, keys: Iterable[str]) -> None:
+        self.drop_cache()
+        self.inner.erase_values(keys)
+
+    def erase_prefix(self, prefix: str) -> None:
+        self.drop_cache()
+        self.inner.erase_prefix(prefix)
+
 
 def as_consolidated(store: Store) -> ConsolidatedStore | None:
     """Return a store if it is seen through consolidated metadata, else None."""
@@ -147,19 +173,6 @@ def drop_cache(store: Store) -> None:
     """Read all documents of a store from the store itself from now on."""
     if isinstance(store, ConsolidatedStore):
         store.drop_cache()
-
-
-def _forget_and_pass_on(name: str) -> Callable[..., Any]:
-    def operation(self: ConsolidatedStore, *arguments: Any, **options: Any) -> Any:
-        self.drop_cache()
-        return getattr(self.inner, name)(*arguments, **options)
-
-    return operation
-
-
-_WRITES = ("set", "create", "swap", "erase", "erase_values", "erase_prefix")
-for _name in _WRITES:
-    setattr(ConsolidatedStore, _name, _forget_and_pass_on(_name))
 
 
 def _inner(store: Store) -> Store:
