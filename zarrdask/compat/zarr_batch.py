@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from operator import index as as_integer
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, SupportsIndex
 
 import numpy as np
 
 from zarrdask.formats.grids.chunk_grid import Index, Shape
 from zarrdask.formats.grids.keys import ChunkKeyEncoding
 from zarrdask.formats.indexing.projection import Points, Projection
-from zarrdask.formats.indexing.selection import Pick, is_integer
+from zarrdask.formats.indexing.selection import Pick
 
 #: A chunk of a batch of zarr-python: its location in a store, a specification, the selected
 #: elements of the chunk, their index in the result, and whether they are all that the array has.
@@ -90,7 +90,12 @@ def _prefix(path: str, parts: int) -> str:
 
 
 def _integers(selection: tuple[Any, ...]) -> Iterator[int]:
-    return (axis for axis, pick in enumerate(selection) if is_integer(pick))
+    return (axis for axis, pick in enumerate(selection) if _is_integer(pick))
+
+
+def _is_integer(pick: Any) -> bool:
+    # Such as those of NumPy, but for its durations.
+    return isinstance(pick, SupportsIndex) and not isinstance(pick, np.ndarray)
 
 
 def _inside(selection: Any, shape: Shape) -> Any:
@@ -107,7 +112,7 @@ def _inside(selection: Any, shape: Shape) -> Any:
             start, stop, step = pick.indices(length)
             is_whole = is_whole and (start, stop, step) == (0, length, 1)
             picks.append(slice(start, stop, step))
-        elif is_integer(pick):
+        elif _is_integer(pick):
             is_whole = is_whole and length == 1
             at = as_integer(pick)
             picks.append(slice(at, at + 1, 1))

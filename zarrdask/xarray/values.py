@@ -44,8 +44,10 @@ def write_in_memory(targets: Targets, *, later: bool) -> list[WriteJob]:
     As in `write_jobs`, `later` is whether the caller returns the tasks.
     """
     writes = [each for each in targets if each[0].is_dask]
-    # If an earlier run has stored all blocks, it has stored these values before.
-    if not any(to.recorded is not None and to.recorded.is_complete for _, to in writes):
+    # If an earlier run has stored all blocks, it has stored these values before. In a dataset that
+    # is complete, others may have changed them since.
+    is_stored = any(to.recorded is not None and to.recorded.is_complete for _, to in writes)
+    if not is_stored or any(to.is_compared for _, to in writes):
         _write_eager([each for each in targets if not each[0].is_dask])
     empty = [v.write_empty for v, _ in writes]
     return write_jobs([(v.data, to) for v, to in writes], empty, later=later)

@@ -217,6 +217,70 @@ def test_an_array_that_exists_is_not_replaced_unless_that_is_asked_for(tmp_path)
     np.testing.assert_array_equal(zarrdask.open_array(place)[...], VALUES)
 
 
+def whole_write(place, computed, **options):
+    """Write an array in a group, and two others by one call; return how many were computed."""
+    computed.clear()  # the names of the arrays tell what it holds
+    one, other = (array(computed, VALUES[:4, :4] + n) for n in range(2))
+    options = {"resume": True, "compressors": ()} | options
+    zarrdask.to_zarr(one, place, "a", **options)
+    several = {"b": other, "c/d": da.zeros(3)}
+    zarrdask.to_zarr(several, place, **options)
+    return len(computed)
+
+
+def content(place):
+    """Return what files hold, and whether they were written again."""
+    paths = [Path(place) / name for name in files(place)]
+    return [(path, path.read_bytes(), path.stat().st_mtime_ns) for path in paths]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [{}, {"zarr_format": 2}, {"shards": "auto"}])
+def test_the_same_call_does_nothing_when_the_write_is_complete(tmp_path, options):
+    computed, place = Computed(), tmp_path / "a"
+    zarrdask.create_group(place, zarr_format=options.get("zarr_format", 3))
+    count = whole_write(place, computed, **options)
+    before = content(place)
+    assert whole_write(place, computed, **options) == 0
+    with dask.config.set({"zarrdask.lock-directory": str(tmp_path / "another machine")}):
+        assert whole_write(place, computed, **options) == count
+        computed.clear()
+        later = zarrdask.to_zarr(
+            array(computed, VALUES[:4, :4]),
+            place, "a", resume=True, compute=False, compressors=(), **options,
+        )  # fmt: skip
+        later.compute()
+    assert content(place) == before
+
+
+CHANGES = {
+    "element": lambda z: z.__setitem__((3, 3), 7),
+    "elements that are no more stored": lambda z: z.__setitem__(..., 0),
+    "attribute": lambda z: z.attrs.update(units="m"),
+    "region": lambda z: z.erase(np.s_[:2]),
+    "another write": lambda z: zarrdask.to_zarr(da.from_array(VALUES[:4, :4] * 2), z),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_known", [False, True])
+@pytest.mark.parametrize("change", CHANGES)
+def test_an_array_that_was_changed_since_is_not_taken_for_complete(tmp_path, change, is_known):
+    computed = Computed()
+    for name in ("a", "b"):
+        place = tmp_path / name
+        zarrdask.create_group(place)
+        whole_write(place, computed)
+        CHANGES[change](zarrdask.open_array(place, name, mode="r+"))
+        before, folder = content(place), None if is_known else str(tmp_path / "another machine")
+        with (
+            dask.config.set({"zarrdask.lock-directory": folder}),
+            pytest.raises(NodeExistsError),
+        ):
+            whole_write(place, computed)
+        assert content(place) == before
+
+
 def test_a_write_without_resume_begins_again(tmp_path):
     computed, place = Computed(), tmp_path / "a"
     interrupted(place, computed, 13)

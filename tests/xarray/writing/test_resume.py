@@ -11,7 +11,7 @@ import xarray as xr
 
 import zarrdask
 from tests.parallel.graph.test_resume import Computed, Stop, Stopping
-from zarrdask.errors import MetadataError, StoreError
+from zarrdask.errors import MetadataError, NodeExistsError, StoreError
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.xarray import open_zarr, to_zarr
 
@@ -205,6 +205,38 @@ def test_a_tree_is_resumed():
     write()
     assert len(computed) == BLOCKS - 4
     assert not zarrdask.verify(store).problems
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_the_same_call_does_nothing_when_a_new_dataset_is_complete(tmp_path, zarr_format):
+    computed, place = Computed(), tmp_path / "a"
+
+    def write(**changes):
+        computed.clear()  # the names of the arrays tell what it holds
+        tree = xr.DataTree.from_dict({"/": dataset(computed), "/below": dataset(computed)})
+        tree.attrs |= changes
+        to_zarr(tree, place, zarr_format=zarr_format, resume=True)
+        return len(computed)
+
+    assert write() == BLOCKS  # which both nodes share
+    before = {path: path.stat().st_mtime_ns for path in place.rglob("*")}
+    assert write() == 0
+    with dask.config.set({"zarrdask.lock-directory": str(tmp_path / "another machine")}):
+        assert write() == BLOCKS  # which both nodes share
+    assert {path: path.stat().st_mtime_ns for path in place.rglob("*")} == before
+    with pytest.raises(NodeExistsError):
+        write(title="another one")
+    # Of values that Dask computes, and of values in memory.
+    for name in ("t", "n"):
+        z = zarrdask.open_array(place, f"below/{name}", mode="r+")
+        old = z[...]
+        z[2] = 99
+        with pytest.raises(NodeExistsError):
+            write()
+        assert zarrdask.open_array(place, f"below/{name}")[2].max() == 99
+        z[...] = old
+        write()
 
 
 def test_metadata_that_come_first_are_refused():

@@ -8,12 +8,20 @@ import dask.array as da
 
 from zarrdask.arrays.chunks.region import ArrayRegion
 from zarrdask.arrays.hierarchy.changes.array_record import ArrayRecord
+from zarrdask.arrays.hierarchy.changes.compared import ComparedNode, compared, find_complete_node
 from zarrdask.arrays.hierarchy.changes.journal import Fingerprint, digest
 from zarrdask.arrays.hierarchy.changes.replace import ReplacedNode
-from zarrdask.arrays.hierarchy.changes.resumable import ResumableArray, ResumableChanges
+from zarrdask.arrays.hierarchy.changes.resumable import (
+    RecordedArray,
+    ResumableArray,
+    ResumableChanges,
+)
 from zarrdask.arrays.hierarchy.changes.transaction import Change
+from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.errors import UnsupportedError
+from zarrdask.formats.metadata.model import Metadata
 from zarrdask.parallel.graph.target import Resume, WriteTarget, write_id
+from zarrdask.storage.remote.concurrent_requests import request_on_each
 
 #: Dask arrays, and where they are written.
 Writes = Sequence[tuple[da.Array, WriteTarget]]
@@ -27,8 +35,10 @@ def resumable(
     Their changes become one change, that of the first target. `changes` are those of the targets by
     default, and `source` identifies what else is written.
     """
-    if any(isinstance(to.change, ResumableArray) for _, to in writes):
+    if any(isinstance(to.change, ResumableArray | ComparedNode) for _, to in writes):
         return [*writes]  # a single new array
+    if resume != "restart" and (complete := _complete(writes)):
+        return complete
     if changes is None:
         changes = [to.change for _, to in writes if to.change is not None]
     records = _records(writes, source)
@@ -38,6 +48,44 @@ def resumable(
         (x, replace(to, change=None if number else whole, recorded=records[number].blocks))
         for number, (x, to) in enumerate(writes)
     ]
+
+
+def _complete(writes: Writes) -> list[tuple[da.Array, WriteTarget]]:
+    """Return writes of new arrays that compare them, if all are complete; none otherwise."""
+    complete = list[tuple[da.Array, WriteTarget]]()
+    for x, to in writes:
+        new = to.change
+        if not isinstance(new, RecordedArray) or new.overwrites:
+            return []
+        if (target := WriteTarget.comparing(new.node, new.metadata)) is None:
+            return []
+        complete.append((x, target))
+    return _known(complete)
+
+
+def complete_targets(
+    writes: Sequence[tuple[da.Array | None, WriteTarget]],
+    nodes: Sequence[tuple[NodePath, Metadata]],
+    source: str,
+) -> list[WriteTarget] | None:
+    """Return targets that are compared with what is written, if nodes are all complete, else None.
+
+    Values that are in memory are None; `nodes` have the documents that the write would store.
+    """
+    views = request_on_each(nodes[0][0].store, lambda node: find_complete_node(*node), nodes)
+    if None in views:
+        return None
+    targets = [replace(to, chunks=compared(to.chunks)) for _, to in writes]
+    pairs = zip(writes, targets, strict=True)
+    known = iter(_known([(x, to) for (x, _), to in pairs if x is not None], source))
+    pairs = zip(writes, targets, strict=True)
+    return [to if x is None else next(known)[1] for (x, _), to in pairs]
+
+
+def _known(writes: Writes, source: str = "") -> list[tuple[da.Array, WriteTarget]]:
+    """Return writes that compare arrays, without the blocks of those that are known to be equal."""
+    records = _records(writes, source) if writes else []
+    return [(x, to.known(record)) for (x, to), record in zip(writes, records, strict=True)]
 
 
 def has_all_values(writes: Writes, source: str = "") -> bool:

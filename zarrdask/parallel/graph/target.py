@@ -1,6 +1,6 @@
 """The targets of writes: what happens before the blocks are written, afterwards, and on failure."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, Self
 
@@ -11,7 +11,14 @@ from zarrdask import config
 from zarrdask.arrays.chunks.region import ArrayRegion
 from zarrdask.arrays.chunks.stored import StoredChunks
 from zarrdask.arrays.chunks.write import Beyond
+from zarrdask.arrays.hierarchy.changes.array_record import ArrayRecord
 from zarrdask.arrays.hierarchy.changes.block_log import RecordedBlocks
+from zarrdask.arrays.hierarchy.changes.compared import (
+    ComparedNode,
+    ComparedStore,
+    compared,
+    find_complete_node,
+)
 from zarrdask.arrays.hierarchy.changes.journal import digest
 from zarrdask.arrays.hierarchy.changes.new_array import LateArray, NewArray
 from zarrdask.arrays.hierarchy.changes.recorded import check_begun
@@ -101,6 +108,11 @@ class WriteTarget:
     #: The blocks that earlier runs have stored, if the write can be resumed.
     recorded: RecordedBlocks | None = None
 
+    @property
+    def is_compared(self) -> bool:
+        """Whether values are compared with the stored ones, and not stored."""
+        return self.chunks.guard is ComparedStore
+
     @cached_property
     def written(self) -> ArrayRegion:
         """The written region of the final array."""
@@ -112,6 +124,27 @@ class WriteTarget:
         change = ReplacedNode(array.node_path.current, array.metadata)
         chunks = change.new.chunks(array.metadata)
         return cls(array, whole_region(array.shape), chunks, change, is_blank=True)
+
+    @classmethod
+    def comparing(cls, node: NodePath, metadata: ArrayMetadata) -> Self | None:
+        """Return the target for an array that a write has completed, if the documents are equal.
+
+        Nothing is changed: the write that is made again compares what it would store, unless that
+        is known to be what is there.
+        """
+        view = find_complete_node(node, metadata)
+        if view is None:
+            return None
+        array = Array(view.fresh, metadata, "r+")
+        chunks = compared(chunks_of(array))
+        return cls(array, whole_region(array.shape), chunks, ComparedNode(node))
+
+    def known(self, record: ArrayRecord) -> Self:
+        """Return the same without blocks, if the array is known to be as the write stored it."""
+        if not record.is_finished:
+            return self
+        record.blocks.is_complete = True
+        return replace(self, recorded=record.blocks)
 
     @classmethod
     def existing(cls, array: Array, region: Region) -> Self:
@@ -229,7 +262,15 @@ def _new_array(
 def _resumable_array(
     x: da.Array, node: NodePath, metadata: ArrayMetadata, how: WriteOptions, inputs: Inputs
 ) -> WriteTarget:
-    _, view = check_begun(node, metadata, overwrite=how.replaces)
+    try:
+        _, view = check_begun(node, metadata, overwrite=how.replaces)
+    except NodeExistsError:
+        complete = None if how.resume == "restart" else WriteTarget.comparing(node, metadata)
+        if complete is None:
+            raise
+        written = ArrayRegion(chunks_of(complete.array))
+        plan = write_id(x, metadata)
+        return complete.known(ArrayRecord(node, written, plan, start_again="overwrite=True"))
     array = Array(view, metadata, "r+")
     if how.replaces and inputs.are_below(chunks_of(array).canonical_location):
         raise _read_error(node)

@@ -9,7 +9,7 @@ from dask import base
 from zarrdask.arrays.hierarchy.changes.transaction import Change
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.errors import ZarrdaskError
-from zarrdask.parallel.graph.resume import has_all_values, resumable
+from zarrdask.parallel.graph.resume import complete_targets, has_all_values, resumable
 from zarrdask.parallel.graph.target import Resume
 from zarrdask.xarray.request import Content
 from zarrdask.xarray.values import Targets, write_targets
@@ -28,6 +28,8 @@ class WritePlan(NamedTuple):
     stage: NodePath | None
     #: Whether there is a node that is replaced.
     replaces: bool
+    #: Whether all is written already, so that it is only compared with what is there.
+    is_complete: bool = False
 
     @property
     def source(self) -> str:
@@ -80,6 +82,25 @@ def find_complete(to: Destination, contents: Mapping[str, Content]) -> WritePlan
         return None  # the write does not fit what was there
     writes = [(variable.data, target) for variable, target in plan.targets if variable.is_dask]
     return plan if writes and has_all_values(writes, plan.source) else None
+
+
+def find_written(to: Destination, contents: Mapping[str, Content]) -> WritePlan | None:
+    """Return the plan that compares a new dataset with that of the same call, if that is there.
+
+    All documents are those that the call writes.
+    """
+    if to.options.resume == "restart" or to.options.mode != "w-":
+        return None
+    to = replace(to, options=replace(to.options, mode="w"))
+    plan = plan_write(to, contents, dict.fromkeys(contents))
+    nodes = [(each.node, each.metadata) for each in plan.writes]
+    arrays = [(each.array.node_path, each.array.metadata) for each, _ in plan.targets]
+    writes = [(each.data if each.is_dask else None, to) for each, to in plan.targets]
+    complete = complete_targets(writes, [*nodes, *arrays], plan.source)
+    if complete is None:
+        return None
+    targets = [(each, to) for (each, _), to in zip(plan.targets, complete, strict=True)]
+    return plan._replace(targets=targets, replaces=False, is_complete=True)
 
 
 def resumed(

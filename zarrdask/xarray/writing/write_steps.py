@@ -11,6 +11,7 @@ from dask import delayed
 from zarrdask.arrays.chunks.cast import Casting, chosen_casting, requested_casting
 from zarrdask.arrays.hierarchy.changes.replace import ReplacedNode
 from zarrdask.arrays.hierarchy.changes.transaction import Change, transaction
+from zarrdask.errors import NodeExistsError
 from zarrdask.formats.grids.chunk_grid import Shape
 from zarrdask.parallel.execution.client import scheduler_in_task
 from zarrdask.parallel.graph.write_job import compute, deferred
@@ -20,7 +21,13 @@ from zarrdask.xarray.values import write_in_memory
 from zarrdask.xarray.writing.dataset_changes import ChangedDataset, ReplacedDataset, creates_nodes
 from zarrdask.xarray.writing.destination import Destination
 from zarrdask.xarray.writing.plan import GroupWrite
-from zarrdask.xarray.writing.resume import WritePlan, find_complete, plan_write, resumed
+from zarrdask.xarray.writing.resume import (
+    WritePlan,
+    find_complete,
+    find_written,
+    plan_write,
+    resumed,
+)
 
 
 def write(
@@ -50,7 +57,12 @@ def write(
         stored = {path: to.stored(path) for path in contents}
         stored[""] = to.recovered(stored[""], contents[""].dataset)
         to.check_shapes(stored[""], expected or {})
-        plan = plan_write(to, contents, stored)
+        try:
+            plan = plan_write(to, contents, stored)
+        except NodeExistsError:
+            plan = find_written(to, contents) if to.options.resume else None
+            if plan is None:
+                raise
     if not to.options.compute and (to.options.append_dim is not None or to.options.resume):
         return _write_later(to, contents, plan.writes[0])
     if plan.replaces and plan.stage is None:
@@ -58,7 +70,9 @@ def write(
     change = _change(to, plan)
     changes = [*(target.change for _, target in plan.targets if target.change is not None), change]
     targets = plan.targets
-    if to.options.resume:
+    if plan.is_complete:
+        changes = []
+    elif to.options.resume:
         targets, changes = resumed(plan, changes, to.options.resume)
     with transaction(changes, commits=to.options.compute):
         jobs = write_in_memory(targets, later=not to.options.compute)

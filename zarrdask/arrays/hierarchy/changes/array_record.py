@@ -12,9 +12,11 @@ from zarrdask.arrays.hierarchy.changes.block_log import (
     Bounds,
     RecordedBlocks,
 )
+from zarrdask.arrays.hierarchy.changes.finished import is_finished, remember_finished
 from zarrdask.arrays.hierarchy.changes.journal import Fingerprint, Journal, beside, digest
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.errors import UnsupportedError
+from zarrdask.formats.indexing.selection import whole_region
 
 #: The directory of the values that tasks store, in the directory of the record.
 _BLOCKS = "blocks/"
@@ -61,11 +63,26 @@ class ArrayRecord:
                 "listed, or does not outlive the process; omit resume=True",
                 key=node.location,
             )
-        self._node, self._written = node, written
+        self._node, self._written, self._plan = node, written, plan
         self._is_of_region = bool(region)
         self.journal = Journal(node, plan, {"": written.metadata}, start_again, region)
         blocks = f"{self.journal.folder}{_BLOCKS}{digest(plan)}/"
         self.blocks = RecordedBlocks(BlockLog(store, blocks))
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether an array that is complete is known to be as this plan has stored it."""
+        return self._is_whole and is_finished(self._written.stored, self._plan)
+
+    def remember(self) -> None:
+        """Note that this run has stored all values, before readers see the array."""
+        if self._is_whole and not self.blocks.is_complete:
+            remember_finished(self._written.stored, self._plan)
+
+    @property
+    def _is_whole(self) -> bool:
+        whole = whole_region(self._written.metadata.shape)
+        return not self._is_of_region and self._written.region == whole
 
     def has_all_values(self) -> bool:
         """Whether an earlier run of this plan has stored all values."""

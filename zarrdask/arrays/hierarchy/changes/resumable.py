@@ -95,6 +95,7 @@ class ResumableArray(Change):
     def commit(self) -> None:
         """Write the documents, and erase the record."""
         self._claim.check()
+        self._record.remember()
         self._record.journal.write_root()
         is_again = self.blocks.is_complete
         located = self._node, self._view, self._metadata
@@ -212,6 +213,8 @@ class ResumableChanges(Change):
 
     def commit(self) -> None:
         """Record that all values are stored, commit the changes, and erase the records."""
+        for record in self._records:
+            record.remember()
         self._first.write_root()
         for change in self._changes:
             change.commit()

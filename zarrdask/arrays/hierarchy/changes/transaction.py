@@ -9,6 +9,7 @@ do depends on the class of the change:
 - `ExistingArray` (of `zarrdask.parallel.graph.target`) stores chunks of an array one by one;
 - `ResumableArray` and `ResumableChanges` record the blocks that are stored, and
   `rewrite_changes` has rewrites, which record their tasks: all can be resumed;
+- `ComparedNode` is complete, and compared with what the same call would store;
 - `zarrdask.xarray.writing.dataset_changes` has the changes of datasets.
 """
 

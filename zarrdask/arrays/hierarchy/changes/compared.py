@@ -1,0 +1,84 @@
+"""A write that is made again when it is complete: what it would store is compared, not stored."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from zarrdask.arrays.chunks.stored import StoredChunks
+from zarrdask.arrays.hierarchy.changes.transaction import Change
+from zarrdask.arrays.hierarchy.node_path import NodePath
+from zarrdask.errors import NodeExistsError, NodeNotFoundError
+from zarrdask.formats.byte_ranges import Buffer, Tag
+from zarrdask.formats.metadata.model import Metadata
+from zarrdask.storage.wrapper import WrappedStore
+
+
+class ComparedStore(WrappedStore):
+    """Chunks and shards that are compared with those of a write; none is changed."""
+
+    def set(self, key: str, value: Buffer) -> None:
+        self._compare(key, value)
+
+    def create(self, key: str, value: Buffer) -> bool:
+        self._compare(key, value)
+        return True
+
+    def swap(self, key: str, value: Buffer, tag: Tag | None) -> bool:
+        self._compare(key, value)
+        return True
+
+    def erase(self, key: str) -> None:
+        self._compare(key, None)
+
+    def erase_values(self, keys: Iterable[str]) -> None:
+        for key in keys:
+            self._compare(key, None)
+
+    def erase_prefix(self, prefix: str) -> None:
+        self.erase_values(self.inner.list_prefix(prefix))
+
+    def _compare(self, key: str, value: Buffer | None) -> None:
+        stored = self.inner.get(key)
+        if (stored is None) == (value is None) and bytes(stored or b"") == bytes(value or b""):
+            return
+        raise NodeExistsError(
+            "there is an array already, and this chunk or shard is not what the same call stores: "
+            "another writer has created or changed the array, or the call gives other values each "
+            "time. overwrite=True (of a dataset, mode='w') replaces what is there",
+            key=f"{self.url}/{key}",
+        )
+
+
+@dataclass(frozen=True)
+class ComparedNode(Change):
+    """A node that is complete: nothing is changed while it is compared."""
+
+    node: NodePath
+
+    @property
+    def location(self) -> str:
+        """The location of the node."""
+        return self.node.location
+
+    def abort(self) -> str:
+        """Describe what the node holds now."""
+        return "nothing was changed"
+
+
+def compared(chunks: StoredChunks) -> StoredChunks:
+    """Return the chunks of a complete array; writing to them compares them with what is written."""
+    return replace(chunks, guard=ComparedStore)
+
+
+def find_complete_node(node: NodePath, metadata: Metadata) -> NodePath | None:
+    """Return a node as its hierarchy sees it, if all its documents are those of some metadata.
+
+    In stores whose changes appear together, an interrupted write leaves nothing to be resumed.
+    """
+    if node.store.capabilities.bounded or node.store.capabilities.forks or node.is_begun():
+        return None
+    try:
+        view, _ = node.find()
+    except NodeNotFoundError:
+        return None
+    stored = view.stored_metadata(metadata.zarr_format)
+    return view if stored is not None and stored.render() == metadata.render() else None
