@@ -347,3 +347,10 @@ def test_arrays_are_rechunked(bucket, layout, memory):
 
 def test_the_example_of_the_gallery_prints_what_the_page_shows(tmp_path, capsys):
     check_example("s3", tmp_path, capsys)
+
+
+def test_the_error_for_a_bucket_lists_its_stores(bucket: Bucket) -> None:
+    for name in ("a.zarr", "b"):
+        zarrdask.create_group(f"{bucket.url}/{name}", storage_options=bucket.options)
+    with pytest.raises(zarrdask.errors.NodeNotFoundError, match=r"pass one of 'a\.zarr', 'b'"):
+        zarrdask.open(bucket.url, storage_options=bucket.options)

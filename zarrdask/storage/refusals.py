@@ -1,7 +1,7 @@
 """The errors for what a store can't do."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -9,11 +9,77 @@ from zarrdask.errors import ReadOnlyError, StoreError, UnsupportedError, without
 
 #: The end of the message if a server can't be connected to, the same for every package.
 UNCONNECTED = ": no connection could be made; check the address"
-#: What to do if a server refuses to send a value.
-FORBIDDEN_HINT = (
+#: What to do if a server refuses to send a value, and does not say why.
+_FORBIDDEN = (
     "if the server gives this answer for keys that do not exist, open this with the setting "
     'zarrdask.forbidden = "missing"'
 )
+#: What to do if a request without a signature is refused.
+_ANONYMOUS = (
+    "the request was anonymous: if the bucket is private, pass credentials in storage_options or "
+    "in the environment, and not anon=True"
+)
+#: The error codes of S3 for credentials that it does not accept, and what to do about each.
+CREDENTIALS = {
+    "SignatureDoesNotMatch": "the secret is not that of the key: correct it",
+    "InvalidAccessKeyId": "there is no such key: correct it, or the endpoint",
+    **dict.fromkeys(
+        ("ExpiredToken", "TokenRefreshRequired", "InvalidToken"),
+        "the token is not valid any more: get a new one",
+    ),
+    "RequestTimeTooSkewed": "the clock of this machine is wrong: set it",
+}
+#: Names of options in other software, and those of the file system of S3.
+_SYNONYMS = {
+    **dict.fromkeys(("aws_access_key_id", "access_key_id", "access_key"), "key"),
+    **dict.fromkeys(("aws_secret_access_key", "secret_access_key", "secret_key"), "secret"),
+    **dict.fromkeys(("aws_session_token", "session_token"), "token"),
+    **dict.fromkeys(("aws_endpoint_url", "aws_endpoint", "endpoint", "host"), "endpoint_url"),
+    **dict.fromkeys(("anonymous", "no_sign_request", "skip_signature", "unsigned"), "anon"),
+    **dict.fromkeys(("aws_profile", "profile_name"), "profile"),
+}
+#: A host of S3, alone or behind the name of a bucket.
+_S3_HOST = re.compile(
+    r"https?://(?:(?P<bucket>[^/]+)\.)?s3[.-][^/]*amazonaws\.com(?:/(?P<path>.*))?"
+)
+
+
+def s3_url(url: str) -> str | None:
+    """Return the URL of S3 for a URL of its server by HTTP; None for other URLs.
+
+    >>> s3_url("https://bucket.s3.eu-west-1.amazonaws.com/a.zarr")
+    's3://bucket/a.zarr'
+    >>> s3_url("https://s3.amazonaws.com/bucket/a.zarr")
+    's3://bucket/a.zarr'
+    """
+    match = _S3_HOST.fullmatch(url.rstrip("/"))
+    if match is None:
+        return None
+    parts = (match["bucket"], match["path"])
+    return f"s3://{'/'.join(part for part in parts if part)}"
+
+
+def _s3_hint(url: str) -> str:
+    found = s3_url(url)
+    return "" if found is None else f"; this is a URL of S3: pass {found}"
+
+
+def forbidden_hint(url: str, code: str | None, *, anonymous: bool) -> str:
+    """Return what to do if a server answers 403.
+
+    Parameters
+    ----------
+    url : str
+        The location of the store.
+    code : str, optional
+        The error code of S3.
+    anonymous : bool
+        Whether requests have no signature.
+    """
+    if code in CREDENTIALS:
+        return CREDENTIALS[code]
+    hint = f"{_ANONYMOUS}; {_FORBIDDEN}" if anonymous else _FORBIDDEN
+    return f"{hint}{_s3_hint(url)}"
 
 
 def not_supported(url: str, action: str) -> UnsupportedError:
@@ -65,6 +131,16 @@ def check_no_credentials(url: str) -> None:
         )
 
 
+def option_hint(name: str, accepted: Container[str]) -> str:
+    """Return the end of a message about an unknown option, if it has another name here.
+
+    >>> option_hint("aws_access_key_id", {"key", "secret"})
+    '; pass key=...'
+    """
+    synonym = _SYNONYMS.get(name.lower())
+    return f"; pass {synonym}=..." if synonym and synonym in accepted else ""
+
+
 def no_bucket(name: str | None, url: str) -> StoreError:
     """Return the error for a bucket that does not exist; its name is None if it is not known."""
     return StoreError(f"there is no bucket {name!r}; create it first, or correct the URL", key=url)
@@ -91,7 +167,8 @@ def check_anonymous(options: Mapping[str, Any], url: str) -> None:
 def not_listable(url: str, reason: str) -> UnsupportedError:
     """Return the error for a store whose keys can't be listed."""
     return UnsupportedError(
-        "this store can't be listed, so its nodes can't be discovered; open nodes by path",
+        "this store can't be listed, so its nodes can't be discovered; open nodes by path"
+        + _s3_hint(url),
         key=url,
         found=reason,
     )
@@ -123,7 +200,7 @@ def not_writable(url: str) -> ReadOnlyError:
     if url.startswith(("http://", "https://")):
         return ReadOnlyError(
             "a store that is reached by HTTP can't be written; write to the object store or the "
-            "directory behind it",
+            f"directory behind it{_s3_hint(url)}",
             key=url,
         )
     return ReadOnlyError("this store was opened for reading", key=url)

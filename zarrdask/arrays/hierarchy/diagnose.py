@@ -20,6 +20,7 @@ from zarrdask.formats.metadata.json import parse_json
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage.base import Store
 from zarrdask.storage.listing import is_listed_fast, key_stamp, stores_above
+from zarrdask.storage.refusals import s3_url
 
 #: How many directories up nodes are searched for where each costs a request.
 _MAX_LEVELS = 4
@@ -46,6 +47,9 @@ def missing_node(node: StorePath, text: str) -> str:
     A mode is the second argument in other software, and a path here.
     """
     advice = why_missing(node, text)
+    url = s3_url(node.store.url)
+    if url is not None:
+        return f"{advice}; this is a URL of S3: pass {url}"
     if node.path in _MODES:
         return f"{advice}; if {node.path!r} is meant as the mode, pass mode={node.path!r} by name"
     return advice

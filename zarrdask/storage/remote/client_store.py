@@ -26,14 +26,14 @@ from zarrdask.runtime import measuring
 from zarrdask.storage.base import Store
 from zarrdask.storage.capabilities import Capabilities, without
 from zarrdask.storage.refusals import (
-    FORBIDDEN_HINT,
+    forbidden_hint,
     no_bucket,
     not_listable,
     not_supported,
     not_writable,
     refuses_conditions,
 )
-from zarrdask.storage.remote.failures import Meaning, is_forbidden
+from zarrdask.storage.remote.failures import Meaning, error_code, is_forbidden
 from zarrdask.storage.request import DONE, MISSING, NOT_MET, Absent, Answer, Form, Request
 from zarrdask.storage.request_store import RequestStore
 
@@ -269,7 +269,8 @@ class ClientStore(RequestStore):
                 self._check_missing(key, error)
             except StoreError as failure:
                 if is_forbidden(failure):
-                    failure.add_note(FORBIDDEN_HINT)
+                    hints = {"anonymous": self._is_anonymous}
+                    failure.add_note(forbidden_hint(self.url, error_code(failure), **hints))
                 raise
             return Meaning.MISSING
 
@@ -432,6 +433,11 @@ class ClientStore(RequestStore):
         return measuring.request(kind, self, send, stored)
 
     # ---- errors
+
+    @property
+    def _is_anonymous(self) -> bool:
+        """Whether the user asked for requests without a signature."""
+        return False
 
     def _check_missing(self, key: str, error: Exception) -> None:
         """Check that an error says that there is no such key.

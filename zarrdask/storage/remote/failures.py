@@ -139,6 +139,11 @@ def is_refusal(error: BaseException | None) -> bool:
     )
 
 
+def error_code(error: BaseException) -> str | None:
+    """Return the error code of S3 in an error, or in a cause of it."""
+    return next(filter(None, map(_error_code, _causes(error))), None)
+
+
 def _error_code(error: BaseException) -> Any:
     """Return the error code of S3 in an error of botocore, or in ours for obstore, else None."""
     response = getattr(error, "response", None)

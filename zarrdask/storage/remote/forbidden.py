@@ -7,7 +7,8 @@ from zarrdask import config
 from zarrdask.errors import StoreError
 from zarrdask.storage.base import Store
 from zarrdask.storage.policy_store import PolicyStore
-from zarrdask.storage.remote.failures import is_forbidden
+from zarrdask.storage.refusals import CREDENTIALS
+from zarrdask.storage.remote.failures import error_code, is_forbidden
 from zarrdask.storage.request import MISSING, Answer, Request, Send
 
 
@@ -19,7 +20,9 @@ class ForbiddenIsMissing(PolicyStore):
         try:
             return send(request)
         except StoreError as error:
-            if request.verb not in ("GET", "HEAD") or not is_forbidden(error):
+            is_read = request.verb in ("GET", "HEAD") and is_forbidden(error)
+            # Credentials that the server does not accept say nothing of the key.
+            if not is_read or error_code(error) in CREDENTIALS:
                 raise
             return MISSING
 

@@ -14,7 +14,7 @@ from fsspec.config import conf
 from zarrdask import config
 from zarrdask.display.words import did_you_mean
 from zarrdask.errors import StoreError
-from zarrdask.storage.refusals import check_anonymous
+from zarrdask.storage.refusals import check_anonymous, option_hint
 
 #: Protocols of file systems that repeat requests, and have no option not to.
 _HAVE_RETRIES = {"gs", "gcs", "abfs", "az"}
@@ -149,7 +149,11 @@ def not_an_option(name: str, url: str, kind: type) -> StoreError:
     }
     nested = _OF_CLIENT.get(name) if "client_kwargs" in options else None
     hint = f"; pass client_kwargs={{{nested!r}: ...}}" if nested else ""
-    hint = hint or did_you_mean(name, options - {"self", "args", "kwargs"})
+    hint = (
+        option_hint(name, options)
+        or hint
+        or did_you_mean(name, options - {"self", "args", "kwargs"})
+    )
     return StoreError(f"an unknown option in storage_options{hint}", key=url, found=name)
 
 

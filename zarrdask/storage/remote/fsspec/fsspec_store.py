@@ -271,6 +271,11 @@ class FsspecStore(ClientStore):
         return censored(error)
 
     @property
+    def _is_anonymous(self) -> bool:
+        fs = innermost(self.fs)
+        return getattr(fs, "anon", False) is True or fs.storage_options.get("token") == "anon"
+
+    @property
     def _bucket(self) -> str:
         return self.root.partition("/")[0]
 

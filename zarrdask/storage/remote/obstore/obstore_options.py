@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any, NamedTuple
 
 from zarrdask.runtime.packages import load_module
-from zarrdask.storage.refusals import check_anonymous
+from zarrdask.storage.refusals import check_anonymous, option_hint
 from zarrdask.storage.remote.obstore.obstore_errors import no_counterpart
 
 #: How long one request may take, with its body: long enough for a part of a large value.
@@ -69,7 +69,8 @@ class Options(NamedTuple):
         for name, value in _flat(options).items():
             translate = self.translations.get(name, _unknown)
             if value is not None and not translate(settings, value):
-                raise no_counterpart(f"the option {name!r} in storage_options", url)
+                hint = option_hint(name, self.translations)
+                raise no_counterpart(f"the option {name!r} in storage_options{hint}", url)
         return settings
 
     def _configured(self) -> dict[str, Any]:

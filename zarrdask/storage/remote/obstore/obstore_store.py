@@ -78,6 +78,11 @@ class ObstoreStore(ClientStore):
         if not self.capabilities.shared:
             LIVE[self._name] = self
 
+    @property
+    def _is_anonymous(self) -> bool:
+        config = getattr(self.inner, "config", None) or {}
+        return str(config.get("skip_signature", "")).lower() == "true"
+
     # ---- identity
 
     @property
