@@ -4,6 +4,7 @@ import multiprocessing
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from random import Random
+from threading import Event
 
 import pytest
 
@@ -59,13 +60,27 @@ def test_threads_that_use_it_together_never_exceed_the_limit(cache):
 
 if sys.platform != "win32":
 
-    def test_a_forked_process_begins_with_an_empty_cache(cache):
-        cache.put("a", b"1")
+    def test_a_forked_process_begins_with_an_empty_cache(setting):
+        setting({"zarrdask.index-cache-size": 2000})
+        old, is_locked, is_forked = bytearray(b"1"), Event(), Event()
+
+        def size(value):
+            if value is old and is_replacing:  # within the lock of the cache
+                is_locked.set()
+                is_forked.wait()
+            return len(value)
+
+        cache, is_replacing = BoundedCache("index-cache-size", size), False
+        cache.put("a", old)
+        is_replacing = True
         context = multiprocessing.get_context("fork")
         queue = context.SimpleQueue()
         child = context.Process(target=lambda: queue.put((cache.get("a"), cache.nbytes)))
-        with cache._lock:  # another thread of the parent may hold it
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(cache.put, "a", b"2")
+            is_locked.wait()
             child.start()
+            is_forked.set()
         child.join()
         assert queue.get() == (None, 0)
-        assert cache.get("a") == b"1"
+        assert cache.get("a") == b"2"

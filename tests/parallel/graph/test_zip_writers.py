@@ -69,7 +69,7 @@ PAIRS = [
 def elsewhere(monkeypatch: pytest.MonkeyPatch, folder: Any) -> Iterator[None]:
     """Run the block as another process, and on another machine, would: it shares files only."""
     with monkeypatch.context() as patch, dask.config.set({"zarrdask.lock-directory": str(folder)}):
-        patch.setattr(shared, "_ARCHIVES", WeakValueDictionary())
+        patch.setattr(shared, "ARCHIVES", WeakValueDictionary())
         yield
 
 

@@ -52,7 +52,7 @@ def test_a_channel_of_one_value_keeps_the_range_of_the_data_type(value):
 
 
 def test_a_large_level_is_sampled(monkeypatch):
-    monkeypatch.setattr(display_windows, "_MAX_VALUES", 64)
+    monkeypatch.setattr(display_windows, "MAX_VALUES", 64)
     start, end = (windows(written(image(), levels=2))[0][name] for name in ("start", "end"))
     assert 0 <= start < 500
     assert 3500 < end < 4096

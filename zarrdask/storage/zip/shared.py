@@ -172,21 +172,21 @@ def being_written(path: str) -> StoreError:
 
 
 _MUTEX = renewed_after_fork(threading.Lock())
-_ARCHIVES: "WeakValueDictionary[str, SharedArchive]" = WeakValueDictionary()
+ARCHIVES: "WeakValueDictionary[str, SharedArchive]" = WeakValueDictionary()
 
 
 def shared_archive(path: str) -> SharedArchive:
     """Return the state of the archive at a path, or behind a link."""
     path = os.path.realpath(path)
     with _MUTEX:
-        archive = _ARCHIVES.get(path)
+        archive = ARCHIVES.get(path)
         if archive is None:
-            archive = _ARCHIVES[path] = SharedArchive(path)
+            archive = ARCHIVES[path] = SharedArchive(path)
     return archive
 
 
 def _after_fork() -> None:
-    for archive in list(_ARCHIVES.values()):
+    for archive in list(ARCHIVES.values()):
         archive.leave_to_parent()
 
 

@@ -18,7 +18,7 @@ from zarrdask.tools.pyramids.pyramid_changes import change_attributes
 #: The percentiles of a channel's values at which its display is black, and has the full color.
 _PERCENTILES = (0.5, 99.5)
 #: The most values of a channel that are read.
-_MAX_VALUES = 1 << 22
+MAX_VALUES = 1 << 22
 
 
 def store_windows(
@@ -79,7 +79,7 @@ def _sample(level: Array, axis: int | None, number: int) -> tuple[slice, ...]:
     if axis is not None:
         region[axis], sizes[axis] = slice(number, number + 1), 1
     steps = [1] * level.ndim
-    while prod(-(-size // step) for size, step in zip(sizes, steps, strict=True)) > _MAX_VALUES:
+    while prod(-(-size // step) for size, step in zip(sizes, steps, strict=True)) > MAX_VALUES:
         longest = max(range(level.ndim), key=lambda each: sizes[each] // steps[each])
         steps[longest] *= 2
         region[longest] = slice(None, None, steps[longest])
