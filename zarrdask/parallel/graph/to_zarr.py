@@ -97,10 +97,11 @@ def to_zarr(
         Whether the blocks that are stored are recorded, so that the same call, made again after the
         process was killed, computes and writes only the missing blocks. The metadata of new arrays
         is written last. An error is raised if the Dask array (by its name), the chunks or the
-        options have changed; ``"restart"`` begins again then, as does ``overwrite=True`` for a single new
-        array. The same call does nothing when the write is complete; an array that another writer
-        has created, or changed since, raises `NodeExistsError`. The store must be one that can be
-        listed. With ``compute=False``, the result is one task, which writes the missing blocks.
+        options have changed; ``"restart"`` begins again then, as does ``overwrite=True`` for a
+        single new array. The same call does nothing when the write is complete; an array that
+        another writer has created, or changed since, raises `NodeExistsError`. The store must be
+        one that can be listed. With ``compute=False``, the result is one task, which writes the
+        missing blocks.
     progress : bool, file or callable, default False
         Whether to show a bar: in the output of a notebook's cell, or on standard error; or the file
         to write it to. A file that is not a terminal gets a line every ten seconds. A function is
