@@ -44,6 +44,24 @@ def test_a_value_that_another_writer_changed_is_read_again(store):
     assert store.get("k") == b"2+"
 
 
+@pytest.mark.parametrize("times", [1, 2])
+def test_what_is_stored_depends_on_the_first_value_that_was_read(times, store):
+    """A value is read or stored twice in one change, and another writer changes it in between."""
+    others = iter((b"1",))
+    store.set("k", b"0")
+
+    def change(view):
+        value = view.get("k")
+        if times == 2:
+            view.set("k", value + b"-")
+        store.set("k", next(others, store.get("k")))
+        view.get("k")
+        view.set("k", value + b"+")
+
+    until_unchanged(store, change)
+    assert store.get("k") == b"1+"
+
+
 @pytest.mark.parametrize(
     ("changed", "change"),
     [

@@ -24,16 +24,19 @@ class ChangedError(StoreError):
 class UnchangedStore(WrappedStore):
     """A store that replaces a value only if nobody has changed it since it was read here.
 
-    The inner store has `compare_and_swap`. Values that were not read here are stored in any
-    case, and values are erased in any case, as stores can't erase on a condition.
+    What counts is the first time that it was read, or the value that was stored here since. The
+    inner store has `compare_and_swap`. Values that were not read here are stored in any case, and
+    values are erased in any case, as stores can't erase on a condition.
     """
 
     def __init__(self, inner: Store) -> None:
         super().__init__(inner)
         self._tags: dict[str, Tag | None] = {}
+        self._stored: dict[str, Buffer] = {}
 
     def get(self, key: str) -> bytes | None:
-        value, self._tags[key] = self.inner.get_tagged(key)
+        value, tag = self.inner.get_tagged(key)
+        self._tags.setdefault(key, tag)
         return None if value is None else bytes(value)
 
     get_many = Store.get_many
@@ -41,15 +44,28 @@ class UnchangedStore(WrappedStore):
     def set(self, key: str, value: Buffer) -> None:
         if key not in self._tags:
             self.inner.set(key, value)
-        elif not self.inner.swap(key, value, self._tags.pop(key)):
+        elif not self._replace(key, value):
             raise ChangedError(
                 f"other writers changed this value during each of {MAX_ATTEMPTS} attempts to "
                 "change it; align regions that are written at the same time with chunks, or shards",
                 key=f"{self.url}/{key}",
             )
 
+    def _replace(self, key: str, value: Buffer) -> bool:
+        """Replace a value, and return whether nobody has changed it."""
+        tag = self._tags[key]
+        if key in self._stored:  # a server does not say which tag a value has that it stored
+            present, tag = self.inner.get_tagged(key)
+            if present != self._stored[key]:
+                return False
+        is_stored = self.inner.swap(key, value, tag)
+        if is_stored:
+            self._stored[key] = value
+        return is_stored
+
     def erase(self, key: str) -> None:
         self._tags.pop(key, None)
+        self._stored.pop(key, None)
         self.inner.erase(key)
 
 
