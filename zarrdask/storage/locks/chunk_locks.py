@@ -51,7 +51,8 @@ def canonical_location(store: Store, prefix: str) -> str:
     """Return where keys are stored: the same text for any store and prefix that lead there.
 
     >>> from zarrdask.storage.local.local_store import LocalStore
-    >>> canonical_location(LocalStore("/data/g"), "a/") == canonical_location(LocalStore("/data"), "g/a/")
+    >>> below = canonical_location(LocalStore("/data/g"), "a/")
+    >>> below == canonical_location(LocalStore("/data"), "g/a/")
     True
     """
     directory = store.identity.directory
