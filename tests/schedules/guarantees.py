@@ -25,18 +25,27 @@ PLACES = {
 _SHARED_DISK = "several machines: shared file system"
 #: Verbs that change no value that another writer of the same kind changes.
 _INDEPENDENT = ("create_array beside",)
+#: Verbs that exclude no other writers.
+_ALONE = ("sync",)
 
 
 def guarantee(verb: str, place: str) -> Guarantee:
     """Return what is guaranteed for a verb beside another writer that has the same guarantee."""
     if verb in CREATIONS:
         return Guarantee.ONE
+    if verb in _ALONE:
+        return Guarantee.NONE
     is_shared = place == _SHARED_DISK and verb not in _INDEPENDENT
     return Guarantee.NONE if is_shared else Guarantee.BOTH
 
 
 def is_guaranteed(first: str, second: str, place: str) -> bool:
-    """Whether anything is guaranteed for two verbs at the same time."""
+    """Whether anything is guaranteed for two verbs at the same time.
+
+    Only the first writer finds the pyramid that it needs.
+    """
+    if second == "update_pyramid" != first:
+        return False
     return all(guarantee(verb, place) is not Guarantee.NONE for verb in (first, second))
 
 

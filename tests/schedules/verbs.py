@@ -39,6 +39,18 @@ def an_array(store, **options):
     zarrdask.consolidate_metadata(store, "g")
 
 
+def a_pyramid(store):
+    """Store a group with an array, and a level that is older than the values of the array."""
+    zarrdask.create_group(store, "g", attributes={"title": "t"})
+    array = zarrdask.create_array(store, "g/a", shape=5, dtype="i8", **OPTIONS)
+    plan = zarrdask.pyramid(
+        array, store, "g", levels=2, factors=[2], method="nearest", convention="geozarr"
+    )
+    plan.execute("sync", progress=False)
+    array[...] = OLD
+    zarrdask.consolidate_metadata(store, "g")
+
+
 def leftovers(store):
     """Store chunks that a writer left that died."""
     store.values.update({f"g/a/c/{i}": b"left" for i in range(5)})
@@ -163,6 +175,14 @@ def consolidate(store, writer):
     zarrdask.consolidate_metadata(store, "g")
 
 
+def update_pyramid(store, writer):
+    zarrdask.update_pyramid(store, "g", scheduler="sync")
+
+
+def sync(store, writer):
+    zarrdask.sync(source(writer)[1], zarrdask.open_group(store, "g", mode="r+"))
+
+
 CHANGES = {
     "z[...] = x": Verb(assign, an_array),
     "to_zarr(region=)": Verb(write_region, an_array),
@@ -175,7 +195,11 @@ CHANGES = {
     "create_array beside": Verb(create_member, an_array),
     "del": Verb(delete_member, an_array, is_same=True),
     "consolidate_metadata": Verb(consolidate, an_array),
+    "update_pyramid": Verb(update_pyramid, a_pyramid, is_same=True),
+    "sync": Verb(sync, an_array),
 }
+#: Levels whose values follow those of the array at the next update.
+LEVELS = ("1", "2")
 
 
 def seen(store):
@@ -188,7 +212,8 @@ def seen(store):
         return None
     except ZarrdaskError as error:
         return str(error)
-    found = {path: described(node) for path, node in [("", root), *root.walk()]}
+    nodes = [("", root), *root.walk()]
+    found = {path: described(node) for path, node in nodes if path not in LEVELS}
     shown = zarrdask.open_group(store, "g")
     told = {path: node.metadata for path, node in shown.walk()}
     true = {path: node.metadata for path, node in root.walk()}
