@@ -92,13 +92,10 @@ def test_inherited_lengths_of_texts_do_not_cut_longer_ones_off(dtype):
         assert read(store).astype(texts.dtype).tolist() == texts.tolist()
 
 
-@pytest.mark.xfail(
-    tuple(map(int, xr.__version__.split(".")[:2])) < (2025, 10),
-    reason="this release of xarray casts them itself, before zarrdask sees them",
-)
 def test_numbers_other_than_0_and_1_are_no_bools():
     zarrdask.xarray.to_zarr(data([True]), store := {})
-    with pytest.raises(CodecError):
-        zarrdask.xarray.to_zarr(data([5]), store, append_dim="x")
+    for values in (data([5]), data([5]).chunk(), data([0.5])):
+        with pytest.raises(CodecError):
+            zarrdask.xarray.to_zarr(values, store, append_dim="x")
     zarrdask.xarray.to_zarr(data([0]), store, append_dim="x")
     assert read(store).tolist() == [True, False]
