@@ -101,6 +101,17 @@ def test_it_may_be_interrupted_again_and_again(tmp_path):
     np.testing.assert_array_equal(zarrdask.open_array(place)[...], VALUES)
 
 
+@pytest.mark.parametrize("commit", ["first", "last"])
+@pytest.mark.parametrize("compute", [True, False])
+def test_a_write_without_resume_replaces_what_was_interrupted(tmp_path, commit, compute):
+    interrupted(tmp_path / "a", Computed(), 6)
+    later = zarrdask.to_zarr(array(Computed()), tmp_path / "a", commit=commit, compute=compute)
+    if later is not None:
+        later.compute()
+    np.testing.assert_array_equal(zarrdask.open_array(tmp_path / "a")[...], VALUES)
+    assert not any("zarrdask" in name for name in files(tmp_path / "a"))
+
+
 def test_nothing_is_computed_if_only_the_document_is_missing(tmp_path, monkeypatch):
     computed, place = Computed(), tmp_path / "a"
     with monkeypatch.context() as patch:

@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import chain
+from typing import ClassVar
 
 from zarrdask.arrays.chunks.stored_keys import erase_leftovers
-from zarrdask.arrays.hierarchy.changes.journal import BESIDE
+from zarrdask.arrays.hierarchy.changes.journal import BESIDE, erase_beside, is_begun
 from zarrdask.arrays.hierarchy.changes.transaction import Change
 from zarrdask.arrays.hierarchy.claim import Claim, claimed
 from zarrdask.arrays.hierarchy.node_creation import put_first_members
@@ -80,6 +81,9 @@ class NewArray(Change):
 class LateArray(Change):
     """A new array whose documents are written after its chunks."""
 
+    #: Whether a record of what is done stands beside the array: that of this write.
+    has_record: ClassVar[bool] = False
+
     #: The location of the array.
     node: NodePath
     #: The location as its hierarchy sees it.
@@ -111,6 +115,8 @@ class LateArray(Change):
                 self.claim.renew()
         else:
             erase_leftovers(view.chunks(self.metadata))
+            if not self.has_record and is_begun(view):
+                erase_beside(view)  # with a record, the commit would take the chunks for leftovers
 
     def exclude(self) -> None:
         """Claim the array: no other writer creates it until this one ends."""

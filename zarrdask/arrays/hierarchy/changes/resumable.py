@@ -117,6 +117,8 @@ class ResumableArray(Change):
 class RecordedArray(LateArray):
     """A new array of several that are written, and can be resumed, together."""
 
+    has_record = True
+
     #: Whether a node that exists is removed.
     overwrites: bool = False
     #: Whether an earlier run may have written the documents.
