@@ -212,3 +212,16 @@ def test_a_forked_process_reads_many_regions_after_its_parent(tmp_path):
         warnings.simplefilter("ignore", DeprecationWarning)
         with multiprocessing.get_context("fork").Pool(2) as pool:
             assert pool.map(_sums, [z, z]) == [expected, expected]
+
+
+def test_a_group_has_the_method_of_an_array():
+    group = zarrdask.create_group({})
+    for number, name in enumerate("ab"):
+        group.create_array(name, shape=4, dtype="i4")[...] = number
+    read = group.read_many([slice(2), 3])
+    assert {name: [part.tolist() for part in parts] for name, parts in read.items()} == {
+        "a": [[0, 0], 0],
+        "b": [[1, 1], 1],
+    }
+    memory = {name: np.empty((1, 4), "i4") for name in "ab"}
+    assert group.read_many([...], memory)["b"] is memory["b"]

@@ -14,6 +14,7 @@ from zarrdask.arrays.nodes.arguments import check_options
 from zarrdask.arrays.nodes.array import Array
 from zarrdask.arrays.nodes.create import create_array
 from zarrdask.arrays.nodes.info import Info, group_info, member_label
+from zarrdask.arrays.nodes.many import read_many
 from zarrdask.arrays.nodes.node import (
     Change,
     Node,
@@ -209,6 +210,28 @@ class Group(Node, Mapping[str, "Array | Group"]):
         """
         for path, metadata in self._walk(group_filter):
             yield path, self._opened(self.node_path.join(path), metadata)
+
+    def read_many(self, regions: Iterable[Any], out: Mapping[str, Any] | None = None) -> Any:
+        """Read the same regions of all arrays of the group; see `zarrdask.read_many`.
+
+        Parameters
+        ----------
+        regions : iterable of index
+            The regions.
+        out : mapping of str to (ndarray or sequence of ndarray), optional
+            The memory for the result of each array, by its name.
+
+        Returns
+        -------
+        dict of str to (list of ndarray, or the value of `out`)
+            The elements of each region, by the names of the arrays.
+
+        Raises
+        ------
+        NodeTypeError, SelectionError, CodecError, StoreError
+            As in `zarrdask.read_many`.
+        """
+        return read_many(self, regions, out)
 
     @property
     def info(self) -> Info:

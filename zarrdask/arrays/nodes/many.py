@@ -100,7 +100,7 @@ def check_arrays(arrays: Any) -> None:
             "these are not arrays by names",
             key="arrays",
             found=arrays,
-            expected="a mapping of names to arrays, or a group; array.read_many reads one array",
+            expected="an array, a group, or a mapping of names to arrays",
         )
     for name, array in arrays.items():
         if not isinstance(getattr(array, "_stored", None), StoredChunks):
