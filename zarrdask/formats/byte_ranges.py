@@ -1,15 +1,10 @@
 """Ranges of bytes in stored values: joining neighbouring ranges, and cutting values."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import quote
 
 from toolz import groupby
-
-from zarrdask.errors import SelectionError
-from zarrdask.formats.store_keys import check_key
 
 Buffer = bytes | bytearray | memoryview
 #: (start, length) in bytes.
@@ -17,8 +12,6 @@ Range = tuple[int, int]
 #: (key, (start, length)): a part of a value to read. A negative start counts from the end; the
 #: length None stands for all that follows.
 KeyRange = tuple[str, tuple[int, int | None]]
-#: (key, start, bytes): a part of a value to write.
-KeyValue = tuple[str, int, Buffer]
 #: Identifies the present value of a key, as an ETag does; its content is up to the store.
 Tag = Any
 #: Ranges are joined up to this many bytes: a longer request would hold up those after it.
@@ -136,32 +129,6 @@ def strong_etag(etag: str | None) -> str | None:
     ('"a1"', None, None)
     """
     return etag if etag is not None and not etag.startswith("W/") else None
-
-
-def parts_by_key(key_start_values: Iterable[KeyValue]) -> dict[str, list[tuple[int, Buffer]]]:
-    """Return the parts to write to each value, as (start, bytes), in the order of their starts.
-
-    Raises
-    ------
-    MetadataError
-        If a key is invalid.
-    SelectionError
-        If parts of a value overlap, or a start is negative (conformance B-82).
-    """
-    values: dict[str, list[tuple[int, Buffer]]] = defaultdict(list)
-    for key, start, value in key_start_values:
-        values[check_key(key)].append((start, memoryview(value).cast("B")))
-    for key, parts in values.items():
-        parts.sort(key=lambda part: (part[0], len(part[1])))
-        overlap = any(at + len(part) > then for (at, part), (then, _) in pairwise(parts))
-        if overlap or parts[0][0] < 0:
-            raise SelectionError(
-                "the parts of a value to write overlap, or one starts before the value",
-                key=key,
-                found=[(start, len(part)) for start, part in parts],
-                expected="pairs (start, length) that do not overlap, with starts from 0",
-            )
-    return values
 
 
 def cut(value: Buffer, start: int, length: int | None) -> memoryview:

@@ -1,14 +1,20 @@
 """Write parts of values; the base class of stores that read and write parts."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
-from zarrdask.formats.byte_ranges import Buffer, KeyRange, KeyValue, Range, parts_by_key
+from zarrdask.errors import SelectionError
+from zarrdask.formats.byte_ranges import Buffer, KeyRange, Range
 from zarrdask.formats.store_keys import check_key
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage.base import Store
 from zarrdask.storage.capabilities import Capabilities
 from zarrdask.storage.refusals import not_supported
+
+#: (key, start, bytes): a part of a value to write.
+KeyValue = tuple[str, int, Buffer]
 
 
 def set_partial_values(store: Store, key_start_values: Iterable[KeyValue]) -> None:
@@ -35,12 +41,38 @@ def set_partial_values(store: Store, key_start_values: Iterable[KeyValue]) -> No
     if own is not None:
         own(key_start_values)
         return
-    for key, parts in parts_by_key(key_start_values).items():
+    for key, parts in _parts_by_key(key_start_values).items():
         value = bytearray(store.get(key) or b"")
         for start, part in parts:
             value.extend(bytes(max(start + len(part) - len(value), 0)))
             value[start : start + len(part)] = part
         store.set(key, value)
+
+
+def _parts_by_key(key_start_values: Iterable[KeyValue]) -> dict[str, list[tuple[int, Buffer]]]:
+    """Return the parts to write to each value, as (start, bytes), in the order of their starts.
+
+    Raises
+    ------
+    MetadataError
+        If a key is invalid.
+    SelectionError
+        If parts of a value overlap, or a start is negative (conformance B-82).
+    """
+    values: dict[str, list[tuple[int, Buffer]]] = defaultdict(list)
+    for key, start, value in key_start_values:
+        values[check_key(key)].append((start, memoryview(value).cast("B")))
+    for key, parts in values.items():
+        parts.sort(key=lambda part: (part[0], len(part[1])))
+        overlap = any(at + len(part) > then for (at, part), (then, _) in pairwise(parts))
+        if overlap or parts[0][0] < 0:
+            raise SelectionError(
+                "the parts of a value to write overlap, or one starts before the value",
+                key=key,
+                found=[(start, len(part)) for start, part in parts],
+                expected="pairs (start, length) that do not overlap, with starts from 0",
+            )
+    return values
 
 
 class StoreWithPartialAccess(Store):

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from zarrdask.errors import SelectionError
-from zarrdask.formats.indexing.regions import compose
+from zarrdask.formats.indexing.regions import compose_axis
 from zarrdask.formats.indexing.selection import Region, basic, is_basic, pick_size
 from zarrdask.runtime.packages import load_module
 
@@ -94,7 +94,7 @@ def _region_of(keys: list[tuple[Any, ...]], shape: tuple[int, ...]) -> Region | 
         selection = basic(key, tuple(map(pick_size, region)))
         if not selection.plain:
             return None
-        region = compose(region, selection.slices)
+        region = tuple(map(compose_axis, region, selection.slices))
     return region
 
 

@@ -107,5 +107,10 @@ def test_arrays_without_axes_overlap_if_they_are_the_same():
     assert not at("/a/", ()).overlaps(at("/b/", ()))
 
 
+def test_an_array_that_was_replaced_by_one_of_other_axes_overlaps_all_of_it():
+    assert at("/a/", np.s_[0:2:1]).overlaps(at("/a/", np.s_[5:6:1, 5:6:1]))
+    assert not at("/a/", np.s_[0:0:1]).overlaps(at("/a/", np.s_[0:2:1]))
+
+
 def test_a_region_prints_as_its_slices():
     assert str(at("/a/", np.s_[0:12:1, 3:10:1])) == "[0:12, 3:10]"

@@ -1,28 +1,10 @@
-"""Regions: what they have in common."""
+"""Slices of slices."""
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.covering import for_each
-from zarrdask.formats.indexing.regions import compose_axis, overlap
-
-
-@for_each(
-    ("one", "other", "expected"),
-    [
-        (np.s_[0:2, 0:5], np.s_[1:3, 4:6], True),
-        (np.s_[0:2, 0:5], np.s_[2:3, 0:5], False),
-        (np.s_[0:2, 0:5], np.s_[0:2, 5:6], False),
-        (np.s_[0:0, 0:5], np.s_[0:2, 0:5], False),
-        ((), (), True),
-        # The array was replaced by one with another number of dimensions.
-        ((slice(0, 2),), np.s_[5:6, 5:6], True),
-    ],
-)
-def test_regions_overlap_if_they_may_have_elements_in_common(one, other, expected):
-    assert overlap(one, other) is expected
-    assert overlap(other, one) is expected
+from zarrdask.formats.indexing.regions import compose_axis
 
 
 def slices(size):

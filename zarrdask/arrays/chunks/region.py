@@ -14,7 +14,7 @@ from zarrdask.arrays.chunks.stored import StoredChunks
 from zarrdask.arrays.chunks.write import Beyond, write_region
 from zarrdask.formats.grids.chunk_grid import Shape
 from zarrdask.formats.indexing.projection import project
-from zarrdask.formats.indexing.regions import compose_axis, overlap
+from zarrdask.formats.indexing.regions import compose_axis
 from zarrdask.formats.indexing.selection import (
     Region,
     Selection,
@@ -200,9 +200,15 @@ class ArrayRegion:
         return self.canonical_location.startswith(location)
 
     def overlaps(self, other: "ArrayRegion") -> bool:
-        """Whether two regions may have elements in common."""
-        return self.canonical_location == other.canonical_location and overlap(
-            self.region, other.region
+        """Whether two regions may have elements in common. Steps are ignored.
+
+        An array that was replaced by one with another number of dimensions overlaps all of it.
+        """
+        if self.canonical_location != other.canonical_location:
+            return False
+        return len(self.region) != len(other.region) or all(
+            max(a.start, b.start) < min(a.stop, b.stop)
+            for a, b in zip(self.region, other.region, strict=True)
         )
 
     def __str__(self) -> str:

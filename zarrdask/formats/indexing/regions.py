@@ -17,15 +17,6 @@ def moved(region: Region, by: Shape) -> Region:
     return tuple(slice(p.start + n, p.stop + n, 1) for p, n in zip(region, by, strict=True))
 
 
-def compose(outer: Region, inner: Region) -> Region:
-    """Return the region of an array that is the region `inner` of its region `outer`.
-
-    >>> compose((slice(10, 20, 2),), (slice(1, 4, 2),))
-    (slice(12, 17, 4),)
-    """
-    return tuple(map(compose_axis, outer, inner))
-
-
 def compose_axis(outer: slice, inner: slice) -> slice:
     """Return the slice of an axis that is the slice `inner` of its slice `outer`."""
     step = inner.step or 1
@@ -37,17 +28,6 @@ def compose_axis(outer: slice, inner: slice) -> slice:
 def within(part: Region, region: Region) -> Region:
     """Return a part of a region, counted from the region's first element."""
     return moved(part, tuple(-pick.start for pick in region))
-
-
-def overlap(one: Region, other: Region) -> bool:
-    """Whether two regions of the same array may have elements in common.
-
-    Steps are ignored. An array that was replaced by one with another number of dimensions overlaps
-    all of it.
-    """
-    return len(one) != len(other) or all(
-        max(a.start, b.start) < min(a.stop, b.stop) for a, b in zip(one, other, strict=True)
-    )
 
 
 def view(values: np.ndarray, region: Region) -> np.ndarray:
