@@ -1,5 +1,8 @@
 """What is public."""
 
+import inspect
+import re
+
 import pytest
 
 import zarrdask
@@ -54,6 +57,16 @@ def test_public_names():
 def test_each_public_name_is_there_and_listed(name):
     assert getattr(zarrdask, name).__doc__
     assert name in dir(zarrdask)
+
+
+@for_each("name", [name for name in PUBLIC if inspect.isfunction(getattr(zarrdask, name))])
+def test_each_parameter_of_a_verb_is_described(name):
+    verb = getattr(zarrdask, name)
+    section = inspect.getdoc(verb).partition("Parameters\n")[2].partition("\nReturns\n")[0]
+    heads = [line for line in section.splitlines() if line[:1].strip()]
+    described = {*re.findall(r"\w+", " ".join(heads))}
+    named = [p.name for p in inspect.signature(verb).parameters.values() if p.kind != p.VAR_KEYWORD]
+    assert not [each for each in named if each not in described]
 
 
 @for_each("folder", ["codecs", "dtypes", "grids", "storage"])
