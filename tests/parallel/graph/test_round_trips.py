@@ -78,3 +78,20 @@ def test_an_append_relies_on_its_lease_only_as_long_as_nobody_can_take_it(bucket
     with pytest.raises(zarrdask.errors.StoreError, match="another writer took this lease"):
         z.append(np.array([1, 2, 3, 4], "i4"))
     assert zarrdask.open_array(bucket.inner).shape == (4,)
+
+
+@pytest.mark.parametrize(("zarr_format", "requests"), [(2, 8), (3, 7)])
+def test_a_new_array(bucket, zarr_format, requests):
+    zarrdask.create_array(bucket, **OPTIONS, zarr_format=zarr_format)
+    # What is there; the document; whether another writer began to create the array, too.
+    assert bucket.counts == (requests, 3)
+
+
+@pytest.mark.parametrize("bucket", [0.4], indirect=True, ids=["400 ms"])
+@pytest.mark.parametrize(("zarr_format", "requests"), [(2, 15), (3, 13)])
+def test_a_new_array_in_a_group(bucket, zarr_format, requests):
+    group = zarrdask.create_group(bucket, zarr_format=zarr_format)
+    bucket.clear()
+    group.create_array("a", **OPTIONS)
+    assert bucket.counts == (requests, 3)
+    assert zarrdask.open_group(bucket.inner)["a"].shape == (4,)

@@ -53,7 +53,7 @@ def test_a_listing_that_fails_rules_nothing_out():
 
 #: After a document was written: whether another writer claimed the node, or a group above it, at
 #: the same time; and whether one consolidated the metadata above it.
-AFTERWARDS = ["get", "get", "get_many"]
+AFTERWARDS = ["get_many"]
 
 
 def test_a_node_is_created_by_two_rounds_of_requests_and_a_look_at_other_writers():

@@ -114,8 +114,8 @@ def test_what_an_interrupted_write_left_is_replaced_and_other_nodes_are_not():
     xr.testing.assert_identical(loaded(store), days(4))
 
 
-#: Four of them are for the claim: to store it, to read what is there, to check and to erase it.
-@pytest.mark.parametrize(("zarr_format", "rounds"), [(2, 10), (3, 8)])
+#: Two of them are for the claim: to store it, and to erase it.
+@pytest.mark.parametrize(("zarr_format", "rounds"), [(2, 8), (3, 6)])
 def test_a_new_dataset_takes_few_round_trips(zarr_format, rounds):
     store = FarStore(seconds=0.05)  # longer than threads of a busy machine take to begin
     ds = xr.Dataset({f"v{n}": ("x", np.full(4, n)) for n in range(9)}, attrs={"title": "t"})

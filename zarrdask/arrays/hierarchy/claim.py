@@ -15,14 +15,14 @@ unique name, which is erased at the end. It holds for the node and everything be
 import json
 import os
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from threading import Event, Thread
 from time import time as now
-from typing import Any
+from typing import Any, Generic
 from uuid import uuid4
 
-from zarrdask.arrays.hierarchy.path import StorePath, ancestors
+from zarrdask.arrays.hierarchy.path import AnyPath, StorePath, ancestors
 from zarrdask.arrays.hierarchy.resize import lock_node
 from zarrdask.errors import NodeExistsError, StoreError
 from zarrdask.runtime.system import clock
@@ -33,10 +33,17 @@ from zarrdask.storage.locks.leases import EXPIRY, RENEWAL
 from zarrdask.storage.remote.in_flight import request_each
 from zarrdask.storage.zarr.draft_store import stored_in
 
+#: A function that returns a node in a store that reads what is there beforehand.
+Reading = Callable[[AnyPath], AnyPath]
 #: The name of the value, in the directory of the node.
 NAME = ".zarrdask-creator"
 #: The names of the claims that this process holds.
 _HELD: set[bytes] = set()
+
+
+def claim_keys(node: StorePath) -> list[str]:
+    """Return the keys of the claims that are about a node: its own, and of the groups above it."""
+    return [claim_key(each) for each in (node, *node.parents)]
 
 
 def claim_key(node: StorePath) -> str:
@@ -52,7 +59,7 @@ def can_claim(store: Store) -> bool:
     return store.temporary("")[0] is store and not store.capabilities.bounded
 
 
-class Claim:
+class Claim(Generic[AnyPath]):
     """The claim of a writer in this process to create a node, while it is held.
 
     Where no other writer sees what this one stores, nothing is stored.
@@ -63,17 +70,26 @@ class Claim:
         The node that is created, or a group that exists.
     members : collection of str, optional
         For a group that exists, the paths of the nodes that are created below it.
+    read : callable, optional
+        Returns the node, given by itself, in a store that reads what is there beforehand.
+
+    Attributes
+    ----------
+    seen : StorePath
+        What `read` has returned after the claim was stored; by default the node itself.
     """
 
-    def __init__(self, node: StorePath, members: Collection[str] = ()) -> None:
-        self.node = node
+    def __init__(
+        self, node: AnyPath, members: Collection[str] = (), read: Reading[AnyPath] | None = None
+    ) -> None:
+        self.node, self.seen, self._read = node, node, read
         self._store, self._key = stored_in(node.store), claim_key(node)
         self._process, self._ended = os.getpid(), Event()
         parts = (uuid4().hex, machine_token(), self._process, int(now()))
         self._name = " ".join(map(str, parts)).encode()
         self._members = json.dumps(sorted(members)).encode()
-        #: Whether the value is stored, and when it was known to be, by the clock of this process.
-        self._is_stored, self._known = False, 0.0
+        #: Whether the value is stored, and when it was stored last, by the clock of this process.
+        self._is_stored, self._renewed = False, 0.0
 
     def take(self) -> None:
         """Store the claim.
@@ -84,18 +100,27 @@ class Claim:
             If another writer creates the node, or a group above it, now.
         """
         if not can_claim(self.node.store) or self._is_behind_link():
+            self._look()
             return
         _HELD.add(self._name)
         try:
+            self._renewed = clock()
             while not self._store.create(self._key, self._value()):
                 self._take_over()
-            self._is_stored, self._known = True, clock()
-            _check_above(self.node)
+                self._renewed = clock()
+            self._is_stored = True
+            self._look()
+            _check_above(self.seen)
         except BaseException:
             self.release()
             raise
         if self.node.store.capabilities.shared:
             Thread(target=self._keep, daemon=True).start()
+
+    def _look(self) -> None:
+        """Read what is at the node."""
+        if self._read is not None:
+            self.seen = self._read(self.node)
 
     def _is_behind_link(self) -> bool:
         """Whether the node is a symbolic link: a claim would stay behind it when it is replaced."""
@@ -125,11 +150,15 @@ class Claim:
     def _value(self, number: int = 0) -> bytes:
         return b"%s %d\n%s" % (self._name, number, self._members)
 
-    def check(self) -> None:
-        """Check, before the document is written, that no other writer has taken the claim over."""
+    def check(self, seen: StorePath | None = None) -> None:
+        """Check, before the document is written, that no other writer has taken the claim over.
+
+        `seen` is the node in a store that has read the claim just now.
+        """
         if not self._is_stored:
             return
-        value = self._store.get(self._key)
+        store = self._store if seen is None else stored_in(seen.store)
+        value = store.get(self._key)
         if value is None or _name(value) != self._name:
             raise StoreError(
                 "the claim of this writer is gone: another one has removed or replaced what is "
@@ -137,7 +166,11 @@ class Claim:
                 key=f"{self._store.url}/{self._key}",
                 found=None if value is None else bytes(value),
             )
-        self._known = clock()
+
+    @property
+    def is_recent(self) -> bool:
+        """Whether the claim was stored or renewed so lately that nobody can have taken it over."""
+        return not self._is_stored or clock() - self._renewed <= EXPIRY / 2
 
     def release(self) -> None:
         """Erase the claim, unless another writer has taken it over."""
@@ -146,8 +179,8 @@ class Claim:
         # A forked process has a copy of this object, but not the claim.
         if not self._is_stored or os.getpid() != self._process:
             return
-        self._is_stored = False
-        if clock() - self._known > EXPIRY / 2:
+        is_recent, self._is_stored = self.is_recent, False
+        if not is_recent:
             value = self._store.get(self._key)
             if value is None or _name(value) != self._name:
                 return
@@ -159,17 +192,19 @@ class Claim:
         while not self._ended.wait(RENEWAL):
             number += 1
             with suppress(StoreError):  # The next attempt may succeed.
-                value = self._store.get(self._key)
+                value, now = self._store.get(self._key), clock()
                 if value is None or _name(value) != self._name:
                     return
                 self._store.set(self._key, self._value(number))
-                self._known = clock()
+                self._renewed = now
 
 
 @contextmanager
-def claimed(node: StorePath, members: Collection[str] = ()) -> Iterator[Claim]:
+def claimed(
+    node: AnyPath, members: Collection[str] = (), read: Reading[AnyPath] | None = None
+) -> Iterator[Claim[AnyPath]]:
     """Hold the claim of a node while it is created, until its document is written."""
-    claim = Claim(node, members)
+    claim = Claim(node, members, read)
     claim.take()
     try:
         yield claim
@@ -200,7 +235,7 @@ def await_claims(node: StorePath) -> bool:
 
     The document of the node is there, so they fail. The result is whether there were any.
     """
-    claims = [(stored_in(each.store), claim_key(each), value) for each, value in _read(node)]
+    claims = [(fresh(stored_in(each.store)), claim_key(each), value) for each, value in _read(node)]
     rivals = [each for each in claims if _is_live(*each)]
     for store, key, value in rivals:
         while (found := store.get(key)) is not None and _name(found) == _name(value):

@@ -15,6 +15,7 @@ from zarrdask.formats.metadata.formats import find_format, formats
 from zarrdask.formats.metadata.json import Documents
 from zarrdask.formats.metadata.model import Metadata, ZarrFormat
 from zarrdask.storage.cache.prefetched import prefetch
+from zarrdask.storage.zarr import detect
 
 
 def format_above(node: StorePath) -> ZarrFormat | None:
@@ -24,8 +25,7 @@ def format_above(node: StorePath) -> ZarrFormat | None:
     above = node.current.parents if node.path else []
     if not above:
         return None
-    names = [name for form in formats() for name in form.node_documents]
-    keys = (each.prefix + name for each in above for name in names)
+    keys = (each.prefix + name for each in above for name in detect.entry_names())
     store = prefetch(above[0].store, keys)
     return _nearest_format(above, lambda each, name: store.get(each.prefix + name))
 

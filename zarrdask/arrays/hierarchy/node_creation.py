@@ -1,7 +1,8 @@
 """Create nodes: check that it is possible, then write the documents in a safe order."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
+from functools import cache, partial
 from typing import Literal, TypeVar
 
 from zarrdask.arrays.chunks.stored_keys import erase_leftovers
@@ -13,7 +14,7 @@ from zarrdask.arrays.hierarchy.claim import (
     await_claims,
     can_claim,
     check_unclaimed,
-    claim_key,
+    claim_keys,
     claimed,
     claimed_error,
     discard_dead_claim,
@@ -30,11 +31,11 @@ from zarrdask.arrays.hierarchy.path import AnyPath, StorePath, ancestors, exists
 from zarrdask.errors import NodeExistsError
 from zarrdask.formats.metadata.json import Documents
 from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata, Metadata
-from zarrdask.storage.cache.prefetched import prefetch
+from zarrdask.storage.base import Store
+from zarrdask.storage.cache.prefetched import fresh, prefetch
 from zarrdask.storage.remote.concurrent_requests import request_on_each
 from zarrdask.storage.zarr import consolidated_documents as consolidated
 from zarrdask.storage.zarr import detect
-from zarrdask.storage.zarr.detect import ANY
 
 T = TypeVar("T")
 #: Which nodes a new one may replace: none, those with the same documents, or any.
@@ -77,16 +78,24 @@ def create_node(
     documents = rendered if documents is None else documents
     exists, missing_groups = overwrite, list[AnyPath]()
     is_rival = not is_claimed and isinstance(metadata, ArrayMetadata) and can_claim(node.store)
+    names = consolidated.names_in(metadata.zarr_format)
+    again: Callable[[Store], Store] = fresh
     with node.store.batch(), ExitStack() as held:
         view = prefetched(node, metadata)
         if is_rival and _needs_claim(view):
-            held.enter_context(claimed(node))
-            view, is_rival = prefetched(node.fresh, metadata), False
+            claim = held.enter_context(
+                claimed(node.fresh, read=partial(prefetched, metadata=metadata))
+            )
+            view, is_rival = claim.seen, False
+        if is_rival and not is_in_draft(node, metadata):
+            # Whether others began to create it, too, or consolidated metadata, is read together.
+            again = cache(partial(_read_again, node, names))
         if is_in_draft(node, metadata):
             node = view = node.via(draft.begin(node, metadata, overwrite=overwrite))
         else:
             missing_groups, exists = _check(view, metadata, overwrite=overwrite)
-        with changing(view, whole=True) as real:
+        names = consolidated.NAMES if exists else names
+        with changing(view, whole=True, names=names, again=again) as real:
             for group in missing_groups:
                 _put_group(real.at(group.path), metadata)
             real.tidy()
@@ -100,9 +109,16 @@ def create_node(
                     erase_beside(real)
             put = put_documents if overwrite else put_new_documents
             put(real, documents)
-            if is_rival and await_claims(real.fresh) and isinstance(metadata, ArrayMetadata):
-                erase_leftovers(real.chunks(metadata))
+            has_rivals = is_rival and await_claims(real.via(again(real.store)))
+            if isinstance(metadata, ArrayMetadata) and has_rivals:
+                erase_leftovers(real.fresh.chunks(metadata))
     return node
+
+
+def _read_again(node: StorePath, names: tuple[str, ...], store: Store) -> Store:
+    """Read the claims that are about a new node, and the consolidated metadata above it."""
+    above = [group.prefix + name for group in node.parents for name in names]
+    return prefetch(fresh(store), [*claim_keys(node), *above])
 
 
 def _needs_claim(node: StorePath) -> bool:
@@ -126,14 +142,17 @@ def prefetched(node: AnyPath, metadata: Metadata, *, listed: bool = False) -> An
     if is_in_draft(node, metadata):
         return node
     prefix, above = node.prefix if listed else None, () if node.path else DOCUMENTS_ABOVE
-    return node.via(prefetch(node.store, _keys_to_create(node), listed=prefix, above=above))
+    return node.via(
+        prefetch(node.store, _keys_to_create(node, metadata), listed=prefix, above=above)
+    )
 
 
-def _keys_to_create(node: StorePath) -> Iterator[str]:
+def _keys_to_create(node: StorePath, metadata: Metadata) -> Iterator[str]:
     """Yield the keys of the values that creating a node reads."""
+    names = dict.fromkeys((*detect.entry_names(), *consolidated.names_in(metadata.zarr_format)))
     for each in (*node.parents, node):
-        yield from (each.prefix + name for name in (*detect.all_names(), consolidated.KEY))
-        yield claim_key(each)
+        yield from (each.prefix + name for name in names)
+    yield from claim_keys(node)
     yield record_key(node)
 
 
@@ -142,7 +161,7 @@ def _check(node: AnyPath, metadata: Metadata, *, overwrite: bool) -> tuple[list[
     metadata.format.check_path(node.path)
     base = node.current
     paths = [*ancestors(node.path), node.path]
-    *above, own = read_documents(base.store, paths, ANY.rounds(base.store))
+    *above, own = read_documents(base.store, paths, (detect.entry_names(),))
     missing_groups = _missing_groups(base, above)
     if len(missing_groups) == len(above):
         check_around(node.store)
@@ -164,7 +183,8 @@ def _missing_groups(node: AnyPath, above: list[Documents] | None = None) -> list
     store, path = node
     missing = []
     if above is None:
-        above = read_documents(store, ancestors(path), ANY.rounds(store)) if path else []
+        names = detect.names(store)
+        above = read_documents(store, ancestors(path), (names,)) if path else []
     for parent, documents in zip(node.parents, above, strict=True):
         metadata = node_of(parent, documents, None)
         if isinstance(metadata, ArrayMetadata):

@@ -163,7 +163,7 @@ class NewNodes(Rewrite):
     """A rewrite to new nodes: the groups are written first, each array when it is complete."""
 
     nodes: RecordedNodes
-    claim: Claim
+    claim: Claim[NodePath]
 
     def begin(self) -> None:
         """Remove old nodes or the rest of another run; store the record and the groups."""

@@ -18,9 +18,15 @@ def all_names() -> tuple[str, ...]:
 
 
 @cache
+def entry_names() -> tuple[str, ...]:
+    """Return the names of the documents that make nodes, except in a hierarchy of the draft."""
+    return tuple(name for form in formats() for name in form.node_documents)
+
+
+@cache
 def node_names() -> frozenset[str]:
     """Return the names of the documents whose presence makes a node."""
-    return frozenset((*(n for form in formats() for n in form.node_documents), *DOCUMENTS))
+    return frozenset((*entry_names(), *DOCUMENTS))
 
 
 def names(store: Store) -> tuple[str, ...]:

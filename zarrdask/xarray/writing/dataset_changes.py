@@ -9,7 +9,7 @@ dataset as it was, complete, until that document is replaced.
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 
 from zarrdask.arrays.hierarchy.changes.new_array import create_group_after_chunks
 from zarrdask.arrays.hierarchy.changes.replace import ReplacedNode
@@ -57,7 +57,7 @@ class ChangedDataset(Change):
     #: Whether the values are written by this call, so that other writers are excluded.
     is_immediate: bool
     #: The claims of new nodes, from the beginning to the end.
-    _claims: list[Claim] = field(default_factory=list, compare=False)
+    _claims: list[Claim[NodePath]] = field(default_factory=list, compare=False)
     _held: ExitStack = field(default_factory=ExitStack, compare=False)
 
     @property
@@ -114,10 +114,10 @@ class ChangedDataset(Change):
         if self.first.node.store.capabilities.bounded:
             _grow_arrays(self.first, self.root)
 
-    @cached_property
+    @property
     def _listed(self) -> NodePath:
-        """The first group, with its documents and names read by one round of requests."""
-        return self.node.prefetched(self.first.metadata, listed=True)
+        """The first group, as it was read when it was claimed."""
+        return self._claims[0].seen
 
     def exclude(self) -> None:
         """Claim the new dataset, or the new arrays of one that exists."""
@@ -128,7 +128,8 @@ class ChangedDataset(Change):
             self.node.discard_dead_claim()
             return
         members = () if self._is_new else self._members
-        self._claims.append(self._held.enter_context(claimed(self.node, members)))
+        read = partial(NodePath.prefetched, metadata=self.first.metadata, listed=True)
+        self._claims.append(self._held.enter_context(claimed(self.node, members, read)))
 
     def release(self) -> None:
         """Release the claims."""
@@ -138,8 +139,6 @@ class ChangedDataset(Change):
     def commit(self) -> None:
         """Make what was written part of the dataset; the first group comes last."""
         with self._held:
-            for claim in self._claims:
-                claim.check()
             self._commit()
 
     def _commit(self) -> None:
@@ -157,11 +156,14 @@ class ChangedDataset(Change):
         The result is whether consolidated metadata is written, too.
         """
         group, members = self.first, self._members
+        claim = self._claims[0] if self._claims else None
         if self._is_new:
-            own = self.root == group.node.path
+            own, nodes = self.root == group.node.path, (self.node, group.node)
             return create_group_after_chunks(
-                self.node, group.node, group.metadata, members, consolidate=own
+                *nodes, group.metadata, members, consolidate=own, claim=claim
             )
+        if claim is not None:
+            claim.check()
         self._view(self.node).create_members(members, has_chunks=True, keep=self.root)
         return False
 

@@ -9,6 +9,7 @@ from typing import Self
 import xarray
 
 from zarrdask.arrays.hierarchy.changes.replace import can_stage, staged
+from zarrdask.arrays.hierarchy.claim import Claim, claimed
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.arrays.hierarchy.resize import check_shape
 from zarrdask.arrays.nodes.array import chunks_of
@@ -39,6 +40,8 @@ class Destination:
     options: WriteSettings
     #: The lease that excludes appends from other machines, if there is one; see `alone`.
     lease: Lease | None = None
+    #: The claim of a new dataset, if it was taken before anything was read.
+    claim: Claim[NodePath] | None = None
 
     @cached_property
     def new_group(self) -> GroupMetadata:
@@ -48,7 +51,18 @@ class Destination:
     @cached_property
     def seen(self) -> NodePath:
         """The group, with all that is looked at before a new one is written, read at once."""
-        return self.node.prefetched(self.new_group, listed=True)
+        return self._look(self.node) if self.claim is None else self.claim.seen
+
+    def _look(self, node: NodePath) -> NodePath:
+        return node.prefetched(self.new_group, listed=True)
+
+    @property
+    def _claims_first(self) -> bool:
+        """Whether a new dataset is claimed before anything is read: so it is read only once."""
+        options, has = self.options, self.node.store.capabilities
+        is_late = options.commit != "first" and options.compute and not options.resume
+        is_new = options.mode == "w-" and has.has_latency and not has.bounded
+        return is_new and is_late and not self.new_group.format.has_entry_point
 
     @contextmanager
     def alone(self, dataset: xarray.Dataset, locked_at: str | None = None) -> Iterator[Self]:
@@ -61,16 +75,19 @@ class Destination:
             return
         node, dim = self.node, self.options.append_dim
         names = sorted(str(name) for name, v in dataset.variables.items() if dim in v.dims)
-        lease = None
+        lease = claim = None
         with ExitStack() as stack:
-            if self.options.mode == "w":
-                # What is replaced is erased, with a lease that it would have.
+            if self._claims_first or self.options.mode == "w":
+                # A claim excludes all others. What is replaced is erased, with a lease that it
+                # would have.
                 stack.enter_context(node.lock("shape"))
             else:
                 lease = stack.enter_context(shape_lock(node, locked_at))
             for name in names if len(names) <= _MAX_LOCKS else ():
                 stack.enter_context(node.join(name).lock("shape"))
-            yield replace(self, lease=lease)
+            if self._claims_first:
+                claim = stack.enter_context(claimed(node, read=self._look))
+            yield replace(self, lease=lease, claim=claim)
 
     def check(self) -> None:
         """Check that the workers see the store, and can write to it when they do."""

@@ -99,7 +99,10 @@ def _change(to: Destination, plan: WritePlan) -> Change:
     late, overwrites = _commits_last(to, writes), to.options.mode == "w"
     seen = to.seen if creates_nodes(bare) else to.node
     is_immediate = to.options.compute
-    return ChangedDataset(to.node, seen, bare, root, late, overwrites, replaces, is_immediate)
+    claims = [] if to.claim is None else [to.claim]
+    return ChangedDataset(
+        to.node, seen, bare, root, late, overwrites, replaces, is_immediate, claims
+    )
 
 
 def _commits_last(to: Destination, writes: Sequence[GroupWrite]) -> bool:

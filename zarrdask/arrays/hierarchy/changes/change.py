@@ -7,7 +7,7 @@ removing them is the default (setting ``zarrdask.consolidated-after-change``).
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
@@ -100,6 +100,7 @@ def changing(
     is_array: bool = False,
     keep: str | None = None,
     names: tuple[str, ...] = consolidated.NAMES,
+    again: Callable[[Store], Store] = fresh,
 ) -> Iterator[AnyPath]:
     """Keep consolidated metadata consistent during a change; yield the node in the store to change.
 
@@ -121,6 +122,8 @@ def changing(
     names : tuple of str
         The names of the documents that may hold consolidated metadata about what changes: by
         default those of all formats.
+    again : callable, optional
+        Returns the store in which that of the groups above is looked for at the end.
     """
     with node.store.batch():
         if not node.layout.has_consolidated:
@@ -148,8 +151,8 @@ def changing(
         except ChangedError as error:
             conflict = error  # The change is repeated, and finds them again.
         # A new group may have been written with its own.
-        again = [group for group in around if not (whole and group == below)]
-        dropped += _drop_all(fresh(wide), again, below, names) if again else []
+        around = [group for group in around if not (whole and group == below)]
+        dropped += _drop_all(again(wide), around, below, names) if around else []
         if after == "update" and keep is None:
             for each in {(each.group, each.zarr_format): each for each in dropped}.values():
                 change_if_unchanged(fresh(wide), partial(_update, each, outermost, whole=whole))

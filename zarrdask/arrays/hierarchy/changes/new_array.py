@@ -49,7 +49,7 @@ class NewArray(Change):
         """Erase the old node, if there is one, and write the documents."""
         node, metadata = self.node, self.metadata
         with ExitStack() as held:
-            claims = list[Claim]()
+            claims = list[Claim[NodePath]]()
 
             def exclude() -> None:
                 # Of two writers that create the array, the other may be writing chunks by now.
@@ -96,7 +96,7 @@ class LateArray(Change):
     #: Whether the values are stored by this call, and by no later one, so that it excludes others.
     is_immediate: bool = field(default=False, kw_only=True)
     #: The claim of the array, from the beginning to the end; None if it is not held now.
-    claim: Claim | None = field(default=None, init=False, compare=False)
+    claim: Claim[NodePath] | None = field(default=None, init=False, compare=False)
 
     @property
     def location(self) -> str:
@@ -107,7 +107,7 @@ class LateArray(Change):
         """Exclude other writers; erase the old node, if there is one, or what others left here."""
         if self.is_immediate:
             self.exclude()
-        seen = self.node.prefetched(self.metadata, listed=True)
+        seen = self._look(self.node) if self.claim is None else self.claim.seen
         view = seen.check_creation(self.metadata, overwrite=self.erases)
         if self.erases:
             self.view.erase()
@@ -120,9 +120,13 @@ class LateArray(Change):
 
     def exclude(self) -> None:
         """Claim the array: no other writer creates it until this one ends."""
-        claim = Claim(self.node)
+        claim = Claim(self.node, read=self._look)
         claim.take()
         self.claim = claim
+
+    def _look(self, node: NodePath) -> NodePath:
+        """Read what is there, in one round trip."""
+        return node.prefetched(self.metadata, listed=True)
 
     def release(self) -> None:
         """Let other writers create the array."""
@@ -133,8 +137,9 @@ class LateArray(Change):
     def commit(self) -> None:
         """Write the documents; a task may do it again."""
         if self.claim is not None:
-            self.claim.check()
-            create_after_chunks(self.node, self.view, self.metadata, is_again=False)
+            seen = self.node.prefetched(self.metadata)
+            self.claim.check(seen)
+            create_after_chunks(seen, self.view, self.metadata, is_again=False)
             self.release()
             return
         with claimed(self.node):
@@ -182,12 +187,14 @@ def create_group_after_chunks(
     members: Mapping[str, Metadata],
     *,
     consolidate: bool,
+    claim: Claim[NodePath] | None = None,
 ) -> bool:
     """Write the documents of new nodes below which all is stored, and then their group's.
 
     `members` has the nodes by their paths from the group; `node` and `view` are those of
-    `create_after_chunks`. Return whether the group got its consolidated metadata, too: if it is
-    requested, and no other nodes are below the group.
+    `create_after_chunks`; and `claim` is that of the group, if the caller holds one. Return whether
+    the group got its consolidated metadata, too: if it is requested, and no other nodes are below
+    the group.
     """
     own, consolidated, capabilities = None, dict[str, bytes](), view.store.capabilities
     consolidate &= capabilities.listable
@@ -195,7 +202,13 @@ def create_group_after_chunks(
         # Another writer may have created the group since the chunks were written. That is read
         # while the members are written: until the group exists, they are not part of anything.
         seen = node.prefetched(metadata, listed=consolidate)
+        # The claim is read, too. Unless another writer may have taken it over, that can wait.
+        is_late = claim is not None and seen is not node and claim.is_recent
+        if claim is not None and not is_late:
+            claim.check()
         put_first_members(view, {path: each.render() for path, each in members.items()})
+        if claim is not None and is_late:
+            claim.check(seen)
         if consolidate and not _has_others(view.via(seen.store), members):
             own, consolidated = render_with_members(metadata, members)
         with strictness(strict=False, quiet=True):

@@ -63,7 +63,7 @@ class RecordedNodes:
         resumed = begun and journal.resume(overwrite=overwrite, restart=restart)
         return cls(node, view, nodes, journal, begun, resumed, overwrite, is_written and resumed)
 
-    def begin(self, claim: Claim) -> None:
+    def begin(self, claim: Claim[NodePath]) -> None:
         """Remove the old node or the rest of another run; store the record and the groups.
 
         `claim` is the claim of the node, which the caller holds.
