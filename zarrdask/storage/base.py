@@ -20,7 +20,7 @@ from zarrdask.formats.byte_ranges import (
 )
 from zarrdask.formats.store_keys import Names, check_key, check_prefix, right_below
 from zarrdask.runtime.scratch import Scratch
-from zarrdask.storage.capabilities import Capabilities, lost_by, without
+from zarrdask.storage.capabilities import Capabilities, Declared
 from zarrdask.storage.counted_requests import count_requests
 from zarrdask.storage.identity import Identity, identity_at
 from zarrdask.storage.refusals import no_objects, not_supported
@@ -42,9 +42,7 @@ class Store(ABC):
     #: What the store supports, and what its requests cost. A class declares its own, from which
     #: those are left out that its methods do not provide; an instance may have others.
     capabilities = Capabilities()
-    #: What the class, or a base class, declares; and what it lacks, as methods were overridden.
-    _declared: ClassVar[Capabilities] = capabilities
-    _lost: ClassVar[frozenset[str]] = frozenset()
+    _declared: ClassVar[Declared] = Declared()
     #: Whether a class of this package counts its requests itself, where it sends them.
     _counts_requests: ClassVar[bool] = False
 
@@ -52,22 +50,15 @@ class Store(ABC):
         super().__init_subclass__(**options)
         if not (cls._counts_requests and cls.__module__.startswith("zarrdask.")):
             count_requests(cls)
-        lost_before = {name for base in cls.__bases__ for name in getattr(base, "_lost", ())}
-        cls._lost = lost_by(vars(cls), lost_before)
-        if isinstance(declared := vars(cls).get("capabilities"), Capabilities):
-            cls._declared, cls._lost = declared, frozenset()
+        bases = [base._declared for base in cls.__bases__ if issubclass(base, Store)]
+        cls._declared = Declared.of_class(vars(cls), bases)
         # A class whose instances differ, as views of other stores do, has a property.
         if isinstance(cls.capabilities, Capabilities):
-            cls.capabilities = cls._provided(
+            cls.capabilities = cls._declared.provided(
                 readable=implements(cls, "get"),
                 writable=implements(cls, "set") and implements(cls, "erase"),
+                listable=is_listable(cls),
             )
-
-    @classmethod
-    def _provided(cls, **implemented: bool) -> Capabilities:
-        """Return the capabilities that are declared, and that the methods of the class provide."""
-        has = {"listable": is_listable(cls), **implemented}
-        return without(cls._declared, cls._lost | {name for name, each in has.items() if not each})
 
     @property
     @abstractmethod

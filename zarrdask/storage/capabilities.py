@@ -1,8 +1,9 @@
 """What a store supports, and what its requests cost."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Any
 
 #: The operation that each of these capabilities is about, and the operations that it must agree
 #: with: a class that overrides one of them, but neither the operation nor the declaration of its
@@ -101,25 +102,47 @@ class Capabilities:
         return _BLOCK_FACTOR if self.has_latency else 1
 
 
-def lost_by(methods: Collection[str], lost_before: Collection[str]) -> frozenset[str]:
-    """Return the capabilities that a class lacks because of the methods that it defines itself.
-
-    `lost_before` are those that its base classes lack.
-
-    Examples
-    --------
-    >>> sorted(lost_by({"set"}, {"etags"})), lost_by({"set", "create", "swap"}, set())
-    (['compare_and_swap', 'create_exclusive', 'etags'], frozenset())
-    """
-    return frozenset(
-        name
-        for name, (operation, related) in _OPERATIONS.items()
-        if operation not in methods
-        and (name in lost_before or any(map(methods.__contains__, related)))
-    )
-
-
 @lru_cache(maxsize=256)
 def without(capabilities: Capabilities, names: Collection[str]) -> Capabilities:
     """Return capabilities with some switched off."""
     return replace(capabilities, **dict.fromkeys(names, False))
+
+
+@dataclass(frozen=True)
+class Declared:
+    """The capabilities that a class declares or inherits, and those that it lacks nevertheless.
+
+    Attributes
+    ----------
+    capabilities : Capabilities
+        The declared ones.
+    lost : frozenset of str
+        Those whose operation does not agree with a method that the class overrides.
+    """
+
+    capabilities: Capabilities = Capabilities()
+    lost: frozenset[str] = frozenset()
+
+    @classmethod
+    def of_class(cls, own: Mapping[str, Any], bases: Sequence["Declared"]) -> "Declared":
+        """Return the capabilities of a class with some attributes of its own, and those of bases.
+
+        Examples
+        --------
+        >>> sorted(Declared.of_class({"set": None}, [Declared()]).lost)
+        ['compare_and_swap', 'create_exclusive']
+        """
+        if isinstance(declared := own.get("capabilities"), Capabilities):
+            return cls(declared)
+        inherited = {name for base in bases for name in base.lost}
+        lost = (
+            name
+            for name, (operation, related) in _OPERATIONS.items()
+            if operation not in own and (name in inherited or any(each in own for each in related))
+        )
+        return cls(bases[0].capabilities, frozenset(lost))
+
+    def provided(self, **implemented: bool) -> Capabilities:
+        """Return what the methods provide; `implemented` says what of reading, ... they do."""
+        absent = {name for name, has in implemented.items() if not has}
+        return without(self.capabilities, self.lost | absent)

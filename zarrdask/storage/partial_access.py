@@ -9,7 +9,7 @@ from zarrdask.errors import SelectionError
 from zarrdask.formats.byte_ranges import Buffer, KeyRange, Range
 from zarrdask.formats.store_keys import check_key
 from zarrdask.runtime.scratch import Scratch
-from zarrdask.storage.base import Store
+from zarrdask.storage.base import Store, is_listable
 from zarrdask.storage.capabilities import Capabilities
 from zarrdask.storage.refusals import not_supported
 
@@ -88,9 +88,10 @@ class StoreWithPartialAccess(Store):
         if isinstance(cls.capabilities, Capabilities):
             derived = cls.__mro__[: -len(Store.__mro__) - 1]
             names = {name for kind in derived for name in vars(kind)}
-            cls.capabilities = cls._provided(
+            cls.capabilities = cls._declared.provided(
                 readable="get_partial_values" in names,
                 writable={"set_partial_values", "erase_values"} <= names,
+                listable=is_listable(cls),
             )
 
     def get_partial_values(self, key_ranges: Iterable[KeyRange]) -> Sequence[Buffer | None]:

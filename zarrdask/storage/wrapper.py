@@ -37,9 +37,8 @@ class WrappedStore(Store):
     @property
     def capabilities(self) -> Capabilities:  # type: ignore[override]
         """Those of the inner store that the methods of a subclass do not bypass."""
-        return (
-            without(self.inner.capabilities, self._lost) if self._lost else self.inner.capabilities
-        )
+        lost = self._declared.lost
+        return without(self.inner.capabilities, lost) if lost else self.inner.capabilities
 
     @property
     def identity(self) -> Identity:
@@ -128,7 +127,7 @@ class WrappedStore(Store):
             super().set_many(values)
 
     def create(self, key: str, value: Buffer) -> bool:
-        if "create_exclusive" in self._lost:
+        if "create_exclusive" in self._declared.lost:
             return super().create(key, value)
         return self.inner.create(key, value)
 
