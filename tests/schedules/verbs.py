@@ -176,7 +176,7 @@ def consolidate(store, writer):
 
 
 def update_pyramid(store, writer):
-    zarrdask.update_pyramid(store, "g", scheduler="sync")
+    zarrdask.update_pyramid(store, "g", scheduler="sync").execute("sync", progress=False)
 
 
 def sync(store, writer):
