@@ -45,7 +45,7 @@ def encode_checked(variable: Variable, name: Any, encode: Encode) -> Variable:
     )
     data = wide.data
     if dtype.kind == "b":  # which releases of xarray before 2025.10 store as int8
-        flags = partial(as_stored, dtype=dtype, place=f"variable {name!r}", casting=casting)
+        flags = partial(as_stored, dtype=dtype, target=f"variable {name!r}", casting=casting)
         data = map_values(data, flags, dtype)
     data = map_values(data, pack, result.dtype)
     return Variable(result.dims, data, result.attrs, result.encoding, fastpath=True)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def read_many(
-    arrays: Mapping[str, "Array"], regions: Iterable[Any], out: Mapping[str, Any] | None = None
+    arrays: Mapping[str, Any], regions: Iterable[Any], out: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """Read the same regions of several arrays, all of them in one call.
 
