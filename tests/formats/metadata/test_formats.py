@@ -66,7 +66,12 @@ VALUES = np.arange(24, dtype="i4").reshape(4, 6)
 @pytest.fixture(autouse=True)
 def _toy_format(monkeypatch):
     def forget():
-        for cached in (formats.formats, detect.all_names, detect.node_names):
+        for cached in (
+            formats.formats,
+            detect.all_names,
+            detect.entry_names,
+            detect.node_names,
+        ):
             cached.cache_clear()
 
     monkeypatch.setitem(FORMATS, "toy", Toy())

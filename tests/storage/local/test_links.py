@@ -309,3 +309,17 @@ def test_a_link_without_a_target_is_named(tmp_path):
     ):
         zarrdask.to_zarr(da.ones(2), tmp_path / "a.zarr")
     assert os.listdir(tmp_path) == ["a.zarr"]
+
+
+def test_a_directory_is_removed_while_another_writer_stores_a_file_in_it(tmp_path, monkeypatch):
+    (tmp_path / "g" / "a").mkdir(parents=True)
+    rmdir, late = os.rmdir, iter([tmp_path / "g" / "a" / "0"])
+
+    def store_first(*arguments, **options):
+        for path in late:
+            path.write_bytes(b"x")
+        rmdir(*arguments, **options)
+
+    monkeypatch.setattr(os, "rmdir", store_first)
+    LocalStore(str(tmp_path)).erase_prefix("g/")
+    assert not (tmp_path / "g").exists()

@@ -5,6 +5,7 @@ from contextlib import ExitStack
 from functools import cache, partial
 from typing import Literal, TypeVar
 
+from zarrdask import config
 from zarrdask.arrays.chunks.stored_keys import erase_leftovers
 from zarrdask.arrays.hierarchy import draft
 from zarrdask.arrays.hierarchy.changes.change import changing
@@ -78,7 +79,7 @@ def create_node(
     documents = rendered if documents is None else documents
     exists, missing_groups = overwrite, list[AnyPath]()
     is_rival = not is_claimed and isinstance(metadata, ArrayMetadata) and can_claim(node.store)
-    names = consolidated.names_in(metadata.zarr_format)
+    names = _consolidated_names(metadata)
     again: Callable[[Store], Store] = fresh
     with node.store.batch(), ExitStack() as held:
         view = prefetched(node, metadata)
@@ -115,6 +116,13 @@ def create_node(
     return node
 
 
+def _consolidated_names(metadata: Metadata) -> tuple[str, ...]:
+    """Return the names of the documents in which groups above may list the members."""
+    if config.get("mixed-formats"):
+        return consolidated.NAMES
+    return consolidated.names_in(metadata.zarr_format)
+
+
 def _read_again(node: StorePath, names: tuple[str, ...], store: Store) -> Store:
     """Read the claims that are about a new node, and the consolidated metadata above it."""
     above = [group.prefix + name for group in node.parents for name in names]
@@ -149,7 +157,7 @@ def prefetched(node: AnyPath, metadata: Metadata, *, listed: bool = False) -> An
 
 def _keys_to_create(node: StorePath, metadata: Metadata) -> Iterator[str]:
     """Yield the keys of the values that creating a node reads."""
-    names = dict.fromkeys((*detect.entry_names(), *consolidated.names_in(metadata.zarr_format)))
+    names = dict.fromkeys((*detect.entry_names(), *_consolidated_names(metadata)))
     for each in (*node.parents, node):
         yield from (each.prefix + name for name in names)
     yield from claim_keys(node)

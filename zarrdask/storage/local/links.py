@@ -12,7 +12,7 @@ import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from errno import ENOTDIR
+from errno import ENOTDIR, ENOTEMPTY
 from itertools import accumulate, islice
 
 from zarrdask.errors import LinkError, StoreError
@@ -208,8 +208,10 @@ def remove_below(root: str, names: Sequence[str]) -> None:
     for _ in range(_REMOVAL_ATTEMPTS):
         try:
             _remove(root, names)
-        except ABSENT:
-            # The directory is missing, or another process erased an entry of it concurrently.
+        except (OSError, ValueError) as error:
+            # The directory is missing, or another process erased or stored an entry concurrently.
+            if not isinstance(error, ABSENT) and error.errno != ENOTEMPTY:
+                raise
             if not os.path.isdir(path):
                 return
         else:
