@@ -24,7 +24,7 @@ from PIL import Image
 TARGET = Path(__file__).parents[1] / "docs" / "images" / "gallery"
 NAMES = [
     *("era5", "satellite", "microscopy", "terrain", "mask", "months", "heat", "repair"),
-    "many_days",
+    *("many_days", "versions"),
     *("cluster_rechunk", "s3"),
 ]
 GREY = "#7d8590"
@@ -185,6 +185,18 @@ def repair(result):
     bare(left, f"{len(bad)} of 64 chunks can't be read")
     right.imshow(height, cmap="terrain")
     bare(right, "repaired from the backup")
+    return figure
+
+
+def versions(result):
+    """Draw the series of a place in each version, with the chunks of ten days."""
+    figure, plots = axes(1, 1, 1, height=2.2)
+    for ax, (name, days), color in zip(plots, result.items(), (GREY, BLUE, ORANGE), strict=True):
+        for start in range(0, 60, 20):
+            ax.axvspan(start, start + 10, color=BLUE, alpha=0.1, lw=0)
+        ax.plot(np.arange(len(days)), days, color=color)
+        ax.set(title=f"{name} snapshot", xlim=(0, 60), ylim=(253.3, 256.2), xlabel="day")
+    plots[0].set_ylabel("52.5° N, K")
     return figure
 
 

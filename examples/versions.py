@@ -23,7 +23,7 @@ def temperature(days):
 
 
 def main(folder):
-    """Write a month, append another one, and replace a week; read each version."""
+    """Write a month, append another one, and replace a week; return the series of a place."""
     storage = icechunk.local_filesystem_storage(str(folder / "reanalysis"))
     repository = icechunk.Repository.create(storage)
     ds = temperature(60)
@@ -43,11 +43,14 @@ def main(folder):
         warmer.zarrdask.to_zarr(session.store, region={"time": slice(14, 21)})
         third = session.commit("a week is corrected")
 
+        series = {}
         for name, snapshot in [("first", first), ("second", second), ("third", third)]:
             stored = repository.readonly_session(snapshot_id=snapshot).store
             t = zarrdask.xarray.open_zarr(stored).t
             week = float(t.isel(time=slice(14, 21)).mean())
             print(f"{name}: {t.sizes['time']} days, {week:.2f} K in the third week")
+            series[name] = t.sel(latitude=52.5).isel(longitude=0).values
+    return series
 
 
 if __name__ == "__main__":
