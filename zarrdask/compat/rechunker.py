@@ -252,10 +252,10 @@ def _check_free(target: NodePath, names: Collection[Any], *, replaces: bool) -> 
         node = open_node(target.store, target.path or None)
     except FileNotFoundError:
         return
-    found = [*node] if isinstance(node, Group) else [target.path]
+    existing = [*node] if isinstance(node, Group) else [target.path]
     if isinstance(node, Array) and replaces:
         return
-    if others := [name for name in found if not replaces or name not in names]:
+    if others := [name for name in existing if not replaces or name not in names]:
         raise MetadataError(
             f"path {others[0]!r} contains an array or a group; pass overwrite=True in "
             "target_options to replace arrays of the same names, or another location",

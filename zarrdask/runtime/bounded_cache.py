@@ -58,12 +58,12 @@ class BoundedCache(Generic[K, V]):
         keys = list(keys)
         with self._lock:
             try:
-                found = [*map(self._values.__getitem__, keys)]
+                values = [*map(self._values.__getitem__, keys)]
             except KeyError:
                 return None
             for key in keys:
                 self._values.move_to_end(key)
-        return found
+        return values
 
     def put(self, key: K, value: V | None, limit: int | None = None) -> None:
         """Replace the value of a key, None for no value; remove others to make space for it.

@@ -249,19 +249,19 @@ class StoreContract:
             return
         same(store.get_if_changed("k", None), Version())
         store.set("k", b"0123456")
-        found = store.get_if_changed("k", None)
-        same((bytes(found.value or b""), found.size), (b"0123456", 7))
+        first = store.get_if_changed("k", None)
+        same((bytes(first.value or b""), first.size), (b"0123456", 7))
         part = store.get_if_changed("k", None, 2, 3)
         same((bytes(part.value or b""), part.size), (b"234", 7))
         end = store.get_if_changed("k", None, -3)
         same(bytes(end.value or b""), b"456")
         same(bytes(store.get_if_changed("k", None, -5, 2).value or b""), b"23")
         # A store may have no tag for a value that has just been stored.
-        for tag in {found.tag, part.tag, end.tag} - {None}:
+        for tag in {first.tag, part.tag, end.tag} - {None}:
             again = store.get_if_changed("k", tag), store.get_if_changed("k", tag, 2, 3)
             same(again, (Version(tag=tag),) * 2)
         store.set("k", b"6543210")
-        changed = store.get_if_changed("k", found.tag)
+        changed = store.get_if_changed("k", first.tag)
         same(bytes(changed.value or b""), b"6543210")
         store.erase("k")
         same(store.get_if_changed("k", changed.tag), Version())

@@ -176,10 +176,10 @@ def get_cached(
     if nbytes <= large_size(chunks.units):
         return request_each(chunks.units, partial(_get, chunks, limit), keys)
     cache_keys = ((key, (chunks.decoding, index)) for key, index in keys)
-    found, ahead = tee((key, cache_key, CHUNKS.get(cache_key)) for key, cache_key in cache_keys)
+    lookups, ahead = tee((key, cache_key, CHUNKS.get(cache_key)) for key, cache_key in cache_keys)
     items = ((key, nbytes, cached and cached.tag) for key, _, cached in ahead)
     versions = get_large_if_changed(chunks.units, items)
-    return (_chunk(*each, version, limit) for each, version in zip(found, versions, strict=True))
+    return (_chunk(*each, version, limit) for each, version in zip(lookups, versions, strict=True))
 
 
 def _get(chunks: StoredChunks, limit: int, item: tuple[str, Index]) -> CachedChunk | Buffer | None:

@@ -54,7 +54,7 @@ class Margins:
         before = self.before if start < self.before else 0
         first, last = low + before - self.before, min(high, end) - self.before
         core = slice(before, before + last - first)
-        found = Assembly(
+        result = Assembly(
             high - low,
             [(core, slice(first, last, 1))],
             [],
@@ -62,10 +62,10 @@ class Margins:
             slice(start - low, stop - low, step),
         )
         if before:
-            self._add(found, slice(0, before), core, size)
+            self._add(result, slice(0, before), core, size)
         if stop > end:
-            self._add(found, slice(core.stop, core.stop + self.after), core, size)
-        return found
+            self._add(result, slice(core.stop, core.stop + self.after), core, size)
+        return result
 
     def _add(self, found: Assembly, margin: slice, core: slice, size: int) -> None:
         """Add a margin that is next to the elements `core` of the buffer."""

@@ -118,6 +118,6 @@ def _divide(reads: list[_Numbered]) -> tuple[deque[_Piece], int]:
     if not pieces:
         return pieces, 1
     requests, largest = config.get("requests"), max(read.chunk_bytes for _, read in reads)
-    wanted = -(-_AHEAD * requests * len(pieces) // max(count, 1))
+    count_ahead = -(-_AHEAD * requests * len(pieces) // max(count, 1))
     room = max(MAX_REQUEST_BYTES // largest, cores)
-    return pieces, min(max(wanted, cores), room, requests, len(pieces))
+    return pieces, min(max(count_ahead, cores), room, requests, len(pieces))

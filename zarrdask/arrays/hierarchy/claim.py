@@ -139,7 +139,7 @@ class Claim(Generic[AnyPath]):
             raise claimed_error(self.node)
         # Of several writers on this machine, one takes it over.
         with lock_node(self.node, "documents"):
-            if (found := store.get(key)) is not None and _name(found) == _name(value):
+            if (stored := store.get(key)) is not None and _name(stored) == _name(value):
                 store.erase(key)
 
     def renew(self) -> None:
@@ -223,11 +223,11 @@ def claimed_error(node: StorePath) -> NodeExistsError:
 
 def check_unclaimed(node: StorePath) -> bool:
     """Check that no live writer creates a node, or a group above it; return if there is a claim."""
-    found = _read(node)
-    for each, value in found:
+    claims = _read(node)
+    for each, value in claims:
         if _is_live(stored_in(each.store), claim_key(each), value):
             raise claimed_error(each)
-    return any(each.path == node.path for each, _ in found)
+    return any(each.path == node.path for each, _ in claims)
 
 
 def await_claims(node: StorePath) -> bool:
@@ -238,8 +238,8 @@ def await_claims(node: StorePath) -> bool:
     claims = [(fresh(stored_in(each.store)), claim_key(each), value) for each, value in _read(node)]
     rivals = [each for each in claims if _is_live(*each)]
     for store, key, value in rivals:
-        while (found := store.get(key)) is not None and _name(found) == _name(value):
-            if not _is_live(store, key, found):
+        while (stored := store.get(key)) is not None and _name(stored) == _name(value):
+            if not _is_live(store, key, stored):
                 break
             time.sleep(0.05)
     return bool(rivals)
@@ -263,8 +263,8 @@ def _read(node: StorePath, start: int = 0) -> list[tuple[StorePath, bytes]]:
     nodes = [node, *(node.at(path) for path in ancestors(node.path))][start:]
     store = stored_in(node.store)
     values = request_each(store, store.get, map(claim_key, nodes))
-    found = [(each, bytes(value)) for each, value in zip(nodes, values, strict=True) if value]
-    return [(each, value) for each, value in found if _covers(value, each, node)]
+    claims = [(each, bytes(value)) for each, value in zip(nodes, values, strict=True) if value]
+    return [(each, value) for each, value in claims if _covers(value, each, node)]
 
 
 def _covers(value: bytes, claimed: StorePath, node: StorePath) -> bool:
@@ -310,9 +310,9 @@ def _is_live(store: Store, key: str, value: Any) -> bool:
         return is_held
     store, start = fresh(store), time.monotonic()
     while time.monotonic() - start < EXPIRY:
-        found = store.get(key)
-        if found is None or bytes(found) != bytes(value):
-            return found is not None
+        stored = store.get(key)
+        if stored is None or bytes(stored) != bytes(value):
+            return stored is not None
         time.sleep(1.0)
     return False
 

@@ -39,10 +39,10 @@ def write_consolidated(
 
     def entries() -> consolidated.Entries:
         source = node if nodes is None else _prefetched_below(node, search, nodes)
-        found = documents_below(source, search, reserved=nodes is not None)
+        below = documents_below(source, search, reserved=nodes is not None)
         if group is not None:
-            found.add("", own)
-        return found
+            below.add("", own)
+        return below
 
     def write(target: Store) -> None:
         if target is not node.store:

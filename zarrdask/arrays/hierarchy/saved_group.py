@@ -21,14 +21,14 @@ _NAME = "document"
 
 def open_saved_group(node: NodePath) -> tuple[NodePath, Metadata]:
     """Return the root of the concatenation that is saved in a group, and its metadata."""
-    found, metadata = node.join(_NAME).find()
+    saved, metadata = node.join(_NAME).find()
     if not isinstance(metadata, ArrayMetadata):
         raise NodeNotFoundError(
-            "the saved concatenation has lost its array; save it again", key=found.location
+            "the saved concatenation has lost its array; save it again", key=saved.location
         )
-    values = read_region(found.chunks(metadata), whole_region(metadata.shape))
+    values = read_region(saved.chunks(metadata), whole_region(metadata.shape))
     base = node.location.rpartition("/")[0]
-    document = parse_json(values.tobytes(), found.location)
+    document = parse_json(values.tobytes(), saved.location)
     store = parse_manifest(document, node.location, base, None)
     return root_of(store)
 

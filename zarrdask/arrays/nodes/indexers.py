@@ -173,8 +173,10 @@ def read_index(array: Indexed, index: Any) -> Any:
     mask = scalar_mask(index)
     if mask is None:
         return fancy_index(array, index)[index]
-    taken, new_axis = mask
-    return array[new_axis] if taken else np.empty(result_shape(array.shape, index), array.dtype)
+    is_selected, new_axis = mask
+    return (
+        array[new_axis] if is_selected else np.empty(result_shape(array.shape, index), array.dtype)
+    )
 
 
 def write_index(array: Indexed, index: Any, value: Any) -> None:
@@ -185,8 +187,8 @@ def write_index(array: Indexed, index: Any, value: Any) -> None:
     if mask is None:
         fancy_index(array, index)[index] = value
         return
-    taken, new_axis = mask
-    if taken:
+    is_selected, new_axis = mask
+    if is_selected:
         array[new_axis] = value
     else:
         # Nothing is written, but invalid values are an error all the same.

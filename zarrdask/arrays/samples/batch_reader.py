@@ -68,7 +68,7 @@ class BatchReader:
         together = self.plan.layout.together
         numbers = range(step * together, min((step + 1) * together, self.plan.batches))
         batches = [self.plan.samples(number) for number in numbers]
-        found = [
+        results = [
             [
                 buffers.empty((len(samples), *a.windows.window_shape), a.stored.metadata.dtype)
                 for a in self.arrays
@@ -78,7 +78,7 @@ class BatchReader:
         kept = self.plan.kept_after(step)
         waiting = list[tuple[int, np.ndarray, Piece]]()
         used, loads = set[int](), [_Loads() for _ in self.arrays]
-        for samples, blocks in zip(batches, found, strict=True):
+        for samples, blocks in zip(batches, results, strict=True):
             for array, own, block in zip(self.arrays, loads, blocks, strict=True):
                 for at, sample in enumerate(samples.tolist()):
                     for piece in array.windows.pieces(sample):
@@ -99,7 +99,7 @@ class BatchReader:
         _read(self.arrays, loads)
         for number, target, piece in waiting:
             target[...] = view(self._kept[number], piece.inside)
-        return found
+        return results
 
     def _load(
         self, array: SampledArray, loads: _Loads, waiting: Sequence[tuple[int, np.ndarray, Piece]]

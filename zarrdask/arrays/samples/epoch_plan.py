@@ -160,7 +160,7 @@ def choose_mixing(
         return Mixing(1, None)
     step = min(-(-len(table.cells) // _MAX_SEARCHED), layout.batch)
     thinned = _Search(table.thinned(step), layout.thinned(step), seed, limit)
-    levels, found, lowest = list(_levels(cells)), list[Mixing](), list[tuple[float, Mixing]]()
+    levels, mixings, lowest = list(_levels(cells)), list[Mixing](), list[tuple[float, Mixing]]()
     most = 1.0
     for run, most in [(1, 1.0), *((run, _MAX_REPEATED) for run in _runs(cells))]:
         least = Mixing(run, levels[0])
@@ -173,13 +173,13 @@ def choose_mixing(
                     low = middle
                 else:
                     high = middle - 1
-            found.append(Mixing(run, levels[low]))
+            mixings.append(Mixing(run, levels[low]))
         # Slightly longer runs may allow many more cells.
-        if found and (most == 1 or len(found) == _TRIED_RUNS):
+        if mixings and (most == 1 or len(mixings) == _TRIED_RUNS):
             break
-    if not found:
+    if not mixings:
         return min(lowest, key=lambda pair: pair[0])[1]
-    best = max(found, key=lambda mixing: (mixing.cells or 0, -mixing.run))
+    best = max(mixings, key=lambda mixing: (mixing.cells or 0, -mixing.run))
     # Of fewer samples, the first and the last one of a cell are nearer to each other.
     at = levels.index(best.cells or 0.0)
     while step > 1 and at and search.repeated(best) > most + shared:

@@ -165,11 +165,11 @@ class Batches(Displayed):
             step = start // together
             ahead = pool.submit(reader.read, step) if start < plan.batches else None
             while ahead is not None:
-                found, first = ahead.result(), step * together
+                ready, first = ahead.result(), step * together
                 step += 1
                 ahead = pool.submit(reader.read, step) if step < plan.steps else None
-                found = found[max(start - first, 0) :]
-                for number, blocks in enumerate(found, max(start, first)):
+                ready = ready[max(start - first, 0) :]
+                for number, blocks in enumerate(ready, max(start, first)):
                     if number + 1 < plan.batches:
                         self._next = number + 1
                     else:

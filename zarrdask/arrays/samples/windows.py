@@ -189,25 +189,27 @@ def window_axes(
 ) -> dict[str, ArrayWindows]:
     """Return the windows of arrays, by their names; see `batches`."""
     is_index = window is None
-    wanted = _by_axis(1 if is_index else window, "window")
-    strides = dict(wanted)
+    window_lengths = _by_axis(1 if is_index else window, "window")
+    strides = dict(window_lengths)
     if stride is not None:
-        given = dict.fromkeys(wanted, stride) if is_integer(stride) else stride
-        given = _by_axis(given, "stride")
-        unknown = [name for name in given if name not in wanted]
+        window_strides = dict.fromkeys(window_lengths, stride) if is_integer(stride) else stride
+        window_strides = _by_axis(window_strides, "stride")
+        unknown = [name for name in window_strides if name not in window_lengths]
         if unknown:
             raise SelectionError(
                 "there are no windows along this axis",
                 key="stride",
                 found=unknown[0],
-                expected=f"one of {list(wanted)}, for which window has a length",
+                expected=f"one of {list(window_lengths)}, for which window has a length",
             )
-        strides |= given
+        strides |= window_strides
     axes, numbers = [], []
-    for name, length in wanted.items():
-        found = {key: _number(metadata, name) for key, metadata in arrays.items()}
-        axes.append(WindowAxis(name, length, strides[name], _size(arrays, found, name, length)))
-        numbers.append(found)
+    for name, length in window_lengths.items():
+        axis_numbers = {key: _number(metadata, name) for key, metadata in arrays.items()}
+        axes.append(
+            WindowAxis(name, length, strides[name], _size(arrays, axis_numbers, name, length))
+        )
+        numbers.append(axis_numbers)
     return {
         key: ArrayWindows(metadata, tuple(axes), tuple(each[key] for each in numbers), is_index)
         for key, metadata in arrays.items()

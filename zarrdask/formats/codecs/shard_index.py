@@ -92,15 +92,15 @@ class ShardIndex:
             The ranges of these.
         """
         missing: list[int] = []
-        found: list[tuple[Range, int]] = []
+        entries: list[tuple[Range, int]] = []
         for position, index in enumerate(indices):
             each = self.range_of(index)
             if each is None:
                 missing.append(position)
             else:
-                found.append((each, position))
-        found.sort()
-        return missing, [position for _, position in found], [each for each, _ in found]
+                entries.append((each, position))
+        entries.sort()
+        return missing, [position for _, position in entries], [each for each, _ in entries]
 
     def unchecked(self) -> Iterator[tuple[Index, Range]]:
         """Yield the index and the range, which may be impossible, of each stored chunk."""

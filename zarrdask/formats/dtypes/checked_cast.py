@@ -200,15 +200,15 @@ def _booleans(values: np.ndarray, *, dtype: np.dtype[Any]) -> np.ndarray:
     result = values.astype(dtype)
     different = values != result.astype("i1")
     if different.any():
-        found = values[different].flat[0]
-        raise _lossy(values.dtype, dtype, "values other than 0 and 1 would change", found)
+        example = values[different].flat[0]
+        raise _lossy(values.dtype, dtype, "values other than 0 and 1 would change", example)
     return result
 
 
 def _real_parts(values: np.ndarray, *, dtype: np.dtype[Any]) -> np.ndarray:
     if values.imag.any():
-        found = values[values.imag != 0].flat[0]
-        raise _lossy(values.dtype, dtype, "imaginary parts would be dropped", found)
+        example = values[values.imag != 0].flat[0]
+        raise _lossy(values.dtype, dtype, "imaginary parts would be dropped", example)
     return checked_cast(values.real, dtype)
 
 
@@ -218,8 +218,8 @@ def _floats(values: np.ndarray, *, dtype: np.dtype[Any]) -> np.ndarray:
             return values.astype(dtype)
     except FloatingPointError as error:
         finite = values[np.isfinite(values)]
-        found = max(finite.reshape(-1).tolist(), key=abs, default=None)
-        raise _out_of_range(dtype, found) from error
+        example = max(finite.reshape(-1).tolist(), key=abs, default=None)
+        raise _out_of_range(dtype, example) from error
 
 
 def _small_floats(values: np.ndarray, *, dtype: np.dtype[Any]) -> np.ndarray:
@@ -273,8 +273,8 @@ def _times(values: np.ndarray, *, dtype: np.dtype[Any]) -> np.ndarray:
     changed = result.astype(values.dtype) != values
     changed &= ~np.isnat(values)
     if changed.any():
-        found = values[changed].flat[0]
-        raise _lossy(values.dtype, dtype, "the unit does not represent a value exactly", found)
+        example = values[changed].flat[0]
+        raise _lossy(values.dtype, dtype, "the unit does not represent a value exactly", example)
     return result
 
 
@@ -291,9 +291,9 @@ def _texts(values: np.ndarray, *, dtype: np.dtype[Any]) -> np.ndarray:
     if values.size:
         lengths = np.strings.str_len(values)
         if lengths.max() > _width(dtype):
-            found = values[lengths == lengths.max()].flat[0].item()
+            example = values[lengths == lengths.max()].flat[0].item()
             raise _lossy(
-                values.dtype, dtype, "a text would be cut off", found, f"length {_width(dtype)}"
+                values.dtype, dtype, "a text would be cut off", example, f"length {_width(dtype)}"
             )
     return values.astype(dtype)
 

@@ -73,14 +73,16 @@ def convert(metadata: ArrayMetadata, **changes: Any) -> ArrayMetadata:
     Shards become plain chunks in v2, which has no shards. Dimension names are kept (conformance
     A-71), and an undefined fill value of v2 becomes the zero that it reads as (X-A2).
     """
-    asked = Changes(**changes)
-    target = metadata.format if asked.zarr_format is None else find_format(asked.zarr_format)
-    others = replace(asked, zarr_format=None)
+    requested = Changes(**changes)
+    target = (
+        metadata.format if requested.zarr_format is None else find_format(requested.zarr_format)
+    )
+    others = replace(requested, zarr_format=None)
     # Not by ==: NumPy takes None for float64, so that dtype("float64") == None is true.
     is_same = all(getattr(others, field.name) is None for field in fields(others))
     if target is metadata.format and is_same:
         return _as_read(metadata)
-    converted = _as_read(_Conversion(metadata, asked, target).converted())
+    converted = _as_read(_Conversion(metadata, requested, target).converted())
     if converted.codecs != metadata.codecs or converted.chunk_shape != metadata.chunk_shape:
         check_sizes(converted.pipeline)
     return converted

@@ -23,18 +23,18 @@ SIDE_BY_SIDE: tuple[int | str, ...] = (3, 2)
 
 def find_format(zarr_format: int | str) -> "Format":
     """Return the format with a version, such as 3."""
-    known = FORMATS.get(zarr_format) if isinstance(zarr_format, int | str) else None
-    if known is None:
+    chosen = FORMATS.get(zarr_format) if isinstance(zarr_format, int | str) else None
+    if chosen is None:
         raise MetadataError(
             "unknown format",
             key="zarr_format",
             found=zarr_format,
             expected=" or ".join(sorted(map(repr, FORMATS), key=lambda name: name.strip("'"))),
         )
-    if isinstance(known, str):
-        module, _, name = known.partition(":")
-        known = FORMATS[zarr_format] = getattr(import_module(module), name)()
-    return known
+    if isinstance(chosen, str):
+        module, _, name = chosen.partition(":")
+        chosen = FORMATS[zarr_format] = getattr(import_module(module), name)()
+    return chosen
 
 
 @cache

@@ -46,12 +46,12 @@ class Read(FromArray):  # type: ignore[misc]
 
     def _accept_slice(self, slice_expr: Any) -> Any:
         """Return the expression that a slice of this one becomes."""
-        found = super()._accept_slice(slice_expr)
-        if type(found) is FromArray:
-            return Read(*found.operands)
-        if type(found) is SliceSlicesIntegers and type(found.array) is FromArray:
-            return SliceSlicesIntegers(Read(*found.array.operands), *found.operands[1:])
-        return found
+        expression = super()._accept_slice(slice_expr)
+        if type(expression) is FromArray:
+            return Read(*expression.operands)
+        if type(expression) is SliceSlicesIntegers and type(expression.array) is FromArray:
+            return SliceSlicesIntegers(Read(*expression.array.operands), *expression.operands[1:])
+        return expression
 
 
 def read_of(expression: Any) -> Any:

@@ -100,7 +100,7 @@ def _plan_of(x: Any) -> ReadPlan:
                 regions.setdefault(read.canonical_location, (read.stored, []))[1].append(
                     read.region
                 )
-    return ReadPlan(tuple(_reads(chunks, found) for chunks, found in regions.values()))
+    return ReadPlan(tuple(_reads(chunks, parts) for chunks, parts in regions.values()))
 
 
 def _reads(chunks: StoredChunks, regions: list[Region]) -> ArrayReads:

@@ -232,9 +232,9 @@ def _opened(target: Any) -> Array:
 def _new_array(
     node: NodePath, metadata: ArrayMetadata, how: WriteOptions, inputs: Inputs
 ) -> WriteTarget:
-    known = node.prefetched(metadata, listed=True)
+    prefetched = node.prefetched(metadata, listed=True)
     # Of arrays that are resumed, some may be complete: `RecordedArray` checks that.
-    view = known.check_creation(metadata, overwrite=how.replaces or bool(how.resume))
+    view = prefetched.check_creation(metadata, overwrite=how.replaces or bool(how.resume))
     existed = how.replaces and view.has_document()
     array = Array(view.fresh, metadata, "r+")
     # Whatever the blocks read, through this package or not: the old array stays until the end.
@@ -255,7 +255,7 @@ def _new_array(
             node, array.node_path, metadata, erases, existed, is_immediate=how.is_immediate
         )
         return WriteTarget(array, region, chunks_of(array), late)
-    new = NewArray(known, metadata, how.replaces, existed)
+    new = NewArray(prefetched, metadata, how.replaces, existed)
     return WriteTarget(array, region, chunks_of(array), new, is_blank=new.is_blank)
 
 

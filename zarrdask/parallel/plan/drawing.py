@@ -40,8 +40,8 @@ def axis_names(names: Sequence[str | None] | None, ndim: int) -> tuple[str, ...]
     >>> axis_names(("time", None), 2), axis_names(None, 1)
     (('time', 'axis 1'), ('axis 0',))
     """
-    given = names or (None,) * ndim
-    return tuple(name or f"axis {i}" for i, name in enumerate(given))
+    labels = names or (None,) * ndim
+    return tuple(name or f"axis {i}" for i, name in enumerate(labels))
 
 
 def draw(

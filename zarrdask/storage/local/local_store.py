@@ -161,12 +161,12 @@ class LocalStore(Store):
         with self.opened(key) as (fd, size):
             if fd < 0:
                 return Version()
-            found = settled_version(fd)
-            if found is not None and found == tag:
+            present = settled_version(fd)
+            if present is not None and present == tag:
                 return Version(tag=tag)
             is_whole = start == 0 and length is None
             value = read_whole(fd, size) if is_whole else part_of(fd, size, start, length)
-            return Version(value, size, found)
+            return Version(value, size, present)
 
     @counted("HEAD")
     def stat(self, key: str) -> Entry | None:

@@ -85,14 +85,14 @@ class ParquetReferences:
 
     def load(self, keys: Iterable[str]) -> Mapping[str, Any]:
         """Return what keys refer to, of those that there are; all files are requested together."""
-        found, rows = dict[str, Any](), dict[str, tuple[_File, int]]()
+        entries, rows = dict[str, Any](), dict[str, tuple[_File, int]]()
         for key in keys:
             if key in self._documents:
-                found[key] = self._documents[key]
+                entries[key] = self._documents[key]
             elif (row := self._row(key)) is not None:
                 rows[key] = row
         files = self._load({file for file, _ in rows.values()})
-        return found | {key: _reference(files[file], at) for key, (file, at) in rows.items()}
+        return entries | {key: _reference(files[file], at) for key, (file, at) in rows.items()}
 
     def list_dir(self, prefix: str) -> Names:
         """Return the names right below a prefix; files are read only for the chunks of an array."""
@@ -194,9 +194,9 @@ class ParquetReferences:
         packed = sum(column.total_uncompressed_size for column in columns)
         rows, expected = metadata.num_rows, f"at most {self._rows} rows (record_size)"
         if rows > self._rows:
-            found = f"{rows} rows"
+            description = f"{rows} rows"
         elif packed + rows * _ROW_BYTES > MAX_FILE_BYTES:
-            found = f"{packed} bytes, in {rows} rows"
+            description = f"{packed} bytes, in {rows} rows"
             expected = (
                 f"at most {MAX_FILE_BYTES} bytes; write the references with fewer rows a file"
             )
@@ -205,7 +205,7 @@ class ParquetReferences:
         raise StoreError(
             "this file of references is too large when it is decoded",
             key=f"{self.store.url}/{key}",
-            found=found,
+            found=description,
             expected=expected,
         )
 

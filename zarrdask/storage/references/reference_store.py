@@ -165,7 +165,7 @@ class ReferenceStore(StoreWithPartialAccess):
     def get_partial_values(self, key_ranges: Iterable[KeyRange]) -> Sequence[Buffer | None]:
         requests = [(check_key(key), *each) for key, each in key_ranges]
         values: list[Buffer | None] = [None] * len(requests)
-        asked = defaultdict[TargetStore, list[tuple[int, KeyRange]]](list)
+        requested = defaultdict[TargetStore, list[tuple[int, KeyRange]]](list)
         bounded: dict[int, int] = {}
         entries = self._entries.load([key for key, _, _ in requests])
         for at, (key, start, length) in enumerate(requests):
@@ -180,8 +180,8 @@ class ReferenceStore(StoreWithPartialAccess):
             if target.length is not None and count is not None:
                 bounded[at] = count
             server, name = self._rules.locate(target.url, f"{self.url}/{key}")
-            asked[server].append((at, (name, (first, count))))
-        for server, ranges in asked.items():
+            requested[server].append((at, (name, (first, count))))
+        for server, ranges in requested.items():
             parts = self._store(server).get_partial_values([each for _, each in ranges])
             for (at, (name, _)), part in zip(ranges, parts, strict=True):
                 is_short = part is not None and at in bounded and len(part) < bounded[at]

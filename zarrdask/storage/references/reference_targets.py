@@ -69,9 +69,9 @@ class TargetRules(NamedTuple):
         """
         if "://" not in url and self.protocol not in (None, "file", "local"):
             url = f"{self.protocol}://{url}"
-        scheme, found, rest = url.partition("://")
+        scheme, separator, rest = url.partition("://")
         authority, _, name = rest.partition("/")
-        if not found or scheme in ("file", "local"):
+        if not separator or scheme in ("file", "local"):
             if not self.local:
                 raise StoreError(
                     "this reference is to a local file, which a document from an untrusted source "
@@ -79,7 +79,7 @@ class TargetRules(NamedTuple):
                     key=key,
                     found=url,
                 )
-            path = os.path.abspath(path_of_url(rest if found else url)).lstrip("/")
+            path = os.path.abspath(path_of_url(rest if separator else url)).lstrip("/")
             return TargetStore("/", takes_options=False), path
         if scheme not in _SCHEMES or not _AUTHORITY.fullmatch(authority):
             raise StoreError(

@@ -179,16 +179,16 @@ def check_coordinates(array: Array, values: Mapping[str, np.ndarray]) -> None:
         node = array.node_path.parents[-1].join(name)
         if not node.exists():
             continue
-        found = open_array(*node)
+        existing = open_array(*node)
         if (
-            found.dtype.kind not in "iuf"
-            or found.shape != expected.shape
-            or not np.allclose(found[...], expected, rtol=1e-12)
+            existing.dtype.kind not in "iuf"
+            or existing.shape != expected.shape
+            or not np.allclose(existing[...], expected, rtol=1e-12)
         ):
             raise MetadataError(
                 "the coordinates of this dimension exist, with other values",
                 key=node.location,
-                found=f"{found.dtype} of shape {found.shape}",
+                found=f"{existing.dtype} of shape {existing.shape}",
                 expected=f"{expected}",
             )
 
@@ -254,15 +254,15 @@ def bounding_box(transform: Sequence[float], shape: Sequence[int]) -> tuple[floa
 def _centres(values: Any, count: int, name: str) -> np.ndarray:
     if values is None:
         raise MetadataError("pass both x and y", key=name, found=None)
-    found = np.asarray(values, dtype="f8")
-    if found.shape != (count,):
+    centres = np.asarray(values, dtype="f8")
+    if centres.shape != (count,):
         raise MetadataError(
             "there must be one coordinate for each element along the axis",
             key=name,
-            found=found.shape,
+            found=centres.shape,
             expected=(count,),
         )
-    return found
+    return centres
 
 
 def spacing(name: str, values: np.ndarray) -> tuple[float, float]:

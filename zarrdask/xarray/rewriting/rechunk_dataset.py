@@ -168,13 +168,13 @@ def _find_stored(variable: Variable) -> _Stored | None:
     arguments += dict(layers.get(original, {})).values()
     for argument in arguments:
         if isinstance(argument, ArrayRegion):
-            found = _Stored(_array_of(argument), argument.region)
+            stored = _Stored(_array_of(argument), argument.region)
         elif (parts := unwrap(argument)) is not None and isinstance(parts.array, LazyArray):
-            found = _Stored(parts.array.stored, parts.region)
+            stored = _Stored(parts.array.stored, parts.region)
         else:
             continue
-        unit_steps = all(pick.step == 1 for pick in found.region)
-        return found if unit_steps and region_shape(found.region) == x.shape else None
+        unit_steps = all(pick.step == 1 for pick in stored.region)
+        return stored if unit_steps and region_shape(stored.region) == x.shape else None
     return None
 
 

@@ -40,12 +40,12 @@ def find_region(dataset: xarray.Dataset, region: Any, stored: StoredDataset, mod
             f"``mode`` must be 'r+' or 'a' when using ``region='auto'``, got {mode!r}",
             key="region",
         )
-    found = {
+    regions = {
         dim: _locate(dataset, dim, stored) if _text(part) == "auto" else part
         for dim, part in region.items()
     }
-    _check(dataset, found)
-    return found
+    _check(dataset, regions)
+    return regions
 
 
 def _text(part: Any) -> str | None:

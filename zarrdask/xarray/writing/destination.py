@@ -150,7 +150,7 @@ class Destination:
 
     def settings(self, stored: StoredDataset | None) -> WriteSettings:
         """Return what the user said of the write, with the format of the group."""
-        asked = self.options.format.version  # an error for unknown formats
+        version = self.options.format.version  # an error for unknown formats
         if stored is None:
             return replace(self.options, zarr_format=self.new_group.zarr_format)
         if self.options.zarr_format not in (None, stored.zarr_format):
@@ -158,7 +158,7 @@ class Destination:
                 "the stored dataset has another format; leave zarr_format out, or write to "
                 "another group",
                 key="zarr_format",
-                found=asked,
+                found=version,
                 expected=repr(stored.zarr_format),
             )
         return replace(self.options, zarr_format=stored.zarr_format)

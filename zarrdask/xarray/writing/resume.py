@@ -114,6 +114,8 @@ def resumed(
     if not dask:
         return plan.targets, [*changes]
     recorded = resumable(dask, resume, changes, plan.source)
-    found = iter(target for _, target in recorded)
-    targets = [(each, next(found) if each.is_dask else target) for each, target in plan.targets]
+    recorded_targets = iter(target for _, target in recorded)
+    targets = [
+        (each, next(recorded_targets) if each.is_dask else target) for each, target in plan.targets
+    ]
     return targets, [to.change for _, to in recorded if to.change is not None]

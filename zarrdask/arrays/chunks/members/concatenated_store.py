@@ -202,8 +202,8 @@ class ConcatenatedStore(ElementStore):
         if name == "zarr.json" and (path in self.arrays or path in self.groups):
             node = self.arrays[path].metadata if path in self.arrays else self.groups[path]
             return node.render()[name]
-        found = self._chunk_of(key)
-        return None if found is None else self._chunk(*found)
+        chunk = self._chunk_of(key)
+        return None if chunk is None else self._chunk(*chunk)
 
     def _chunk_of(self, key: str) -> tuple[str, Index] | None:
         """Return the array and the index of the chunk with a key; None if it is no such key."""

@@ -80,19 +80,19 @@ def _is_alike(pair: _Pair) -> bool:
 
 def stored_chunks(array: Concatenation) -> Iterator[Index]:
     """Yield the chunks of a concatenation some elements of which a member has stored."""
-    axes, found = array.metadata.grid.axes, set[Index]()
+    axes, indices = array.metadata.grid.axes, set[Index]()
     for first, member in _located_members(array):
         if has_equal_fill(member.metadata, array.metadata):
             units = ((unit, None) for unit in stored_units(member.chunks(array.options)))
             for region, _ in _regions(array, member, first, units):
-                found.update(project(region, axes).indices)
+                indices.update(project(region, axes).indices)
         else:
             # Chunks that are not stored have other elements than missing ones of the array.
             lengths = iter(member.shape)
             counts = [1 if axis in array.added else next(lengths) for axis in range(len(first))]
             whole = tuple(slice(at, at + n, 1) for at, n in zip(first, counts, strict=True))
-            found.update(project(whole, axes).indices)
-    yield from sorted(found)
+            indices.update(project(whole, axes).indices)
+    yield from sorted(indices)
 
 
 def chunk_objects(array: Concatenation) -> Iterator[tuple[Index, StoredObject]]:

@@ -194,9 +194,11 @@ def _drop_all(
     # The documents are only removed: whether they follow all rules does not matter.
     with strictness(strict=False, quiet=True):
         read = read_documents(store, groups, (names,))
-        found = [group for group, each in zip(groups, read, strict=True) if _consolidates(each)]
+        consolidating = [
+            group for group, each in zip(groups, read, strict=True) if _consolidates(each)
+        ]
         dropped = list[_Dropped]()
-        for group in found:
+        for group in consolidating:
             # Another writer may change the attributes of the group concurrently.
             is_locked = group == changed
             with nullcontext() if is_locked else documents_lock(StorePath(store, group)):

@@ -125,11 +125,11 @@ def _remove_begun(node: NodePath, journal: Journal) -> None:
     nodes = journal.recorded
     arrays = [node.join(below) for below, kind in nodes.items() if kind == "array"]
     exist = request_on_each(node.store, NodePath.has_document, arrays)
-    taken = [array for array, exists in zip(arrays, exist, strict=True) if exists]
+    existing = [array for array, exists in zip(arrays, exist, strict=True) if exists]
     if node.has_document() and isinstance(node.find()[1], ArrayMetadata):
-        taken.append(node)
-    if taken:
-        raise taken[0].exists_error()
+        existing.append(node)
+    if existing:
+        raise existing[0].exists_error()
     with strictness(strict=False, quiet=True):
         recorded = {
             below: detect.parse(documents, node.store)

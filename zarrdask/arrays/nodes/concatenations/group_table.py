@@ -119,7 +119,7 @@ def open_groups(
 
 def _opened(node: NodePath, skip: frozenset[str]) -> OpenedGroup:
     """Open a group by itself."""
-    found, metadata = node.find(consolidated="own")
+    located, metadata = node.find(consolidated="own")
     if not isinstance(metadata, GroupMetadata):
         raise NodeTypeError(
             "expected a group but found an array; zarrdask.concat joins arrays",
@@ -128,7 +128,7 @@ def _opened(node: NodePath, skip: frozenset[str]) -> OpenedGroup:
             expected="group",
         )
     arrays = {}
-    for name, member in child_nodes(found, Search(metadata.zarr_format), skip=skip):
+    for name, member in child_nodes(located, Search(metadata.zarr_format), skip=skip):
         if isinstance(member, ZarrdaskError):
             raise member
         if isinstance(member, ArrayMetadata):

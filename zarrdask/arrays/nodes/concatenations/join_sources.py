@@ -187,13 +187,13 @@ def _find(
     sources: list[Source | None], component: str | None, storage_options: dict[str, Any] | None
 ) -> list[tuple[Any, Any, Any]]:
     """Return the node, the metadata, and how missing chunks are read, of each source."""
-    found: list[tuple[Any, Any, Any]] = [(None, None, None)] * len(sources)
+    chosen: list[tuple[Any, Any, Any]] = [(None, None, None)] * len(sources)
     urls = list[int]()
     for number, source in enumerate(sources):
         if source is not None and isinstance(source.array, Array):
             array = source.array
             stored = chunks_of(array)
-            found[number] = NodePath(stored.store, array.path), array.metadata, stored.missing
+            chosen[number] = NodePath(stored.store, array.path), array.metadata, stored.missing
         elif source is not None:
             urls.append(number)
     nodes = locate_nodes(
@@ -204,8 +204,8 @@ def _find(
     for number, node, metadata in zip(
         urls, nodes, find_nodes(nodes, SharedMetadata()), strict=True
     ):
-        found[number] = node.current, metadata, "fill"
-    return found
+        chosen[number] = node.current, metadata, "fill"
+    return chosen
 
 
 def _region(region: Any, metadata: ArrayMetadata) -> tuple[tuple[slice, ...], tuple[int, ...]]:

@@ -70,23 +70,23 @@ def find_nodes(nodes: Sequence[NodePath], shared: SharedMetadata) -> list[Metada
 
     The documents of the format of the first node are requested of all others together.
     """
-    found = dict[int, Metadata | None]()
+    found_nodes = dict[int, Metadata | None]()
     format_of_first = None
     for number, node in enumerate(nodes):
         try:
             _, metadata = node.find()
         except NodeNotFoundError:
-            found[number] = None
+            found_nodes[number] = None
             continue
-        found[number], format_of_first = metadata, metadata.zarr_format
+        found_nodes[number], format_of_first = metadata, metadata.zarr_format
         break
     search = Search(format_of_first)
-    for store, numbers in _by_store(nodes, len(found)).items():
+    for store, numbers in _by_store(nodes, len(found_nodes)).items():
         paths = [nodes[number].path for number in numbers]
         documents = read_documents(store.store, paths, search.rounds(store.store))
         for number, own in zip(numbers, documents, strict=True):
-            found[number] = shared.parse(nodes[number], own)
-    return [found[number] for number in range(len(nodes))]
+            found_nodes[number] = shared.parse(nodes[number], own)
+    return [found_nodes[number] for number in range(len(nodes))]
 
 
 class _Same:

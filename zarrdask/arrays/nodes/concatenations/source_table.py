@@ -107,12 +107,12 @@ def matching(pattern: str, storage_options: dict[str, Any] | None) -> list[str]:
         paths: Iterable[str] = glob(os.path.expanduser(pattern), recursive=True)
     else:
         paths = _remote(pattern, storage_options)
-    found = sorted(paths, key=natural_order)
-    if not found:
+    matches = sorted(paths, key=natural_order)
+    if not matches:
         raise NodeNotFoundError(
             "no such file or directory: nothing matches the pattern", key=pattern
         )
-    return found
+    return matches
 
 
 def _remote(pattern: str, storage_options: dict[str, Any] | None) -> Iterator[str]:

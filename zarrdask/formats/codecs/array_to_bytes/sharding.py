@@ -354,14 +354,17 @@ class Located(NamedTuple):
 
     def without_cached(self, cache: ChunkCache) -> "Located":
         """Return the same chunks; chunks in a cache are not read."""
-        found = [cache.get(index) for index in self.stored.indices]
-        rest = [n for n, chunk in enumerate(found) if chunk is None]
-        cached = [n for n, chunk in enumerate(found) if chunk is not None]
+        cached_chunks = [cache.get(index) for index in self.stored.indices]
+        rest = [n for n, chunk in enumerate(cached_chunks) if chunk is None]
+        cached = [n for n, chunk in enumerate(cached_chunks) if chunk is not None]
         return self._replace(
             ranges=[self.ranges[n] for n in rest],
             stored=self.stored.at(rest),
             cache=cache,
-            cached=(self.stored.at(cached), [chunk for chunk in found if chunk is not None]),
+            cached=(
+                self.stored.at(cached),
+                [chunk for chunk in cached_chunks if chunk is not None],
+            ),
         )
 
 

@@ -90,13 +90,13 @@ class BlockFunction:
 
     def tasks(self, graph: HighLevelGraph, blocks: Iterable[Block]) -> dict[Any, Any]:
         """Return the tasks in `layers`, or their values, that blocks need, by key."""
-        found, blocks = dict[Any, Any](), list(blocks)
+        computed, blocks = dict[Any, Any](), list(blocks)
         for part in self.parts:
             if isinstance(part.source, str):
                 layer = graph.layers[part.source]
                 for key in ((part.source, *part.number(block)) for block in blocks):
-                    found[key] = convert_legacy_task(key, layer[key], ())
-        return found
+                    computed[key] = convert_legacy_task(key, layer[key], ())
+        return computed
 
     def bound(self, results: Mapping[Any, Any], tasks: Mapping[Any, Any]) -> Callable[[Block], Any]:
         """Return the function of a block, given the results in `needs` and the `tasks`."""

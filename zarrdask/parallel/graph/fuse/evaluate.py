@@ -172,8 +172,8 @@ class _Evaluation:
         The first task that reads stands for all of them.
         """
         functions = self._functions.items()
-        found = ((name, each.remote_reads(self._results)) for name, each in functions)
-        readers = {name: reader for name, reader in found if reader is not None}
+        reads = ((name, each.remote_reads(self._results)) for name, each in functions)
+        readers = {name: reader for name, reader in reads if reader is not None}
         every_read = map(reads_of, self._fused.tasks.values())
         first = next(filter(None, every_read), [])
         has_remote_tasks = any(source.is_remote for source, _ in first)

@@ -132,19 +132,19 @@ def _fuse_together(
     length = min(writes[name].length(limits, sources) for name in names)
     tasks, results = _single_tasks(graph, functions), _keys(writes.values())
     needs = dict.fromkeys(need for each in functions.values() for need in each.needs)
-    found = [*find_fused(tasks, {**results, **needs}, length, functions=functions, whole=True)]
-    found = [each for each in found if _is_small(each)]
+    groups = [*find_fused(tasks, {**results, **needs}, length, functions=functions, whole=True)]
+    groups = [each for each in groups if _is_small(each)]
     # Which layers have roots of the same fused task, and how many blocks are in one.
-    together = {frozenset(root[0] for root in each.roots) for each in found}
-    counts = Counter(root[0] for each in found for root in each.roots)
+    together = {frozenset(root[0] for root in each.roots) for each in groups}
+    counts = Counter(root[0] for each in groups for root in each.roots)
     names = {name for name in names if counts[name] == writes[name].block_count}
     while others := set().union(*(each & names for each in together if not each <= names)):
         names -= others
     if not names:
         return [], names
-    found = [*_joined((each for each in found if each.roots[0][0] in names), length)]
-    shared = {need: tasks[need] for each in found for need in each.needs}
-    return [_receipts(graph, [writes[name] for name in names], found, functions, shared)], names
+    groups = [*_joined((each for each in groups if each.roots[0][0] in names), length)]
+    shared = {need: tasks[need] for each in groups for need in each.needs}
+    return [_receipts(graph, [writes[name] for name in names], groups, functions, shared)], names
 
 
 def _keys(writes: Iterable[BlockWrites]) -> dict[Any, None]:

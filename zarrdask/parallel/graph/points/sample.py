@@ -73,14 +73,14 @@ def sample(arrays: Any, points: Any, size: Any = 1, *, ends: Ends = "pad") -> An
     is_single = not isinstance(arrays, Mapping)
     named = {"": arrays} if is_single else dict(arrays.items())
     sources = {name: _source(array, name) for name, array in named.items()}
-    wanted = _positions(points)
-    lengths = _lengths(size, list(wanted))
+    positions = _positions(points)
+    lengths = _lengths(size, list(positions))
     planned = {
-        name: _starts(source, wanted, lengths, name, known=sources)
+        name: _starts(source, positions, lengths, name, known=sources)
         for name, source in sources.items()
     }
     if ends == "drop":
-        count = len(next(iter(wanted.values()))) if wanted else 0
+        count = len(next(iter(positions.values()))) if positions else 0
         is_inside = np.ones(count, bool)
         for name, starts in planned.items():
             for axis, (start, length) in starts.items():
@@ -90,11 +90,11 @@ def sample(arrays: Any, points: Any, size: Any = 1, *, ends: Ends = "pad") -> An
             name: {axis: (start[is_inside], n) for axis, (start, n) in starts.items()}
             for name, starts in planned.items()
         }
-    found = {
+    results = {
         name: _read(array, sources[name], planned[name], "clip" if ends == "clip" else "pad")
         for name, array in named.items()
     }
-    return found[""] if is_single else found
+    return results[""] if is_single else results
 
 
 def _source(array: Any, name: str) -> ArrayRegion:
@@ -115,7 +115,7 @@ def _source(array: Any, name: str) -> ArrayRegion:
 def _positions(points: Any) -> dict[int | str, np.ndarray]:
     """Return the positions by axis."""
     if isinstance(points, Mapping):
-        found = {axis: np.asarray(each) for axis, each in points.items()}
+        positions = {axis: np.asarray(each) for axis, each in points.items()}
     else:
         table = np.asarray(points)
         if table.ndim != 2:
@@ -125,8 +125,8 @@ def _positions(points: Any) -> dict[int | str, np.ndarray]:
                 found=table.shape,
                 expected="an array of shape (points, axes), or a dict of axes to positions",
             )
-        found = dict(enumerate(table.T))
-    shapes = {each.shape for each in found.values()}
+        positions = dict(enumerate(table.T))
+    shapes = {each.shape for each in positions.values()}
     if len(shapes) != 1 or len(next(iter(shapes))) != 1:
         raise SelectionError(
             "each axis needs as many positions, in one dimension",
@@ -134,7 +134,7 @@ def _positions(points: Any) -> dict[int | str, np.ndarray]:
             found=sorted(shapes),
             expected="sequences of one length",
         )
-    return found
+    return positions
 
 
 def _lengths(size: Any, axes: list[int | str]) -> dict[int | str, int]:
