@@ -9,7 +9,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from zarrdask.storage.remote.request_threads import Request, RequestThreads
+from zarrdask.storage.remote.request_threads import Call, RequestThreads
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def threads():
 
 
 def send(threads, call):
-    request = Request(call, threading.Event())
+    request = Call(call, threading.Event())
     threads.send(request)
     return request
 
@@ -81,13 +81,13 @@ def test_results_and_errors_are_not_kept(threads):
 def test_a_process_does_not_end_within_a_request():
     code = """
 import threading, time
-from zarrdask.storage.remote.request_threads import Request, request_threads
+from zarrdask.storage.remote.request_threads import Call, request_threads
 begun = threading.Event()
 def call():
     begun.set()
     time.sleep(0.1)
     print("done")
-request_threads(1).send(Request(call, threading.Event()))
+request_threads(1).send(Call(call, threading.Event()))
 begun.wait()
 """
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -17,7 +17,7 @@ from zarrdask import config
 from zarrdask.runtime import measuring
 from zarrdask.runtime.system import after_fork
 from zarrdask.storage.remote.request_threads import (
-    Request,
+    Call,
     abandoned_event,
     is_request_thread,
     request_threads,
@@ -73,7 +73,7 @@ class _Pending(Generic[T]):
         self._threads = request_threads(requests)
         #: How many requests may be started, or wait for a thread, at once.
         self._limit = _AHEAD * requests
-        self._started: deque[tuple[Request[T], int]] = deque()
+        self._started: deque[tuple[Call[T], int]] = deque()
         self._abandoned = threading.Event()
         self._process = os.getpid()
 
@@ -89,7 +89,7 @@ class _Pending(Generic[T]):
         is_here = is_request_thread()
         if measuring.SINKS is not None and not is_here:
             call = measuring.carried(call, is_waited_for=True)
-        request = Request(call, self._abandoned)
+        request = Call(call, self._abandoned)
         try:
             if is_here:
                 request.make()  # no other thread may be free

@@ -20,8 +20,8 @@ T = TypeVar("T")
 _THREAD = threading.local()
 
 
-class Request(Generic[T]):
-    """A request that a thread of the pool makes, and whose result is taken once.
+class Call(Generic[T]):
+    """A call that makes a request in a thread of the pool, and whose result is taken once.
 
     Parameters
     ----------
@@ -83,13 +83,13 @@ class RequestThreads:
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._queue: SimpleQueue[Request[object] | None] = SimpleQueue()
+        self._queue: SimpleQueue[Call[object] | None] = SimpleQueue()
         self._lock = threading.Lock()
         self._threads: list[threading.Thread] = []
         #: How many requests wait, or are being made.
         self._unfinished = 0
 
-    def send(self, request: Request[T]) -> None:
+    def send(self, request: Call[T]) -> None:
         """Have a request made as soon as a thread is free; if there is none, make it here."""
         with self._lock:
             count = len(self._threads)
