@@ -83,10 +83,11 @@ class Fetched:
 
     def answer(self, request: Request) -> Answer:
         """Return the answer to a request, with the tag that it asks for."""
-        if request.form in (Form.BUFFER, Form.BYTES):
+        form = request.form
+        if form is Form.BUFFER or form is Form.BYTES:
             return Answer(self._part(request))
         size, etag, condition = self.describe()
-        match request.form:
+        match form:
             case Form.TAGGED:
                 return Answer(self.value, size, condition)
             case Form.VERSION:
@@ -100,11 +101,11 @@ class Fetched:
         return Answer(self.value, size, tag) if is_met else NOT_MET
 
     def _part(self, request: Request) -> Buffer:
+        value, start, length = self.value, request.start, request.length
         if self.is_whole:
-            is_cut = not request.is_whole
-            return cut(self.value, request.start, request.length) if is_cut else self.value
+            return value if start == 0 and length is None else cut(value, start, length)
         # A range from the end is requested up to there: it may be longer than the value.
-        return memoryview(self.value)[: request.length]
+        return memoryview(value)[:length]
 
 
 class ClientStore(RequestStore):
