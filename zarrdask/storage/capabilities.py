@@ -1,9 +1,8 @@
 """What a store supports, and what its requests cost."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Container
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
 
 #: The operation that each of these capabilities is about, and the operations that it must agree
 #: with: a class that overrides one of them, but neither the operation nor the declaration of its
@@ -123,24 +122,21 @@ class Declared:
     capabilities: Capabilities = Capabilities()
     lost: frozenset[str] = frozenset()
 
-    @classmethod
-    def of_class(cls, own: Mapping[str, Any], bases: Sequence["Declared"]) -> "Declared":
-        """Return the capabilities of a class with some attributes of its own, and those of bases.
+    def in_subclass(self, methods: Container[str]) -> "Declared":
+        """Return what is left where a class that declares no capabilities overrides methods.
 
         Examples
         --------
-        >>> sorted(Declared.of_class({"set": None}, [Declared()]).lost)
+        >>> sorted(Declared().in_subclass(["set"]).lost)
         ['compare_and_swap', 'create_exclusive']
         """
-        if isinstance(declared := own.get("capabilities"), Capabilities):
-            return cls(declared)
-        inherited = {name for base in bases for name in base.lost}
         lost = (
             name
             for name, (operation, related) in _OPERATIONS.items()
-            if operation not in own and (name in inherited or any(each in own for each in related))
+            if operation not in methods
+            and (name in self.lost or any(each in methods for each in related))
         )
-        return cls(bases[0].capabilities, frozenset(lost))
+        return Declared(self.capabilities, frozenset(lost))
 
     def provided(self, **implemented: bool) -> Capabilities:
         """Return what the methods provide; `implemented` says what of reading, ... they do."""

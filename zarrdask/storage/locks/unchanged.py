@@ -51,6 +51,13 @@ class UnchangedStore(WrappedStore):
                 key=f"{self.url}/{key}",
             )
 
+    def swap(self, key: str, value: Buffer, tag: Tag | None) -> bool:
+        """Replace a value for a change within this one, which has read it itself."""
+        is_stored = self.inner.swap(key, value, tag)
+        if is_stored and key not in self._stored and self._tags.get(key) == tag is not None:
+            self._stored[key] = value
+        return is_stored
+
     def _replace(self, key: str, value: Buffer) -> bool:
         """Replace a value, and return whether nobody has changed it."""
         tag = self._tags[key]
@@ -93,8 +100,11 @@ def until_unchanged(store: Store, change: Callable[[Store], T], seen: Store | No
 
 
 def change_if_unchanged(store: Store, change: Callable[[Store], T], seen: Store | None = None) -> T:
-    """Change values as `until_unchanged` if the store and its server can do that, else once."""
-    if store.capabilities.compare_and_swap:
+    """Change values as `until_unchanged` if the store and its server can do that, else once.
+
+    Within another such change, it is repeated by itself.
+    """
+    if store.capabilities.compare_and_swap or isinstance(store, UnchangedStore):
         # Not every server of S3 has conditional writes.
         with suppress(UnsupportedError):
             return until_unchanged(store, change, seen)
