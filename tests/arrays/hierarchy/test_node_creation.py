@@ -9,6 +9,7 @@ import dask.array as da
 import pytest
 
 import zarrdask
+from tests.counting import CountingStore
 from tests.covering import for_each
 from zarrdask.arrays.hierarchy.node_creation import create_members
 from zarrdask.arrays.hierarchy.node_path import NodePath
@@ -228,3 +229,12 @@ def test_new_members_of_a_group_take_nothing_over_from_an_interrupted_run():
     store.set("x/.zarrdask-rewrite/0/1", b"between passes")
     create_members(NodePath(store, ""), {"x": array()})
     assert sorted(store.list_prefix("x/")) == ["x/zarr.json"]
+
+
+def test_nothing_is_read_where_there_is_no_directory(tmp_path):
+    store = CountingStore(LocalStore(str(tmp_path)))
+    zarrdask.create_array(store, "a", shape=2, dtype="i4")
+    # Only whether another writer has claimed it, when the document is written.
+    assert {key: n for key, n in store.reads.items() if key.startswith("a/")} == {
+        "a/.zarrdask-creator": 1
+    }

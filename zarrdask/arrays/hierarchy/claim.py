@@ -221,9 +221,12 @@ def claimed_error(node: StorePath) -> NodeExistsError:
     )
 
 
-def check_unclaimed(node: StorePath) -> bool:
-    """Check that no live writer creates a node, or a group above it; return if there is a claim."""
-    claims = _read(node)
+def check_unclaimed(node: StorePath, *, is_absent: bool = False) -> bool:
+    """Check that no live writer creates a node, or a group above it; return if there is a claim.
+
+    `is_absent` is whether nothing is stored at the node itself.
+    """
+    claims = _read(node, start=int(is_absent))
     for each, value in claims:
         if _is_live(stored_in(each.store), claim_key(each), value):
             raise claimed_error(each)

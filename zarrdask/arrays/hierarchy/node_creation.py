@@ -79,11 +79,12 @@ def create_node(
     documents = rendered if documents is None else documents
     exists, missing_groups = overwrite, list[AnyPath]()
     is_rival = not is_claimed and isinstance(metadata, ArrayMetadata) and can_claim(node.store)
+    is_absent = not is_in_draft(node, metadata) and node.is_absent
     names = _consolidated_names(metadata)
     again: Callable[[Store], Store] = fresh
     with node.store.batch(), ExitStack() as held:
         view = prefetched(node, metadata)
-        if is_rival and _needs_claim(view):
+        if is_rival and _needs_claim(view, is_absent=is_absent):
             claim = held.enter_context(
                 claimed(node.fresh, read=partial(prefetched, metadata=metadata))
             )
@@ -96,14 +97,15 @@ def create_node(
         else:
             missing_groups, exists = _check(view, metadata, overwrite=overwrite)
         names = consolidated.NAMES if exists else names
-        with changing(view, whole=True, names=names, again=again) as real:
+        with changing(view, whole=True, is_array=is_absent, names=names, again=again) as real:
             for group in missing_groups:
                 _put_group(real.at(group.path), metadata)
-            real.tidy()
+            if not is_absent:
+                real.tidy()
             # Only nodes are erased: a directory with other files is left alone.
             if exists:
                 remove_keys(real)
-            elif not is_recorded and ((begun := is_begun(real)) or overwrite):
+            elif not (is_recorded or is_absent) and ((begun := is_begun(real)) or overwrite):
                 if isinstance(metadata, ArrayMetadata):
                     erase_leftovers(real.chunks(metadata))
                 if begun:
@@ -113,6 +115,9 @@ def create_node(
             has_rivals = is_rival and await_claims(real.via(again(real.store)))
             if isinstance(metadata, ArrayMetadata) and has_rivals:
                 erase_leftovers(real.fresh.chunks(metadata))
+    if isinstance(metadata, ArrayMetadata):
+        # The first write compares them with what is stored then: it need not parse that.
+        vars(metadata)["documents"] = rendered
     return node
 
 
@@ -129,14 +134,14 @@ def _read_again(node: StorePath, names: tuple[str, ...], store: Store) -> Store:
     return prefetch(fresh(store), [*claim_keys(node), *above])
 
 
-def _needs_claim(node: StorePath) -> bool:
+def _needs_claim(node: StorePath, *, is_absent: bool) -> bool:
     """Check that no other writer creates an array; return whether a claim is necessary.
 
     It is if something that was left here is going to be erased, and if a refused document may be
     that of this writer, as the store repeats requests.
     """
-    has_claim = check_unclaimed(node)
-    return has_claim or node.store.capabilities.repeats or is_begun(node)
+    has_claim = check_unclaimed(node, is_absent=is_absent)
+    return has_claim or node.store.capabilities.repeats or (not is_absent and is_begun(node))
 
 
 def prefetched(node: AnyPath, metadata: Metadata, *, listed: bool = False) -> AnyPath:
@@ -168,8 +173,10 @@ def _check(node: AnyPath, metadata: Metadata, *, overwrite: bool) -> tuple[list[
     """Return the paths above a node where there is no group, and whether the node exists."""
     metadata.format.check_path(node.path)
     base = node.current
-    paths = [*ancestors(node.path), node.path]
-    *above, own = read_documents(base.store, paths, (detect.entry_names(),))
+    paths = ancestors(node.path)
+    own_path = [] if base.is_absent else [node.path]
+    documents = read_documents(base.store, paths + own_path, (detect.entry_names(),))
+    above, own = documents[: len(paths)], documents[-1] if own_path else {}
     missing_groups = _missing_groups(base, above)
     if len(missing_groups) == len(above):
         check_around(node.store)

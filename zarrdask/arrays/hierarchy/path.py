@@ -1,5 +1,6 @@
 """Paths of nodes, and the stores that the nodes are in; the error for a path that is taken."""
 
+import os
 from itertools import accumulate
 from typing import NamedTuple, Self, TypeVar
 
@@ -45,6 +46,18 @@ class StorePath(NamedTuple):
     def layout(self) -> Layout:
         """The names of the keys of nodes in the store."""
         return layout_of(self.store)
+
+    @property
+    def is_absent(self) -> bool:
+        """Whether there is no directory for the node on a local disk: then nothing is stored there.
+
+        It is False in other stores, and in hierarchies of the draft, which have other keys.
+        """
+        store = self.store
+        directory = store.identity.directory if store.capabilities.directories else None
+        if directory is None or self.layout.base is not None:
+            return False
+        return not os.path.lexists(os.path.join(directory, self.path))
 
     @property
     def parents(self) -> list[Self]:

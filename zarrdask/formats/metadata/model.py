@@ -86,7 +86,7 @@ class ArrayMetadata:
     transformers: tuple[StorageTransformer, ...] = ()
     extensions: tuple[Definition, ...] = ()
     extra: Attributes = field(default_factory=dict)
-    #: The documents that the metadata was parsed from, by name; None if they were made otherwise.
+    #: The documents that the metadata was parsed from, or stored as, by name; None without any.
     documents: Mapping[str, bytes | None] | None = field(
         init=False, compare=False, repr=False, default=None
     )

@@ -114,7 +114,8 @@ def changing(
     whole : bool
         Whether everything below the node is erased, too.
     is_array : bool
-        Whether the node is known to be an array, which has no consolidated metadata.
+        Whether the node is known to be an array, or not to be there: so it has no consolidated
+        metadata.
     keep : str, optional
         The path of the node, or of a group above it, whose consolidated metadata stays: the caller
         writes it again when all changes are complete, so that readers see all changes or none. That
