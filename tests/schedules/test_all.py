@@ -1,6 +1,6 @@
 """All pairs of verbs with a guarantee: a sample in the core suite, all in the stress suite.
 
-The stress suite pauses before three operations of each pair, other ones from pair to pair. With
+The stress suite pauses before two operations of each pair, other ones from pair to pair. With
 ``--every-pause``, it pauses before each operation: a quarter of an hour, before each release.
 """
 
@@ -43,6 +43,6 @@ def test_both_results_are_there_or_one_writer_gets_an_error(first, second, place
 @pytest.mark.stress
 @pytest.mark.parametrize(("first", "second", "place"), PAIRS)
 def test_all_pairs(first, second, place, tmp_path, request):
-    pauses = None if request.config.getoption("--every-pause") else 3
+    pauses = None if request.config.getoption("--every-pause") else 2
     turn = crc32(f"{first} {second} {place}".encode())
     check(pair(first, second, place, tmp_path), pauses, turn)

@@ -1,4 +1,4 @@
-"""What a class of stores supports follows from its methods, in the order in which Python finds them."""
+"""The methods of the class of a store say what it supports, in the order of its bases."""
 
 import pytest
 

@@ -39,8 +39,8 @@ NO_PROCESS = 2**30
 CREATE = """
 import sys
 from zarrdask.arrays.hierarchy.lookup import locate_node
-from zarrdask.parallel.rewrite.temporary import TemporaryPlace
-place = TemporaryPlace.create(locate_node(sys.argv[1], None, None))
+from zarrdask.parallel.rewrite.temporary import TemporaryPrefix
+place = TemporaryPrefix.create(locate_node(sys.argv[1], None, None))
 place.store.set(place.prefix + "a", b"1")
 print(*place.store.list_dir(".zarrdask-temporary/")[1])
 """

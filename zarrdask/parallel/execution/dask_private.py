@@ -12,6 +12,7 @@ or changes one of them. What is done without it:
                           fetched in advance, and arrays in them count as read entirely
 `total_threads`           the number is requested from the scheduler
 `callback_functions`      needed: bars of computations at the same time
+`expression_from_graph`   needed, if ``array.query-planning`` is switched on
 ========================  =========================================================================
 
 Besides, ``Array._meta`` is read, as by all packages that make arrays of Dask, and the protocol
@@ -35,9 +36,18 @@ __all__ = [
     "convert_legacy_graph",
     "convert_legacy_task",
     "execute_subgraph",
+    "expression_from_graph",
     "fuse_linear_task_spec",
     "total_threads",
 ]
+
+
+def expression_from_graph() -> Callable[..., Any]:
+    """Return the function that makes an array expression of a graph."""
+    # Imported here: only a process with array expressions has it.
+    from dask.array._array_expr._collection import from_graph
+
+    return from_graph  # type: ignore[no-any-return]
 
 
 def as_it_is(graph: Mapping[Any, Any], *_: Any) -> dict[Any, Any]:

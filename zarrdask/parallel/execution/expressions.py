@@ -11,6 +11,8 @@ import dask.array as da
 from dask.array import core
 from dask.core import flatten
 
+from zarrdask.parallel.execution.dask_private import expression_from_graph
+
 #: Whether Dask arrays are array expressions in this process. Fixed when dask.array is imported. Not
 #: all releases of Dask set a flag of their own for it.
 EXPRESSIONS: bool = da.Array is not core.Array
@@ -25,8 +27,7 @@ def as_users_array(x: core.Array) -> Any:
     """Return an array with a graph as the arrays of this process are: as an expression, if so."""
     if not EXPRESSIONS:
         return x
-    # Imported here: only such a process has it.
-    from dask.array._array_expr._collection import from_graph
-
     keys = [*flatten(x.__dask_keys__())]
-    return from_graph(dict(x.__dask_optimize__(x.dask, keys)), x._meta, x.chunks, keys, x.name)
+    return expression_from_graph()(
+        dict(x.__dask_optimize__(x.dask, keys)), x._meta, x.chunks, keys, x.name
+    )

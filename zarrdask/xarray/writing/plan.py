@@ -4,9 +4,9 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
+import dask.array as da
 import numpy as np
 import xarray
-from dask.array import core
 from xarray import Variable
 
 from zarrdask.arrays.chunks.cast import Casting, as_stored, chosen_casting
@@ -66,7 +66,7 @@ class VariableWrite:
     @property
     def is_dask(self) -> bool:
         """Whether the values are computed by a Dask graph."""
-        return isinstance(self.data, core.Array)
+        return isinstance(self.data, da.core.Array)
 
 
 @dataclass(frozen=True)
