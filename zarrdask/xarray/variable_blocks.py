@@ -19,7 +19,7 @@ from dask.utils import IndexCallable, parse_bytes
 
 from zarrdask.arrays.chunks.region import ArrayRegion
 from zarrdask.formats.grids.axis import Axis
-from zarrdask.formats.indexing.selection import Region, basic
+from zarrdask.formats.indexing.selection import Region
 from zarrdask.parallel.execution.expressions import EXPRESSIONS
 from zarrdask.parallel.graph.blocks import block_bytes, region_blocks
 from zarrdask.parallel.graph.from_zarr import from_zarr, region_source
@@ -225,11 +225,9 @@ class DecodedRegion(ArrayRegion):
         return self._dtype
 
     def __getitem__(self, index: Any) -> Any:
-        selection = basic(index, self.shape)
         # Before the read as well: chunks of another array may not be decoded at all.
         check_version(self.stored, self.version)
-        values = self.elements(self.read(selection.slices))
-        return values if selection.plain else values[selection.finish]
+        return super().__getitem__(index)
 
     def narrowed(self, part: Region) -> "DecodedRegion":
         """Return what a task needs to read and decode a region of this array."""

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import zarrdask
 from tests.covering import for_each
-from zarrdask.arrays.chunks.region import ArrayRegion, reading_ahead
+from zarrdask.arrays.chunks.region import ArrayRegion, planned_reads
 from zarrdask.arrays.nodes.array import chunks_of
 from zarrdask.formats.indexing.selection import basic
 
@@ -66,7 +66,7 @@ def test_the_units_of_a_part():
 def test_what_is_requested_ahead_is_read_in_its_order_or_again():
     region = ArrayRegion(chunks_of(stored()), PART)
     parts = [np.s_[0:1, 0:8], np.s_[1:3, 2:4]]
-    with reading_ahead((region, part) for part in parts):
+    with planned_reads((region, part) for part in parts):
         np.testing.assert_array_equal(region[0:3], VALUES[PART])
         for part in (*parts, *parts):
             np.testing.assert_array_equal(region[part], VALUES[PART][part])

@@ -1,5 +1,6 @@
 """Regions of stored arrays with margins around them."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -36,11 +37,25 @@ class PaddedRegion(ArrayRegion):
     def read(self, part: Region, *, out: np.ndarray | None = None) -> np.ndarray:
         """Return a part, read in this thread; in `out`, if that is given."""
         axes = self._assemblies(part)
-        if not any(axis.copies or axis.fills or len(axis.reads) > 1 for axis in axes):
+        if _is_plain(axes):
             return super().read(tuple(axis.reads[0][1] for axis in axes), out=out)
+        values = self._assembled(axes, map(super().read, [box for _, box in _reads(axes)]))
+        if out is None:
+            return values
+        out[...] = values
+        return out
+
+    def read_each(self, parts: Sequence[Region]) -> Iterator[np.ndarray]:
+        """Yield parts, whose reads are planned together, in this thread."""
+        every = [self._assemblies(part) for part in parts]
+        boxes = super().read_each([box for axes in every for _, box in _reads(axes)])
+        return (next(boxes) if _is_plain(axes) else self._assembled(axes, boxes) for axes in every)
+
+    def _assembled(self, axes: list[Assembly], boxes: Iterator[np.ndarray]) -> np.ndarray:
+        """Return a part, made from the regions of the array that it is read from."""
         values = buffers.empty(tuple(axis.length for axis in axes), self.dtype)
-        for target, box in _reads(axes):
-            values[target] = super().read(box)
+        for target, _ in _reads(axes):
+            values[target] = next(boxes)
         # Margins of a later axis are made from margins of an earlier one, too.
         for number, (axis, margins) in enumerate(zip(axes, self.margins, strict=True)):
             before = (slice(None),) * number
@@ -49,11 +64,8 @@ class PaddedRegion(ArrayRegion):
                 values[*before, to] = np.flip(copied, number) if is_reversed else copied
             for to in axis.fills:
                 values[*before, to] = margins.value
-        values = values[tuple(axis.pick for axis in axes)]
-        if out is None:
-            return values
-        out[...] = values
-        return out
+        part: np.ndarray = values[tuple(axis.pick for axis in axes)]
+        return part
 
     def _assemblies(self, part: Region) -> list[Assembly]:
         axes = zip(self.margins, self.shape, part, strict=True)
@@ -65,6 +77,11 @@ class PaddedRegion(ArrayRegion):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return PaddedRegion, (self.as_stored(), self.margins)
+
+
+def _is_plain(axes: list[Assembly]) -> bool:
+    """Whether a part is a single region of the array."""
+    return not any(axis.copies or axis.fills or len(axis.reads) > 1 for axis in axes)
 
 
 def _reads(axes: list[Assembly]) -> list[tuple[Region, Region]]:

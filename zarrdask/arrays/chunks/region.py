@@ -2,7 +2,7 @@
 
 import threading
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -19,6 +19,7 @@ from zarrdask.formats.indexing.selection import (
     Region,
     Selection,
     basic,
+    finished,
     pick_size,
     region_shape,
     whole_region,
@@ -27,8 +28,16 @@ from zarrdask.formats.metadata.model import ArrayMetadata
 from zarrdask.storage.locks.chunk_locks import ChunkLocks
 from zarrdask.storage.remote.in_flight import Requests
 
-#: The attribute `prefetched` has the regions that this thread requests before it reads them.
-_THREAD = threading.local()
+
+class _Thread(threading.local):
+    """What a thread is going to read."""
+
+    def __init__(self) -> None:
+        #: The reads that were planned together, by the array-like that is read.
+        self.planned: dict[ArrayRegion, _Planned] = {}
+
+
+_THREAD = _Thread()
 
 
 class ArrayRegion:
@@ -138,19 +147,28 @@ class ArrayRegion:
     # ---- elements
 
     def __getitem__(self, index: Any) -> np.ndarray:
-        selection = basic(index, self.shape)
-        values = self.read(selection.slices)
-        return values if selection.plain else values[selection.finish]
+        planned = _THREAD.planned.get(self)
+        values = None if planned is None else planned.take(index)
+        if values is None:
+            selection = basic(index, self.shape)
+            values = finished(self.elements(self.read(selection.slices)), selection)
+        return values
 
     def read(self, part: Region, *, out: np.ndarray | None = None) -> np.ndarray:
         """Return a region of this array, read in this thread; in `out`, if that is given."""
-        region, prefetched = self.in_array(part), vars(_THREAD).get("prefetched")
-        if prefetched and self in prefetched and out is None:
-            out = prefetched[self].take(region)
-            values = read_region(self.stored, region) if out is None else out
-        else:
-            values = read_region(self.stored, region, out=out)
-        return values if self.ndim == len(region) else values.reshape(region_shape(part))
+        values = read_region(self.stored, self.in_array(part), out=out)
+        return values if self.ndim == len(self.region) else values.reshape(region_shape(part))
+
+    def read_each(self, parts: Sequence[Region]) -> Iterator[np.ndarray]:
+        """Yield regions of this array, whose reads are planned together, in this thread.
+
+        The requests for several of them are in flight together if the store is remote.
+        """
+        values = read_regions(self.stored, map(self.in_array, parts))
+        if self.ndim == len(self.region):
+            return values
+        pairs = zip(values, parts, strict=True)
+        return (each.reshape(region_shape(part)) for each, part in pairs)
 
     def elements(self, stored: np.ndarray) -> np.ndarray:
         """Return stored elements as elements of this array, which a derived class may decode."""
@@ -233,38 +251,35 @@ def _region(
     return ArrayRegion(stored, tuple(slice(*each) for each in bounds), axes)
 
 
-class _Prefetched:
-    """Regions of a stored array that are requested before they are read, one after another.
+class _Planned:
+    """Parts of a region whose reads are planned together, and done one after another."""
 
-    The requests for several of them are in flight together.
-    """
+    def __init__(self, source: ArrayRegion, indices: list[Any]) -> None:
+        selections = [basic(index, source.shape) for index in indices]
+        self._source = source
+        self._next = deque(zip(indices, selections, strict=True))
+        self._values = source.read_each([selection.slices for selection in selections])
 
-    def __init__(self, stored: StoredChunks, regions: Iterable[Region]) -> None:
-        self._next = deque(regions)
-        self._values = read_regions(stored, tuple(self._next))
-
-    def take(self, region: Region) -> np.ndarray | None:
-        """Return the values of a region, or None if another one is the next."""
-        if not self._next or self._next[0] != region:
+    def take(self, index: Any) -> np.ndarray | None:
+        """Return the elements of an index, or None if another one is the next."""
+        if not self._next or self._next[0][0] != index:
             return None
-        self._next.popleft()
-        return next(self._values)
+        _, selection = self._next.popleft()
+        return finished(self._source.elements(next(self._values)), selection)
 
 
 @contextmanager
-def reading_ahead(reads: Iterable[tuple[ArrayRegion, Region]]) -> Iterator[None]:
-    """Request what this thread is going to read from remote stores: parts of regions.
-
-    The parts of each region are in the order in which they are read.
-    """
-    regions = defaultdict[ArrayRegion, list[Region]](list)
-    for source, part in reads:
-        if source.is_remote:
-            regions[source] += source.regions(basic(part, source.shape).slices)
-    outer = vars(_THREAD).get("prefetched", {})
-    own = {source: _Prefetched(source.stored, each) for source, each in regions.items()}
-    _THREAD.prefetched = {**outer, **own}
+def planned_reads(reads: Iterable[tuple[ArrayRegion, Any]]) -> Iterator[None]:
+    """Plan what this thread is going to read: parts of regions, by their indices in that order."""
+    indices = defaultdict[ArrayRegion, list[Any]](list)
+    for source, index in reads:
+        indices[source].append(index)
+    outer = _THREAD.planned
+    _THREAD.planned = {
+        **outer,
+        **{source: _Planned(source, each) for source, each in indices.items()},
+    }
     try:
         yield
     finally:
-        _THREAD.prefetched = outer
+        _THREAD.planned = outer

@@ -56,6 +56,8 @@ class ChunkKeys:
     def names(self, indices: Sequence[Index]) -> list[str]:
         if not indices or not indices[0]:
             return [self._scalars[0]] * len(indices)
+        if len(indices) == 1:
+            return [self.key(indices[0])]
         form = self._prefix + self.separator.join(["%d"] * len(indices[0]))
         return [form % index for index in indices]
 

@@ -77,7 +77,8 @@ def project(request: AnyRequest, axes: Sequence[Axis]) -> Projection:
     parts = [axis.parts(pick) for pick, axis in zip(request, axes, strict=True)]
     if not all(parts):
         return Projection([], [], [])
-    if all(len(axis) == 1 for axis in parts):  # A single chunk, as in most tasks.
+    counts = [len(axis) for axis in parts]
+    if max(counts) == 1:  # A single chunk, as in most tasks.
         index, inside, outside, whole = zip(*[axis[0] for axis in parts], strict=True)
         return Projection([index], [None if all(whole) else inside], [numpy_index(outside)])
     # For each attribute of `ChunkPart` the values of each axis; all combinations are chunks.

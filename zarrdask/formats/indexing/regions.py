@@ -20,6 +20,8 @@ def moved(region: Region, by: Shape) -> Region:
 def compose_axis(outer: slice, inner: slice) -> slice:
     """Return the slice of an axis that is the slice `inner` of its slice `outer`."""
     step = inner.step or 1
+    if step == outer.step == 1 and inner.start < inner.stop:
+        return slice(outer.start + inner.start, outer.start + inner.stop, 1)
     count = len(range(inner.start, inner.stop, step))
     start, step = outer.start + inner.start * outer.step, outer.step * step
     return slice(start, start + (count - 1) * step + 1 if count else start, step)

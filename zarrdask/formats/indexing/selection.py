@@ -63,9 +63,20 @@ class Selection(NamedTuple):
         return None if turn == (slice(None),) * len(turn) else turn
 
 
+def finished(values: np.ndarray, selection: Selection) -> np.ndarray:
+    """Return NumPy's result for a selection, whose picked elements are given."""
+    for each in selection.finish:
+        if each != _ALL:
+            result: np.ndarray = values[selection.finish]
+            return result
+    return values
+
+
 def pick_size(pick: Pick) -> int:
     """Return the number of elements that a pick selects."""
     if isinstance(pick, slice):
+        if pick.step == 1:
+            return max(pick.stop - pick.start, 0)
         return len(range(pick.start, pick.stop, pick.step))
     return len(pick)
 
@@ -336,6 +347,9 @@ def _is_scalar_mask(entry: Any) -> bool:
 
 def _slice(entry: slice, axis: int, size: int) -> tuple[slice, slice]:
     """Return a slice with a positive step, and the slice that restores its direction."""
+    start, stop = entry.start, entry.stop
+    if entry.step is None and type(start) is type(stop) is int and 0 <= start < stop <= size:
+        return slice(start, stop, 1), _ALL  # As Dask names the slices of a block.
     try:
         taken = range(*entry.indices(size))
     except (TypeError, ValueError) as error:

@@ -24,12 +24,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dask import _task_spec
-from dask._task_spec import Alias, DataNode, GraphNode, Task, TaskRef
+from dask._task_spec import Alias, DataNode, GraphNode, List, Task, TaskRef
 
 __all__ = [
     "Alias",
     "DataNode",
     "GraphNode",
+    "List",
     "Task",
     "TaskRef",
     "callback_functions",

@@ -5,13 +5,14 @@ function of such a layer is sent to where its blocks are computed, so that neith
 a scheduler does anything for a single block.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from math import prod
 from typing import Any, NamedTuple
 
 from dask.blockwise import BlockwiseDep
 from dask.highlevelgraph import HighLevelGraph
+from dask.layers import ArraySliceDep
 
 from zarrdask.arrays.chunks.region import ArrayRegion
 from zarrdask.parallel.execution.dask_private import Task, convert_legacy_task
@@ -37,11 +38,15 @@ class Part(NamedTuple):
 
     def number(self, block: Block) -> Block:
         """Return the number of the part that a block needs."""
-        return tuple(0 if axis is None else block[axis] for axis in self.axes)
+        return tuple([0 if axis is None else block[axis] for axis in self.axes])
 
     def value(self, block: Block, tasks: Mapping[Any, Any]) -> Any:
         """Return the part that a block needs, or the task, of `tasks`, that computes it."""
         number, source = self.number(block), self.source
+        if type(source) is ArraySliceDep:
+            # Its own method takes longer, for each of many small blocks.
+            pairs = zip(source.starts, number, strict=True)
+            return tuple([slice(starts[at], starts[at + 1]) for starts, at in pairs])
         return tasks[source, *number] if isinstance(source, str) else source[number]
 
 
@@ -111,25 +116,20 @@ class BlockFunction:
 
         return function
 
-    def note(self, block: Block) -> str:
+    def note(self, block: Block, results: Mapping[Any, Any]) -> str:
         """Return the note of an error that was raised while a block was computed."""
-        keys = keys_of(self._reads(slicings(self.task), self.constants, block))
+        keys = keys_of(self.reads(results)(block))
         return f"raised for block {block} of {self.name}, read from {name_keys(keys)}"
 
-    def remote_reads(self, results: Mapping[Any, Any]) -> Callable[[Block], Iterable[Read]] | None:
-        """Return the function of a block that yields its reads, in order.
-
-        None if no store is remote.
-        """
-        constants = {key: resolve(value, results) for key, value in self.constants.items()}
-        if not any(source.is_remote for source in self._sources(constants)):
-            return None
+    def reads(self, results: Mapping[Any, Any]) -> Callable[[Block], Iterable[Read]]:
+        """Return the function of a block that returns its reads, in order."""
+        constants = {k: resolve(v, results) for k, v in self.constants.items()}
+        parts = [part for part in self.parts if isinstance(part.source, BlockwiseDep)]
         pairs = [*slicings(self.task)]
-        return lambda block: self._reads(pairs, constants, block)
 
-    def _reads(
-        self, pairs: Iterable[tuple[Any, Any]], constants: Mapping[str, Any], block: Block
-    ) -> Iterator[Read]:
-        parts = (part for part in self.parts if isinstance(part.source, BlockwiseDep))
-        own = {part.key: part.value(block, {}) for part in parts}
-        return sliced(pairs, {**constants, **own})
+        def reads(block: Block) -> Iterable[Read]:
+            return sliced(
+                pairs, {**constants, **{each.key: each.value(block, {}) for each in parts}}
+            )
+
+        return reads if self._sources(constants) else lambda _: ()

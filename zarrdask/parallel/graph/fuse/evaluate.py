@@ -1,18 +1,19 @@
 """The evaluator: compute a fused task, one result after another."""
 
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
 
-from zarrdask.arrays.chunks.region import reading_ahead
+from zarrdask.arrays.chunks.region import planned_reads
 from zarrdask.parallel.execution.dask_private import GraphNode
 from zarrdask.parallel.graph.block_writes import BlockTarget
 from zarrdask.parallel.graph.fuse.block_function import Block, BlockFunction
 from zarrdask.parallel.graph.fuse.find import FusedTask
 from zarrdask.parallel.graph.fuse.task_reads import Read, keys_of, name_keys, reads_of
-from zarrdask.parallel.graph.fuse.task_steps import ordered, steps
+from zarrdask.parallel.graph.fuse.task_steps import steps
 from zarrdask.runtime.turns import in_turns
 from zarrdask.storage.remote.in_flight import Requests
 
@@ -30,7 +31,7 @@ def run_fused(
     them the functions of blocks.
     """
     evaluation = _Evaluation(fused, inputs, dict(zip(needs, results, strict=True)))
-    with reading_ahead(evaluation.remote_reads()):
+    with planned_reads(evaluation.reads()):
         try:
             values = [evaluation.compute(root) for root in fused.roots]
         except BaseException as error:
@@ -83,7 +84,7 @@ def write_fused(
     nbytes = targets[name].nbytes(tuple(block))
     writers = [targets[name].writer for name in {root[0]: None for root in fused.roots}]
     with ExitStack() as stack:
-        stack.enter_context(reading_ahead(evaluation.remote_reads()))
+        stack.enter_context(planned_reads(evaluation.reads()))
         changes = [stack.enter_context(writer.joining(requests)) for writer in writers]
         stack.enter_context(requests)
         if any(writer.region.is_remote for writer in writers):
@@ -138,8 +139,8 @@ class _Evaluation:
         blocks = {key: _Block(self._bound[key[0]], tuple(key[1:])) for key in fused.blocks}
         #: The tasks of all that is not a block among the roots, by key.
         self._tasks: dict[Any, Any] = {**fused.tasks, **blocks}
-        self._in_tasks = [root for root in fused.roots if root in self._tasks]
-        self._steps = steps(self._tasks, self._in_tasks)
+        roots = [root for root in fused.roots if root in self._tasks]
+        self._steps = deque(steps(self._tasks, roots))
         self._results = results
         #: The key of what is being computed.
         self._key: Any = None
@@ -150,7 +151,7 @@ class _Evaluation:
         if root not in self._tasks:
             return self._bound[root[0]](tuple(root[1:]))
         while root not in self._values:
-            self._key, compute, finished = next(self._steps)
+            self._key, compute, finished = self._steps.popleft()
             self._values[self._key] = compute(self._values)
             for each in finished:
                 del self._values[each]
@@ -164,36 +165,23 @@ class _Evaluation:
             if reads:
                 yield f"raised for {key}, read from {name_keys(keys_of(reads))}"
         elif key is not None:
-            yield self._functions[key[0]].note(tuple(key[1:]))
+            yield self._functions[key[0]].note(tuple(key[1:]), self._results)
 
-    def remote_reads(self) -> Iterator[Read]:
-        """Yield what is read, in order, by functions and tasks that read from remote stores.
-
-        The first task that reads stands for all of them.
-        """
-        functions = self._functions.items()
-        reads = ((name, each.remote_reads(self._results)) for name, each in functions)
-        readers = {name: reader for name, reader in reads if reader is not None}
-        every_read = map(reads_of, self._fused.tasks.values())
-        first = next(filter(None, every_read), [])
-        has_remote_tasks = any(source.is_remote for source, _ in first)
-        if not readers and not has_remote_tasks:
-            return
+    def reads(self) -> Iterator[Read]:
+        """Yield what functions and tasks read, in the order in which they are computed."""
+        readers = {name: each.reads(self._results) for name, each in self._functions.items()}
         for key in self._order():
             task = self._tasks.get(key)
-            if isinstance(task, GraphNode):
-                yield from reads_of(task) if has_remote_tasks else ()
-            elif key[0] in readers:
-                yield from readers[key[0]](tuple(key[1:]))
+            yield from reads_of(task) if isinstance(task, GraphNode) else readers[key[0]](key[1:])
 
     def _order(self) -> Iterator[Any]:
         """Yield the keys of blocks and tasks in the order in which they are computed."""
-        remaining, done = ordered(self._tasks, self._in_tasks), set[Any]()
+        keys, done = (key for key, *_ in self._steps), set[Any]()
         for root in self._fused.roots:
             if root not in self._tasks:
                 yield root
                 continue
             while root not in done:
-                key = next(remaining)
+                key = next(keys)
                 done.add(key)
                 yield key

@@ -3,14 +3,27 @@
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from zarrdask.parallel.execution.dask_private import GraphNode, Task, TaskRef, execute_subgraph
+import numpy as np
+from dask.array.core import getter
+
+from zarrdask.arrays.chunks.region import ArrayRegion
+from zarrdask.parallel.execution.dask_private import (
+    GraphNode,
+    List,
+    Task,
+    TaskRef,
+    execute_subgraph,
+)
 
 #: Tasks by their keys.
 Tasks = Mapping[Any, GraphNode]
 #: A function that computes a task, given the values of the keys that the task depends on.
 Compute = Callable[[Mapping[Any, Any]], Any]
+#: The types of arguments that stand for other values.
+_REFERENCES = (GraphNode, TaskRef)
 
 
 @dataclass(frozen=True)
@@ -53,18 +66,47 @@ def resolve(reference: Any, values: Mapping[Any, Any]) -> Any:
 def prepared(task: GraphNode) -> Compute:
     """Return a function that computes a task, without the checks of Dask at each call."""
     compute: Compute = task
-    if type(task) is not Task or task.kwargs:
+    if type(task) is List:
+        return _arguments(task.args)
+    if type(task) is not Task or any(
+        isinstance(each, _REFERENCES) for each in task.kwargs.values()
+    ):
         return compute
     if task.func is execute_subgraph:
         graph, result, names, *references = task.args
         inputs = tuple(zip(names, references, strict=True))
         return Subgraph(inputs, tuple(steps(graph, [result])), result)
-    function, arguments = task.func, task.args
+    function, arguments = task.func, _arguments(task.args)
+    if function is getter and len(task.args) == 2 and not task.kwargs:
+        function = _read
+    elif task.kwargs:
+        function = partial(function, **task.kwargs)
+    return lambda values: function(*arguments(values))
 
-    def call(values: Mapping[Any, Any]) -> Any:
-        return function(*[resolve(argument, values) for argument in arguments])
 
-    return call
+def _arguments(arguments: Iterable[Any]) -> Callable[[Mapping[Any, Any]], list[Any]]:
+    """Return a function of the values of keys that returns the arguments of a task."""
+    references = [
+        (True, each.key, None)
+        if isinstance(each, TaskRef)
+        else (False, each, prepared(each) if isinstance(each, GraphNode) else None)
+        for each in arguments
+    ]
+
+    def evaluated(values: Mapping[Any, Any]) -> list[Any]:
+        return [
+            values[value] if is_key else value if compute is None else compute(values)
+            for is_key, value, compute in references
+        ]
+
+    return evaluated
+
+
+def _read(source: Any, index: Any) -> Any:
+    """Return a part of an array as Dask does, without its checks if the array is stored."""
+    if isinstance(source, ArrayRegion):
+        return np.asarray(source[index])
+    return getter(source, index)
 
 
 def ordered(graph: Tasks, results: Iterable[Any]) -> Iterator[Any]:
@@ -93,6 +135,9 @@ def steps(graph: Tasks, results: Collection[Any]) -> Iterator[tuple[Any, Compute
     uses = Counter(need for task in graph.values() for need in task.dependencies)
     uses.update(results)
     for key in ordered(graph, results):
-        task = graph[key]
-        uses.subtract(task.dependencies)
-        yield key, prepared(task), tuple(need for need in task.dependencies if not uses[need])
+        task, finished = graph[key], []
+        for need in task.dependencies:
+            uses[need] -= 1
+            if not uses[need]:
+                finished.append(need)
+        yield key, prepared(task), tuple(finished)
