@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 import zarrdask
 from tests.covering import for_each
+from zarrdask.arrays.chunks.margins import Margins
+from zarrdask.arrays.chunks.padded import PaddedRegion
 from zarrdask.arrays.chunks.region import ArrayRegion, planned_reads
 from zarrdask.arrays.nodes.array import chunks_of
 from zarrdask.formats.indexing.selection import basic
@@ -70,6 +72,17 @@ def test_what_is_requested_ahead_is_read_in_its_order_or_again():
         np.testing.assert_array_equal(region[0:3], VALUES[PART])
         for part in (*parts, *parts):
             np.testing.assert_array_equal(region[part], VALUES[PART][part])
+
+
+def test_planned_reads_of_margins_and_of_reversed_axes_are_those_of_single_reads():
+    region = ArrayRegion(chunks_of(stored()), PART)
+    margins = (Margins(2, 1, "reflect"), Margins(1, 2, "periodic"))
+    for source in (region, PaddedRegion(region, margins)):
+        parts = [np.s_[0:2, 0:8], np.s_[1:4, 2:4], np.s_[::-1, 3:7], np.s_[2, ::2], np.s_[2:, -3:]]
+        expected = [source[part] for part in parts]
+        with planned_reads((source, part) for part in parts):
+            for part, values in zip(parts, expected, strict=True):
+                np.testing.assert_array_equal(source[part], values)
 
 
 def at(place, region):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests import selections
 from tests.axes import axes_of, axis_of
-from zarrdask.formats.indexing.projection import Points, numpy_index, project
+from zarrdask.formats.indexing.projection import Points, numpy_index, project, project_each
 from zarrdask.formats.indexing.selection import basic, pointwise
 
 
@@ -56,6 +56,8 @@ def test_parts_of_slices_make_up_the_whole(case, data):
     selection = basic(data.draw(selections.basic(shape, newaxis=False)), shape)
     values = np.arange(np.prod(shape, dtype=int)).reshape(shape)
     check(selection.picks, case, values[selection.picks])
+    grid = axes_of(case[1], shape)
+    assert [*project_each([selection.slices] * 2, grid)] == [project(selection.picks, grid)] * 2
 
 
 @given(axes(), st.data())

@@ -3,7 +3,7 @@
 A *unit* is a stored object: a chunk, or a shard of an array that has shards.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from itertools import chain, groupby, islice, tee
@@ -30,8 +30,14 @@ from zarrdask.formats.codecs.array_to_bytes.sharding import locate, read_shard
 from zarrdask.formats.codecs.decode import Blocks, put_fill, scatter
 from zarrdask.formats.codecs.pipeline import Pipeline
 from zarrdask.formats.grids.chunk_grid import Index, Shape
-from zarrdask.formats.indexing.projection import Points, Projection, Request, project
-from zarrdask.formats.indexing.selection import pick_size
+from zarrdask.formats.indexing.projection import (
+    Points,
+    Projection,
+    Request,
+    project,
+    project_each,
+)
+from zarrdask.formats.indexing.selection import Region, pick_size, region_shape
 from zarrdask.runtime import buffers
 from zarrdask.runtime.progress import Show
 from zarrdask.runtime.scratch import Scratch
@@ -99,25 +105,29 @@ def read_region(
     return values
 
 
-def read_regions(chunks: StoredChunks, requests: Iterable[Request]) -> Iterator[np.ndarray]:
-    """Yield the elements of several requests, each while the next ones are being fetched.
+def read_regions(chunks: StoredChunks, regions: Sequence[Region]) -> Iterator[np.ndarray]:
+    """Yield the elements of several regions, whose reads are planned together.
 
-    A remote store fetches the chunks or shards of all requests concurrently, as far as the settings
-    allow. Each request is as in `read_region`, and so are the errors.
+    A remote store fetches the chunks or shards of all regions concurrently, as far as the settings
+    allow. The errors are as in `read_region`.
     """
     if chunks.elements is not None:
-        yield from (read_region(chunks, request) for request in requests)
+        yield from (read_region(chunks, region) for region in regions)
         return
-    axes = chunks.metadata.grid.axes
-    ahead, parts = tee(
-        (request, _with_keys(chunks, project(request, axes))) for request in requests
-    )
-    units = _fetch(chunks, (part for _, part in ahead))
-    for request, part in parts:
-        out = buffers.empty(request_shape(request), chunks.metadata.dtype)
-        with chunks.measured("read"):
-            _decode(chunks, part, units, out=out)
-        yield out
+    metadata = chunks.metadata
+    projections = project_each(regions, metadata.grid.axes)
+    parts, ahead = tee(_with_keys(chunks, projection) for projection in projections)
+    units = _fetch(chunks, ahead)
+    for region, part in zip(regions, parts, strict=True):
+        yield _decoded(chunks, region_shape(region), part, units)
+
+
+def _decoded(chunks: StoredChunks, shape: Shape, part: _Part, units: Iterator[Any]) -> np.ndarray:
+    """Return a region of a shape: the next part of what `_fetch` returned."""
+    out = buffers.empty(shape, chunks.metadata.dtype)
+    with chunks.measured("read"):
+        _decode(chunks, part, units, out=out)
+    return out
 
 
 def read_units(
@@ -237,12 +247,10 @@ def _decode_units(
         _decode_shards(chunks, keys, projection, islice(units, len(keys)), out=out)
         return
     missed = list[str]()
-    again = store.get if chunks.is_remote else None
-    decode = partial(scatter, out=out, again=again, missed=missed)
+    decode = partial(scatter, out=out, again=store.get if chunks.is_remote else None, missed=missed)
     if metadata.grid.is_regular:
-        _, insides, outsides = projection
         values = _values(chunks, part, units, 0, len(keys))
-        decode(metadata.pipeline, keys, insides, outsides, values)
+        decode(metadata.pipeline, keys, projection.insides, projection.outsides, values)
     else:
         at = 0
         for shape, run in groupby(map(metadata.grid.shape_of, projection.indices)):

@@ -164,7 +164,7 @@ class ArrayRegion:
 
         The requests for several of them are in flight together if the store is remote.
         """
-        values = read_regions(self.stored, map(self.in_array, parts))
+        values = read_regions(self.stored, [self.in_array(part) for part in parts])
         if self.ndim == len(self.region):
             return values
         pairs = zip(values, parts, strict=True)
@@ -275,10 +275,8 @@ def planned_reads(reads: Iterable[tuple[ArrayRegion, Any]]) -> Iterator[None]:
     for source, index in reads:
         indices[source].append(index)
     outer = _THREAD.planned
-    _THREAD.planned = {
-        **outer,
-        **{source: _Planned(source, each) for source, each in indices.items()},
-    }
+    own = {source: _Planned(source, each) for source, each in indices.items()}
+    _THREAD.planned = {**outer, **own}
     try:
         yield
     finally:

@@ -3,13 +3,13 @@
 Axes are projected one by one, so that the work grows with the number of chunks along each axis.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise, product, starmap
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from zarrdask.formats.grids.axis import Axis
+from zarrdask.formats.grids.axis import Axis, ChunkPart
 from zarrdask.formats.grids.grouping import grouped
 from zarrdask.formats.indexing.selection import Pick, Region, whole_region
 
@@ -72,21 +72,37 @@ def project(request: AnyRequest, axes: Sequence[Axis]) -> Projection:
         return _project_points(request, axes)
     if isinstance(request, Regions):
         return _project_regions(request, axes)
-    if not request:
-        return Projection([()], [None], [...])  # a 0-d array with the index () is a scalar
     parts = [axis.parts(pick) for pick, axis in zip(request, axes, strict=True)]
+    return _product(parts, is_region=all(isinstance(pick, slice) for pick in request))
+
+
+def project_each(regions: Iterable[Region], axes: Sequence[Axis]) -> Iterator[Projection]:
+    """Yield the projections of regions: what several have along an axis is projected once."""
+    known = [dict[tuple[int, int, int], list[ChunkPart]]() for _ in axes]
+    for region in regions:
+        parts = []
+        for pick, axis, seen in zip(region, axes, known, strict=True):
+            key = pick.start, pick.stop, pick.step
+            if key not in seen:
+                seen[key] = axis.parts(pick)
+            parts.append(seen[key])
+        yield _product(parts, is_region=True)
+
+
+def _product(parts: Sequence[list[ChunkPart]], *, is_region: bool) -> Projection:
+    """Return the projection for the parts of chunks along each axis."""
+    if not parts:
+        return Projection([()], [None], [...])  # a 0-d array with the index () is a scalar
     if not all(parts):
         return Projection([], [], [])
-    counts = [len(axis) for axis in parts]
-    if max(counts) == 1:  # A single chunk, as in most tasks.
+    if max(map(len, parts)) == 1:  # A single chunk, as in most tasks.
         index, inside, outside, whole = zip(*[axis[0] for axis in parts], strict=True)
-        return Projection([index], [None if all(whole) else inside], [numpy_index(outside)])
+        place = outside if is_region else numpy_index(outside)
+        return Projection([index], [None if all(whole) else inside], [place])
     # For each attribute of `ChunkPart` the values of each axis; all combinations are chunks.
     columns = [zip(*axis, strict=True) for axis in parts]
     indices, insides, outsides, wholes = starmap(product, zip(*columns, strict=True))
-    positions: Iterable[Any] = outsides
-    if not all(isinstance(pick, slice) for pick in request):
-        positions = map(numpy_index, outsides)
+    positions: Iterable[Any] = outsides if is_region else map(numpy_index, outsides)
     picks: Iterable[Any] = insides
     # Of a row through larger chunks, no part is a whole chunk.
     if all(any(part.whole for part in axis) for axis in parts):

@@ -76,7 +76,8 @@ def pick_size(pick: Pick) -> int:
     """Return the number of elements that a pick selects."""
     if isinstance(pick, slice):
         if pick.step == 1:
-            return max(pick.stop - pick.start, 0)
+            size: int = max(pick.stop - pick.start, 0)
+            return size
         return len(range(pick.start, pick.stop, pick.step))
     return len(pick)
 
@@ -281,6 +282,9 @@ def basic(index: Any, shape: tuple[int, ...], *, outer: bool = False) -> Selecti
 
     An `outer` index may also have lists and 1-d masks, but no new axes.
     """
+    region = _plain_region(index, shape)
+    if region is not None:
+        return Selection(region, (_ALL,) * len(shape))
     picks: list[Pick] = []
     finish: list[Any] = []
     for entry in expand(index, len(shape), new_axes=not outer):
@@ -306,6 +310,21 @@ def basic(index: Any, shape: tuple[int, ...], *, outer: bool = False) -> Selecti
         picks.append(pick)
         finish.append(finisher)
     return Selection(tuple(picks), tuple(finish))
+
+
+def _plain_region(index: Any, shape: tuple[int, ...]) -> Region | None:
+    """Return an index as a region if it is one, as the slices of Dask's blocks are; or None."""
+    if type(index) is not tuple or len(index) != len(shape):
+        return None
+    picks = []
+    for entry, size in zip(index, shape, strict=True):
+        if type(entry) is not slice or entry.step is not None:
+            return None
+        start, stop = entry.start, entry.stop
+        if type(start) is not int or type(stop) is not int or not 0 <= start < stop <= size:
+            return None
+        picks.append(slice(start, stop, 1))
+    return tuple(picks)
 
 
 def is_basic(index: Any) -> bool:
@@ -347,9 +366,6 @@ def _is_scalar_mask(entry: Any) -> bool:
 
 def _slice(entry: slice, axis: int, size: int) -> tuple[slice, slice]:
     """Return a slice with a positive step, and the slice that restores its direction."""
-    start, stop = entry.start, entry.stop
-    if entry.step is None and type(start) is type(stop) is int and 0 <= start < stop <= size:
-        return slice(start, stop, 1), _ALL  # As Dask names the slices of a block.
     try:
         taken = range(*entry.indices(size))
     except (TypeError, ValueError) as error:

@@ -43,7 +43,7 @@ class Part(NamedTuple):
     def value(self, block: Block, tasks: Mapping[Any, Any]) -> Any:
         """Return the part that a block needs, or the task, of `tasks`, that computes it."""
         number, source = self.number(block), self.source
-        if type(source) is ArraySliceDep:
+        if isinstance(source, ArraySliceDep):
             # Its own method takes longer, for each of many small blocks.
             pairs = zip(source.starts, number, strict=True)
             return tuple([slice(starts[at], starts[at + 1]) for starts, at in pairs])
@@ -111,7 +111,8 @@ class BlockFunction:
         def function(block: Block) -> Any:
             values = dict(shared)
             for part in self.parts:
-                values[part.key] = resolve(part.value(block, tasks), {})
+                value = part.value(block, tasks)
+                values[part.key] = value if type(value) is tuple else resolve(value, {})
             return compute(values)
 
         return function
@@ -128,8 +129,7 @@ class BlockFunction:
         pairs = [*slicings(self.task)]
 
         def reads(block: Block) -> Iterable[Read]:
-            return sliced(
-                pairs, {**constants, **{each.key: each.value(block, {}) for each in parts}}
-            )
+            own = {part.key: part.value(block, {}) for part in parts}
+            return sliced(pairs, {**constants, **own})
 
         return reads if self._sources(constants) else lambda _: ()

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from dask.array.core import getter
 
 from zarrdask.arrays.chunks.region import ArrayRegion
 from zarrdask.parallel.execution.dask_private import (
+    DataNode,
     GraphNode,
     List,
     Task,
@@ -48,7 +48,10 @@ class Subgraph:
 
     def __call__(self, values: Mapping[Any, Any]) -> Any:
         """Compute the graph, given the values that the inputs refer to."""
-        local = {key: resolve(reference, values) for key, reference in self.inputs}
+        local = {
+            key: values[reference.key] if type(reference) is TaskRef else resolve(reference, values)
+            for key, reference in self.inputs
+        }
         for key, compute, finished in self.steps:
             local[key] = compute(local)
             for each in finished:
@@ -68,35 +71,37 @@ def prepared(task: GraphNode) -> Compute:
     compute: Compute = task
     if type(task) is List:
         return _arguments(task.args)
-    if type(task) is not Task or any(
-        isinstance(each, _REFERENCES) for each in task.kwargs.values()
-    ):
+    if type(task) is not Task:
         return compute
     if task.func is execute_subgraph:
         graph, result, names, *references = task.args
         inputs = tuple(zip(names, references, strict=True))
         return Subgraph(inputs, tuple(steps(graph, [result])), result)
-    function, arguments = task.func, _arguments(task.args)
-    if function is getter and len(task.args) == 2 and not task.kwargs:
+    function, arguments, named = task.func, _arguments(task.args), task.kwargs
+    if named:
+        if any(isinstance(each, _REFERENCES) for each in named.values()):
+            return compute
+        return lambda values: function(*arguments(values), **named)
+    if function is getter and len(task.args) == 2:
         function = _read
-    elif task.kwargs:
-        function = partial(function, **task.kwargs)
     return lambda values: function(*arguments(values))
 
 
 def _arguments(arguments: Iterable[Any]) -> Callable[[Mapping[Any, Any]], list[Any]]:
     """Return a function of the values of keys that returns the arguments of a task."""
-    references = [
-        (True, each.key, None)
-        if isinstance(each, TaskRef)
-        else (False, each, prepared(each) if isinstance(each, GraphNode) else None)
-        for each in arguments
-    ]
+    kinds = list[tuple[bool, Any, Compute | None]]()
+    for each in arguments:
+        if type(each) is TaskRef:
+            kinds.append((True, each.key, None))
+        elif type(each) is DataNode:
+            kinds.append((False, each.value, None))
+        else:
+            kinds.append((False, each, prepared(each) if isinstance(each, GraphNode) else None))
 
     def evaluated(values: Mapping[Any, Any]) -> list[Any]:
         return [
-            values[value] if is_key else value if compute is None else compute(values)
-            for is_key, value, compute in references
+            values[each] if is_key else each if compute is None else compute(values)
+            for is_key, each, compute in kinds
         ]
 
     return evaluated
