@@ -24,7 +24,7 @@ class PrivateStore(LocalStore):
         tidy(folder)
         return cls(folder), f"{os.path.basename(beside(f'{folder}/'))}/"
 
-    def _make_directory(self, path: str) -> None:
+    def _make_directory(self, path: str) -> bool:
         missing = []
         while not os.path.isdir(path):
             missing.append(path)
@@ -35,3 +35,4 @@ class PrivateStore(LocalStore):
             except FileExistsError:
                 if not os.path.isdir(each):
                     raise
+        return bool(missing)

@@ -243,3 +243,16 @@ def test_links_to_a_directory_above_are_not_followed(tmp_path, links):
     assert len(str(root.tree()).splitlines()) <= 9
     assert zarrdask.verify(root).ok
     assert zarrdask.copy(root, tmp_path / "copy").groups <= 6
+
+
+def test_directories_are_made_whether_those_before_them_were_new_or_not(tmp_path):
+    store = LocalStore(str(tmp_path))
+    for number in (1, 2, 1, 3, 2, 4):
+        store.set(f"c/{number}/0", b"new")
+        store.set(f"c/{number}/{number}/0", b"deeper")
+    assert {*store.list_prefix("c/")} == {
+        key for n in range(1, 5) for key in (f"c/{n}/0", f"c/{n}/{n}/0")
+    }
+    store.set("d/0", b"file")
+    with pytest.raises(StoreError):
+        store.set("d/0/0", b"below a file")

@@ -184,8 +184,9 @@ class CacheDirectory:
             # Such as a full disk. The value was read all the same.
             _LOG.info("nothing is written to the cache: %s", reason)
 
-    def _make_directory(self, path: str) -> None:
+    def _make_directory(self, path: str) -> bool:
         os.makedirs(path, 0o700, exist_ok=True)
+        return False  # All files are in one directory.
 
     # ---- the size of all files
 

@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import socket
+import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -25,6 +26,21 @@ _OWN = re.compile(r"\.zarrdask-([0-9a-f]{16})-([0-9a-f]+)-[0-9a-f-]+\.partial")
 _CREATE = flags("O_WRONLY", "O_CREAT", "O_EXCL", "O_BINARY")
 _RUN = token_hex(6)
 _SERIAL = count()
+
+
+class _Thread(threading.local):
+    """The directory of the last file that a thread wrote, and whether it was a new one.
+
+    Then the directory of the next file is probably new as well, as those of an array's chunks are.
+    """
+
+    def __init__(self) -> None:
+        self.directory = ""
+        self.is_new = False
+
+
+_THREAD = _Thread()
+
 #: A temporary directory to which nothing was added for this number of seconds is abandoned. Tasks
 #: of other processes may still be writing to a younger one.
 ABANDONED_AFTER = 3600
@@ -45,21 +61,26 @@ def put_file(
     path: str,
     write: Callable[[int], None],
     move: Callable[[str, str], None],
-    make_directory: Callable[[str], None],
+    make_directory: Callable[[str], bool],
     mode: int = 0o666,
 ) -> None:
     """Write a temporary file, and move it to its path when it is complete.
 
     `write` takes its descriptor. `move` takes both paths. `make_directory` is called if the
-    directory is missing. `mode` is the file's, before the umask. After an error, neither file
-    is there that was not there before.
+    directory is missing, or may be, and returns whether it was. `mode` is the file's, before the
+    umask. After an error, neither file is there that was not there before.
     """
-    temporary = beside(path)
+    temporary, directory = beside(path), os.path.dirname(path)
+    if _THREAD.is_new and directory != _THREAD.directory:
+        # To make it takes less time than to find that it is missing.
+        with suppress(FileExistsError):
+            _THREAD.is_new = make_directory(directory)
     try:
         fd = os.open(temporary, _CREATE, mode)
     except FileNotFoundError:
-        make_directory(os.path.dirname(path))
+        _THREAD.is_new = make_directory(directory)
         fd = os.open(temporary, _CREATE, mode)
+    _THREAD.directory = directory
     try:
         try:
             write(fd)

@@ -288,10 +288,15 @@ class LocalStore(Store):
         except OSError as error:
             fail(path, error)
 
-    def _make_directory(self, path: str) -> None:
+    def _make_directory(self, path: str) -> bool:
+        """Make a directory and those above it, and return whether it did not exist."""
         try:
+            os.mkdir(path)
+        except FileNotFoundError:
             os.makedirs(path, exist_ok=True)
         except FileExistsError as error:
+            if os.path.isdir(path):
+                return False
             if not os.path.islink(path):
                 raise
             raise StoreError(
@@ -299,6 +304,7 @@ class LocalStore(Store):
                 "remove it, or create the target",
                 key=path,
             ) from error
+        return True
 
     @counted("DELETE")
     def erase(self, key: str) -> None:

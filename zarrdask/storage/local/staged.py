@@ -52,16 +52,19 @@ class StagedStore(LocalStore):
         """The path of the directory that is replaced."""
         return self.replaces or self.root
 
-    def _make_directory(self, path: str) -> None:
+    def _make_directory(self, path: str) -> bool:
         if path == self.root:
+            if os.path.isdir(path):
+                return False
             raise FileNotFoundError(path)
         try:
             os.mkdir(path)
         except FileExistsError:
-            pass
+            return False
         except FileNotFoundError:
             self._make_directory(os.path.dirname(path))
-            self._make_directory(path)
+            return self._make_directory(path)
+        return True
 
     def set(self, key: str, value: Buffer) -> None:
         try:
