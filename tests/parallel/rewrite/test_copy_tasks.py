@@ -120,7 +120,7 @@ def test_a_copy_by_threads_needs_no_cluster_to_see_its_stores(cluster_address):
 
 
 def test_requests_for_many_arrays_are_in_flight_together():
-    store = LatencyStore(seconds=0.01)
+    store = LatencyStore(seconds=0.04)
     group = zarrdask.create_group(store.inner, "source")
     for number in range(16):
         group.create_array(f"a{number}", shape=6, dtype="i4", chunks=2)[...] = number + 1

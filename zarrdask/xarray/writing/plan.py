@@ -4,7 +4,8 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-import dask.array as da
+import dask
+import dask.array
 import numpy as np
 import xarray
 from xarray import Variable
@@ -66,7 +67,7 @@ class VariableWrite:
     @property
     def is_dask(self) -> bool:
         """Whether the values are computed by a Dask graph."""
-        return isinstance(self.data, da.core.Array)
+        return isinstance(self.data, dask.array.core.Array)
 
 
 @dataclass(frozen=True)
