@@ -9,7 +9,7 @@ import pytest
 from tests.covering import for_each
 from tests.storage.server_errors import HttpError, behind
 from zarrdask.errors import StoreError
-from zarrdask.formats.byte_ranges import Entry, Part, Version, cut
+from zarrdask.formats.byte_ranges import Entry, ObjectVersion, Part, StoredObject, Version, cut
 from zarrdask.storage.base import Store
 from zarrdask.storage.cache.cache_directory import CacheDirectory
 from zarrdask.storage.cache.disk_cache import DiskCachedStore
@@ -41,7 +41,12 @@ class Served(Store):
 
     url = "s3://bucket/x"
     capabilities = Capabilities(
-        has_latency=False, create_exclusive=True, compare_and_swap=True, etags=True, versions=True
+        has_latency=False,
+        create_exclusive=True,
+        compare_and_swap=True,
+        etags=True,
+        versions=True,
+        reads_versions=True,
     )
 
     def __init__(self):
@@ -88,13 +93,23 @@ class Served(Store):
 
         return self._served(answer)
 
+    def get_version(self, key, version, start=0, length=None):
+        def answer():
+            value, found = self._present(key)
+            is_met = value is not None and version.tag == found
+            return cut(value, start, length) if is_met else None
+
+        return self._served(answer)
+
     def get_tagged(self, key):
         return self._served(lambda: self._present(key))
 
     def stat(self, key):
         def answer():
-            value = self._present(key)[0]
-            return None if value is None else Entry(key, len(value))
+            value, tag = self._present(key)
+            if value is None:
+                return None
+            return Entry(key, len(value), "", StoredObject(key, self.url, len(value), None, tag))
 
         return self._served(answer)
 
@@ -136,7 +151,10 @@ def operation(rng, model):
         is_same = present is not None and tag == model.values[key][1]
     part = None if present is None else bytes(cut(present, start, 3))
     match rng.choice(
-        ["get", "part", "pinned", "changed", "tagged", "set", "create", "swap", "erase"]
+        [
+            *("get", "part", "pinned", "changed", "version", "described", "tagged"),
+            *("set", "create", "swap", "erase"),
+        ]
     ):
         case "get":
             return lambda store: store.get(key), present
@@ -148,6 +166,13 @@ def operation(rng, model):
         case "changed":
             expected = None if is_same else part
             return lambda store: plain(store.get_if_changed(key, tag, start, 3)), expected
+        case "version":
+            expected = part if is_same else None
+            version = ObjectVersion(tag)
+            return lambda store: plain(store.get_version(key, version, start, 3)), expected
+        case "described":
+            expected = model.values.get(key, (None, None))[1]
+            return lambda store: described(store.stat(key)), expected
         case "tagged":
             return lambda store: plain(store.get_tagged(key)[0]), present
         case "set":
@@ -163,6 +188,11 @@ def plain(found):
     """Return the bytes that a read returns."""
     value = getattr(found, "value", found)
     return None if value is None else bytes(value)
+
+
+def described(entry):
+    """Return the tag by which the answer to a request for the properties names the version."""
+    return None if entry is None else entry.object.version.tag
 
 
 def contents(served):

@@ -47,6 +47,21 @@ class Part(NamedTuple):
     tag: Tag | None
 
 
+class ObjectVersion(NamedTuple):
+    """One version of a stored value.
+
+    Attributes
+    ----------
+    tag : str, optional
+        The ETag, or the stamp of a file.
+    id : str, optional
+        The ID by which a bucket with versions keeps it.
+    """
+
+    tag: str | None
+    id: str | None = None
+
+
 class StoredObject(NamedTuple):
     """A file or an object with a URL of its own that holds a value.
 
@@ -63,6 +78,8 @@ class StoredObject(NamedTuple):
         An ETag, which each change of the value changes; None if the listing has none.
     path : str, optional
         The path of the object below the root, if that is not the key.
+    version_id : str, optional
+        The ID of this version in a bucket with versions; listings do not include it.
     """
 
     key: str
@@ -71,6 +88,12 @@ class StoredObject(NamedTuple):
     modified: float | None
     tag: str | None = None
     path: str | None = None
+    version_id: str | None = None
+
+    @property
+    def version(self) -> ObjectVersion:
+        """The version, as `Store.get_version` reads it."""
+        return ObjectVersion(self.tag, self.version_id)
 
     @property
     def url(self) -> str:
@@ -89,7 +112,8 @@ class Entry(NamedTuple):
     stamp : str
         A text that each change of the value changes, in stores with the capability `stamps`.
     object : StoredObject, optional
-        The file or object that holds the value, where a listing was asked for it.
+        The file or object that holds the value, where a listing was asked for it, or where the
+        answer to a request for the size describes it.
     """
 
     key: str

@@ -54,6 +54,26 @@ def _checked(kind: str, text: str, expected: str, *, valid: bool, draft: bool) -
     return text
 
 
+def check_relative(key: object, location: str) -> str:
+    """Return a key below a node, if it is one that can't lead out of it.
+
+    Raises
+    ------
+    MetadataError
+        If it is no key, or has names that consist of periods only.
+    """
+    if isinstance(key, str) and "\0" not in key and "\\" not in key:
+        names = key.split("/")
+        if all(name.strip(".") or not name.startswith(".") for name in names) and all(names):
+            return key
+    raise MetadataError(
+        "a key leads out of the node, or is none",
+        key=location,
+        found=key,
+        expected='names joined by "/", none of which consists of periods only',
+    )
+
+
 def right_below(prefix: str, keys: Iterable[str]) -> Names:
     """Return the names directly below a prefix, for all keys that begin with it.
 

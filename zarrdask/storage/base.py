@@ -11,6 +11,7 @@ from zarrdask.formats.byte_ranges import (
     Buffer,
     Entry,
     KeyRange,
+    ObjectVersion,
     Part,
     Range,
     Tag,
@@ -154,6 +155,23 @@ class Store(ABC):
             As in `get_range`; by default, the whole value is returned.
         """
         raise not_supported(self.url, "read on a condition")
+
+    def get_version(
+        self, key: str, version: ObjectVersion, start: int = 0, length: int | None = None
+    ) -> Buffer | None:
+        """Return one version of a value, or part of it; None if the store does not have it (now).
+
+        Only stores with the capability `reads_versions` have this operation.
+
+        Parameters
+        ----------
+        key : str
+        version : ObjectVersion
+            What `entries` or `stat` said of the object that holds the value.
+        start, length : int
+            As in `get_range`; by default, the whole value is returned.
+        """
+        raise not_supported(self.url, "read by version")
 
     def get_partial_values(self, key_ranges: Iterable[KeyRange]) -> Sequence[Buffer | None]:
         """Return parts of values, in the order of the requests (conformance B-80).

@@ -12,6 +12,7 @@ _OPERATIONS = {
     "compare_and_swap": ("swap", ("get", "set")),
     "etags": ("get_part", ("get", "get_many", "get_range", "get_ranges")),
     "versions": ("get_if_changed", ("get", "get_many", "get_range", "get_ranges")),
+    "reads_versions": ("get_version", ("get", "get_many", "get_range", "get_ranges")),
     "lists_parts": ("entries", ("list_prefix",)),
 }
 
@@ -49,6 +50,9 @@ class Capabilities:
     versions : bool
         A value that has not changed need not be sent again (If-None-Match): `get_if_changed`.
         Default: False.
+    reads_versions : bool
+        A value can be read on the condition that it is of a version that was listed: `get_version`.
+        Default: False.
     directories : bool
         Keys are the paths of files, so a directory may have the name of a value, or a file the name
         of a directory. Default: False.
@@ -69,6 +73,8 @@ class Capabilities:
     stamps : bool
         `stat` returns a stamp that each change of a value changes, at hardly any cost. Default:
         False.
+    compact : bool
+        Each task may carry a pickled copy, as it is small. Default: True.
     bodies_limited : bool
         Answers are read up to a number of bytes: see `zarrdask.storage.remote.body_limit`. Default:
         False.
@@ -86,6 +92,7 @@ class Capabilities:
     compare_and_swap: bool = False
     etags: bool = False
     versions: bool = False
+    reads_versions: bool = False
     directories: bool = False
     bounded: bool = False
     one_writer: bool = False
@@ -93,6 +100,7 @@ class Capabilities:
     deferrable: bool = True
     lists_parts: bool = False
     stamps: bool = False
+    compact: bool = True
     bodies_limited: bool = False
 
     @property

@@ -12,6 +12,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 #: The kinds of the requests that the methods of a store send.
 _KINDS = {
     **dict.fromkeys(("get", "get_range", "get_part", "get_if_changed", "get_tagged"), "GET"),
+    "get_version": "GET",
     **dict.fromkeys(("set", "create", "swap"), "PUT"),
     **dict.fromkeys(("erase", "erase_prefix"), "DELETE"),
     **dict.fromkeys(("list_dir", "list_prefix", "list"), "LIST"),

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
-from zarrdask.formats.byte_ranges import Buffer, Tag
+from zarrdask.formats.byte_ranges import Buffer, ObjectVersion, Tag
 from zarrdask.storage.remote.failures import Meaning
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class Request(NamedTuple):
     Attributes
     ----------
     verb : {"GET", "HEAD", "LIST", "PUT", "DELETE"}
-        What the request does; HEAD is for the size and the stamp of a value.
+        What the request does; HEAD is for the properties of a value.
     key : str
         The key, or a prefix; "" for several keys.
     start, length : int
@@ -62,6 +62,8 @@ class Request(NamedTuple):
         The value to store.
     form : Form
         The form of the answer to a read.
+    version : ObjectVersion, optional
+        The version of the value to read: see `Store.get_version`.
     call : callable, optional
         For what concerns more than one value, such as a listing: called with the store that sends
         the request; the result is the value of the answer.
@@ -75,12 +77,18 @@ class Request(NamedTuple):
     unless: Tag | None = None
     value: Buffer | None = None
     form: Form = Form.BUFFER
+    version: ObjectVersion | None = None
     call: "Callable[[Store], Any] | None" = None
 
     @property
     def is_read(self) -> bool:
         """Whether the request changes nothing."""
         return self.verb not in ("PUT", "DELETE")
+
+    @property
+    def version_id(self) -> str | None:
+        """The ID of the version to read, if it has one."""
+        return None if self.version is None else self.version.id
 
     @property
     def is_whole(self) -> bool:
@@ -94,7 +102,8 @@ class Answer(NamedTuple):
     Attributes
     ----------
     value : bytes-like, optional
-        What was read, or what the `call` of the request returned; None if there is nothing.
+        What was read, or what the `call` of the request returned; None if there is nothing. For
+        HEAD, the `StoredObject`, where it is known.
     size : int, optional
         The size of the whole value in bytes; 0 if it is not known.
     tag : optional
@@ -125,7 +134,7 @@ def ask(store: "Store", request: Request) -> Answer:
             return _read(store, request)
         case "HEAD":
             entry = store.stat(request.key)
-            return MISSING if entry is None else Answer(None, entry.size, entry.stamp)
+            return MISSING if entry is None else Answer(entry.object, entry.size, entry.stamp)
         case "PUT":
             return DONE if _is_stored(store, request) else NOT_MET
         case _:
@@ -136,6 +145,9 @@ def ask(store: "Store", request: Request) -> Answer:
 def _read(store: "Store", request: Request) -> Answer:
     key, start, length = request.key, request.start, request.length
     value: Buffer | None
+    if request.version is not None:
+        value = store.get_version(key, request.version, start, length)
+        return NOT_MET if value is None else Answer(value)
     match request.form:
         case Form.BYTES | Form.BUFFER:
             is_range = request.form is Form.BUFFER

@@ -4,7 +4,7 @@ from abc import abstractmethod
 from functools import cache, partial
 from typing import cast
 
-from zarrdask.formats.byte_ranges import Buffer, Entry, Part, Tag, Version
+from zarrdask.formats.byte_ranges import Buffer, Entry, ObjectVersion, Part, Tag, Version
 from zarrdask.storage.base import Store
 from zarrdask.storage.remote.failures import Meaning
 from zarrdask.storage.request import ANY, Absent, Answer, Form, Request, Send, ask
@@ -41,6 +41,12 @@ class RequestStore(Store):
         answer = self.send(request)
         return Version(answer.value, answer.size or 0, answer.tag)
 
+    def get_version(
+        self, key: str, version: ObjectVersion, start: int = 0, length: int | None = None
+    ) -> Buffer | None:
+        part: Buffer | None = self.send(Request("GET", key, start, length, version=version)).value
+        return part
+
     def get_tagged(self, key: str) -> tuple[Buffer | None, Tag | None]:
         answer = self.send(Request("GET", key, form=Form.TAGGED))
         return answer.value, answer.tag
@@ -48,7 +54,7 @@ class RequestStore(Store):
     def stat(self, key: str) -> Entry | None:
         answer = self.send(Request("HEAD", key))
         is_missing = answer.meaning is Meaning.MISSING
-        return None if is_missing else Entry(key, answer.size, answer.tag or "")
+        return None if is_missing else Entry(key, answer.size, answer.tag or "", answer.value)
 
     # ---- writing
 

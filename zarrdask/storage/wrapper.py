@@ -4,7 +4,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from zarrdask.formats.byte_ranges import Buffer, Entry, KeyRange, Part, Range, Tag, Version
+from zarrdask.formats.byte_ranges import (
+    Buffer,
+    Entry,
+    KeyRange,
+    ObjectVersion,
+    Part,
+    Range,
+    Tag,
+    Version,
+)
 from zarrdask.formats.store_keys import Names
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage.base import Store
@@ -98,6 +107,11 @@ class WrappedStore(Store):
         self, key: str, tag: Tag | None, start: int = 0, length: int | None = None
     ) -> Version:
         return self.inner.get_if_changed(key, tag, start, length)
+
+    def get_version(
+        self, key: str, version: ObjectVersion, start: int = 0, length: int | None = None
+    ) -> Buffer | None:
+        return self.inner.get_version(key, version, start, length)
 
     def get_partial_values(self, key_ranges: Iterable[KeyRange]) -> Sequence[Buffer | None]:
         if self._reads_otherwise:

@@ -1,4 +1,4 @@
-"""Conditional writes at servers that compare ETags in their own way."""
+"""Conditional writes, and reads of one version, at servers that compare ETags in their own way."""
 
 import pytest
 from obstore.store import MemoryStore
@@ -60,3 +60,20 @@ def test_a_server_that_refuses_conditions_that_hold_is_an_error(store):
     assert store.get("k") == b"first"
     store.set("k", b"of another writer")
     assert not store.swap("k", b"second", tag)
+
+
+def test_one_version_of_a_value_is_read_by_its_etag():
+    store = ObstoreStore(MemoryStore())
+    store.set("k", b"first")
+    described = store.stat("k").object
+    assert described.size == 5
+    assert described.modified is not None
+    version = described.version
+    assert bytes(store.get_version("k", version)) == b"first"
+    assert bytes(store.get_version("k", version, 1, 2)) == b"ir"
+    assert bytes(store.get_version("k", version, -2)) == b"st"
+    assert store.get_version("other", version) is None
+    store.set("k", b"second")
+    assert store.get_version("k", version) is None
+    assert bytes(store.get_version("k", store.stat("k").object.version)) == b"second"
+    assert store.get_version("k", version._replace(tag=None)) is None

@@ -76,9 +76,12 @@ class DiskCachedStore(PolicyStore):
     def policy(self, request: Request, send: Send) -> Answer:
         """Return the answer to a read from the cache, if the server says that it has not changed.
 
-        A range of no bytes is none that servers send, and a tag for a write is not cached.
+        A range of no bytes is none that servers send, and neither a tag for a write nor a version
+        of a value is cached.
         """
-        if request.verb != "GET" or request.form is Form.TAGGED or request.length == 0:
+        if request.verb != "GET" or request.length == 0:
+            return send(request)
+        if request.form is Form.TAGGED or request.version is not None:
             return send(request)
         name = self._name(request.key, request.start, request.length)
         if request.if_match is not None:

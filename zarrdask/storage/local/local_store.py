@@ -15,7 +15,15 @@ from typing import Any, ClassVar, Self
 
 from zarrdask import config
 from zarrdask.errors import StoreError
-from zarrdask.formats.byte_ranges import Buffer, Entry, Range, StoredObject, Tag, Version
+from zarrdask.formats.byte_ranges import (
+    Buffer,
+    Entry,
+    ObjectVersion,
+    Range,
+    StoredObject,
+    Tag,
+    Version,
+)
 from zarrdask.formats.store_keys import Names, check_prefix
 from zarrdask.runtime import measuring
 from zarrdask.runtime.scratch import Scratch
@@ -80,7 +88,12 @@ class LocalStore(Store):
     holds_chunks: bool = field(default=False, compare=False, repr=False)
 
     capabilities = Capabilities(
-        has_latency=False, create_exclusive=True, versions=True, directories=True, stamps=True
+        has_latency=False,
+        create_exclusive=True,
+        versions=True,
+        reads_versions=True,
+        directories=True,
+        stamps=True,
     )
 
     def __getstate__(self) -> dict[str, Any]:
@@ -167,6 +180,16 @@ class LocalStore(Store):
             is_whole = start == 0 and length is None
             value = read_whole(fd, size) if is_whole else part_of(fd, size, start, length)
             return Version(value, size, present)
+
+    @counted("GET")
+    def get_version(
+        self, key: str, version: ObjectVersion, start: int = 0, length: int | None = None
+    ) -> Buffer | None:
+        with self.opened(key) as (fd, size):
+            value = part_of(fd, size, start, length)
+            # Afterwards: other software may write to the file that is open.
+            is_version = fd >= 0 and stamp_in(os.fstat(fd)) == version.tag
+            return value if is_version else None
 
     @counted("HEAD")
     def stat(self, key: str) -> Entry | None:

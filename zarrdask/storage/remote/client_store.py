@@ -16,6 +16,7 @@ from zarrdask.errors import ReadOnlyError, StoreError, without_secrets
 from zarrdask.formats.byte_ranges import (
     Buffer,
     Entry,
+    ObjectVersion,
     StoredObject,
     Tag,
     cut,
@@ -54,11 +55,17 @@ class Described(NamedTuple):
         The ETag, which may be a weak one.
     condition : optional
         The tag of this version for conditional writes.
+    version_id : str, optional
+        The ID of this version in a bucket with versions.
+    modified : datetime, optional
+        When it was changed last.
     """
 
     size: int = 0
     etag: str | None = None
     condition: Tag | None = None
+    version_id: str | None = None
+    modified: Any = None
 
 
 class Fetched:
@@ -85,8 +92,10 @@ class Fetched:
         """Return the answer to a request, with the tag that it asks for."""
         form = request.form
         if form is Form.BUFFER or form is Form.BYTES:
-            return Answer(self._part(request))
-        size, etag, condition = self.describe()
+            version = request.version
+            is_version = version is None or self._is_of(version)
+            return Answer(self._part(request)) if is_version else NOT_MET
+        size, etag, condition, *_ = self.describe()
         match form:
             case Form.TAGGED:
                 return Answer(self.value, size, condition)
@@ -99,6 +108,13 @@ class Fetched:
         # Not every server knows the condition.
         is_met = request.if_match in (None, tag)
         return Answer(self.value, size, tag) if is_met else NOT_MET
+
+    def _is_of(self, version: ObjectVersion) -> bool:
+        """Whether the value is of a version: not every server knows the condition."""
+        described = self.describe()
+        if version.id is not None:
+            return described.version_id == version.id
+        return strong_etag(described.etag) == version.tag
 
     def _part(self, request: Request) -> Buffer:
         value, start, length = self.value, request.start, request.length
@@ -118,6 +134,7 @@ class ClientStore(RequestStore):
         compare_and_swap=True,
         etags=True,
         versions=True,
+        reads_versions=True,
         bodies_limited=True,
     )
 
@@ -143,14 +160,15 @@ class ClientStore(RequestStore):
         """Return the path of a key, by which the client knows it."""
 
     @abstractmethod
-    def _fetch(
-        self, path: str, start: int, length: int | None, tag: Tag | None, unless: Tag | None
-    ) -> Fetched:
-        """Request a value, or part of it, which has the ETag `tag` and not `unless`, if given."""
+    def _fetch(self, path: str, request: Request) -> Fetched:
+        """Request a value, or part of it, that meets the conditions of a request.
+
+        They are the ETags `if_match` and `unless`, and the `version_id`.
+        """
 
     @abstractmethod
-    def _request_size(self, path: str) -> int | None:
-        """Request the size of a value; None if the server does not say."""
+    def _describe(self, path: str) -> Described | None:
+        """Request the properties of a value; None if the server does not say its size."""
 
     @abstractmethod
     def _put(self, path: str, value: Buffer) -> None:
@@ -210,7 +228,7 @@ class ClientStore(RequestStore):
             case "GET":
                 return self._get(request)
             case "HEAD":
-                return self._size(request.key)
+                return self._properties(request.key)
             case "PUT":
                 self.check_writable()
                 return DONE if self._write(request) else NOT_MET
@@ -223,51 +241,45 @@ class ClientStore(RequestStore):
 
     def _get(self, request: Request) -> Answer:
         """Return the requested part of a value, with the requested tag."""
-        start, length, tag = request.start, request.length, request.if_match
-        found = self._fetched(request.key, start, length, tag=tag, unless=request.unless)
+        sent = request
+        if request.version is not None and request.version.id is None:
+            sent = request._replace(if_match=request.version.tag)
+        found = self._fetched(sent)
         if isinstance(found, Fetched):
             return found.answer(request)
         match found:
             case Meaning.UNCHANGED:
                 return Answer(tag=request.unless, meaning=found)
-            case Meaning.BEHIND if tag is None and request.form is not Form.TAGGED:
+            case Meaning.BEHIND if request.if_match is None and request.form is not Form.TAGGED:
                 return Answer(b"")
         return Answer(meaning=found)
 
-    def _fetched(
-        self,
-        key: str,
-        start: int = 0,
-        length: int | None = None,
-        *,
-        tag: Tag | None = None,
-        unless: Tag | None = None,
-    ) -> Fetched | Meaning:
+    def _fetched(self, request: Request) -> Fetched | Meaning:
         """Request a value, or part of it; return the answer, or what the error says instead.
 
         That is MISSING, BEHIND, NOT_MET or UNCHANGED.
         """
-        if start < 0 and not self._has_suffixes:
-            return self._fetched_from_end(key, start, length, tag=tag, unless=unless)
-        path = self.path(key)
+        if request.start < 0 and not self._has_suffixes:
+            return self._fetched_from_end(request)
+        path = self.path(request.key)
         try:
             # A range of no bytes can't be requested.
-            send = partial(self._fetch, path, start, 1 if length == 0 else length, tag, unless)
-            return self._sent("GET", send)
+            sent = request._replace(length=1) if request.length == 0 else request
+            return self._sent("GET", partial(self._fetch, path, sent))
         except self._errors as error:
             meaning = self._meaning(error)
-            if meaning is Meaning.UNSUPPORTED and (start or length is not None):
+            if meaning is Meaning.UNSUPPORTED and not request.is_whole:
                 # The server sends whole values only.
-                return self._fetched(key, tag=tag, unless=unless)
+                return self._fetched(_of_all(request))
             expected = {
                 Meaning.BEHIND: True,
-                Meaning.NOT_MET: tag is not None,
-                Meaning.UNCHANGED: unless is not None,
+                Meaning.NOT_MET: request.if_match is not None,
+                Meaning.UNCHANGED: request.unless is not None,
             }
             if meaning is not None and expected.get(meaning):
                 return meaning
             try:
-                self._check_missing(key, error)
+                self._check_missing(request.key, error)
             except StoreError as failure:
                 if is_forbidden(failure):
                     hints = {"anonymous": self._is_anonymous}
@@ -275,30 +287,33 @@ class ClientStore(RequestStore):
                 raise
             return Meaning.MISSING
 
-    def _fetched_from_end(
-        self, key: str, start: int, length: int | None, **conditions: Any
-    ) -> Fetched | Meaning:
+    def _fetched_from_end(self, request: Request) -> Fetched | Meaning:
         """Request the end of a value from a server that can't count ranges from the end."""
-        entry = self.stat(key)
+        if request.version_id is not None:
+            # The latest version may have another size than this one.
+            return self._fetched(_of_all(request))
+        entry = self.stat(request.key)
         size = None if entry is None else entry.size
         if not size:
             return Meaning.MISSING if size is None else Meaning.BEHIND
-        answer = self._fetched(key, max(size + start, 0), length, **conditions)
+        answer = self._fetched(request._replace(start=max(size + request.start, 0)))
         if isinstance(answer, Fetched) and answer.describe().size not in (0, size):
-            return self._fetched(key, **conditions)  # it was changed meanwhile
+            return self._fetched(_of_all(request))  # it was changed meanwhile
         return answer
 
-    def _size(self, key: str) -> Answer:
+    def _properties(self, key: str) -> Answer:
         path = self.path(key)
         try:
-            size = self._sent("HEAD", partial(self._request_size, path))
+            described = self._sent("HEAD", partial(self._describe, path))
         except self._errors as error:
             self._check_missing(key, error)
             return MISSING
-        if size is None:
+        if described is None:
             entry = Store.stat(self, key)
             return MISSING if entry is None else Answer(size=entry.size)
-        return Answer(size=size)
+        size, etag, _, version_id, modified = described
+        entry = _object(self._root, key, size, modified, etag, version_id)
+        return Answer(entry.object, size)
 
     # ---- writing
 
@@ -338,7 +353,7 @@ class ClientStore(RequestStore):
 
     def _is_current(self, key: str, tag: Tag) -> bool:
         """Whether a value still has a tag."""
-        answer = self._fetched(key, 0, 1)
+        answer = self._fetched(Request("GET", key, 0, 1))
         return isinstance(answer, Fetched) and answer.describe().condition == tag
 
     def _is_put(self, key: str, value: Buffer, condition: Tag | None) -> bool | None:
@@ -401,9 +416,14 @@ class ClientStore(RequestStore):
         if not objects:
             listed = self._requested(prefix, after, until, ("path", "size"))
             return (Entry(path[skipped:], size) for path, size in listed)
-        root = quote(self._real_url, safe=":/") + "/"
+        root = self._root
         listed = self._requested(prefix, after, until, ("path", "size", "last_modified", "e_tag"))
         return (_object(root, path[skipped:], *rest) for path, *rest in listed)
+
+    @property
+    def _root(self) -> str:
+        """The URL that the URLs of objects begin with."""
+        return quote(self._real_url, safe=":/") + "/"
 
     def _requested(
         self, prefix: str, after: str, until: str | None, members: tuple[str, ...]
@@ -462,7 +482,14 @@ def _unquoted(tag: Tag) -> Tag:
     return tag.strip('"')
 
 
-def _object(root: str, key: str, size: int, time: Any, etag: str | None) -> Entry:
-    """Return the entry of a listing, with the object that holds the value."""
-    modified = time and time.timestamp()
-    return Entry(key, size, "", StoredObject(key, root, size, modified, strong_etag(etag)))
+def _of_all(request: Request) -> Request:
+    """Return a request for all of the value."""
+    return request._replace(start=0, length=None)
+
+
+def _object(
+    root: str, key: str, size: int, time: Any, etag: str | None, version_id: str | None = None
+) -> Entry:
+    """Return the entry of a key, with the object that holds the value."""
+    modified, tag = time and time.timestamp(), strong_etag(etag)
+    return Entry(key, size, "", StoredObject(key, root, size, modified, tag, None, version_id))

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from zarrdask.errors import UnsupportedError
-from zarrdask.formats.byte_ranges import Buffer, Entry, Range, Tag, Value, Version
+from zarrdask.formats.byte_ranges import Buffer, Entry, ObjectVersion, Range, Tag, Value, Version
 from zarrdask.formats.metadata.node_layout import (
     ARRAY,
     DIRECTORIES,
@@ -152,6 +152,11 @@ class DraftStore(WrappedStore):
         self, key: str, tag: Tag | None, start: int = 0, length: int | None = None
     ) -> Version:
         return self.inner.get_if_changed(self._existing(key), tag, start, length)
+
+    def get_version(
+        self, key: str, version: ObjectVersion, start: int = 0, length: int | None = None
+    ) -> Buffer | None:
+        return self.inner.get_version(self._existing(key), version, start, length)
 
     def reading(self, key: str, scratch: Scratch) -> AbstractContextManager[Value]:
         return self.inner.reading(self._existing(key), scratch)

@@ -11,6 +11,7 @@ from zarrdask.formats.byte_ranges import Tag
 from zarrdask.storage.remote.body_limit import body_limit, check_body
 from zarrdask.storage.remote.client_store import Described, Fetched
 from zarrdask.storage.remote.fsspec.fsspec_options import protocols
+from zarrdask.storage.request import Request
 
 
 class NotModifiedError(Exception):
@@ -32,29 +33,23 @@ def header(start: int, length: int | None) -> str | None:
     return f"bytes={start}-{start + length - 1}"
 
 
-def request(
-    fs: Any,
-    path: str,
-    start: int = 0,
-    length: int | None = None,
-    tag: str | None = None,
-    unless: str | None = None,
-) -> Fetched:
-    """Request a value, or part of it.
-
-    It must have the ETag `tag`, and must not have the ETag `unless`, if they are given.
-    """
+def fetch(fs: Any, path: str, request: Request) -> Fetched:
+    """Request a value, or part of it, that meets the conditions of a request."""
     call = _from_s3 if "s3" in protocols(fs) else _by_http
     # The event loop has a thread of its own.
-    arguments = fs, path, header(start, length), tag, unless, body_limit()
+    arguments = fs, path, request, body_limit()
     return sync(fs.loop, call, *arguments)  # type: ignore[no-any-return]
 
 
-async def _from_s3(
-    fs: Any, path: str, part: str | None, tag: str | None, unless: str | None, limit: int
-) -> Fetched:
+async def _from_s3(fs: Any, path: str, request: Request, limit: int) -> Fetched:
     bucket, name, _ = fs.split_path(path)
-    options = {"Range": part, "IfMatch": tag, "IfNoneMatch": unless, **fs.req_kw}
+    options = {
+        "Range": header(request.start, request.length),
+        "IfMatch": request.if_match,
+        "IfNoneMatch": request.unless,
+        "VersionId": request.version_id,
+        **fs.req_kw,
+    }
     options = {option: each for option, each in options.items() if each is not None}
     answer = await fs._call_s3("get_object", Bucket=bucket, Key=name, **options)
     async with answer["Body"] as body:
@@ -63,14 +58,14 @@ async def _from_s3(
         # By the version of aiobotocore, this is the answer of aiohttp, or around it.
         steps = getattr(getattr(body, "content", None), "iter_any", None)
         value = await body.read() if steps is None else await _received(steps(), limit)
-        return _fetched(value, status, answer.get("ETag"), answer.get("ContentRange"))
+        etag, version = answer.get("ETag"), answer.get("VersionId")
+        return _fetched(value, status, etag, answer.get("ContentRange"), version)
 
 
-async def _by_http(
-    fs: Any, path: str, part: str | None, tag: str | None, unless: str | None, limit: int
-) -> Fetched:
+async def _by_http(fs: Any, path: str, request: Request, limit: int) -> Fetched:
     options = dict(fs.kwargs)
-    conditions = {"Range": part, "If-Match": tag, "If-None-Match": unless}
+    part = header(request.start, request.length)
+    conditions = {"Range": part, "If-Match": request.if_match, "If-None-Match": request.unless}
     headers = {**options.pop("headers", {}), "Accept-Encoding": "identity"}
     headers |= {name: each for name, each in conditions.items() if each is not None}
     session = await fs.set_session()
@@ -93,12 +88,26 @@ async def _received(steps: AsyncIterator[bytes], limit: int) -> bytes:
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-def _fetched(value: bytes, status: int, etag: str | None, content_range: str | None) -> Fetched:
+def _fetched(
+    value: bytes,
+    status: int,
+    etag: str | None,
+    content_range: str | None,
+    version_id: str | None = None,
+) -> Fetched:
     # A server may send the whole value although part of it was requested.
     is_whole = status != HTTPStatus.PARTIAL_CONTENT and content_range is None
     size = str(len(value)) if is_whole else (content_range or "").rpartition("/")[2]
-    described = Described(int(size) if size.isdigit() else 0, etag, etag)
+    described = Described(int(size) if size.isdigit() else 0, etag, etag, version_id)
     return Fetched(value, lambda: described, is_whole=is_whole)
+
+
+def describe(fs: Any, path: str) -> Described:
+    """Request the properties of a value in S3."""
+    bucket, name, _ = fs.split_path(path)
+    found = fs.call_s3("head_object", Bucket=bucket, Key=name, **fs.req_kw)
+    etag, version = found.get("ETag"), found.get("VersionId")
+    return Described(int(found["ContentLength"]), etag, etag, version, found.get("LastModified"))
 
 
 def replace(fs: Any, path: str, value: bytes, tag: Tag | None) -> None:

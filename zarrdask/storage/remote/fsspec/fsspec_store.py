@@ -22,10 +22,10 @@ from zarrdask.storage.identity import Identity, directory_at
 from zarrdask.storage.local.local_store import LocalStore
 from zarrdask.storage.memory import elsewhere
 from zarrdask.storage.refusals import check_no_credentials
-from zarrdask.storage.remote.client_store import ClientStore, Fetched
+from zarrdask.storage.remote.client_store import ClientStore, Described, Fetched
 from zarrdask.storage.remote.failures import Meaning, meaning_of
 from zarrdask.storage.remote.fsspec.fsspec_errors import ERRORS, store_error
-from zarrdask.storage.remote.fsspec.fsspec_etags import replace, request
+from zarrdask.storage.remote.fsspec.fsspec_etags import describe, fetch, replace
 from zarrdask.storage.remote.fsspec.fsspec_options import (
     endpoint_of,
     innermost,
@@ -35,6 +35,7 @@ from zarrdask.storage.remote.fsspec.fsspec_options import (
     protocols,
 )
 from zarrdask.storage.remote.fsspec.fsspec_urls import file_system_at
+from zarrdask.storage.request import Request
 
 #: Protocols of stores that have keys, not directories.
 _OBJECT_STORES = {"s3", "s3a", "gs", "gcs", "abfs", "az"}
@@ -93,6 +94,7 @@ class FsspecStore(ClientStore):
             "compare_and_swap": "s3" in names,
             "etags": self._has_etags,
             "versions": self._has_etags,
+            "reads_versions": self._has_etags,
         }
         absent = frozenset(name for name, is_supported in supported.items() if not is_supported)
         self.capabilities = without(self.capabilities, absent)
@@ -147,14 +149,14 @@ class FsspecStore(ClientStore):
 
     # ---- requests
 
-    def _fetch(
-        self, path: str, start: int, length: int | None, tag: Tag | None, unless: Tag | None
-    ) -> Fetched:
+    def _fetch(self, path: str, request: Request) -> Fetched:
         if self._has_etags:
-            return request(self.fs, path, start, length, tag, unless)
-        if tag is not None or unless is not None:
+            return fetch(self.fs, path, request)
+        start, length = request.start, request.length
+        conditions = request.if_match, request.unless, request.version_id
+        if any(each is not None for each in conditions):
             raise NotImplementedError
-        if start == 0 and length is None:
+        if request.is_whole:
             return Fetched(self._read(path), is_whole=True)
         # A range from the end extends up to the end, as the size is not known here.
         end = None if length is None or start < 0 else start + length
@@ -170,11 +172,15 @@ class FsspecStore(ClientStore):
         start, end = [bounds.get("start")], [bounds.get("end")]
         return self.fs.cat_ranges([path], start, end, on_error="raise")[0]  # type: ignore[no-any-return]
 
-    def _request_size(self, path: str) -> int | None:
+    def _describe(self, path: str) -> Described | None:
+        if self._has_etags and "s3" in protocols(self.fs):
+            return describe(self.fs, path)
         info = self.fs.info(path, **({} if self._has_suffixes else {"refresh": True}))
         if info["type"] == "directory":
             raise FileNotFoundError(path)
-        return None if info.get("size") is None else int(info["size"])
+        if info.get("size") is None:
+            return None
+        return Described(int(info["size"]))
 
     def _put(self, path: str, value: Buffer) -> None:
         data = bytes(value)

@@ -34,6 +34,7 @@ from zarrdask.storage.remote.obstore.obstore_objects import (
     settings_of,
     unsupported,
 )
+from zarrdask.storage.request import Request
 
 #: Bytes: larger values are uploaded in parts of this size, so that none of the requests takes
 #: longer than the time limit of a request. They appear at once all the same.
@@ -123,15 +124,17 @@ class ObstoreStore(ClientStore):
 
     # ---- requests
 
-    def _fetch(
-        self, path: str, start: int, length: int | None, tag: Tag | None, unless: Tag | None
-    ) -> Fetched:
-        is_whole = start == 0 and length is None
-        options: dict[str, Any] = {} if is_whole else {"range": _range(start, length)}
-        if tag is not None:
-            options["if_match"] = tag
-        if unless is not None:
-            options["if_none_match"] = unless
+    def _fetch(self, path: str, request: Request) -> Fetched:
+        is_whole = request.is_whole
+        options: dict[str, Any] = {}
+        if not is_whole:
+            options["range"] = _range(request.start, request.length)
+        if request.if_match is not None:
+            options["if_match"] = request.if_match
+        if request.unless is not None:
+            options["if_none_match"] = request.unless
+        if request.version_id is not None:
+            options["version"] = request.version_id
         answer = obstore.get(self.inner, path, options=options or None)
         if self._kind == "HTTPStore":
             encoding = answer.attributes.get("Content-Encoding", "identity")
@@ -140,11 +143,11 @@ class ObstoreStore(ClientStore):
         first, end = answer.range
         check_body(end - first, body_limit())
         value = memoryview(answer.bytes())
-        return Fetched(value, partial(_described, answer), is_whole=is_whole)
+        return Fetched(value, partial(_described_in, answer), is_whole=is_whole)
 
-    def _request_size(self, path: str) -> int | None:
+    def _describe(self, path: str) -> Described | None:
         # Not every HTTP server answers such a request.
-        return None if self._kind == "HTTPStore" else obstore.head(self.inner, path)["size"]
+        return None if self._kind == "HTTPStore" else _described(obstore.head(self.inner, path))
 
     def _put(self, path: str, value: Buffer) -> None:
         body = self._body(value)
@@ -247,10 +250,14 @@ def _range(start: int, length: int | None) -> Any:
     return {"offset": start} if length is None else (start, start + length)
 
 
-def _described(answer: Any) -> Described:
-    meta = answer.meta
-    condition = {"e_tag": meta["e_tag"], "version": meta["version"]}
-    return Described(meta["size"], meta["e_tag"], condition)
+def _described_in(answer: Any) -> Described:
+    return _described(answer.meta)
+
+
+def _described(meta: Any) -> Described:
+    etag, version = meta["e_tag"], meta["version"]
+    condition = {"e_tag": etag, "version": version}
+    return Described(meta["size"], etag, condition, version, meta["last_modified"])
 
 
 def _name(path: str) -> str:
