@@ -24,6 +24,7 @@ BUILT_IN = {
     "TruncatedError": ValueError,
     "StoreError": OSError,
     "LinkError": OSError,
+    "SnapshotError": OSError,
     "ReadOnlyError": PermissionError,
 }
 KINDS = [getattr(errors, name) for name in BUILT_IN]

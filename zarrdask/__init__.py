@@ -46,10 +46,10 @@ if TYPE_CHECKING:
     from zarrdask.tools import conventions as conventions
     from zarrdask.tools.pyramids.pyramid import pyramid
     from zarrdask.tools.pyramids.update import update_pyramid
-    from zarrdask.tools.synchronization.manifest import manifest
     from zarrdask.tools.synchronization.sync import sync
     from zarrdask.tools.verification.compare import compare
     from zarrdask.tools.verification.inventory import inventory
+    from zarrdask.tools.verification.node_manifest import manifest
     from zarrdask.tools.verification.verify import verify
 
 __version__ = "0.1.0rc1"
@@ -71,7 +71,7 @@ _MODULES = {
     "create_group": "arrays.nodes.open_group",
     "from_zarr": "parallel.graph.from_zarr",
     "inventory": "tools.verification.inventory",
-    "manifest": "tools.synchronization.manifest",
+    "manifest": "tools.verification.node_manifest",
     "map_overlap": "parallel.graph.map_overlap",
     "measured": "parallel.execution.measured",
     "open": "arrays.nodes.open_group",

@@ -275,6 +275,10 @@ class LinkError(StoreError):
     """A path leads through a symbolic link, and links are not followed here."""
 
 
+class SnapshotError(StoreError):
+    """An object is not, or no longer, the one that the manifest of a snapshot names."""
+
+
 class ReadOnlyError(StoreError, PermissionError):
     """A write was attempted on a store or node that was opened for reading only."""
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import xarray
 
 from zarrdask.arrays.chunks.missing_chunks import Missing
+from zarrdask.arrays.hierarchy.snapshot import Snapshot, snapshot_of
 from zarrdask.arrays.nodes.arguments import suggests_arguments
 from zarrdask.errors import MetadataError, NodeNotFoundError
 from zarrdask.formats.indexing.selection import is_integer
@@ -48,6 +49,7 @@ def open_zarr(
     phony_dims: bool = False,
     skip_missing: bool = False,
     missing: Missing | None = None,
+    snapshot: Snapshot | None = None,
 ) -> "Dataset":
     """Open a Zarr group as a dataset of Dask arrays. A drop-in for `xarray.open_zarr`.
 
@@ -75,6 +77,8 @@ def open_zarr(
         chunks of each variable are listed for that.
     missing : {"fill", "error"}, optional
         How chunks that are not stored are read, as in `zarrdask.open_array`.
+    snapshot : Manifest, str or os.PathLike, optional
+        A manifest of the node at `store`, whose objects are read, as in `zarrdask.open_array`.
 
     Other Parameters
     ----------------
@@ -103,7 +107,9 @@ def open_zarr(
     Frozen({'y': 4, 'x': 6})
     """
     options = dict(locals())
-    del options["store"]
+    del options["store"], options["snapshot"]
+    if snapshot is not None:
+        store, options["storage_options"] = snapshot_of(store, storage_options, snapshot), None
     _check_lengths(chunks)
     if isinstance(store, MutableMapping):
         store = resolve(store)  # xarray would compute a hash of all its values

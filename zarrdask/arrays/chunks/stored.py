@@ -204,7 +204,12 @@ class StoredChunks:
 
     @property
     def is_small(self) -> bool:
-        """Whether each task may hold the metadata. Thousands of chunk lengths make them large."""
+        """Whether each task may hold the metadata and the store.
+
+        Thousands of chunk lengths, or of objects of a snapshot, make them large.
+        """
+        if not self.store.capabilities.compact:
+            return False
         size = sum(map(len, self.documents.values()))
         return size <= _MAX_INLINE_BYTES or len(self._pack()) <= _MAX_INLINE_BYTES
 

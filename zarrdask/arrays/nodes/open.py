@@ -5,6 +5,7 @@ from typing import Any
 from zarrdask.arrays.chunks.missing_chunks import Missing
 from zarrdask.arrays.chunks.stored import ElementStore
 from zarrdask.arrays.hierarchy.lookup import look_up
+from zarrdask.arrays.hierarchy.snapshot import Snapshot, snapshot_of
 from zarrdask.arrays.nodes.arguments import suggests_arguments
 from zarrdask.arrays.nodes.array import Array
 from zarrdask.arrays.nodes.node import is_group_error
@@ -28,6 +29,7 @@ def open_array(
     strict: bool | None = None,
     consolidated: bool | None = None,
     missing: Missing | None = None,
+    snapshot: Snapshot | None = None,
 ) -> Array:
     """Open a stored array.
 
@@ -58,6 +60,10 @@ def open_array(
         `ChunkNotFoundError`. It holds for all reads of the array, also by tasks in other processes.
         By default as `url`, if that is an array, or else the setting ``zarrdask.missing``, which is
         "fill".
+    snapshot : Manifest, str or os.PathLike, optional
+        A manifest of the node at `url`, or the local file that it is saved in: exactly the objects
+        that it names are read, also while others write to a bucket that keeps versions. In other
+        stores, an object that has changed since raises `SnapshotError`.
 
     Returns
     -------
@@ -72,6 +78,8 @@ def open_array(
     MetadataError, UnsupportedError
         If the metadata is invalid, or requires a codec, data type or extension that is not
         available.
+    SnapshotError
+        If a document has changed since the manifest was made.
 
     Examples
     --------
@@ -82,6 +90,8 @@ def open_array(
     (4, 6)
     """
     check_mode(mode, MODES)
+    if snapshot is not None:
+        url, storage_options = snapshot_of(url, storage_options, snapshot), None
     lookup = look_up(url, component, storage_options, zarr_format=zarr_format, strict=strict)
     if isinstance(url, Array) and not component:
         missing = missing or url.missing

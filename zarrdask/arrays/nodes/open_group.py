@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from zarrdask.arrays.hierarchy.lookup import locate_node, look_up
+from zarrdask.arrays.hierarchy.snapshot import Snapshot, snapshot_of
 from zarrdask.arrays.nodes.arguments import suggests_arguments
 from zarrdask.arrays.nodes.array import Array
 from zarrdask.arrays.nodes.concatenations.concatenated_group import as_concatenated
@@ -28,6 +29,7 @@ def open(  # noqa: A001
     zarr_format: ZarrFormat | None = None,
     strict: bool | None = None,
     consolidated: bool | None = None,
+    snapshot: Snapshot | None = None,
 ) -> Array | Group:
     """Open a stored array or group, of any format.
 
@@ -51,6 +53,8 @@ def open(  # noqa: A001
         By default the consolidated metadata of a group is used if it has any. True requires
         consolidated metadata, of the node or of a group above it; False reads each node's own
         documents.
+    snapshot : Manifest, str or os.PathLike, optional
+        As in `open_array`: the nodes below are those of the snapshot, too.
 
     Returns
     -------
@@ -73,6 +77,8 @@ def open(  # noqa: A001
     (['a'], (4,))
     """
     check_mode(mode, MODES)
+    if snapshot is not None:
+        url, storage_options = snapshot_of(url, storage_options, snapshot), None
     lookup = look_up(url, component, storage_options, zarr_format=zarr_format, strict=strict)
     node, metadata = lookup.find(consolidated, default="own")
     if isinstance(metadata, ArrayMetadata) and isinstance(url, Array) and not component:
@@ -91,6 +97,7 @@ def open_group(
     zarr_format: ZarrFormat | None = None,
     strict: bool | None = None,
     consolidated: bool | None = None,
+    snapshot: Snapshot | None = None,
 ) -> Group:
     """Open a stored group, or create one.
 
@@ -111,6 +118,8 @@ def open_group(
         As in `open_array`.
     consolidated : bool, optional
         As in `open`.
+    snapshot : Manifest, str or os.PathLike, optional
+        As in `open`. A snapshot can't be written.
 
     Returns
     -------
@@ -136,6 +145,8 @@ def open_group(
             found=attributes,
         )
     of_new = new_attributes(attributes)
+    if snapshot is not None:
+        url, storage_options = snapshot_of(url, storage_options, snapshot), None
     lookup = look_up(url, component, storage_options, zarr_format=zarr_format, strict=strict)
     if mode in ("w", "w-"):
         new = GroupMetadata(lookup.node.format_of_new(zarr_format), of_new)

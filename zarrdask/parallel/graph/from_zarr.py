@@ -10,6 +10,7 @@ from dask.base import tokenize
 
 from zarrdask.arrays.chunks.missing_chunks import Missing, check_skipping
 from zarrdask.arrays.chunks.region import ArrayRegion
+from zarrdask.arrays.hierarchy.snapshot import Snapshot
 from zarrdask.arrays.nodes.arguments import suggests_arguments
 from zarrdask.arrays.nodes.array import Array, chunks_of
 from zarrdask.arrays.nodes.open import open_array
@@ -43,6 +44,7 @@ def from_zarr(
     consolidated: bool | None = None,
     strict: bool | None = None,
     missing: Missing | None = None,
+    snapshot: Snapshot | None = None,
     depth: Any = None,
     boundary: Any = "none",
     array_module: Literal["dask.array", "dask_array"] = "dask.array",
@@ -84,6 +86,10 @@ def from_zarr(
         As in `zarrdask.open_array`.
     missing : {"fill", "error"}, optional
         As in `zarrdask.open_array`: how the tasks read chunks that are not stored.
+    snapshot : Manifest, str or os.PathLike, optional
+        A manifest of the node at `url`, or the local file that it is saved in: the tasks read
+        exactly the objects that it names, also while others write to a bucket that keeps versions.
+        In other stores, a chunk that has changed since raises `SnapshotError`.
     depth : int, tuple, or dict of axes or names of dimensions to depths, optional
         By how many elements blocks overlap their neighbours: along all axes, each axis, or some.
         An axis may have a pair, before and after the block, if it has no boundary. Each block is
@@ -156,6 +162,7 @@ def from_zarr(
         consolidated=consolidated,
         strict=strict,
         missing=missing,
+        snapshot=snapshot,
     )
     if skip_missing:
         check_skipping(array.missing)

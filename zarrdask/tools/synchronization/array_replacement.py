@@ -7,12 +7,12 @@ from zarrdask.arrays.hierarchy.changes.transaction import transaction
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.errors import ZarrdaskError
 from zarrdask.tools.synchronization.node_documents import document_names
-from zarrdask.tools.synchronization.object_listing import Listing
 from zarrdask.tools.synchronization.object_transfer import (
     copy_objects,
     read_objects,
     store_document,
 )
+from zarrdask.tools.verification.object_listing import Listing
 
 
 class _ChangedSourceError(Exception):

@@ -16,7 +16,7 @@ from zarrdask.runtime.system import pread
 from zarrdask.runtime.threads import on_each
 from zarrdask.storage.local.local_store import LocalStore
 from zarrdask.storage.local.open_file import settled_version, stamp_in
-from zarrdask.tools.synchronization.object_listing import Listing, have_equal_digests, md5_of
+from zarrdask.tools.verification.object_listing import Listing, have_equal_digests, md5_of
 
 By = Literal["versions", "digests", "sizes"]
 

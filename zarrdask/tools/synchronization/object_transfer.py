@@ -14,7 +14,7 @@ from zarrdask.storage.listing import key_stamp
 from zarrdask.storage.local.open_file import stamp_in, write_whole
 from zarrdask.storage.transfer import copy_descriptor, store_values
 from zarrdask.tools.synchronization.contents import is_local, keep_time, mark_time
-from zarrdask.tools.synchronization.object_listing import Listing, is_version
+from zarrdask.tools.verification.object_listing import Listing, is_version
 
 #: The number of keys of which the values are requested together.
 _KEYS_PER_CALL = 256

@@ -13,10 +13,10 @@ from zarrdask.storage.resolve import options_of_each
 from zarrdask.tools.synchronization.array_replacement import replace_array
 from zarrdask.tools.synchronization.contents import By
 from zarrdask.tools.synchronization.node_documents import node_of
-from zarrdask.tools.synchronization.object_listing import list_node
 from zarrdask.tools.synchronization.object_transfer import copy_objects, store_document
 from zarrdask.tools.synchronization.sync_plan import SyncPlan, plan_sync
 from zarrdask.tools.synchronization.sync_report import SyncReport
+from zarrdask.tools.verification.object_listing import list_node
 
 #: How often the source is listed, if it changes while it is copied.
 _MAX_ROUNDS = 4

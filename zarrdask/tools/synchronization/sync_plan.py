@@ -17,8 +17,8 @@ from zarrdask.tools.synchronization.node_documents import (
     keys_of_node,
     node_of,
 )
-from zarrdask.tools.synchronization.object_listing import Listing
 from zarrdask.tools.synchronization.object_transfer import read_objects
+from zarrdask.tools.verification.object_listing import Listing
 
 #: The key of a chunk or shard below its array.
 _CHUNK_KEY = re.compile(r"c|(c[./])?\d+([./]\d+)*(\.\w+)?")

@@ -4,8 +4,9 @@ import re
 from hashlib import md5
 
 from zarrdask.arrays.hierarchy.path import StorePath
-from zarrdask.errors import MetadataError, UnsupportedError
+from zarrdask.errors import UnsupportedError
 from zarrdask.formats.byte_ranges import Buffer, StoredObject
+from zarrdask.formats.store_keys import check_relative
 from zarrdask.storage.listing import listed_objects, listed_sizes, value_sizes
 
 #: The objects at and below a node, by their keys below it.
@@ -42,20 +43,6 @@ def list_node(node: StorePath) -> Listing:
     for key in objects:
         check_relative(key, node.location)
     return {k: each for k, each in sorted(objects.items()) if f"/{OWN_FILE}" not in f"/{k}"}
-
-
-def check_relative(key: object, location: str) -> str:
-    """Return a key below a node, if it is one that can't lead out of it."""
-    if isinstance(key, str) and "\0" not in key and "\\" not in key:
-        names = key.split("/")
-        if all(name.strip(".") or not name.startswith(".") for name in names) and all(names):
-            return key
-    raise MetadataError(
-        "a key leads out of the node, or is none",
-        key=location,
-        found=key,
-        expected='names joined by "/", none of which consists of periods only',
-    )
 
 
 def md5_of(entry: StoredObject) -> str | None:

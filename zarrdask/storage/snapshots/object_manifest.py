@@ -1,0 +1,145 @@
+"""Manifests: all objects of a node, with sizes, versions and digests; and their comparison."""
+
+from dataclasses import dataclass
+from os import PathLike
+from typing import ClassVar, Self
+
+from zarrdask.display.report import Report
+from zarrdask.display.words import byte_size, counted
+from zarrdask.formats.byte_ranges import ObjectVersion
+from zarrdask.storage.snapshots import manifest_files
+from zarrdask.storage.snapshots.digests import algorithm_of
+
+
+@dataclass(frozen=True)
+class ManifestEntry:
+    """One object of a manifest.
+
+    Attributes
+    ----------
+    key : str
+        The key of the object below the node.
+    size : int
+        The size in bytes.
+    version : str, optional
+        The ETag of the object, or the stamp of a local file.
+    digest : str, optional
+        The name of an algorithm, a colon and the digest: ``sha256:...``, ``md5:...`` or
+        ``crc32c:...``.
+    version_id : str, optional
+        The ID by which a bucket with versions keeps this version of the object.
+    """
+
+    key: str
+    size: int
+    version: str | None = None
+    digest: str | None = None
+    version_id: str | None = None
+
+    @property
+    def object_version(self) -> ObjectVersion:
+        """The version of the object, as stores read it."""
+        return ObjectVersion(self.version, self.version_id)
+
+
+@dataclass(frozen=True, repr=False)
+class ManifestDifferences(Report):
+    """How the objects of a node differ from a manifest, or one manifest from an older one.
+
+    Attributes
+    ----------
+    changed, missing, added : tuple of str
+        The keys of objects that differ, that only the (older) manifest has, and that it lacks.
+    unknown : tuple of str
+        The keys of objects of equal sizes whose digests or versions can't be compared.
+    """
+
+    changed: tuple[str, ...]
+    missing: tuple[str, ...]
+    added: tuple[str, ...]
+    unknown: tuple[str, ...] = ()
+    derived: ClassVar[tuple[str, ...]] = ("ok",)
+
+    @property
+    def ok(self) -> bool:
+        """Whether there is no difference, and nothing that can't be compared."""
+        return not (self.changed or self.missing or self.added or self.unknown)
+
+    def facts(self) -> list[tuple[str, str]]:
+        """Return the numbers of keys, and the first key of each kind."""
+        kinds = ("changed", "missing", "added", "unknown")
+        keys = {kind: getattr(self, kind) for kind in kinds}
+        return [(k, f"{len(v)}, the first is {v[0]}" if v else "none") for k, v in keys.items()]
+
+
+@dataclass(frozen=True, repr=False)
+class Manifest(Report):
+    """The objects (chunks, shards and documents) of a node as they were at one time.
+
+    Attributes
+    ----------
+    location : str
+        The location of the node.
+    entries : tuple of ManifestEntry
+        The objects in the order of their keys.
+    """
+
+    location: str
+    entries: tuple[ManifestEntry, ...]
+
+    def _text(self) -> str:
+        size = byte_size(sum(entry.size for entry in self.entries))
+        return f"{self.location}: {counted(len(self.entries), 'object')}, {size}"
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the manifest to a local file: Parquet if its name ends with ``.parquet``, or JSON.
+
+        Raises
+        ------
+        UnsupportedError
+            If the name ends with ``.parquet``, and pyarrow is not installed.
+        """
+        manifest_files.save(path, self.location, self.entries)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Self:
+        """Read a manifest from a local file.
+
+        Raises
+        ------
+        MetadataError
+            If the file is no manifest; or if a key leads out of the node, or a size, a version or a
+            digest is invalid.
+        UnsupportedError
+            If it is a Parquet file, and pyarrow is not installed.
+        """
+        location, rows = manifest_files.load(path)
+        return cls(location, tuple(ManifestEntry(**row) for row in rows))
+
+    def compare(self, older: "Manifest") -> ManifestDifferences:
+        """Compare this manifest with an older one; no object is read."""
+        before = {entry.key: entry for entry in older.entries}
+        now = {entry.key: entry for entry in self.entries}
+        changed, unknown = list[str](), list[str]()
+        for key in sorted(before.keys() & now.keys()):
+            equal = _are_equal(before[key], now[key])
+            if not equal:
+                (unknown if equal is None else changed).append(key)
+        missing, added = sorted(before.keys() - now.keys()), sorted(now.keys() - before.keys())
+        return ManifestDifferences(tuple(changed), tuple(missing), tuple(added), tuple(unknown))
+
+
+def as_manifest(manifest: Manifest | str | PathLike[str]) -> Manifest:
+    """Return a manifest, or that in a local file."""
+    return manifest if isinstance(manifest, Manifest) else Manifest.load(manifest)
+
+
+def _are_equal(one: ManifestEntry, other: ManifestEntry) -> bool | None:
+    """Whether two objects are equal; None if their digests and versions do not show it."""
+    if one.size != other.size:
+        return False
+    if one.digest and other.digest and algorithm_of(one.digest) == algorithm_of(other.digest):
+        return one.digest == other.digest
+    if one.version is not None and one.version == other.version:
+        return True
+    return None
