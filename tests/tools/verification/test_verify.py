@@ -249,3 +249,16 @@ def test_the_repr_names_the_first_failure():
     assert repr(zarrdask.verify(store)).endswith("; ok>")
     store["g/a/c/1"] = b""
     assert repr(zarrdask.verify(store)).endswith("; NOT OK: 1 truncated (the first: g/a/c/1)>")
+
+
+def test_only_chosen_groups_are_checked(tmp_path):
+    for path in ("a/x", "a/y", "b/x"):
+        group = zarrdask.create_group(tmp_path, path)
+        group.create_array("t", shape=4, chunks=2, dtype="i4", compressors="crc32c")[...] = 1
+        (tmp_path / path / "t/c/0").write_bytes(b"damaged.")
+    zarrdask.consolidate_metadata(tmp_path)
+    (tmp_path / "b/stray").write_bytes(b"")
+    report = zarrdask.verify(tmp_path, group_filter="*/x")
+    assert [array.path for array in report.arrays] == ["a/x/t", "b/x/t"]
+    assert [problem.key for problem in report.problems] == ["a/x/t/c/0", "b/x/t/c/0"]
+    assert [each.path for each in zarrdask.verify(tmp_path, group_filter="b").arrays] == []

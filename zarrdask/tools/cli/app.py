@@ -30,6 +30,7 @@ COMMANDS = {
     "rechunk": "Rewrite an array with other chunks, shards or codecs.",
     "pyramid": "Write an array at several resolutions.",
     "copy": "Copy or convert an array or a hierarchy.",
+    "manifest": "List all stored objects, with sizes, versions and digests.",
     "sync": "Make a copy equal to its source, by moving what differs.",
     "convert": "Convert an array or a hierarchy into another format.",
     "upgrade": "Write v3 metadata for v2 arrays, without copying chunks.",

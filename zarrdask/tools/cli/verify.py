@@ -14,12 +14,18 @@ from zarrdask.tools.verification.verify import verify
     epilog=options.examples(
         "zarrdask verify data.zarr",
         "zarrdask verify s3://bucket/data --scheduler tcp://host:8786",
+        "zarrdask verify mirror.zarr --manifest data.json",
     )
 )
 @options.one_node
 # Earlier releases compared two nodes here.
 @click.argument("other", required=False, metavar="")
 @click.option("--strict", is_flag=True, help="Also fail for metadata that breaks a rule.")
+@click.option(
+    "--manifest",
+    type=click.Path(exists=True, dir_okay=False),
+    help="Compare stored objects with a saved manifest instead of decoding them.",
+)
 @click.option("--every", is_flag=True, help="Also list missing and fill-only chunks or shards.")
 @options.long_work
 def command(place: Place, other: str | None, *, as_json: bool, **arguments: Any) -> int:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import prod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, overload
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from zarrdask.parallel.rewrite.member_regions import regions_of_members
 from zarrdask.runtime.progress import Show
 from zarrdask.storage.remote.failures import is_transient
 from zarrdask.storage.resolve import options_of_each
+from zarrdask.storage.snapshots.object_manifest import Manifest, ManifestDifferences
 from zarrdask.tools.verification.element_differences import blocks, differing, texts_of
 from zarrdask.tools.verification.scan import find_nodes
 
@@ -211,6 +212,25 @@ _TASK_BYTES = 2**25
 ComparedRegion = tuple[ArrayRegion, ArrayRegion, str]
 
 
+@overload
+def compare(a: Manifest, b: Manifest) -> ManifestDifferences: ...
+
+
+@overload
+def compare(
+    a: Any,
+    b: Any,
+    *,
+    region: Any = None,
+    component: str | None = None,
+    storage_options: dict[str, Any] | None = None,
+    source_options: dict[str, Any] | None = None,
+    target_options: dict[str, Any] | None = None,
+    scheduler: Any = None,
+    progress: Show = False,
+) -> Comparison: ...
+
+
 @suggests_arguments
 def compare(
     a: Any,
@@ -223,16 +243,17 @@ def compare(
     target_options: dict[str, Any] | None = None,
     scheduler: Any = None,
     progress: Show = False,
-) -> Comparison:
-    """Compare two arrays or hierarchies, whatever their formats, chunks and codecs.
+) -> Comparison | ManifestDifferences:
+    """Compare two arrays or hierarchies, whatever their formats, chunks and codecs; or manifests.
 
     Elements are compared bit by bit. Of the metadata, shapes, data types, fill values, dimension
-    names and attributes are compared.
+    names and attributes are compared. Of two manifests, an older one and a newer one, the sizes,
+    digests and versions of objects are compared, and no object is read.
 
     Parameters
     ----------
     a, b : str, os.PathLike, MutableMapping, Store, Array or Group
-        The nodes, as in `zarrdask.open`.
+        The nodes, as in `zarrdask.open`; or two manifests.
     region : tuple of slice, or dict of str to slice, optional
         The region whose elements are compared, by axis or by dimension name; by default all. In a
         hierarchy, it is a dict, and arrays without these dimensions are compared as a whole.
@@ -251,7 +272,8 @@ def compare(
     Returns
     -------
     Comparison
-        It prints, and its attribute `ok` is whether elements and metadata are the same.
+        It prints, and its attribute `ok` is whether elements and metadata are the same. For two
+        manifests it is a `ManifestDifferences`.
 
     Raises
     ------
@@ -274,6 +296,8 @@ def compare(
     >>> comparison.ok, comparison.arrays[0].first
     (False, (4,))
     """
+    if isinstance(a, Manifest) and isinstance(b, Manifest):
+        return b.compare(a)
     options = options_of_each(storage_options, (a, source_options), (b, target_options))
     place_a, place_b = locate_node(a, component, options[0]), locate_node(b, None, options[1])
     scan_a, scan_b = find_nodes(place_a), find_nodes(place_b)

@@ -59,6 +59,9 @@ class Scan:
     #: The keys of what is recorded about pyramids.
     pyramids: list[str] = field(default_factory=list)
 
+    #: The groups that were chosen; None for all.
+    chosen: GroupFilter | None = None
+
     @property
     def base(self) -> Store:
         """The store as it is listed, without the view of consolidated metadata."""
@@ -80,9 +83,12 @@ class Scan:
         self.problems.append(Problem(kind, path, self.root.layout.real(key), message))
 
 
-def scan_hierarchy(root: NodePath) -> Scan:
-    """Return the nodes, the stored units and the problems at and below a path."""
-    scan = find_nodes(root)
+def scan_hierarchy(root: NodePath, chosen: GroupFilter | None = None) -> Scan:
+    """Return the nodes, the stored units and the problems at and below a path.
+
+    If groups are `chosen`, nothing else is read than their arrays, and what leads to them.
+    """
+    scan = find_nodes(root, chosen)
     _check_consolidated(scan)
     _assign_keys(scan)
     _find_partial_writes(scan)
@@ -99,13 +105,14 @@ def find_nodes(root: NodePath, chosen: GroupFilter | None = None) -> Scan:
     If groups are `chosen`, only they are found, with their arrays, and the groups above them.
     """
     root, metadata, problems = _root(root)
-    scan = Scan(root, {root.path: metadata}, problems=problems)
+    scan = Scan(root, {root.path: metadata}, problems=problems, chosen=chosen)
     groups = [] if isinstance(metadata, ArrayMetadata) else [root]
     while groups:
         nodes = [group.join(name) for group in groups for name in _names(scan, group, chosen)]
         groups = []
         for node, (metadata, problems) in zip(nodes, on_each(_read, nodes, None), strict=True):
-            if isinstance(metadata, ArrayMetadata) and not _has_arrays(scan, node, chosen):
+            above = node.path.rpartition("/")[0]
+            if isinstance(metadata, ArrayMetadata) and not _is_chosen(scan, above):
                 continue
             scan.nodes[node.path] = metadata
             scan.problems += problems
@@ -130,10 +137,9 @@ def _root(root: NodePath) -> tuple[NodePath, Metadata | None, list[Problem]]:
     return node, metadata, [Problem("note", path, path, text) for text in notes]
 
 
-def _has_arrays(scan: Scan, node: NodePath, chosen: GroupFilter | None) -> bool:
-    """Whether the group that an array is in is a chosen one."""
-    below = node.path[len(scan.root.prefix) :]
-    return chosen is None or chosen.accepts(below.rpartition("/")[0])
+def _is_chosen(scan: Scan, group: str) -> bool:
+    """Whether a group is a chosen one, by its path."""
+    return scan.chosen is None or scan.chosen.accepts(group[len(scan.root.prefix) :])
 
 
 def _names(scan: Scan, group: NodePath, chosen: GroupFilter | None = None) -> Iterator[str]:
@@ -187,7 +193,7 @@ def _check_consolidated(scan: Scan) -> None:
     if not (scan.root.layout.has_consolidated and store.capabilities.listable):
         return
     for path, metadata in scan.nodes.items():
-        if isinstance(metadata, ArrayMetadata):
+        if isinstance(metadata, ArrayMetadata) or not _is_chosen(scan, path):
             continue
         try:
             names = _stale_nodes(scan.root.current.at(path))
@@ -257,7 +263,9 @@ def _assign_keys(scan: Scan) -> None:
     indices = {path: array("q") for path in arrays}
     owners: dict[str, str | None] = {}
     is_local, layout = store.capabilities.directories, scan.root.layout
-    for key, is_directory in _keys(scan):
+    paths = [scan.root.path] if scan.chosen is None else arrays
+    prefixes = [scan.root.at(path).prefix for path in paths]
+    for key, is_directory in (each for prefix in prefixes for each in _keys(scan, prefix)):
         if _note_own_file(scan, key):
             continue
         folder = key.rpartition("/")[0]
@@ -290,9 +298,9 @@ def _assign_keys(scan: Scan) -> None:
     _find_keys_outside(scan)
 
 
-def _keys(scan: Scan) -> Iterator[tuple[str, bool]]:
-    """Yield each key, and in local stores each directory; and whether it is a directory."""
-    store, prefix = scan.base, scan.root.prefix
+def _keys(scan: Scan, prefix: str) -> Iterator[tuple[str, bool]]:
+    """Yield each key below a prefix, in local stores each directory; and whether it is one."""
+    store = scan.base
     if type(store) is LocalStore:
         yield from _local_entries(scan, store, prefix)
     elif store.capabilities.listable:
@@ -346,7 +354,8 @@ def _find_keys_outside(scan: Scan) -> None:
     """Report the keys of a draft hierarchy that are neither documents nor chunks."""
     layout, store = scan.root.layout, stored_in(scan.base)
     base = layout.base
-    if base is None or base != scan.root.prefix or not store.capabilities.listable:
+    is_listed = scan.chosen is None and store.capabilities.listable
+    if base is None or base != scan.root.prefix or not is_listed:
         return
     data = layout.real(f"{base}x").removesuffix("x")
     documents = {
@@ -371,7 +380,8 @@ def _find_partial_writes(scan: Scan) -> None:
     for key in sorted(scan.own_files):
         scan.add_problem("partial", scan.root.path, key, _LEFT_BY_WRITER)
     store, directory = scan.root.store, scan.root.store.identity.directory
-    if directory is None or not store.capabilities.directories:
+    is_local = directory is not None and store.capabilities.directories
+    if not is_local or scan.chosen is not None:
         return
     below = scan.root.path if scan.root.layout.has_directories else ""
     for path in sorted(_temporary_paths(f"{directory}/{below}".rstrip("/"))):

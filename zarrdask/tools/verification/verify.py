@@ -1,23 +1,58 @@
 """``verify``: check that everything stored can be read."""
 
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from os import PathLike
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 
 from zarrdask.arrays.chunks.stored import StoredChunks
+from zarrdask.arrays.hierarchy.group_filter import GroupFilter
 from zarrdask.arrays.hierarchy.lookup import locate_node
 from zarrdask.arrays.nodes.arguments import suggests_arguments
 from zarrdask.arrays.nodes.info import dtype_name
 from zarrdask.formats.metadata.model import ArrayMetadata
 from zarrdask.parallel.execution.executor import run_shown
 from zarrdask.runtime.progress import Show
+from zarrdask.storage.snapshots.object_manifest import Manifest, ManifestDifferences
 from zarrdask.tools.verification.check import Tally, check_units
+from zarrdask.tools.verification.node_manifest import verify_manifest
 from zarrdask.tools.verification.pyramid_levels import label_problems, pyramid_problems
 from zarrdask.tools.verification.scan import Scan, scan_hierarchy
 from zarrdask.tools.verification.verification_report import ArrayReport, VerifyReport
 
 #: The most decoded bytes, and the most units, that one task checks.
 _TASK_BYTES, _TASK_UNITS = 2**26, 512
+
+
+@overload
+def verify(
+    url: Any,
+    *,
+    component: str | None = None,
+    storage_options: dict[str, Any] | None = None,
+    strict: bool = False,
+    every: bool = False,
+    group_filter: str | Iterable[str] | None = None,
+    manifest: None = None,
+    scheduler: Any = None,
+    progress: Show = False,
+) -> VerifyReport: ...
+
+
+@overload
+def verify(
+    url: Any,
+    *,
+    component: str | None = None,
+    storage_options: dict[str, Any] | None = None,
+    strict: bool = False,
+    every: bool = False,
+    group_filter: str | Iterable[str] | None = None,
+    manifest: Manifest | str | PathLike[str],
+    scheduler: Any = None,
+    progress: Show = False,
+) -> ManifestDifferences: ...
 
 
 @suggests_arguments
@@ -28,9 +63,11 @@ def verify(
     storage_options: dict[str, Any] | None = None,
     strict: bool = False,
     every: bool = False,
+    group_filter: str | Iterable[str] | None = None,
+    manifest: Manifest | str | PathLike[str] | None = None,
     scheduler: Any = None,
     progress: Show = False,
-) -> VerifyReport:
+) -> VerifyReport | ManifestDifferences:
     """Check that everything stored in an array or a hierarchy can be read.
 
     All metadata is parsed, and every stored chunk or shard is read and decoded as a whole, with its
@@ -53,6 +90,13 @@ def verify(
         for chunks of a shard that share bytes.
     every : bool, default False
         Whether chunks or shards that are missing or hold only the fill value are listed as well.
+    group_filter : str or iterable of str, optional
+        Patterns of paths of groups below the node, such as ``"/*/sweep_0"``: only the arrays in
+        these groups are checked, and no other node is read but the groups above them.
+    manifest : Manifest, str or os.PathLike, optional
+        A manifest of the node, or the local file that it is saved in. Objects are then compared
+        with it instead of decoded: those that have digests there are read, and nothing else.
+        The other options have no effect.
     scheduler : str or distributed.Client, optional
         What the tasks run on: "threads", "processes", "sync", a client, or the address of a
         scheduler. The default is the current scheduler of Dask.
@@ -64,7 +108,8 @@ def verify(
     Returns
     -------
     VerifyReport
-        It prints, and its attribute `ok` is the result of the check.
+        It prints, and its attribute `ok` is the result of the check. With `manifest`, it is a
+        `ManifestDifferences`, with the keys of changed, missing and added objects.
 
     Raises
     ------
@@ -85,7 +130,11 @@ def verify(
     >>> report.ok, report.problems[0].kind, report.problems[0].key
     (False, 'truncated', 'c/0/1')
     """
-    scan = scan_hierarchy(locate_node(url, component, storage_options))
+    node = locate_node(url, component, storage_options)
+    if manifest is not None:
+        return verify_manifest(node, manifest)
+    chosen = None if group_filter is None else GroupFilter.of(group_filter)
+    scan = scan_hierarchy(node, chosen)
     scan.problems += [*pyramid_problems(scan), *label_problems(scan)]
     tallies = check_scanned(scan, "verify", every=every, scheduler=scheduler, show=progress)
     return _report(scan, tallies, strict=strict)
