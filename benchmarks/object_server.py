@@ -17,10 +17,12 @@ import os
 import subprocess
 import sys
 import time
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from email.utils import formatdate
 from hashlib import md5
 from pathlib import Path
@@ -32,6 +34,8 @@ from xml.sax.saxutils import escape
 HERE = Path(__file__).resolve().parents[1]
 PAGE = 1000
 DATE = formatdate(usegmt=True)
+#: What the headers with metadata of users begin with.
+_METADATA = "x-amz-meta-"
 
 
 @contextmanager
@@ -54,6 +58,9 @@ class Answer(NamedTuple):
 class Stored(NamedTuple):
     value: bytes
     etag: str
+    #: When it was stored, in the form of listings; and the metadata of users, by headers.
+    time: str = "2026-01-01T00:00:00.000Z"
+    metadata: Mapping[str, str] = {}
 
 
 @dataclass
@@ -138,10 +145,10 @@ class Bucket:
             return error(403, "AccessDenied") if is_secret else self._list(path, query)
         if path not in self.objects:
             return error(self.missing, "NoSuchKey" if self.missing == 404 else "AccessDenied")
-        value, tag = self.objects[path]
+        value, tag, _, metadata = self.objects[path]
         if headers.get("if-match", tag).strip('"') != tag.strip('"'):
             return error(412, "PreconditionFailed")
-        about = {"ETag": tag, "Last-Modified": DATE, "Accept-Ranges": "bytes"}
+        about = {"ETag": tag, "Last-Modified": DATE, "Accept-Ranges": "bytes", **metadata}
         if headers.get("if-none-match", "").strip('"') == tag.strip('"'):
             return Answer(304, b"", about)
         wanted = headers.get("range")
@@ -174,7 +181,9 @@ class Bucket:
             return error(404 if old is None else 412, "PreconditionFailed")
         tag = f'"{md5(body, usedforsecurity=False).hexdigest()}"'
         if "/" in path:
-            self.objects[path] = Stored(body, tag)
+            metadata = {name: each for name, each in headers.items() if name.startswith(_METADATA)}
+            time_now = datetime.now(UTC).isoformat(timespec="milliseconds")[:-6] + "Z"
+            self.objects[path] = Stored(body, tag, time_now, metadata)
         return Answer(200, b"", {"ETag": tag})
 
     def _delete(self, path: str, *_: object) -> Answer:
@@ -210,22 +219,24 @@ class Bucket:
     def _list(self, bucket: str, query: dict[str, str]) -> Answer:
         start, delimiter = query.get("prefix", ""), query.get("delimiter", "")
         after = query.get("continuation-token", query.get("start-after", ""))
-        names: dict[str, int | None] = {}
-        for path in sorted(self.objects):
+        names: dict[str, Stored | None] = {}
+        paths = sorted(self.objects)
+        for path in paths[bisect_left(paths, f"{bucket}/{max(start, after)}") :]:
             key = path.removeprefix(f"{bucket}/")
-            if path == key or not key.startswith(start):
-                continue
+            if path == key or not key.startswith(start) or len(names) > PAGE:
+                break
             below, found, _ = key[len(start) :].partition(delimiter) if delimiter else (key, "", "")
             name = start + below + found if found else key
             if name > after:
-                names.setdefault(name, None if found else len(self.objects[path].value))
+                names.setdefault(name, None if found else self.objects[path])
         page = list(names.items())[:PAGE]
         items = "".join(
             f"<CommonPrefixes><Prefix>{escape(name)}</Prefix></CommonPrefixes>"
-            if size is None
-            else f"<Contents><Key>{escape(name)}</Key><Size>{size}</Size><ETag>x</ETag>"
-            "<LastModified>2026-01-01T00:00:00.000Z</LastModified></Contents>"
-            for name, size in page
+            if stored is None
+            else f"<Contents><Key>{escape(name)}</Key><Size>{len(stored.value)}</Size>"
+            f"<ETag>{escape(stored.etag)}</ETag><LastModified>{stored.time}</LastModified>"
+            "</Contents>"
+            for name, stored in page
         )
         more = len(names) > PAGE
         token = (
