@@ -8,7 +8,7 @@ from zarrdask.display.html import preformatted
 from zarrdask.display.report import Displayed
 from zarrdask.display.words import byte_size, counted
 from zarrdask.errors import printable
-from zarrdask.runtime.measuring import Counts, Labels, total
+from zarrdask.runtime.measuring import Counts, Labels, add, total
 
 #: The kinds of requests.
 KINDS = ("GET", "HEAD", "LIST", "PUT", "DELETE")
@@ -62,7 +62,7 @@ class Measurement(Displayed):
     def add(self, labels: Labels, counts: Counts) -> None:
         """Add counts."""
         with self._mutex:
-            self._rows[labels] = total((self._rows.get(labels, {}), counts))
+            add(self._rows.setdefault(labels, {}), counts)
 
     def add_all(self, rows: Iterable[tuple[Labels, Counts]]) -> None:
         """Add the counts of other processes."""

@@ -64,7 +64,7 @@ class Tally:
         """Add the counts of another thread, also after the operation has ended."""
         with _MERGING:
             if not self.is_ended:
-                _add(self.others, counts)
+                add(self.others, counts)
                 return
         _report(self.labels, counts)
 
@@ -72,7 +72,7 @@ class Tally:
         """Return all counts; later ones are reported as they come."""
         with _MERGING:
             self.is_ended = True
-            _add(self.counts, self.others)
+            add(self.counts, self.others)
         return self.counts
 
 
@@ -140,12 +140,19 @@ def count(counts: Counts, store: HasUrl | None = None) -> None:
     if tally is None:
         _report(Labels("", "", "" if store is None else store.url), counts)
         return
-    _add(tally.counts, counts)
+    add(tally.counts, counts)
 
 
 def count_since(start: float, name: str, seconds_name: str) -> None:
     """Count one event, and the seconds since it began."""
-    count({name: 1, seconds_name: perf_counter() - start})
+    seconds, tally = perf_counter() - start, current()
+    if tally is None:
+        count({name: 1, seconds_name: seconds})
+        return
+    # Without a dict of its own: small chunks are decoded in a few microseconds.
+    counts = tally.counts
+    counts[name] += 1
+    counts[seconds_name] += seconds
 
 
 def request(kind: str, store: HasUrl, send: Callable[[], T], stored: int = 0) -> T:
@@ -166,10 +173,21 @@ def count_request(
 ) -> None:
     """Count a request: where it is sent, not by the stores around the one that sends it."""
     _THREAD.sent = _sent() + 1
-    counts: Counts = {kind: 1, "fetched": fetched, "stored": stored}
+    count(_request_counts(kind, seconds, fetched=fetched, stored=stored), store)
+
+
+def _request_counts(
+    kind: str, seconds: float, number: int = 1, *, fetched: int = 0, stored: int = 0
+) -> Counts:
+    """Return the counts of requests of a kind."""
+    counts: Counts = {kind: number}
+    if fetched:
+        counts["fetched"] = fetched
+    if stored:
+        counts["stored"] = stored
     if not getattr(_THREAD, "is_waited_for", False):
         counts["waiting"] = seconds
-    count(counts, store)
+    return counts
 
 
 def _sent() -> int:
@@ -179,15 +197,29 @@ def _sent() -> int:
 
 def requests(kind: str, store: HasUrl, values: Iterator[T]) -> Iterator[T]:
     """Yield values, each of which is the result of a request that is sent when it is needed."""
-    end_of_values = object()
-    while True:
-        start, before = perf_counter(), _sent()
-        value = next(values, end_of_values)
-        if value is end_of_values:
-            return
-        if _sent() == before:
-            count_request(kind, store, perf_counter() - start, fetched=nbytes_of(value))
-        yield value  # type: ignore[misc]
+    end_of_values, number, fetched, seconds = object(), 0, 0, 0.0
+    tally, _THREAD.sent = current(), _sent()
+    try:
+        while True:
+            before, start = _THREAD.sent, perf_counter()
+            value = next(values, end_of_values)
+            if value is end_of_values:
+                return
+            if _THREAD.sent == before:
+                seconds += perf_counter() - start
+                is_bytes = type(value) is memoryview or type(value) is bytes
+                fetched += len(value) if is_bytes else nbytes_of(value)
+                number += 1
+                _THREAD.sent = before + 1
+            yield value  # type: ignore[misc]
+    finally:
+        # All at once: a small file is read in a few microseconds.
+        if number:
+            counts = _request_counts(kind, seconds, number, fetched=fetched)
+            if tally is not None and current() is not tally:
+                tally.merge(counts)
+            else:
+                count(counts, store)
 
 
 def waited(wait: Callable[[], object], name: str = "waiting") -> None:
@@ -257,7 +289,8 @@ def carried_on_each(work: Callable[[Item], T]) -> Callable[[Item], T]:
 # ---- reporting
 
 
-def _add(counts: Counts, others: Counts) -> None:
+def add(counts: Counts, others: Counts) -> None:
+    """Add other counts to some, which are changed."""
     for name, number in others.items():
         counts[name] = counts.get(name, 0) + number
 
@@ -281,5 +314,5 @@ def total(rows: Iterable[Counts]) -> Counts:
     """Return the sums of counts, by name."""
     summed: Counts = defaultdict(float)
     for counts in rows:
-        _add(summed, counts)
+        add(summed, counts)
     return summed

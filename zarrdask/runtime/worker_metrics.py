@@ -48,7 +48,7 @@ def measure_worker() -> None:
 def _count_task(labels: Labels, counts: Counts) -> None:
     """Add counts to the totals of this process, and to the metrics of the task."""
     with _LOCK:
-        _TOTALS[labels] = measuring.total((_TOTALS.get(labels, {}), counts))
+        measuring.add(_TOTALS.setdefault(labels, {}), counts)
     meter = getattr(sys.modules.get("distributed.metrics"), "context_meter", None)
     if meter is None or _task_key() is None:
         return
@@ -60,4 +60,5 @@ def _count_task(labels: Labels, counts: Counts) -> None:
 def totals() -> tuple[str, dict[Labels, Counts]]:
     """Return a name of this process, and what its tasks have counted so far."""
     with _LOCK:
-        return f"{os.uname().nodename if hasattr(os, 'uname') else ''}-{os.getpid()}", dict(_TOTALS)
+        totals = {labels: dict(counts) for labels, counts in _TOTALS.items()}
+    return f"{os.uname().nodename if hasattr(os, 'uname') else ''}-{os.getpid()}", totals

@@ -114,7 +114,10 @@ class Noted(Configured):
         return size
 
 
-# Processes import this module when they unpickle the store, before they parse documents.
+def register():
+    """Have a process that unpickles this function import the module, which registers the codec."""
+
+
 zarrdask.register.codec(Noted)
 
 

@@ -1,16 +1,17 @@
 """`measured`: equal to what a store and a codec count themselves, wherever tasks run."""
 
 import json
-import random
+import multiprocessing
 import sys
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import contextmanager
 
 import dask
 import pytest
 from distributed import Client, LocalCluster
 
 import zarrdask
-from tests.parallel.execution.counted_jobs import NAMES, VARIABLE, noted, random_job
+from tests.parallel.execution.counted_jobs import NAMES, VARIABLE, noted, random_job, register
 from zarrdask.runtime import measuring
 from zarrdask.storage.memory import MemoryStore
 
@@ -51,22 +52,61 @@ def test_numbers_are_those_of_a_counting_store_and_codec(seed, tmp_path, log):
     check(seed, tmp_path, scheduler="threads")
 
 
-@pytest.mark.stress
-@pytest.mark.timeout(900)
-def test_numbers_are_right_in_many_jobs(tmp_path, log):
-    for seed in range(500):
-        check(seed, tmp_path, scheduler=random.Random(seed).choice(["threads", "sync"]))
-
-
-@pytest.mark.slow
-def test_numbers_of_workers_are_added(tmp_path, log):
-    # Workers in this process: the codec that is counted is known in no other one.
+@contextmanager
+def cluster_of_threads():
     cluster = LocalCluster(
         n_workers=2, threads_per_worker=2, processes=False, dashboard_address=None
     )
     with cluster, Client(cluster):
+        yield {}
+
+
+@contextmanager
+def cluster_of_processes():
+    cluster = LocalCluster(n_workers=2, threads_per_worker=2, dashboard_address=":0")
+    with cluster, Client(cluster) as client:
+        client.run(register)
+        yield {}
+
+
+@contextmanager
+def pool_of_processes():
+    # Processes write what they count for the block within which they have started.
+    with (
+        zarrdask.measured(),
+        ProcessPoolExecutor(2, multiprocessing.get_context("spawn"), register) as pool,
+    ):
+        yield {"scheduler": "processes", "pool": pool}
+
+
+@contextmanager
+def threads():
+    yield {"scheduler": "threads"}
+
+
+@pytest.mark.stress
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(
+    ("workers", "seeds"),
+    [
+        (threads, range(300)),
+        (cluster_of_threads, range(300, 350)),
+        (cluster_of_processes, range(350, 425)),
+        (pool_of_processes, range(425, 500)),
+    ],
+)
+def test_numbers_are_right_in_many_jobs(workers, seeds, tmp_path, log):
+    with workers() as options:
+        for seed in seeds:
+            check(seed, tmp_path, **options)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", [cluster_of_threads, cluster_of_processes, pool_of_processes])
+def test_numbers_of_workers_are_added(workers, tmp_path, log):
+    with workers() as options:
         for seed in range(5):
-            check(seed, tmp_path)
+            check(seed, tmp_path, **options)
 
 
 @pytest.mark.slow

@@ -167,17 +167,24 @@ class StoredChunks:
 
         Dashboards cut names at the first "-" that is not followed by letters alone.
         """
+        return f"{verb}{self._task_suffix}".strip("_")
+
+    @cached_property
+    def _task_suffix(self) -> str:
         name = self.location.rpartition("/")[2].partition(".")[0]
-        return re.sub(r"\W+", "_", f"{verb}_{name}").strip("_")
+        return re.sub(r"\W+", "_", f"_{name}")
 
     def measured(self, verb: str) -> AbstractContextManager[None]:
         """Return a context in which what is counted belongs to a read or a write of this array."""
         if measuring.SINKS is None:
             return measuring.UNMEASURED
         task = task_prefix() or self.task_name(verb)
-        return measuring.Operation(
-            measuring.Labels(task, self.prefix.rstrip("/") or "/", self.store.url)
-        )
+        return measuring.Operation(self._labels._replace(task=task))
+
+    @cached_property
+    def _labels(self) -> measuring.Labels:
+        """What counts are about, without a task."""
+        return measuring.Labels("", self.prefix.rstrip("/") or "/", self.store.url)
 
     @cached_property
     def canonical_location(self) -> str:
