@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import zarrdask
-from tests.crashes.matrix import CORE_AND_STRESS, Verb, check
+from tests.crashes.matrix import CORE_AND_STRESS, FOREIGN, Verb, check
 from tests.crashes.stores import RemoteStore, ScriptedStore
 from tests.crashes.test_rewrites import nodes
 
@@ -34,6 +34,8 @@ def copies(zarr_format):
 def verb(zarr_format, *, delete):
     """Return the row of the matrix for a format."""
     old, new = copies(zarr_format)
+    if delete:
+        new |= FOREIGN  # else these are what the source lacks
     states = [nodes(zarrdask.storage.MemoryStore(dict(each))) for each in (old, new)]
 
     def is_mixed(seen):
@@ -55,5 +57,6 @@ def verb(zarr_format, *, delete):
 @pytest.mark.slow
 @pytest.mark.parametrize("mishaps", CORE_AND_STRESS)
 @pytest.mark.parametrize(("zarr_format", "kind"), [(2, RemoteStore), (3, ScriptedStore)])
-def test_an_interrupted_sync_leaves_each_array_old_or_new(zarr_format, kind, mishaps):
-    check(verb(zarr_format, delete=False), kind, mishaps)
+@pytest.mark.parametrize("delete", [False, True])
+def test_an_interrupted_sync_leaves_each_array_old_or_new(zarr_format, kind, delete, mishaps):
+    check(verb(zarr_format, delete=delete), kind, mishaps)

@@ -207,8 +207,8 @@ def requests(kind: str, store: HasUrl, values: Iterator[T]) -> Iterator[T]:
                 return
             if _THREAD.sent == before:
                 seconds += perf_counter() - start
-                is_bytes = type(value) is memoryview or type(value) is bytes
-                fetched += len(value) if is_bytes else nbytes_of(value)
+                is_bytes = isinstance(value, memoryview | bytes)
+                fetched += len(value) if is_bytes else nbytes_of(value)  # type: ignore[arg-type]
                 number += 1
                 _THREAD.sent = before + 1
             yield value  # type: ignore[misc]
