@@ -1,12 +1,25 @@
 """The requests and bytes of a plan, by class, and what they cost by the prices of the settings."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from math import prod
+
+import numpy as np
 
 from zarrdask import config
 from zarrdask.display.words import byte_size
 
 #: The bytes for which the price "GiB" is paid.
 _GIB = 2**30
+
+
+def overlaps(blocks: Iterable[np.ndarray], others: Iterable[np.ndarray]) -> int:
+    """Return how many pairs of blocks of two divisions overlap, by the boundaries along each axis.
+
+    >>> overlaps([np.array([0, 4, 8])], [np.array([0, 3, 6, 8])])
+    4
+    """
+    return prod(len(np.union1d(*edges)) - 1 for edges in zip(blocks, others, strict=True))
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,13 @@ from zarrdask.formats.metadata.convert import Changes, convert
 from zarrdask.formats.metadata.format import Format
 from zarrdask.formats.metadata.model import ArrayMetadata, ZarrFormat
 from zarrdask.parallel.execution.executor import check_reached, workers
-from zarrdask.parallel.rewrite.copy_tasks import ArrayJob, Part, copy_arrays, plan_tasks
+from zarrdask.parallel.rewrite.copy_tasks import (
+    ArrayJob,
+    Part,
+    copy_arrays,
+    plan_tasks,
+    planned_costs,
+)
 from zarrdask.parallel.rewrite.destination import Destination
 from zarrdask.parallel.rewrite.member_lengths import check_member_lengths, lengths_of_member
 from zarrdask.parallel.rewrite.member_regions import check_by, restricted
@@ -201,8 +207,8 @@ def copy(
         if by == "reference":
             objects = list_references(jobs, target_node.store)
             arrays = [report_of(job) for job in jobs]
+        tasks = plan_tasks(jobs) if objects is None else []
         if not dry_run:
-            tasks = plan_tasks(jobs) if objects is None else []
             plan = _fingerprint(origin, nodes, tasks)
             after = {node.path: node.after for node in nodes}
             with rewriting(
@@ -220,8 +226,10 @@ def copy(
                     arrays = store_references(jobs, objects, rewrite, progress)
                 if origin.consolidated and not isinstance(root, ArrayMetadata):
                     notes += _consolidate(rewrite.view, root.format)
-    locations = origin.node.location, target_node.location
-    return CopyReport.of_nodes(*locations, nodes, skipped, arrays, notes)
+    costs = planned_costs(tasks) if dry_run and objects is None else None
+    return CopyReport.of_nodes(
+        origin.node.location, target_node.location, nodes, skipped, arrays, notes, costs
+    )
 
 
 def _check_lengths(nodes: list[NodeCopy], changes: dict[str, Any]) -> None:

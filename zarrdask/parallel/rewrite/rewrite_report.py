@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 
 from zarrdask.display.report import Displayed, Report
 from zarrdask.display.words import byte_size, counted
+from zarrdask.parallel.plan.request_costs import RequestCosts
 from zarrdask.parallel.rewrite.node_plan import NodeCopy, Skipped
 
 #: How the values of an array are copied.
@@ -65,6 +66,9 @@ class CopyReport(Report):
         The paths of the nodes that were left out, each with the reason.
     notes : tuple of str
         Properties of groups that the copy could not keep.
+    costs : RequestCosts, optional
+        With ``dry_run=True``: the requests for chunks and shards by class. None, if it is not known
+        beforehand how shards are read.
     """
 
     source: str
@@ -73,7 +77,8 @@ class CopyReport(Report):
     groups: int = 0
     skipped: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
-    derived: ClassVar[tuple[str, ...]] = ("objects", "bytes_written")
+    costs: RequestCosts | None = None
+    derived: ClassVar[tuple[str, ...]] = ("objects", "bytes_written", "requests_by_class", "price")
 
     @classmethod
     def of_nodes(
@@ -84,11 +89,23 @@ class CopyReport(Report):
         skipped: Skipped,
         arrays: Iterable[CopiedArray],
         notes: Iterable[str] = (),
+        costs: RequestCosts | None = None,
     ) -> "CopyReport":
         """Return the report of a copy of nodes, from the reports of their arrays."""
         groups = [node for node in nodes if not node.is_array]
         lost = [f"{group.path or '/'}: {note}" for group in groups for note in group.notes]
-        return cls(source, target, tuple(arrays), len(groups), tuple(skipped), (*lost, *notes))
+        said = (*lost, *notes)
+        return cls(source, target, tuple(arrays), len(groups), tuple(skipped), said, costs)
+
+    @property
+    def requests_by_class(self) -> dict[str, int] | None:
+        """The requests that the copy would send, with ``dry_run=True``."""
+        return None if self.costs is None else self.costs.requests
+
+    @property
+    def price(self) -> float | None:
+        """The price of these requests by the setting ``zarrdask.prices``."""
+        return None if self.costs is None else self.costs.price
 
     @property
     def objects(self) -> int:
@@ -107,6 +124,7 @@ class CopyReport(Report):
 
     def _text(self) -> str:
         lines = [self.summary(), *map(str, self.arrays)]
+        lines += [] if self.costs is None else [f"costs: {self.costs}"]
         lines += [f"note: {note}" for note in self.notes]
         lines += [f"skipped {path or '/'}: {reason}" for path, reason in self.skipped]
         return "\n".join(lines)

@@ -26,6 +26,7 @@ from zarrdask.formats.metadata.model import GroupMetadata, Metadata
 from zarrdask.parallel.execution.executor import Workers, check_reached, workers
 from zarrdask.parallel.execution.forks import TaskStores
 from zarrdask.parallel.plan.plan_report import PlanReport
+from zarrdask.parallel.plan.request_costs import RequestCosts, overlaps
 from zarrdask.parallel.plan.strategies import Stage
 from zarrdask.parallel.rewrite.array_plan import SharedPass, run_passes
 from zarrdask.parallel.rewrite.destination import Destination, KeyPrefix, clear_prefix
@@ -96,6 +97,18 @@ class PyramidPlan(PlanReport):
         return sum(target.metadata.grid.size for target in self.targets.values())
 
     @property
+    def requests_planned(self) -> RequestCosts:
+        """The requests for chunks, shards and packed pieces by class, and the price."""
+        fetches = packed = 0
+        for number, stage in enumerate(self.scheme.stages):
+            if stage.reads != "blocks":
+                read, _ = self._boundaries(number)
+                fetches += overlaps(read, stage.regions.edges)
+            if number:
+                packed += self.scheme.stages[number - 1].regions.size
+        return RequestCosts({"GET": fetches, "PUT": self.objects + packed})
+
+    @property
     def fingerprint(self) -> Fingerprint:
         """The values that identify this plan among all others, by their names."""
         targets = [(level, target.metadata.render()) for level, target in self.targets.items()]
@@ -125,6 +138,7 @@ class PyramidPlan(PlanReport):
         if not self.blocks.is_aligned:
             read = "chunks of the source that lie in several tasks are decoded several times"
         yield "reads", f"{read}, and no level is read"
+        yield "costs", str(self.requests_planned)
         for number, (stage, span) in enumerate(self._stages(), 1):
             levels = f"levels {span.first} to {span.last}" if span.last > span.first else None
             tasks = counted(stage.tasks, "task")
@@ -182,6 +196,8 @@ class PyramidPlan(PlanReport):
             "tasks": self.tasks,
             "objects": self.objects,
             "peak_memory": self.peak,
+            "requests_by_class": self.requests_planned.requests,
+            "price": self.requests_planned.price,
             "description": dict(self.facts()),
         }
 
