@@ -4,7 +4,7 @@ import json
 
 import zarrdask
 from tests.tools.cli.commands import call
-from zarrdask.tools.cli.nodes import Place
+from zarrdask.tools.cli.nodes import Location
 
 
 def test_attributes(capsys, stored):
@@ -50,7 +50,7 @@ def test_deleting_an_attribute_keeps_what_others_set_meanwhile(tmp_path, capsys,
         zarrdask.open(stored, mode="r+").attrs["title"] = "new"
         return node
 
-    open_place = Place.open
-    monkeypatch.setattr(Place, "open", opened)
+    open_place = Location.open
+    monkeypatch.setattr(Location, "open", opened)
     call(capsys, "attrs", "delete", stored, "n")
     assert dict(zarrdask.open(stored).attrs) == {"title": "new"}

@@ -10,7 +10,7 @@ from zarrdask.display.words import did_you_mean
 from zarrdask.formats.metadata.json import render_json
 from zarrdask.tools.cli import options
 from zarrdask.tools.cli.app import Commands
-from zarrdask.tools.cli.nodes import Place
+from zarrdask.tools.cli.nodes import Location
 from zarrdask.tools.cli.output import echo, print_json
 
 
@@ -41,13 +41,13 @@ def command() -> None:
 )
 @options.one_node
 @click.argument("name", required=False)
-def get(place: Place, *, as_json: bool, name: str | None) -> None:
+def get(location: Location, *, as_json: bool, name: str | None) -> None:
     """Show all attributes; or the value of the attribute NAME, as JSON."""
-    attributes = dict(place.open().attrs)
+    attributes = dict(location.open().attrs)
     if name is None:
         _print(attributes, as_json=as_json)
     else:
-        _check_exist(place, [name], attributes)
+        _check_exist(location, [name], attributes)
         echo(json.dumps(attributes[name], ensure_ascii=as_json))
 
 
@@ -62,10 +62,10 @@ def get(place: Place, *, as_json: bool, name: str | None) -> None:
 @click.argument("values", nargs=-1, required=True, type=options.key_value, metavar="NAME=VALUE...")
 @options.dry_run
 def set_(
-    place: Place, *, as_json: bool, values: tuple[tuple[str, Any], ...], dry_run: bool
+    location: Location, *, as_json: bool, values: tuple[tuple[str, Any], ...], dry_run: bool
 ) -> None:
     """Set attributes, and show all of them. A value is JSON if it can be, or else text."""
-    node = place.open("r" if dry_run else "r+")
+    node = location.open("r" if dry_run else "r+")
     attributes = dict(node.attrs) | dict(values)
     render_json(attributes, "attributes")  # values that JSON has no equivalent of are an error
     if not dry_run:
@@ -82,11 +82,11 @@ def set_(
 @options.one_node
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
 @options.dry_run
-def delete(place: Place, *, as_json: bool, names: tuple[str, ...], dry_run: bool) -> None:
+def delete(location: Location, *, as_json: bool, names: tuple[str, ...], dry_run: bool) -> None:
     """Delete attributes, and show those that are left."""
-    node = place.open("r" if dry_run else "r+")
+    node = location.open("r" if dry_run else "r+")
     attributes = dict(node.attrs)
-    _check_exist(place, names, attributes)
+    _check_exist(location, names, attributes)
     for name in set(names):
         del attributes[name]
         if not dry_run:
@@ -94,11 +94,11 @@ def delete(place: Place, *, as_json: bool, names: tuple[str, ...], dry_run: bool
     _print(attributes, as_json=as_json)
 
 
-def _check_exist(place: Place, names: Iterable[str], attributes: dict[str, Any]) -> None:
+def _check_exist(location: Location, names: Iterable[str], attributes: dict[str, Any]) -> None:
     for name in names:
         if name not in attributes:
             hint = did_you_mean(name, attributes)
-            raise click.ClickException(f"{place.url}: there is no attribute {name!r}{hint}")
+            raise click.ClickException(f"{location.url}: there is no attribute {name!r}{hint}")
 
 
 def _print(attributes: dict[str, Any], *, as_json: bool) -> None:

@@ -6,7 +6,7 @@ from zarrdask.arrays.nodes.array import Array
 from zarrdask.arrays.nodes.open_group import consolidate_metadata
 from zarrdask.display.words import counted
 from zarrdask.tools.cli import options
-from zarrdask.tools.cli.nodes import Place, suggestions
+from zarrdask.tools.cli.nodes import Location, suggestions
 from zarrdask.tools.cli.output import print_json
 
 
@@ -17,22 +17,22 @@ from zarrdask.tools.cli.output import print_json
 )
 @options.one_node
 @options.dry_run
-def command(place: Place, *, as_json: bool, dry_run: bool) -> None:
+def command(location: Location, *, as_json: bool, dry_run: bool) -> None:
     """Write the consolidated metadata of a group: one document with those of all nodes below it.
 
     No other process should change nodes of the group meanwhile.
     """
     if dry_run:
-        group = place.open()
+        group = location.open()
         if isinstance(group, Array):
-            raise click.ClickException(f"{place.url}: expected a group but found an array")
+            raise click.ClickException(f"{location.url}: expected a group but found an array")
         if group.metadata.format.consolidated_key is None:
             raise click.ClickException(
-                f"{place.url}: the format {group.zarr_format} has no consolidated metadata"
+                f"{location.url}: the format {group.zarr_format} has no consolidated metadata"
             )
     else:
-        with suggestions(place):
-            group = consolidate_metadata(*place)
+        with suggestions(location):
+            group = consolidate_metadata(*location)
     paths = [path for path, _ in group.node_path.walk()]
     if as_json:
         print_json({"group": group.node_path.location, "nodes": paths})

@@ -7,7 +7,7 @@ import click
 from zarrdask.arrays.nodes.info import format_name
 from zarrdask.storage.resolve import resolve
 from zarrdask.tools.cli import copy, options
-from zarrdask.tools.cli.nodes import both_places
+from zarrdask.tools.cli.nodes import both_locations
 from zarrdask.tools.cli.output import echo
 
 
@@ -17,8 +17,8 @@ from zarrdask.tools.cli.output import echo
         "zarrdask convert new.zarr old.zarr --zarr-format 2 --dry-run",
     )
 )
-@options.place("source")
-@options.place("target")
+@options.location("source")
+@options.location("target")
 @options.zarr_format(default="3", show_default=True, help="The new format.")
 @options.copying
 @options.restart
@@ -33,12 +33,12 @@ def command(context: click.Context, /, **arguments: Any) -> None:
     was interrupted.
     """
     if not arguments["as_json"]:
-        source_place, target_place = both_places(
+        source_location, target_location = both_locations(
             arguments["source"], arguments["target"], arguments
         )
-        source = source_place.open()
+        source = source_location.open()
         resolve(
-            target_place.url, target_place.storage_options
+            target_location.url, target_location.storage_options
         )  # errors come before what is printed
         before, after = map(format_name, (source.zarr_format, arguments["zarr_format"]))
         is_same = source.zarr_format == arguments["zarr_format"]

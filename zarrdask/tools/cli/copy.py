@@ -1,4 +1,4 @@
-"""``zarrdask copy``: an array or a hierarchy, to another place or into another format."""
+"""``zarrdask copy``: an array or a hierarchy, to another location or format."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import click
 
 from zarrdask.parallel.rewrite.copy import copy
 from zarrdask.tools.cli import options
-from zarrdask.tools.cli.nodes import both_places, suggestions
+from zarrdask.tools.cli.nodes import both_locations, suggestions
 from zarrdask.tools.cli.output import print_report
 
 
@@ -17,8 +17,8 @@ from zarrdask.tools.cli.output import print_report
         "zarrdask copy data.zarr day.zarr --region time=0:24",
     )
 )
-@options.place("source")
-@options.place("target")
+@options.location("source")
+@options.location("target")
 @options.region_option
 @options.new_array
 @options.selecting
@@ -41,7 +41,7 @@ def command(
     command resumes a copy that was interrupted.
     """
     arguments = options.passed(arguments)
-    with suggestions(both_places(source, target, arguments)[0]), options.interruptible():
+    with suggestions(both_locations(source, target, arguments)[0]), options.interruptible():
         report = copy(
             source,
             target,

@@ -7,7 +7,7 @@ import click
 from zarrdask.storage.snapshots.manifest_files import is_manifest_file
 from zarrdask.storage.snapshots.object_manifest import Manifest
 from zarrdask.tools.cli import options
-from zarrdask.tools.cli.nodes import both_places, suggestions
+from zarrdask.tools.cli.nodes import both_locations, suggestions
 from zarrdask.tools.cli.output import print_report
 from zarrdask.tools.verification.compare import compare
 
@@ -20,8 +20,8 @@ from zarrdask.tools.verification.compare import compare
         "zarrdask diff yesterday.json today.json",
     )
 )
-@options.place("first")
-@options.place("second")
+@options.location("first")
+@options.location("second")
 @options.component
 @options.region_option
 @click.option("--values-only", is_flag=True, help="Ignore differences of metadata.")
@@ -38,7 +38,7 @@ def command(first: str, second: str, *, values_only: bool, as_json: bool, **argu
         differences = compare(Manifest.load(first), Manifest.load(second))
         print_report(differences, as_json=as_json)
         return int(not differences.ok)
-    with suggestions(*both_places(first, second, arguments)):
+    with suggestions(*both_locations(first, second, arguments)):
         comparison = compare(first, second, **arguments)
     if values_only:
         comparison = comparison.without_metadata()

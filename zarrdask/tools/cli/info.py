@@ -12,7 +12,7 @@ from zarrdask.arrays.nodes.info import describe, dtype_name
 from zarrdask.display.report import json_value
 from zarrdask.display.words import byte_size
 from zarrdask.tools.cli import options
-from zarrdask.tools.cli.nodes import Place
+from zarrdask.tools.cli.nodes import Location
 from zarrdask.tools.cli.output import echo, print_json, print_table
 from zarrdask.tools.conventions.display import ShownLevel, shown_levels
 
@@ -26,9 +26,9 @@ from zarrdask.tools.conventions.display import ShownLevel, shown_levels
 )
 @click.option("--stored", is_flag=True, help="Count the stored chunks and their bytes.")
 @options.one_node
-def command(place: Place, *, as_json: bool, stored: bool) -> None:
+def command(location: Location, *, as_json: bool, stored: bool) -> None:
     """Show the properties of an array or a group: shape, data type, chunks, codecs, attributes."""
-    node = place.open()
+    node = location.open()
     sizes = stored_sizes(chunks_of(node)) if stored and isinstance(node, Array) else None
     if as_json:
         print_json(as_data(node, sizes))
@@ -52,14 +52,14 @@ def as_data(node: Array | Group, sizes: tuple[int, int] | None = None) -> dict[s
     sizes : (int, int), optional
         For an array: the number of stored chunks or shards and their bytes.
     """
-    place = node.node_path.location
+    location = node.node_path.location
     common = {"zarr_format": node.zarr_format, "attributes": dict(node.attrs)}
     if isinstance(node, Group):
         levels = [[_level(each) for each in levels] for levels in shown_levels(node)]
         shown = {"levels": levels} if levels else {}
-        return {"group": place, **common, "members": list(node), **shown}
+        return {"group": location, **common, "members": list(node), **shown}
     return {
-        "array": place,
+        "array": location,
         **common,
         "shape": node.shape,
         "dtype": dtype_name(node.metadata),

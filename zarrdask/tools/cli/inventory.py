@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from zarrdask.tools.cli import options
-from zarrdask.tools.cli.nodes import Place, suggestions
+from zarrdask.tools.cli.nodes import Location, suggestions
 from zarrdask.tools.cli.output import print_report
 from zarrdask.tools.verification.inventory import inventory
 
@@ -55,15 +55,15 @@ def expectation(value: str) -> Any:
     help="Decode what is stored, to count the chunks and shards with only the fill value.",
 )
 @options.long_work
-def command(place: Place, *, axis: str, as_json: bool, **arguments: Any) -> int:
+def command(location: Location, *, axis: str, as_json: bool, **arguments: Any) -> int:
     """Count what is stored at URL: chunks, shards and bytes, also along the append dimension.
 
     The store is listed, and the indexes of shards are read. Exits with 1 if a chunk that is
     expected is not stored.
     """
-    url, component, storage_options = place
+    url, component, storage_options = location
     number = int(axis) if axis.removeprefix("-").isdecimal() else axis
-    with suggestions(place):
+    with suggestions(location):
         report = inventory(
             url, component=component, storage_options=storage_options, axis=number, **arguments
         )

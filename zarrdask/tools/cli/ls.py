@@ -7,7 +7,7 @@ import click
 from zarrdask.arrays.nodes.array import Array
 from zarrdask.errors import printable
 from zarrdask.tools.cli import options
-from zarrdask.tools.cli.nodes import Place, summary
+from zarrdask.tools.cli.nodes import Location, summary
 from zarrdask.tools.cli.output import echo, print_json, print_table
 
 
@@ -16,14 +16,14 @@ from zarrdask.tools.cli.output import echo, print_json, print_table
 )
 @click.option("--long", "-l", "long", is_flag=True, help="Show shapes, data types and chunks.")
 @options.one_node
-def command(place: Place, *, as_json: bool, long: bool) -> None:
+def command(location: Location, *, as_json: bool, long: bool) -> None:
     """List the members of a group, one a line. The names of groups end with a slash.
 
     Names are relative to the group; an array is listed as it was named.
     """
-    node = place.open()
+    node = location.open()
     if isinstance(node, Array):
-        members = [summary(place.component or place.url, node.metadata)]
+        members = [summary(location.component or location.url, node.metadata)]
     else:
         members = [summary(name, member) for name, member in node.node_path.walk(depth=1)]
     if as_json:

@@ -3,7 +3,7 @@
 import click
 
 from zarrdask.tools.cli import options
-from zarrdask.tools.cli.nodes import Place, suggestions
+from zarrdask.tools.cli.nodes import Location, suggestions
 from zarrdask.tools.cli.output import print_report
 from zarrdask.tools.verification.node_manifest import manifest
 
@@ -29,14 +29,16 @@ from zarrdask.tools.verification.node_manifest import manifest
     help="How digests are computed that the store does not have.",
 )
 @click.option("--versions", is_flag=True, help="Request the IDs of versions, one by one.")
-def command(place: Place, *, save: str | None, digest: str, versions: bool, as_json: bool) -> None:
+def command(
+    location: Location, *, save: str | None, digest: str, versions: bool, as_json: bool
+) -> None:
     """List the keys, sizes, versions and digests of all objects of the node at URL.
 
     A saved manifest shows what has changed since (diff), and whether a copy is complete and
     undamaged (verify --manifest).
     """
-    url, component, storage_options = place
-    with suggestions(place):
+    url, component, storage_options = location
+    with suggestions(location):
         entries = manifest(
             url,
             component=component,

@@ -21,7 +21,7 @@ from zarrdask.tools.cli.output import one_line
 Options = dict[str, Any] | None
 
 
-class Place(NamedTuple):
+class Location(NamedTuple):
     """Where a node is: as the user names it."""
 
     url: str
@@ -35,40 +35,42 @@ class Place(NamedTuple):
             return zarrdask.open(url, component, mode, storage_options=storage_options)
 
 
-def both_places(first: str, second: str | None, arguments: dict[str, Any]) -> tuple[Place, Place]:
-    """Return the places of two nodes, each with the options that are meant for it."""
+def both_locations(
+    first: str, second: str | None, arguments: dict[str, Any]
+) -> tuple[Location, Location]:
+    """Return the locations of two nodes, each with the options that are meant for it."""
     of_first, of_second = options_of_each(
         arguments.get("storage_options"),
         (first, arguments.get("source_options")),
         (second, arguments.get("target_options")),
     )
     component = arguments.get("component")
-    return Place(first, component, of_first), Place(second or "", None, of_second)
+    return Location(first, component, of_first), Location(second or "", None, of_second)
 
 
 @contextmanager
-def suggestions(*places: Place) -> Iterator[None]:
+def suggestions(*locations: Location) -> Iterator[None]:
     """Add the nearest name to the error of a node that does not exist, also in remote stores.
 
     Parameters
     ----------
-    *places : Place
-        The places of the nodes that have to exist.
+    *locations : Location
+        The locations of the nodes that have to exist.
     """
     try:
         yield
     except NodeNotFoundError as error:
         if "the nearest name" in str(error):
             raise
-        for name in filter(None, map(_nearest, places)):
+        for name in filter(None, map(_nearest, locations)):
             text = f"{one_line(error)}; the nearest name is {name!r}"
             raise click.ClickException(text) from error
         raise
 
 
-def _nearest(place: Place) -> str | None:
-    """Return a URL or component that exists, and differs from that of a place in its last name."""
-    url, component, storage_options = place
+def _nearest(location: Location) -> str | None:
+    """Return a URL or component that exists, and differs from the given one in its last name."""
+    url, component, storage_options = location
     parent, name = posixpath.split((component or url).rstrip("/"))
     above = (url, parent or None) if component else (parent or ".", None)
     try:

@@ -13,7 +13,7 @@ from zarrdask.config import parse_size
 from zarrdask.errors import ZarrdaskError
 from zarrdask.formats.dtypes.fill_values import NO_FILL_VALUE
 from zarrdask.formats.metadata.node_layout import DRAFT, PROTOCOL
-from zarrdask.tools.cli.nodes import Options, Place
+from zarrdask.tools.cli.nodes import Location, Options
 from zarrdask.tools.cli.output import print_report
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -162,7 +162,7 @@ def _pairs(kind: str, text: str) -> Callable[[F], F]:
     )
 
 
-def place(name: str, *, required: bool = True) -> Callable[[F], F]:
+def location(name: str, *, required: bool = True) -> Callable[[F], F]:
     """Add a URL or a path as an argument; shells complete paths."""
     return click.argument(name, required=required, type=click.Path())
 
@@ -259,7 +259,7 @@ skip_unsupported = click.option(
 copying = _together(
     skip_unsupported,
     click.option("--overwrite", is_flag=True, help="Replace the node at TARGET."),
-    # Of earlier releases; eager, as it was in place of TARGET.
+    # Of earlier releases; eager, as TARGET was left out.
     click.option(
         "--in-place",
         is_flag=True,
@@ -299,13 +299,13 @@ new_array = _together(
 
 
 def one_node(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the arguments of a command about one node: its `Place`, and ``--json``."""
+    """Add the arguments of a command about one node: its `Location`, and ``--json``."""
 
     @wraps(function)
     def call(url: str, component: str | None, storage_options: Options, **arguments: Any) -> Any:
-        return function(Place(url, component, storage_options), **arguments)
+        return function(Location(url, component, storage_options), **arguments)
 
-    return _together(place("url"), component, as_json, storage)(call)
+    return _together(location("url"), component, as_json, storage)(call)
 
 
 def passed(values: dict[str, Any]) -> dict[str, Any]:

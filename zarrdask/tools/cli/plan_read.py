@@ -6,7 +6,7 @@ import click
 
 from zarrdask.parallel.graph.plan_read import plan_read
 from zarrdask.tools.cli import options
-from zarrdask.tools.cli.nodes import Place, suggestions
+from zarrdask.tools.cli.nodes import Location, suggestions
 from zarrdask.tools.cli.output import print_report
 
 
@@ -25,9 +25,9 @@ from zarrdask.tools.cli.output import print_report
     "time=0:24,lon=10; all by default.",
 )
 @options.one_node
-def command(place: Place, *, region: Any, as_json: bool) -> None:
+def command(location: Location, *, region: Any, as_json: bool) -> None:
     """Show which chunks a read of an array would fetch and decode, without reading them."""
-    url, component, storage_options = place
-    with suggestions(place):
+    url, component, storage_options = location
+    with suggestions(location):
         plan = plan_read(url, region, component=component, storage_options=storage_options)
     print_report(plan, as_json=as_json)

@@ -8,7 +8,7 @@ import click
 
 from zarrdask.errors import ZarrdaskError
 from zarrdask.tools.cli import options
-from zarrdask.tools.cli.nodes import both_places, suggestions
+from zarrdask.tools.cli.nodes import both_locations, suggestions
 from zarrdask.tools.pyramids.conventions import CONVENTIONS
 from zarrdask.tools.pyramids.kernels import METHODS
 from zarrdask.tools.pyramids.pyramid import pyramid
@@ -49,8 +49,8 @@ def _numbers(text: str) -> tuple[float, ...]:
         "zarrdask pyramid dem.zarr/z out.zarr --convention geozarr --crs EPSG:32633",
     )
 )
-@options.place("source")
-@options.place("target")
+@options.location("source")
+@options.location("target")
 @click.option("--levels", type=int, help="The number of levels, with the finest one.")
 @click.option(
     "--factors",
@@ -106,7 +106,7 @@ def command(source: str, target: str, *, convention: str, **arguments: Any) -> A
     """
     arguments = options.passed(arguments)
     arguments["convention"] = None if convention == "none" else convention
-    with suggestions(both_places(source, target, arguments)[0]):
+    with suggestions(both_locations(source, target, arguments)[0]):
         return _planned(source, target, arguments)
 
 

@@ -6,7 +6,7 @@ import click
 
 from zarrdask.parallel.rewrite.rechunk import rechunk
 from zarrdask.tools.cli import options
-from zarrdask.tools.cli.nodes import both_places, suggestions
+from zarrdask.tools.cli.nodes import both_locations, suggestions
 
 
 @click.command(
@@ -16,14 +16,14 @@ from zarrdask.tools.cli.nodes import both_places, suggestions
         "zarrdask rechunk in.zarr out.zarr --chunks 256,64 --compressor zstd --compressor crc32c",
     )
 )
-@options.place("source")
-@options.place("target")
+@options.location("source")
+@options.location("target")
 @options.new_array
 @click.option(
     "--temp",
     type=click.Path(),
     metavar="URL",
-    help="The place for temporary objects between passes.",
+    help="The location of temporary objects between passes.",
 )
 @options.planned
 def command(source: str, target: str, **arguments: Any) -> Any:
@@ -34,5 +34,5 @@ def command(source: str, target: str, **arguments: Any) -> Any:
     interrupted.
     """
     arguments = options.passed(arguments)
-    with suggestions(both_places(source, target, arguments)[0]):
+    with suggestions(both_locations(source, target, arguments)[0]):
         return rechunk(source, target, **arguments)

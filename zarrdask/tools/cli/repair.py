@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from zarrdask.tools.cli import options
-from zarrdask.tools.cli.nodes import both_places, suggestions
+from zarrdask.tools.cli.nodes import both_locations, suggestions
 from zarrdask.tools.cli.output import print_report
 from zarrdask.tools.verification.verify import verify
 
@@ -16,8 +16,8 @@ from zarrdask.tools.verification.verify import verify
         "zarrdask repair data.zarr backup.zarr --missing --dry-run",
     )
 )
-@options.place("url")
-@options.place("intact")
+@options.location("url")
+@options.location("intact")
 @options.component
 @click.option("--missing", is_flag=True, help="Also copy chunks that are missing.")
 @options.dry_run
@@ -38,7 +38,7 @@ def command(
     INTACT may have other chunks, codecs or another format. With --dry-run, only the check is done.
     Exits with 1 if something is damaged in the end, or if INTACT stores chunks that URL lacks.
     """
-    damaged, source = both_places(url, intact, arguments)
+    damaged, source = both_locations(url, intact, arguments)
     # Open the intact one first: if it does not exist, the check would be for nothing.
     other = source.open()
     work: dict[str, Any] = {"scheduler": scheduler, "progress": progress}

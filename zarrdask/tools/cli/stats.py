@@ -6,7 +6,7 @@ import click
 
 from zarrdask.arrays.nodes.array import Array
 from zarrdask.tools.cli import options
-from zarrdask.tools.cli.nodes import Place
+from zarrdask.tools.cli.nodes import Location
 from zarrdask.tools.cli.output import print_report
 from zarrdask.tools.verification.group_statistics import group_statistics
 from zarrdask.tools.verification.statistics import statistics
@@ -21,13 +21,13 @@ from zarrdask.tools.verification.statistics import statistics
 )
 @options.one_node
 @options.long_work
-def command(place: Place, *, as_json: bool, progress: bool, scheduler: str | None) -> None:
+def command(location: Location, *, as_json: bool, progress: bool, scheduler: str | None) -> None:
     """Show the range, the mean, the standard deviation and the missing values of an array.
 
     Every stored chunk is read once, in bounded memory. Chunks that are not stored count as the
     fill value. In a group, the statistics of all numeric arrays below it are shown, one a line.
     """
-    node = place.open()
+    node = location.open()
     options: dict[str, Any] = {"scheduler": scheduler, "show": progress}
     if isinstance(node, Array):
         print_report(statistics(node, **options), as_json=as_json)

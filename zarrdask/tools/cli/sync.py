@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from zarrdask.tools.cli import options
-from zarrdask.tools.cli.nodes import both_places, suggestions
+from zarrdask.tools.cli.nodes import both_locations, suggestions
 from zarrdask.tools.cli.output import print_report
 from zarrdask.tools.synchronization.sync import sync
 
@@ -16,8 +16,8 @@ from zarrdask.tools.synchronization.sync import sync
         "zarrdask sync s3://bucket/data mirror.zarr --delete --dry-run",
     )
 )
-@options.place("source")
-@options.place("target")
+@options.location("source")
+@options.location("target")
 @click.option("--delete", is_flag=True, help="Remove from TARGET what SOURCE lacks.")
 @click.option(
     "--by",
@@ -34,6 +34,6 @@ def command(source: str, target: str, *, as_json: bool, **arguments: Any) -> Non
     interruption. To convert what is copied, use copy.
     """
     arguments = options.passed(arguments)
-    with suggestions(both_places(source, target, arguments)[0]), options.interruptible():
+    with suggestions(both_locations(source, target, arguments)[0]), options.interruptible():
         report = sync(source, target, **arguments)
     print_report(report, as_json=as_json)

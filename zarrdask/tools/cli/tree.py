@@ -6,7 +6,7 @@ from zarrdask.arrays.nodes.array import Array
 from zarrdask.arrays.nodes.info import member_label
 from zarrdask.display.tree import Tree
 from zarrdask.tools.cli import options
-from zarrdask.tools.cli.nodes import Place, summary
+from zarrdask.tools.cli.nodes import Location, summary
 from zarrdask.tools.cli.output import print_json, print_tree
 
 
@@ -15,9 +15,9 @@ from zarrdask.tools.cli.output import print_json, print_tree
 )
 @click.option("--depth", type=click.IntRange(1), help="The levels to show; all by default.")
 @options.one_node
-def command(place: Place, *, as_json: bool, depth: int | None) -> None:
+def command(location: Location, *, as_json: bool, depth: int | None) -> None:
     """Show the hierarchy below a group: for each array the shape, the data type and the chunks."""
-    node = place.open()
+    node = location.open()
     if as_json:
         members = [] if isinstance(node, Array) else node.node_path.walk(depth=depth)
         root = summary("", node.metadata)

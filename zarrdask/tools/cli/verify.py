@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from zarrdask.tools.cli import options
-from zarrdask.tools.cli.nodes import Place, suggestions
+from zarrdask.tools.cli.nodes import Location, suggestions
 from zarrdask.tools.cli.output import print_report
 from zarrdask.tools.verification.verify import verify
 
@@ -28,7 +28,7 @@ from zarrdask.tools.verification.verify import verify
 )
 @click.option("--every", is_flag=True, help="Also list missing and fill-only chunks or shards.")
 @options.long_work
-def command(place: Place, other: str | None, *, as_json: bool, **arguments: Any) -> int:
+def command(location: Location, other: str | None, *, as_json: bool, **arguments: Any) -> int:
     """Check that everything stored at URL can be read.
 
     All metadata is parsed, and every stored chunk is decoded. Missing chunks are no problem.
@@ -36,10 +36,10 @@ def command(place: Place, other: str | None, *, as_json: bool, **arguments: Any)
     To replace chunks that can't be read, use repair; to compare two arrays or hierarchies, use
     diff. Exits with 1 if metadata is not valid, or if a chunk can't be read.
     """
-    url, component, storage_options = place
+    url, component, storage_options = location
     if other is not None:
         raise click.UsageError(f"verify takes one URL; compare two by: zarrdask diff {url} {other}")
-    with suggestions(place):
+    with suggestions(location):
         report = verify(url, component=component, storage_options=storage_options, **arguments)
     print_report(report, as_json=as_json)
     return int(not report.ok)
