@@ -114,8 +114,9 @@ class Noted(Configured):
         return size
 
 
-def register():
-    """Have a process that unpickles this function import the module, which registers the codec."""
+def register(log):
+    """Name the file in this process, which imports the module, and so registers the codec."""
+    os.environ[VARIABLE] = log
 
 
 zarrdask.register.codec(Noted)

@@ -2,6 +2,7 @@
 
 import json
 import multiprocessing
+import os
 import sys
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -65,7 +66,7 @@ def cluster_of_threads():
 def cluster_of_processes():
     cluster = LocalCluster(n_workers=2, threads_per_worker=2, dashboard_address=":0")
     with cluster, Client(cluster) as client:
-        client.run(register)
+        client.run(register, os.environ[VARIABLE])
         yield {}
 
 
@@ -74,7 +75,9 @@ def pool_of_processes():
     # Processes write what they count for the block within which they have started.
     with (
         zarrdask.measured(),
-        ProcessPoolExecutor(2, multiprocessing.get_context("spawn"), register) as pool,
+        ProcessPoolExecutor(
+            2, multiprocessing.get_context("spawn"), register, (os.environ[VARIABLE],)
+        ) as pool,
     ):
         yield {"scheduler": "processes", "pool": pool}
 

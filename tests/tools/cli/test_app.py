@@ -148,6 +148,7 @@ def test_an_empty_argument_is_no_place(capsys, stored, monkeypatch, command):
         "convert": [stored / "a", "", "--overwrite"],
         "diff": [stored / "a", ""],
         "sync": [stored / "a", ""],
+        "plan-write": [stored / "a", ""],
         "repair": ["", stored / "a"],
         "attrs": ["get", ""],
         "attrs set": ["", "k=1"],

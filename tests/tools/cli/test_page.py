@@ -48,6 +48,7 @@ def test_members_of_json_are_documented(tmp_path, monkeypatch, capsys):
     root.create_array("t", shape=4, dtype="f4", chunks=2)[...] = 1
     image = zarrdask.create_array("i", shape=(4, 4), dtype="u1", dimension_names=("y", "x"))
     image[...] = 1
+    zarrdask.manifest("a").save("m.json")
     called = {
         "`info` of an array": ["info", "a/t", "--stored"],
         "`info` of a group": ["info", "a"],
@@ -66,6 +67,9 @@ def test_members_of_json_are_documented(tmp_path, monkeypatch, capsys):
         "`plan-read`": ["plan-read", "a/t"],
         "`stats` of an array": ["stats", "a/t"],
         "`stats` of a group": ["stats", "a"],
+        "`plan-write`": ["plan-write", "a/t", "n"],
+        "`manifest`": ["manifest", "a"],
+        "`verify --manifest`": ["verify", "a", "--manifest", "m.json"],
     }
     rows = dict(
         re.findall(r"^\| (`.*?) \| (.*`.*) \|$", PAGE.partition("## JSON")[2], re.MULTILINE)

@@ -40,6 +40,7 @@ COMMANDS = {
     "repair": "Replace what can't be read, from another array or hierarchy.",
     "diff": "Compare two arrays or hierarchies.",
     "plan-read": "Show what a read would fetch and decode.",
+    "plan-write": "Show what storing an array elsewhere would write.",
     "stats": "Show the range, the mean and the missing values of arrays.",
     "completion": "Print a script that completes commands in a shell.",
 }
@@ -77,9 +78,9 @@ class _AllCommands(Commands):
         """Return a command, or None if there is none of that name."""
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = import_module(
-            f"zarrdask.tools.cli.{cmd_name.replace('-', '_')}"
-        ).command
+        folder = "plans." if cmd_name.startswith("plan-") else ""
+        module = import_module(f"zarrdask.tools.cli.{folder}{cmd_name.replace('-', '_')}")
+        command: click.Command = module.command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

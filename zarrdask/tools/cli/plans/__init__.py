@@ -1,0 +1,1 @@
+"""The commands that only show what a read or a write will do: ``plan-read``, ``plan-write``."""
