@@ -6,6 +6,7 @@ import xarray as xr
 import zarrdask
 from tests.counting import CountingStore
 from zarrdask.storage.memory import MemoryStore
+from zarrdask.storage.zarr import detect
 
 
 @pytest.fixture
@@ -36,3 +37,24 @@ def test_a_path_without_patterns_needs_no_listing_above(store):
     tree = xr.open_datatree(store, engine="zarrdask", group_filter="/v2/sweep_0")
     assert sorted(tree.groups) == ["/", "/v2", "/v2/sweep_0"]
     assert list(store.listings) == ["v2/sweep_0/"]
+
+
+def test_equal_arrays_of_a_tree_have_attributes_of_their_own(monkeypatch):
+    store = {}
+    for path in ("a", "b", "c"):
+        group = zarrdask.create_group(store, path)
+        for name, attributes in (("flat", {"units": "K"}), ("nested", {"range": [0, 1]})):
+            group.create_array(
+                name, shape=3, dtype="f4", dimension_names=("x",), attributes=attributes
+            )[...] = len(path)
+    parsed = []
+    parse = detect.parse
+    monkeypatch.setattr(detect, "parse", lambda *each: parsed.append(each) or parse(*each))
+    groups = xr.open_groups(store, engine="zarrdask")
+    # A document that occurs again is not parsed again, unless it has lists, which users may change.
+    assert sum(b'"units"' in bytes(each[0]["zarr.json"] or b"") for each in parsed) == 1
+    groups["/a"]["flat"].attrs["units"] = "C"
+    groups["/a"]["nested"].attrs["range"].append(2)
+    assert groups["/b"]["flat"].attrs == {"units": "K"}
+    assert groups["/b"]["nested"].attrs == {"range": [0, 1]}
+    assert groups["/c"]["flat"].sum() == 3

@@ -12,6 +12,7 @@ from xarray.core.indexing import BasicIndexer, LazilyIndexedArray
 from zarrdask.arrays.chunks.missing_chunks import Missing, chosen_missing
 from zarrdask.arrays.hierarchy.group_filter import GroupFilter
 from zarrdask.arrays.hierarchy.lookup import look_up
+from zarrdask.arrays.hierarchy.members import Known
 from zarrdask.arrays.hierarchy.path import ancestors, join_path
 from zarrdask.arrays.nodes.array import Array
 from zarrdask.errors import NodeNotFoundError, NodeTypeError, ZarrdaskError
@@ -66,6 +67,7 @@ class Hierarchy:
         self.node = self.lookup.node
         self.missing = chosen_missing(options.missing)
         self.listed: Store | None = None
+        self._known: Known = {}
         self.metadata = self._find()
 
     def _find(self) -> GroupMetadata:
@@ -134,6 +136,7 @@ class Hierarchy:
                     skip=self.options.drop_variables,
                     reserved=True,
                     chosen=None if chosen is None else chosen.below(path),
+                    known=self._known,
                 )
                 for name, member in children:
                     if isinstance(member, ZarrdaskError):

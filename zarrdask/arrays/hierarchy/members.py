@@ -1,6 +1,7 @@
 """The nodes below a group: their names, documents and metadata."""
 
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterator, MutableMapping
+from typing import Any
 
 from zarrdask.arrays.hierarchy.changes.journal import BESIDE
 from zarrdask.arrays.hierarchy.find import documents_of, implied_group, node_of, read_documents
@@ -10,11 +11,14 @@ from zarrdask.errors import ZarrdaskError
 from zarrdask.formats.compliance import strictness
 from zarrdask.formats.metadata.formats import find_format
 from zarrdask.formats.metadata.json import Documents
-from zarrdask.formats.metadata.model import GroupMetadata, Metadata
+from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata, Metadata
 from zarrdask.storage.zarr import detect
 from zarrdask.storage.zarr.consolidated_documents import Entries
 from zarrdask.storage.zarr.consolidated_store import as_consolidated
 from zarrdask.storage.zarr.detect import ANY, Search
+
+#: The metadata of arrays by their documents.
+Known = MutableMapping[tuple[Any, ...], ArrayMetadata]
 
 
 def member_documents(
@@ -75,18 +79,21 @@ def child_nodes(
     skip: Container[str] = (),
     reserved: bool = False,
     chosen: GroupFilter | None = None,
+    known: Known | None = None,
 ) -> Iterator[tuple[str, Metadata | ZarrdaskError]]:
     """Yield the name and the metadata of each node right below a group.
 
     The metadata of an invalid node is replaced by the error. The parameters are those of
     `member_documents`. If groups are `chosen`, arrays are left out unless this group is chosen.
+    Arrays with the same documents share the metadata in `known`, to which it is added: trees have
+    thousands of such arrays.
     """
     has_arrays = chosen is None or chosen.accepts("")
     left = None if has_arrays else chosen
     members = member_documents(group, search, skip=skip, reserved=reserved, chosen=left)
     for name, documents in members:
         try:
-            metadata = node_of(group.join(name), documents, search)
+            metadata = _metadata_of(group, name, documents, search, known)
         except ZarrdaskError as error:
             yield name, error
         else:
@@ -95,6 +102,32 @@ def child_nodes(
                 continue
             if metadata is not None:
                 yield name, metadata
+
+
+def _metadata_of(
+    group: StorePath, name: str, documents: Documents, search: Search, known: Known | None
+) -> Metadata | None:
+    """Return the metadata of a node right below a group, which may be known by its documents."""
+    if known is None:
+        return node_of(group.join(name), documents, search)
+    key = tuple(documents.items())
+    shared = known.get(key)
+    if shared is not None:
+        return shared
+    metadata = node_of(group.join(name), documents, search)
+    if isinstance(metadata, ArrayMetadata) and _may_be_shared(metadata):
+        known[key] = metadata
+    return metadata
+
+
+def _may_be_shared(metadata: ArrayMetadata) -> bool:
+    """Whether metadata depends on the documents only, and nobody can change a part of it.
+
+    Values of attributes become those of variables of xarray, whose lists users may change.
+    """
+    values = (*metadata.attributes.values(), *metadata.extra.values())
+    is_flat = not any(isinstance(value, dict | list) for value in values)
+    return is_flat and not (metadata.format.has_conventions or metadata.is_repaired)
 
 
 def walk_nodes(
