@@ -167,6 +167,7 @@ def test_a_cluster_without_workers_is_not_waited_for():
         def interrupt():
             while not client.futures:
                 time.sleep(0.01)
+            time.sleep(0.3)  # a signal right before a thread begins to wait does not wake it
             os.kill(os.getpid(), signal.SIGINT)
 
         (thread := threading.Thread(target=interrupt)).start()
