@@ -30,10 +30,10 @@ FOLDERS = {
 #: The most names that each edge takes from the kernel: what would have to be public if it were a
 #: package of its own.
 SEAMS = {
-    "tools.verification": 85,
+    "tools.verification": 100,
     "tools.conventions": 20,
-    "tools.pyramids": 105,
-    "tools.synchronization": 50,
+    "tools.pyramids": 110,
+    "tools.synchronization": 30,
     "tools.cli": 35,
     "xarray": 150,
     "compat": 30,
