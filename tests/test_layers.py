@@ -31,11 +31,11 @@ FOLDERS = {
 #: package of its own.
 SEAMS = {
     "tools.verification": 100,
-    "tools.conventions": 20,
+    "tools.conventions": 15,
     "tools.pyramids": 110,
     "tools.synchronization": 30,
     "tools.cli": 35,
-    "xarray": 150,
+    "xarray": 155,
     "compat": 30,
 }
 DISTRIBUTED = {
