@@ -1,5 +1,6 @@
 """Changes of nodes, and the consolidated metadata above them, by whatever URL they are opened."""
 
+import json
 import threading
 from contextlib import suppress
 
@@ -7,6 +8,8 @@ import numpy as np
 import pytest
 
 import zarrdask
+from tests.storage.latency import LatencyStore
+from zarrdask.arrays.hierarchy.changes import change
 from zarrdask.storage.memory import MemoryStore
 
 
@@ -86,3 +89,21 @@ def test_members_of_an_erased_group_are_removed_from_them(root, setting):
     del group["a"]
     assert "b" in consolidated(root)
     assert "a/x" not in consolidated(root)
+
+
+def test_a_document_is_read_after_its_lock_is_taken(monkeypatch):
+    """A store that reads beforehand, without conditional writes: only the lock excludes others."""
+    store = LatencyStore(seconds=0)
+    group = zarrdask.create_group(store)
+    zarrdask.consolidate_metadata(group)
+    document, lock = store.inner.values["zarr.json"], change.documents_lock
+
+    def wait_for_another(node):
+        # Another writer holds the lock until it has changed the attributes.
+        others = json.loads(document) | {"attributes": {"by": "another"}}
+        store.inner.values["zarr.json"] = json.dumps(others).encode()
+        return lock(node)
+
+    monkeypatch.setattr(change, "documents_lock", wait_for_another)
+    zarrdask.create_array(store, "x", shape=2, dtype="i4")
+    assert dict(zarrdask.open_group(store, consolidated=False).attrs) == {"by": "another"}

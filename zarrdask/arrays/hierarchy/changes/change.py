@@ -210,7 +210,8 @@ def _drop_all(
 def _drop(group: str, names: tuple[str, ...], store: Store) -> list[_Dropped]:
     """Remove the consolidated metadata of one group; the rest of its document stays."""
     dropped, prefix = list[_Dropped](), key_prefix(group)
-    documents = read_documents(store, [group], (names,))[0]
+    # Another writer may have changed what was read before the lock was taken.
+    documents = read_documents(fresh(store), [group], (names,))[0]
     flat, document = documents.get(consolidated.KEY), None
     with suppress(MetadataError):  # nobody can read such a document, so it misleads nobody
         document = consolidated.group_with_member(documents.get(_V3))
