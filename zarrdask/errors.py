@@ -276,7 +276,9 @@ class LinkError(StoreError):
 
 
 class SnapshotError(StoreError):
-    """An object is not, or no longer, the one that the manifest of a snapshot names."""
+    """An object is not, or no longer, the one that the manifest of a snapshot names, or can't be
+    told from a changed one.
+    """
 
 
 class ReadOnlyError(StoreError, PermissionError):

@@ -100,3 +100,15 @@ def test_a_snapshot_is_equal_to_its_copy_in_another_process(tmp_path):
     ]
     make(tmp_path / "other", {})
     assert zarrdask.open_group(tmp_path, snapshot=zarrdask.manifest(tmp_path)).store != store
+
+
+def test_a_manifest_by_which_no_change_is_noticed_is_refused():
+    """A changed chunk may have the same size."""
+    store = {}
+    make(store, {"compressors": ()})
+    manifest = zarrdask.manifest(store, digest=None)
+    for open_node in (zarrdask.open_group, zarrdask.open):
+        with pytest.raises(SnapshotError, match="needs a manifest with digests"):
+            open_node(store, snapshot=manifest)
+    with pytest.raises(SnapshotError, match="needs a manifest with digests"):
+        zarrdask.from_zarr(store, "a", snapshot=manifest)

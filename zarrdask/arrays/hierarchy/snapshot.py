@@ -14,6 +14,14 @@ Snapshot = Manifest | str | PathLike[str]
 def snapshot_of(
     url: Any, storage_options: dict[str, Any] | None, snapshot: Snapshot
 ) -> SnapshotStore:
-    """Return the store of a node, with the objects that a manifest of the node names."""
+    """Return the store of a node, with the objects that a manifest of the node names.
+
+    Raises
+    ------
+    SnapshotError
+        If the manifest does not say enough of an object to tell it from a changed one.
+    """
     node = locate_node(url, None, storage_options).current
-    return SnapshotStore(node.store, node.prefix, as_manifest(snapshot))
+    store = SnapshotStore(node.store, node.prefix, as_manifest(snapshot))
+    store.check()
+    return store

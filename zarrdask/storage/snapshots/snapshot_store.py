@@ -76,6 +76,22 @@ class SnapshotStore(Store):
     def __reduce__(self) -> tuple[Any, ...]:
         return SnapshotStore, (self.inner, self.prefix, self.manifest)
 
+    def check(self) -> None:
+        """Check that the manifest tells each object from one that has changed."""
+        for entry in self.manifest.entries:
+            if entry.digest is None and not self._is_by_version(entry):
+                raise SnapshotError(
+                    "a change of this object could not be noticed: in this store, a snapshot needs "
+                    "a manifest with digests, which zarrdask.manifest(url) makes",
+                    key=f"{self.url}/{entry.key}",
+                    found=None,
+                    expected="a digest",
+                )
+
+    def _is_by_version(self, entry: ManifestEntry) -> bool:
+        """Whether an object is read on the condition that it is of a version."""
+        return self.inner.capabilities.reads_versions and any(entry.object_version)
+
     # ---- reading
 
     def get(self, key: str) -> bytes | None:
@@ -86,10 +102,9 @@ class SnapshotStore(Store):
         entry = self._objects.get(key)
         if entry is None:
             return None
-        name, version = self.prefix + key, entry.object_version
-        is_whole = start == 0 and length is None
-        if self.inner.capabilities.reads_versions and any(version):
-            value = self.inner.get_version(name, version, start, length)
+        name, is_whole = self.prefix + key, start == 0 and length is None
+        if self._is_by_version(entry):
+            value = self.inner.get_version(name, entry.object_version, start, length)
             if value is None or (is_whole and len(value) != entry.size):
                 raise self._changed(key)
             return value
@@ -128,8 +143,8 @@ class SnapshotStore(Store):
 
 
 def _is_of(value: Buffer, entry: ManifestEntry) -> bool:
-    """Whether a value is the one of an entry, as far as its size and its digest show it."""
+    """Whether a value is the one of an entry, by its size and its digest."""
     digest = entry.digest
-    if len(value) != entry.size:
+    if len(value) != entry.size or digest is None:
         return False
-    return digest is None or digest_of(value, algorithm_of(digest)) == digest
+    return digest_of(value, algorithm_of(digest)) == digest
