@@ -18,14 +18,14 @@ T = TypeVar("T")
 class PolicyStore(RequestStore, WrappedStore):
     """A store that does something to each request of the inner store.
 
-    A subclass overrides `policy`, which all operations pass that read or change values or keys.
-    Those on many values are a request for each value, or one with a `call` where the inner store
-    has one operation for them.
+    A subclass overrides `policy`. All operations that read or change values or keys go through it.
+    An operation on many values is one request for each value, or one request with a `call` if the
+    inner store has one operation for them.
     """
 
     @property
     def capabilities(self) -> Capabilities:  # type: ignore[override]
-        """Those of the inner store."""
+        """The capabilities of the inner store."""
         return self.inner.capabilities
 
     def policy(self, request: Request, send: Send) -> Answer:

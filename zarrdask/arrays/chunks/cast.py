@@ -79,7 +79,7 @@ def check_cast(
     try:
         check_meaning(before, after)
     except CodecError as error:
-        raise error.within(target if isinstance(target, str) else target.location) from None
+        raise error.within(_name(target)) from None
     if casting is not None and not np.can_cast(before, after, casting):
         raise CodecError(
             "the setting zarrdask.casting does not permit writing values of this data type to the "

@@ -135,8 +135,8 @@ def chunks_with_data(
     """Yield the chunks of a grid, in C order, for which an array has stored data.
 
     The chunks of the arrays may differ from the grid's. The grid has the shape of the arrays, or of
-    their region that begins at `start`. All chunks are yielded if a
-    store can't be listed, or at least half of an array is stored.
+    their region that begins at `start`. All chunks are yielded if a store can't be listed, or at
+    least half of an array is stored.
     """
     indices = set[Index]()
     for chunks in arrays:

@@ -116,9 +116,8 @@ def append(
     if not compute:
         check_deferrable([array])
         chunks = array.node_path.refreshed(chunks_of(array))
-        appended(
-            chunks, x.shape, axis
-        )  # An array that does not fit raises an error now, not later.
+        # An array that does not fit raises an error now, not later.
+        appended(chunks, x.shape, axis)
         deferred = DeferredAppend(chunks, node.path, x, axis, resume)
         return delayed(deferred, pure=False, traverse=False)(
             dask_key_name=f"append-zarr-{uuid4().hex}"

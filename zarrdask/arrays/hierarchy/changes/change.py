@@ -114,8 +114,7 @@ def changing(
     whole : bool
         Whether everything below the node is erased, too.
     is_array : bool
-        Whether the node is known to be an array, or not to be there: so it has no consolidated
-        metadata.
+        Whether the node has no consolidated metadata, as it is an array or does not exist.
     keep : str, optional
         The path of the node, or of a group above it, whose consolidated metadata stays: the caller
         writes it again when all changes are complete, so that readers see all changes or none. That
@@ -124,7 +123,8 @@ def changing(
         The names of the documents that may hold consolidated metadata about what changes: by
         default those of all formats.
     again : callable, optional
-        Returns the store in which that of the groups above is looked for at the end.
+        Returns the store from which the consolidated metadata of the groups above is read at the
+        end.
     """
     with node.store.batch():
         if not node.layout.has_consolidated:
@@ -189,8 +189,8 @@ def _drop_all(
 ) -> list[_Dropped]:
     """Remove the consolidated metadata of the groups at some paths, and return it.
 
-    `changed` is the path of the node that changes: the caller may hold the lock of its documents;
-    and `names` are those of the documents to look at.
+    `changed` is the path of the node that changes: the caller may hold the lock of its documents.
+    `names` are the names of the documents that may hold consolidated metadata.
     """
     # The documents are only removed: whether they follow all rules does not matter.
     with strictness(strict=False, quiet=True):

@@ -192,9 +192,9 @@ def create_group_after_chunks(
     """Write the documents of new nodes below which all is stored, and then their group's.
 
     `members` has the nodes by their paths from the group; `node` and `view` are those of
-    `create_after_chunks`; and `claim` is that of the group, if the caller holds one. Return whether
-    the group got its consolidated metadata, too: if it is requested, and no other nodes are below
-    the group.
+    `create_after_chunks`; and `claim` is the claim of the group, if the caller holds one. Return
+    whether the group got its consolidated metadata, too: if it is requested, and no other nodes are
+    below the group.
     """
     own, consolidated, capabilities = None, dict[str, bytes](), view.store.capabilities
     consolidate &= capabilities.listable
