@@ -276,9 +276,7 @@ class LinkError(StoreError):
 
 
 class SnapshotError(StoreError):
-    """An object is not, or no longer, the one that the manifest of a snapshot names, or can't be
-    told from a changed one.
-    """
+    """An object is not, or not provably, the one that the manifest of a snapshot names."""
 
 
 class ReadOnlyError(StoreError, PermissionError):
