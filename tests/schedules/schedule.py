@@ -58,6 +58,8 @@ class Pair:
     store: Any
     read: Callable[[Any], Any]
     machines: tuple[int, int] = (1, 1)
+    #: Where the store is: pairs with equal names start with the same, if their first verbs do.
+    place: str = ""
 
     def run(self, writer: int, pause: Pause) -> type[BaseException] | None:
         """Run the verb of a writer, and return the type of its error."""
@@ -73,8 +75,18 @@ class Pair:
         with self.store.reader() as store:
             return Ending(tuple(errors), self.read(store))
 
-    def alone(self, writer: int) -> tuple[Ending, int]:
-        """Run one writer only; return the number of its operations, too."""
+    def alone(self, writer: int, start: Any) -> tuple[Ending, int]:
+        """Return how one writer alone ends, and the number of its operations.
+
+        Each verb is run alone once for all the pairs that it is in.
+        """
+        key = self.place, self.verbs[0].before, self.verbs[writer], writer
+        if key not in _ALONE:
+            self.store.restore(start)
+            _ALONE[key] = self._alone(writer)
+        return _ALONE[key]
+
+    def _alone(self, writer: int) -> tuple[Ending, int]:
         errors: list[Any] = [Killed, Killed]
         pause = Pause()
         errors[writer] = self.run(writer, pause)
@@ -107,6 +119,10 @@ class Pair:
         for thread in other:
             thread.join()
         return self.ending(errors), " ".join(at.log[number]) if number < len(at.log) else "the end"
+
+
+#: What `Pair.alone` returned.
+_ALONE: dict[Any, tuple[Ending, int]] = {}
 
 
 @contextmanager
@@ -225,8 +241,7 @@ def check(pair: Pair, pauses: int | None = None, turn: int = 0) -> None:
     for writer in (0, 1):
         pair.store.restore(start)
         orders.append(pair.in_order(writer))
-        pair.store.restore(start)
-        ending, operations = pair.alone(writer)
+        ending, operations = pair.alone(writer, start)
         alone.append(ending)
         count = count if writer else operations
     is_same = pair.verbs[0].is_same and pair.verbs[1].is_same

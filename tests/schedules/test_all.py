@@ -32,7 +32,7 @@ def pair(first, second, place, folder):
     store = KINDS[kind](folder)
     with store.writer(Pause(), 1) as here:
         rows[first].before(here)
-    return Pair((rows[first], rows[second]), store, seen, machines)
+    return Pair((rows[first], rows[second]), store, seen, machines, place)
 
 
 @pytest.mark.parametrize(("first", "second", "place"), SAMPLE)
