@@ -115,7 +115,7 @@ def test_a_write_without_resume_replaces_what_was_interrupted(tmp_path, commit, 
 def test_nothing_is_computed_if_only_the_document_is_missing(tmp_path, monkeypatch):
     computed, place = Computed(), tmp_path / "a"
     with monkeypatch.context() as patch:
-        patch.setattr("zarrdask.arrays.hierarchy.changes.resumable.create_after_chunks", None)
+        patch.setattr("zarrdask.arrays.hierarchy.changes.new_array.create_after_chunks", None)
         with pytest.raises(TypeError):
             zarrdask.to_zarr(array(computed), place, resume=True)
     computed.clear()

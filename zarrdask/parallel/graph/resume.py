@@ -8,14 +8,11 @@ import dask.array as da
 
 from zarrdask.arrays.chunks.region import ArrayRegion
 from zarrdask.arrays.hierarchy.changes.array_record import ArrayRecord
-from zarrdask.arrays.hierarchy.changes.compared import ComparedNode, compared, find_complete_node
+from zarrdask.arrays.hierarchy.changes.compared import compared, find_complete_node
 from zarrdask.arrays.hierarchy.changes.journal import Fingerprint, digest
+from zarrdask.arrays.hierarchy.changes.new_array import LateArray
 from zarrdask.arrays.hierarchy.changes.replace import ReplacedNode
-from zarrdask.arrays.hierarchy.changes.resumable import (
-    RecordedArray,
-    ResumableArray,
-    ResumableChanges,
-)
+from zarrdask.arrays.hierarchy.changes.resumable import ResumableChanges
 from zarrdask.arrays.hierarchy.changes.transaction import Change
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.errors import UnsupportedError
@@ -35,8 +32,6 @@ def resumable(
     Their changes become one change, that of the first target. `changes` are those of the targets by
     default, and `source` identifies what else is written.
     """
-    if any(isinstance(to.change, ResumableArray | ComparedNode) for _, to in writes):
-        return [*writes]  # a single new array
     if resume != "restart" and (complete := _complete(writes)):
         return complete
     if changes is None:
@@ -55,7 +50,7 @@ def _complete(writes: Writes) -> list[tuple[da.Array, WriteTarget]]:
     complete = list[tuple[da.Array, WriteTarget]]()
     for x, to in writes:
         new = to.change
-        if not isinstance(new, RecordedArray) or new.overwrites:
+        if not isinstance(new, LateArray) or new.overwrites:
             return []
         if (target := WriteTarget.comparing(new.node, new.metadata)) is None:
             return []
@@ -97,10 +92,13 @@ def _records(writes: Writes, source: str) -> list[ArrayRecord]:
     """Return the records of writes; the first one is for the whole call."""
     plans = [write_id(x, to.array.metadata, _bounds(to)) for x, to in writes]
     plans[0] |= {"what else the call writes": digest(plans[1:], source)}
-    return [_record(to, plan) for (_, to), plan in zip(writes, plans, strict=True)]
+    new = writes[0][1].change
+    single = new if isinstance(new, LateArray) and len(writes) == 1 else None
+    return [_record(to, plan, single) for (_, to), plan in zip(writes, plans, strict=True)]
 
 
-def _record(to: WriteTarget, plan: Fingerprint) -> ArrayRecord:
+def _record(to: WriteTarget, plan: Fingerprint, single: LateArray | None) -> ArrayRecord:
+    """Return the record of a write; `single` is the new array that is written by itself, if any."""
     node = to.array.node_path
     if isinstance(to.change, ReplacedNode):
         raise UnsupportedError(
@@ -111,7 +109,9 @@ def _record(to: WriteTarget, plan: Fingerprint) -> ArrayRecord:
     is_region = to.beyond == "keep"
     region = sha256(repr(_bounds(to)).encode()).hexdigest()[:16] if is_region else ""
     written = ArrayRegion(to.chunks, to.region)
-    return ArrayRecord(node, written, plan, start_again="resume='restart'", region=region)
+    again = "resume='restart'" if single is None else "overwrite=True"
+    overwrite = single is not None and single.overwrites
+    return ArrayRecord(node, written, plan, start_again=again, overwrite=overwrite, region=region)
 
 
 def _bounds(to: WriteTarget) -> list[tuple[int, int]]:

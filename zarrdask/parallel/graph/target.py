@@ -21,9 +21,7 @@ from zarrdask.arrays.hierarchy.changes.compared import (
 )
 from zarrdask.arrays.hierarchy.changes.journal import digest
 from zarrdask.arrays.hierarchy.changes.new_array import LateArray, NewArray
-from zarrdask.arrays.hierarchy.changes.recorded import check_begun
 from zarrdask.arrays.hierarchy.changes.replace import ReplacedNode, can_stage
-from zarrdask.arrays.hierarchy.changes.resumable import RecordedArray, ResumableArray
 from zarrdask.arrays.hierarchy.changes.transaction import Change
 from zarrdask.arrays.hierarchy.lookup import locate_node
 from zarrdask.arrays.hierarchy.node_path import NodePath
@@ -201,8 +199,6 @@ def find_target(
         options["zarr_format"] = node.format_of_new(options.get("zarr_format"))
         metadata = plan_array(ArrayOptions(shape=x.shape, **options))
         check_elements(x, metadata)
-        if how.resume and not how.is_member:
-            return _resumable_array(x, node, metadata, how, inputs)
         return _new_array(node, metadata, how, inputs)
     if options or how.grid != "regular" or how.commit != "first":
         raise MetadataError(
@@ -233,7 +229,7 @@ def _new_array(
     node: NodePath, metadata: ArrayMetadata, how: WriteOptions, inputs: Inputs
 ) -> WriteTarget:
     prefetched = node.prefetched(metadata, listed=True)
-    # Of arrays that are resumed, some may be complete: `RecordedArray` checks that.
+    # Of arrays that are resumed, some may be complete: `ResumableChanges` checks that.
     view = prefetched.check_creation(metadata, overwrite=how.replaces or bool(how.resume))
     existed = how.replaces and view.has_document()
     array = Array(view.fresh, metadata, "r+")
@@ -245,40 +241,15 @@ def _new_array(
     if erases and inputs.are_below(chunks_of(array).canonical_location):
         raise _read_error(node)
     region = whole_region(array.shape)
-    if how.resume:
-        located = node, array.node_path, metadata
-        recorded = RecordedArray(*located, erases, existed, overwrites=how.replaces)
-        return WriteTarget(array, region, chunks_of(array), recorded)
     # Where chunks need an array (icechunk), nothing is visible before the commit of the session.
-    if how.commit == "last" and not node.store.capabilities.bounded:
+    if how.resume or (how.commit == "last" and not node.store.capabilities.bounded):
         late = LateArray(
-            node, array.node_path, metadata, erases, existed, is_immediate=how.is_immediate
-        )
+            node, array.node_path, metadata, erases, existed,
+            is_immediate=how.is_immediate, is_recorded=bool(how.resume), overwrites=how.replaces,
+        )  # fmt: skip
         return WriteTarget(array, region, chunks_of(array), late)
     new = NewArray(prefetched, metadata, how.replaces, existed)
     return WriteTarget(array, region, chunks_of(array), new, is_blank=new.is_blank)
-
-
-def _resumable_array(
-    x: da.Array, node: NodePath, metadata: ArrayMetadata, how: WriteOptions, inputs: Inputs
-) -> WriteTarget:
-    try:
-        _, view = check_begun(node, metadata, overwrite=how.replaces)
-    except NodeExistsError:
-        complete = None if how.resume == "restart" else WriteTarget.comparing(node, metadata)
-        if complete is None:
-            raise
-        written = ArrayRegion(chunks_of(complete.array))
-        plan = write_id(x, metadata)
-        return complete.known(ArrayRecord(node, written, plan, start_again="overwrite=True"))
-    array = Array(view, metadata, "r+")
-    if how.replaces and inputs.are_below(chunks_of(array).canonical_location):
-        raise _read_error(node)
-    overwrite, restart = how.replaces, how.resume == "restart"
-    plan = write_id(x, metadata)
-    change = ResumableArray(node, view, metadata, plan, overwrite=overwrite, restart=restart)
-    region = whole_region(array.shape)
-    return WriteTarget(array, region, chunks_of(array), change, recorded=change.blocks)
 
 
 def write_id(x: da.Array, metadata: ArrayMetadata, region: Any = None) -> dict[str, str]:

@@ -35,6 +35,8 @@ class ArrayRecord:
         The values that identify the write, as in a `Journal`.
     start_again : str
         The argument by which a user discards a record, for messages.
+    overwrite : bool, default False
+        Whether the record of another plan is discarded.
     region : str
         The name of the region that is written, if it is one of an array that exists. Other writers
         may change it between two runs.
@@ -54,6 +56,7 @@ class ArrayRecord:
         plan: Fingerprint,
         *,
         start_again: str,
+        overwrite: bool = False,
         region: str = "",
     ) -> None:
         store, _ = beside(node)
@@ -64,6 +67,7 @@ class ArrayRecord:
                 key=node.location,
             )
         self._node, self._written, self._plan = node, written, plan
+        self.start_again, self._overwrite = start_again, overwrite
         self._is_of_region = bool(region)
         self.journal = Journal(node, plan, {"": written.metadata}, start_again, region)
         blocks = f"{self.journal.folder}{_BLOCKS}{digest(plan)}/"
@@ -89,12 +93,13 @@ class ArrayRecord:
         return self.journal.resume(overwrite=True) and self.journal.has_written_root
 
     def resume(self, *, restart: bool) -> bool:
-        """Return whether a run of this plan is resumed; a record of another plan raises an error.
+        """Return whether a run of this plan is resumed.
 
-        With `restart`, no run is resumed, and the record is discarded.
+        A record of another plan raises an error, unless it is overwritten. With `restart`, no run
+        is resumed, and the record is discarded.
         """
         stored = self._node.stored_metadata(self._written.metadata.zarr_format)
-        return self.journal.resume(restart=restart, stored=stored)
+        return self.journal.resume(overwrite=self._overwrite, restart=restart, stored=stored)
 
     def lock(self) -> AbstractContextManager[object]:
         """Return the lock that one writer on this machine at a time holds for this record."""

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import ClassVar
 
 from zarrdask.arrays.chunks.stored_keys import erase_leftovers
 from zarrdask.arrays.hierarchy.changes.journal import BESIDE, erase_beside, is_begun
@@ -81,9 +80,6 @@ class NewArray(Change):
 class LateArray(Change):
     """A new array whose documents are written after its chunks."""
 
-    #: Whether a record of what is done stands beside the array: that of this write.
-    has_record: ClassVar[bool] = False
-
     #: The location of the array.
     node: NodePath
     #: The location as its hierarchy sees it.
@@ -95,6 +91,12 @@ class LateArray(Change):
     existed: bool = False
     #: Whether the values are stored by this call, and by no later one, so that it excludes others.
     is_immediate: bool = field(default=False, kw_only=True)
+    #: Whether the record of this write stands beside the array; see `ResumableChanges`.
+    is_recorded: bool = field(default=False, kw_only=True)
+    #: Whether the record of another write is discarded, too, if an existing node is replaced.
+    overwrites: bool = field(default=False, kw_only=True)
+    #: Whether an earlier run may have written the documents.
+    is_again: bool = field(default=False, init=False)
     #: The claim of the array, from the beginning to the end; None if it is not held now.
     claim: Claim[NodePath] | None = field(default=None, init=False, compare=False)
 
@@ -115,7 +117,7 @@ class LateArray(Change):
                 self.claim.renew()
         else:
             erase_leftovers(view.chunks(self.metadata))
-            if not self.has_record and is_begun(view):
+            if not self.is_recorded and is_begun(view):
                 erase_beside(view)  # with a record, the commit would take the chunks for leftovers
 
     def exclude(self) -> None:
@@ -123,6 +125,11 @@ class LateArray(Change):
         claim = Claim(self.node, read=self._look)
         claim.take()
         self.claim = claim
+
+    def check_claim(self) -> None:
+        """Check that no other writer has taken the array over."""
+        if self.claim is not None:
+            self.claim.check()
 
     def _look(self, node: NodePath) -> NodePath:
         """Read what is there, in one round trip."""
@@ -139,7 +146,8 @@ class LateArray(Change):
         if self.claim is not None:
             seen = self.node.prefetched(self.metadata)
             self.claim.check(seen)
-            create_after_chunks(seen, self.view, self.metadata, is_again=False)
+            located = seen, self.view, self.metadata
+            create_after_chunks(*located, is_recorded=self.is_recorded, is_again=self.is_again)
             self.release()
             return
         with claimed(self.node):

@@ -36,8 +36,6 @@ class RecordedNodes:
     resumed: bool
     #: Whether a node that exists is removed.
     overwrite: bool
-    #: Whether that run has written the array at the root, so that only its record is left.
-    is_written: bool = False
 
     @classmethod
     def prepare(
@@ -54,14 +52,14 @@ class RecordedNodes:
         The caller holds the lock of the node for the purpose "rewrite".
         """
         begun, view = check_begun(node, nodes[""], overwrite=overwrite)
-        metadata, is_written = nodes[""], False
+        metadata = nodes[""]
         if begun and isinstance(metadata, ArrayMetadata) and view.has_document():
             is_written = _has_written(journal, view, metadata)
             if not is_written and not overwrite:
                 raise view.exists_error()
             restart |= not is_written
         resumed = begun and journal.resume(overwrite=overwrite, restart=restart)
-        return cls(node, view, nodes, journal, begun, resumed, overwrite, is_written and resumed)
+        return cls(node, view, nodes, journal, begun, resumed, overwrite)
 
     def begin(self, claim: Claim[NodePath]) -> None:
         """Remove the old node or the rest of another run; store the record and the groups.
