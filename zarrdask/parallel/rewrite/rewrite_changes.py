@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeVar
 
 from zarrdask.arrays.chunks.stored_keys import stored_units
@@ -33,8 +34,14 @@ class Rewrite(Change):
     journal: Journal
     #: Whether an earlier run was interrupted, and goes on now.
     resumed: bool
+    #: Prepares the target, stores the record, and returns the target as its hierarchy sees it then.
+    prepare: Callable[[], NodePath]
+    #: The claim of new nodes.
+    claim: Claim[NodePath] | None = field(default=None, kw_only=True)
     #: The condition on which chunks are stored in an array that grows.
     guard: AppendGuard | None = field(default=None, kw_only=True)
+    #: The append of an array that grows, if its shape comes first.
+    early: AppendedArray | None = field(default=None, kw_only=True)
     #: The array at the root, once its document is written.
     array: Array | None = field(default=None, init=False)
     #: What is done when all documents are written, and again if the rewrite is interrupted then.
@@ -52,6 +59,11 @@ class Rewrite(Change):
     def _is_early(self) -> bool:
         """Whether documents are written before chunks, as the store's changes appear together."""
         return self.view.store.capabilities.bounded
+
+    def begin(self) -> None:
+        """Prepare the target, and store the record."""
+        self.view = self.prepare()
+        self._has_begun = True
 
     def has_written(self, below: str, target: Destination) -> bool:
         """Return whether an earlier run has written the document of an array below the root.
@@ -116,10 +128,18 @@ class Rewrite(Change):
 
     def _keep(self) -> None:
         """From time to time, store the record, and write the documents."""
-        if self.journal.is_due and self._stored:
+        if not self.journal.is_due:
+            return
+        if self._stored:
             self.write_documents()
-        elif self.journal.is_due:
+        else:
+            self._check_claim()
             self.journal.store()
+
+    def _check_claim(self) -> None:
+        """Check that the target was not removed: a record would say that its tasks are done."""
+        if self.claim is not None:
+            self.claim.check()
 
     def write_documents(self) -> None:
         """Write the documents of all arrays whose chunks are stored.
@@ -127,6 +147,9 @@ class Rewrite(Change):
         The arrays are recorded before, so a document that is not recorded was written by another
         program.
         """
+        if not self._stored:
+            return
+        self._check_claim()
         arrays, self._stored = self._stored, {}
         if (root := arrays.pop("", None)) is not None:
             is_again = self.journal.has_written_root
@@ -146,9 +169,15 @@ class Rewrite(Change):
         self.journal.erase()
 
     def abort(self) -> str:
-        """Record what is done, and describe how the rewrite goes on."""
+        """Record what is done, unless the target was removed, and describe how to go on."""
+        if self.early is not None:
+            return self.early.abort()
         if not self._has_begun:
             return "the rewrite has not begun; a node that it replaces may be erased in part"
+        try:
+            self._check_claim()
+        except StoreError:
+            return "the target was removed while it was written; write it again"
         self.journal.store()
         self.write_documents()
         if self.array is not None:
@@ -156,68 +185,6 @@ class Rewrite(Change):
         if self._is_early:
             return "the new nodes are incomplete; write them again with overwrite=True"
         return "the rewrite is incomplete; the same call resumes it, and restart=True begins again"
-
-
-@dataclass
-class NewNodes(Rewrite):
-    """A rewrite to new nodes: the groups are written first, each array when it is complete."""
-
-    nodes: RecordedNodes
-    claim: Claim[NodePath]
-
-    def begin(self) -> None:
-        """Remove old nodes or the rest of another run; store the record and the groups."""
-        self.nodes.begin(self.claim)
-        self.view = self.nodes.view
-        self._has_begun = True
-
-    def _keep(self) -> None:
-        # If the target was removed, a record would say that its tasks are done.
-        if self.journal.is_due:
-            self.claim.check()
-        super()._keep()
-
-    def abort(self) -> str:
-        """Record what is done, unless the target was removed, and describe how to go on."""
-        if self._has_begun:
-            try:
-                self.claim.check()
-            except StoreError:
-                return "the target was removed while it was written; write it again"
-        return super().abort()
-
-    def write_documents(self) -> None:
-        """Write the documents of all arrays whose chunks are stored, if the claim is held."""
-        if self._stored:
-            self.claim.check()
-        super().write_documents()
-
-
-@dataclass
-class LongerArray(Rewrite):
-    """A rewrite that appends to an array."""
-
-    target: Destination
-
-    def begin(self) -> None:
-        """Store the record, and the new shape where it must come first."""
-        if self._is_early:
-            self._appended.commit()
-        if self.resumed:
-            self.view.tidy(recursive=True)
-        else:
-            self.journal.erase()
-            self.journal.store()
-        self._has_begun = True
-
-    def abort(self) -> str:
-        """Record what is done; without a record, erase what was appended."""
-        return self._appended.abort() if self._is_early else super().abort()
-
-    @property
-    def _appended(self) -> AppendedArray:
-        target = self.target
-        return AppendedArray(target.node, target.chunks, target.old_shape)
 
 
 @contextmanager
@@ -237,7 +204,8 @@ def rewriting(
         new = RecordedNodes.prepare(
             node, nodes, Journal(node, plan, nodes), overwrite=overwrite, restart=restart
         )
-        rewrite = NewNodes(new.view, new.journal, new.resumed, new, claim)
+        prepare = partial(new.begin, claim)
+        rewrite = Rewrite(new.view, new.journal, new.resumed, prepare, claim=claim)
         with transaction([rewrite]):
             yield rewrite
 
@@ -257,8 +225,18 @@ def rewriting_array(
         stored = node.stored_metadata(target.metadata.zarr_format)
         resumed = journal.resume(**options, stored=stored)
         metadata = check_shape(stored, (target.old_shape,), node.location)
-        shape = target.metadata.shape if node.store.capabilities.bounded else metadata.shape
+        shape, early = metadata.shape, None
+        if node.store.capabilities.bounded:
+            shape = target.metadata.shape
+            early = AppendedArray(node, target.chunks, target.old_shape)
         guard = AppendGuard(node, metadata.zarr_format, shape, lease)
-        longer = LongerArray(node, journal, resumed, target, guard=guard)
-        with transaction([longer]):
-            yield longer
+
+        def prepare() -> NodePath:
+            if early is not None:
+                early.commit()
+            journal.begin(resumed=resumed)
+            return node
+
+        rewrite = Rewrite(node, journal, resumed, prepare, guard=guard, early=early)
+        with transaction([rewrite]):
+            yield rewrite

@@ -1,8 +1,9 @@
-"""Levels that are added to a group that exists, as a change of a transaction."""
+"""Levels that are added to a group that exists: a rewrite of some of its members."""
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from zarrdask.arrays.hierarchy.changes.journal import Fingerprint, Journal
@@ -17,34 +18,6 @@ from zarrdask.tools.conventions.listed import merge_conventions
 
 #: The name of the record, which differs from the record of a rewrite of the whole group.
 _RECORD = "levels"
-
-
-@dataclass
-class AddedLevels(Rewrite):
-    """A rewrite of some arrays in a group, which has other members."""
-
-    node: NodePath
-    members: Mapping[str, ArrayMetadata]
-    attributes: Mapping[str, Any]
-    overwrite: bool
-
-    def begin(self) -> None:
-        """Erase the nodes that the levels replace, and store the record."""
-        self.view.tidy(recursive=True)
-        if not self.resumed:
-            replaced: Replace = "always" if self.overwrite else "never"
-            self.view.clear_members(self.members, replaced)
-            self.journal.erase()
-            self.journal.store()
-        if self._is_early:
-            self.view.create_members(self.members, has_chunks=True)
-        self._has_begun = True
-
-    def commit(self) -> None:
-        """Write the last documents, then the attributes, and erase the record."""
-        self.write_documents()
-        change_attributes(self.node, lambda _: self.attributes)
-        super().commit()
 
 
 def is_adding(node: NodePath) -> bool:
@@ -95,15 +68,21 @@ def adding_levels(
     restart: bool,
 ) -> Iterator[Rewrite]:
     """Begin to write levels to a group, or go on with an earlier run of the same plan."""
-    with ExitStack() as held:
-        held.enter_context(node.lock("rewrite"))
-        held.enter_context(claimed(node, members))
-        held.enter_context(node.store.batch())
+    replaced: Replace = "always" if overwrite or restart else "never"
+    with node.lock("rewrite"), claimed(node, members) as claim, node.store.batch():
         journal = Journal(node, plan, members, region=_RECORD)
         resumed = journal.resume(overwrite=overwrite, restart=restart)
-        change = AddedLevels(
-            node, journal, resumed, node=node, members=members, attributes=attributes,
-            overwrite=overwrite or restart,
-        )  # fmt: skip
-        with transaction([change]):
-            yield change
+
+        def prepare() -> NodePath:
+            if not resumed:
+                node.tidy(recursive=True)
+                node.clear_members(members, replaced)
+            journal.begin(resumed=resumed)
+            if node.store.capabilities.bounded:
+                node.create_members(members, has_chunks=True)
+            return node
+
+        rewrite = Rewrite(node, journal, resumed, prepare, claim=claim)
+        rewrite.completions.append(partial(change_attributes, node, lambda _: attributes))
+        with transaction([rewrite]):
+            yield rewrite

@@ -108,10 +108,6 @@ class ArrayRecord:
             node = node.at(self.journal.folder.rstrip("/"))
         return node.lock("rewrite")
 
-    def tidy(self) -> None:
-        """Remove temporary files that a killed run has left."""
-        self._node.tidy(recursive=True)
-
     def read_blocks(self, *, resumed: bool) -> None:
         """Read which blocks earlier runs have stored; if none is resumed, forget these blocks.
 

@@ -268,6 +268,14 @@ class Journal:
         self.nodes[""] = "written"
         self.store()
 
+    def begin(self, *, resumed: bool) -> None:
+        """Go on with a run that was killed, or store a new record instead of any other."""
+        if resumed:
+            self._node.tidy(recursive=True)
+        else:
+            self.erase()
+            self.store()
+
     def erase(self) -> None:
         """Erase the record, and what else is stored about the rewrite.
 

@@ -61,10 +61,11 @@ class RecordedNodes:
         resumed = begun and journal.resume(overwrite=overwrite, restart=restart)
         return cls(node, view, nodes, journal, begun, resumed, overwrite)
 
-    def begin(self, claim: Claim[NodePath]) -> None:
+    def begin(self, claim: Claim[NodePath]) -> NodePath:
         """Remove the old node or the rest of another run; store the record and the groups.
 
-        `claim` is the claim of the node, which the caller holds.
+        `claim` is the claim of the node, which the caller holds. Return the node as its hierarchy
+        sees it then.
         """
         journal, nodes = self.journal, self.nodes
         if self.begun:
@@ -93,6 +94,7 @@ class RecordedNodes:
             if (root := arrays.pop("", None)) is not None:
                 self.node.create(root, overwrite=False, is_claimed=True)
             self.view.create_members(arrays, has_chunks=True)
+        return self.view
 
 
 def _has_written(journal: Journal, view: NodePath, metadata: ArrayMetadata) -> bool:

@@ -61,7 +61,7 @@ class ResumableChanges(Change):
             for new in self._new_arrays:
                 new.is_again = True
             for record in self._records:
-                record.tidy()
+                record.journal.begin(resumed=True)
                 record.blocks.is_complete = True
             self._has_begun = True
             return
@@ -76,11 +76,7 @@ class ResumableChanges(Change):
         for record, each in [*zip(self._records, resumed, strict=True)][::-1]:
             is_resumed = each and resumed[0]
             record.read_blocks(resumed=is_resumed)
-            if is_resumed:
-                record.tidy()
-            else:
-                record.journal.erase()
-                record.journal.store()
+            record.journal.begin(resumed=is_resumed)
         self._has_begun = True
 
     def commit(self) -> None:
