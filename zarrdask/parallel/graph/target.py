@@ -14,7 +14,6 @@ from zarrdask.arrays.chunks.write import Beyond
 from zarrdask.arrays.hierarchy.changes.array_record import ArrayRecord
 from zarrdask.arrays.hierarchy.changes.block_log import RecordedBlocks
 from zarrdask.arrays.hierarchy.changes.compared import (
-    ComparedNode,
     ComparedStore,
     compared,
     find_complete_node,
@@ -94,7 +93,7 @@ class WriteTarget:
     region: Region
     #: The stored chunks that tasks write to.
     chunks: StoredChunks
-    #: The change of the array besides its chunks; None if it is left to the caller.
+    #: The change of the array besides its chunks; None if there is none, or the caller makes it.
     change: Change | None
     #: What becomes of the elements that stored units hold beyond the end of the array: they are
     #: kept, or become the fill value; see `zarrdask.arrays.chunks.write.write_region`.
@@ -135,7 +134,7 @@ class WriteTarget:
             return None
         array = Array(view.fresh, metadata, "r+")
         chunks = compared(chunks_of(array))
-        return cls(array, whole_region(array.shape), chunks, ComparedNode(node))
+        return cls(array, whole_region(array.shape), chunks, None)
 
     def known(self, record: ArrayRecord) -> Self:
         """Return the same without blocks, if the array is known to be as the write stored it."""

@@ -1,10 +1,9 @@
 """A write that is made again when it is complete: what it would store is compared, not stored."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from zarrdask.arrays.chunks.stored import StoredChunks
-from zarrdask.arrays.hierarchy.changes.transaction import Change
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.errors import NodeExistsError, NodeNotFoundError
 from zarrdask.formats.byte_ranges import Buffer, Tag
@@ -41,27 +40,12 @@ class ComparedStore(WrappedStore):
         if (stored is None) == (value is None) and bytes(stored or b"") == bytes(value or b""):
             return
         raise NodeExistsError(
-            "there is an array already, and this chunk or shard is not what the same call stores: "
-            "another writer has created or changed the array, or the call gives other values each "
-            "time. overwrite=True (of a dataset, mode='w') replaces what is there",
+            "there is an array already, and this chunk or shard is not what the same call stores; "
+            "nothing was changed. Another writer has created or changed the array, or the call "
+            "gives other values each time. overwrite=True (of a dataset, mode='w') replaces what "
+            "is there",
             key=f"{self.url}/{key}",
         )
-
-
-@dataclass(frozen=True)
-class ComparedNode(Change):
-    """A node that is complete: nothing is changed while it is compared."""
-
-    node: NodePath
-
-    @property
-    def location(self) -> str:
-        """The location of the node."""
-        return self.node.location
-
-    def abort(self) -> str:
-        """Describe what the node holds now."""
-        return "nothing was changed"
 
 
 def compared(chunks: StoredChunks) -> StoredChunks:

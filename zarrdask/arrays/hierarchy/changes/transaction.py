@@ -7,9 +7,8 @@ do depends on the class of the change:
 - `ReplacedNode` writes a new node beside an old one, which it replaces at the end;
 - `AppendedArray` makes an array longer: the chunks come first, then the shape;
 - `ExistingArray` (of `zarrdask.parallel.graph.target`) stores chunks of an array one by one;
-- `ResumableArray` and `ResumableChanges` record the blocks that are stored, and
-  `rewrite_changes` has rewrites, which record their tasks: all can be resumed;
-- `ComparedNode` is complete, and compared with what the same call would store;
+- `ResumableChanges` are changes that are resumed together, as the blocks that are stored are
+  recorded; a `Rewrite` (of `zarrdask.parallel.rewrite.rewrite_changes`) records its tasks;
 - `zarrdask.xarray.writing.dataset_changes` has the changes of datasets.
 """
 
