@@ -8,12 +8,15 @@ import pytest
 
 from tests.covering import for_each
 from tests.storage.server_errors import HttpError, behind
+from zarrdask.arrays.hierarchy.changes.append import AppendingStore
 from zarrdask.errors import StoreError
 from zarrdask.formats.byte_ranges import Entry, ObjectVersion, Part, StoredObject, Version, cut
 from zarrdask.storage.base import Store
 from zarrdask.storage.cache.cache_directory import CacheDirectory
 from zarrdask.storage.cache.disk_cache import DiskCachedStore
+from zarrdask.storage.cache.prefetched import PrefetchedStore
 from zarrdask.storage.capabilities import Capabilities
+from zarrdask.storage.locks.unchanged import UnchangedStore
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.storage.policy_store import PolicyStore
 from zarrdask.storage.remote import retry
@@ -141,7 +144,11 @@ class Served(Store):
         return iter(sorted(found))
 
 
-def operation(rng, model):
+READS = "get", "part", "pinned", "changed", "version", "described", "tagged"
+WRITES = "set", "create", "swap", "erase"
+
+
+def operation(rng, model, writes=WRITES):
     """Return a random operation on a store, and what it returns for the values of a model."""
     key, value, start = rng.choice(KEYS), rng.randbytes(rng.choice([1, 9])), rng.choice([0, 2, -3])
     present, tag = model.values.get(key, (None, None))
@@ -150,12 +157,7 @@ def operation(rng, model):
         tag = f"{rng.randint(0, model.writes)}"  # an earlier one, as a rule
         is_same = present is not None and tag == model.values[key][1]
     part = None if present is None else bytes(cut(present, start, 3))
-    match rng.choice(
-        [
-            *("get", "part", "pinned", "changed", "version", "described", "tagged"),
-            *("set", "create", "swap", "erase"),
-        ]
-    ):
+    match rng.choice([*READS, *writes]):
         case "get":
             return lambda store: store.get(key), present
         case "part":
@@ -230,7 +232,21 @@ def stacked(served, tmp_path):
     return bounded(forbidden(retried(cached(taken_over(served, None), tmp_path), None), None), None)
 
 
-FAST = retried, forbidden, bounded, taken_over
+def prefetched(served, tmp_path):
+    return PrefetchedStore(served, ["a", "b/d"], "b/")
+
+
+def unchanged(served, tmp_path):
+    return UnchangedStore(served)
+
+
+def appending(served, tmp_path):
+    return AppendingStore(served, lambda: None)
+
+
+#: Policies that remember what was read: no other writer changes it in these tests.
+ALONE = prefetched, unchanged
+FAST = retried, forbidden, bounded, taken_over, appending, *ALONE
 SLOW = [pytest.param(each, marks=pytest.mark.slow) for each in (cached, stacked)]
 
 
@@ -248,12 +264,14 @@ def test_what_a_policy_returns_is_what_a_dict_has_whatever_the_faults(
         served.is_late = lambda: rng.random() < 0.5
     with dask.config.set({"zarrdask.retries": 100}):
         for _ in range(100):
-            if rng.random() < 0.2:
+            if policy not in ALONE and rng.random() < 0.2:
                 served.put("a", written := rng.randbytes(4))
                 model.put("a", written)
             # Their tags may differ by repeated writes.
             model.values, model.writes = dict(served.values), served.writes
-            act, expected = operation(rng, model)
+            # A change through an `UnchangedStore` is by `set`, or by `swap`.
+            writes = [each for each in WRITES if policy is not unchanged or each != "swap"]
+            act, expected = operation(rng, model, writes)
             act(model)
             assert act(store) == expected
             assert contents(served) == contents(model)

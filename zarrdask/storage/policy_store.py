@@ -50,14 +50,11 @@ class PolicyStore(RequestStore, WrappedStore):
     # ---- one request for several values or keys
 
     def erase_values(self, keys: Iterable[str]) -> None:
-        erased = [*keys]
-        self._call("DELETE", "", lambda store: store.erase_values(erased))
+        if erased := [*keys]:
+            self._call("DELETE", "", lambda store: store.erase_values(erased))
 
     def erase_prefix(self, prefix: str) -> None:
         self._call("DELETE", prefix, lambda store: store.erase_prefix(prefix))
-
-    def tidy(self, prefix: str, *, recursive: bool = False) -> None:
-        self._call("DELETE", prefix, lambda store: store.tidy(prefix, recursive=recursive))
 
     def list_dir(self, prefix: str) -> Names:
         return self._call("LIST", prefix, lambda store: store.list_dir(prefix))

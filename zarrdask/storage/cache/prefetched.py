@@ -5,11 +5,12 @@ from concurrent.futures import Future
 from threading import Thread
 from typing import TypeVar
 
-from zarrdask.formats.byte_ranges import Buffer, Tag
+from zarrdask.formats.byte_ranges import Buffer
 from zarrdask.formats.store_keys import Names
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage.base import Store
-from zarrdask.storage.wrapper import WrappedStore
+from zarrdask.storage.policy_store import PolicyStore
+from zarrdask.storage.request import MISSING, NOT_MET, Answer, Form, Request, Send
 from zarrdask.storage.zarr.consolidated_store import ConsolidatedStore
 
 T = TypeVar("T")
@@ -49,7 +50,7 @@ def fresh(store: Store) -> Store:
     return store.inner if isinstance(store, PrefetchedStore) else store
 
 
-class PrefetchedStore(WrappedStore):
+class PrefetchedStore(PolicyStore):
     """A store some values of which were read beforehand; see `prefetch`.
 
     A change through this store is seen.
@@ -63,6 +64,7 @@ class PrefetchedStore(WrappedStore):
         above: Sequence[str] = (),
     ) -> None:
         super().__init__(inner)
+        self._can_create = inner.capabilities.create_exclusive
         self._read_above = None if not above else _in_background(lambda: _above_of(inner, above))
         self._prefix = listed or ""
         self._listing = None if listed is None else _in_background(lambda: _list_dir(inner, listed))
@@ -78,8 +80,31 @@ class PrefetchedStore(WrappedStore):
         # If it can't be read, access to the store does not imply access to the directory above.
         return self.inner.above() if future is None or future.exception() else future.result()
 
-    def get(self, key: str) -> bytes | None:
-        return self._values[key] if self._is_known(key) else self.inner.get(key)
+    def policy(self, request: Request, send: Send) -> Answer:
+        """Return a value that was read beforehand; forget a value that is about to change."""
+        key = request.key
+        match request:
+            case Request("GET", form=Form.BYTES | Form.BUFFER, version=None) if request.is_whole:
+                if self._is_known(key):
+                    value = self._values[key]
+                    return MISSING if value is None else Answer(value)
+            case Request("HEAD") if not self.capabilities.stamps and self._is_known(key):
+                value = self._values[key]
+                return MISSING if value is None else Answer(size=len(value))
+            case Request("PUT"):
+                is_looked_up = request.unless is not None and not self._can_create
+                if is_looked_up and self._is_known(key):
+                    if self._values[key] is not None:
+                        return NOT_MET
+                    request = request._replace(unless=None)
+                self._forget(key)
+            case Request("DELETE", call=None):
+                self._values.pop(key, None)
+                self._listing = None
+            case Request("DELETE"):
+                self._values.clear()
+                self._listing = None
+        return send(request)
 
     def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
         keys = list(keys)
@@ -112,20 +137,6 @@ class PrefetchedStore(WrappedStore):
         name, is_below, _ = key[len(self._prefix) :].partition("/")
         return bool(is_below) and name not in listing.result()[1]
 
-    def set(self, key: str, value: Buffer) -> None:
-        self._forget(key)
-        self.inner.set(key, value)
-
-    def create(self, key: str, value: Buffer) -> bool:
-        if not self.inner.capabilities.create_exclusive and self._is_known(key):
-            return super(WrappedStore, self).create(key, value)
-        self._forget(key)
-        return self.inner.create(key, value)
-
-    def swap(self, key: str, value: Buffer, tag: Tag | None) -> bool:
-        self._forget(key)
-        return self.inner.swap(key, value, tag)
-
     def _forget(self, key: str) -> None:
         """Forget a value that is about to change; the listing gets its name."""
         self._values.pop(key, None)
@@ -133,23 +144,6 @@ class PrefetchedStore(WrappedStore):
         if listing is not None and key.startswith(self._prefix) and not listing.exception():
             name, is_below, _ = key[len(self._prefix) :].partition("/")
             listing.result()[bool(is_below)].add(name)
-
-    def erase(self, key: str) -> None:
-        self._values.pop(key, None)
-        self._listing = None
-        self.inner.erase(key)
-
-    def erase_values(self, keys: Iterable[str]) -> None:
-        if not (keys := list(keys)):
-            return
-        self._values.clear()
-        self._listing = None
-        self.inner.erase_values(keys)
-
-    def erase_prefix(self, prefix: str) -> None:
-        self._values.clear()
-        self._listing = None
-        self.inner.erase_prefix(prefix)
 
 
 def _above_of(store: Store, keys: Sequence[str]) -> Store | None:

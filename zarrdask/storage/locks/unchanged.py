@@ -9,7 +9,8 @@ from typing import TypeVar
 from zarrdask.errors import StoreError, UnsupportedError
 from zarrdask.formats.byte_ranges import Buffer, Tag
 from zarrdask.storage.base import Store
-from zarrdask.storage.wrapper import WrappedStore
+from zarrdask.storage.policy_store import PolicyStore
+from zarrdask.storage.request import DONE, NOT_MET, Absent, Answer, Form, Request, Send
 
 T = TypeVar("T")
 
@@ -21,7 +22,7 @@ class ChangedError(StoreError):
     """Another writer changed a value after it was read, so nothing was stored."""
 
 
-class UnchangedStore(WrappedStore):
+class UnchangedStore(PolicyStore):
     """A store that replaces a value only if nobody has changed it since it was read here.
 
     What counts is the first time that it was read, or the value that was stored here since. The
@@ -34,46 +35,54 @@ class UnchangedStore(WrappedStore):
         self._tags: dict[str, Tag | None] = {}
         self._stored: dict[str, Buffer] = {}
 
-    def get(self, key: str) -> bytes | None:
-        value, tag = self.inner.get_tagged(key)
-        self._tags.setdefault(key, tag)
-        return None if value is None else bytes(value)
+    def policy(self, request: Request, send: Send) -> Answer:
+        """Read whole values with their tags, and replace those that were read on this condition."""
+        key = request.key
+        match request:
+            case Request("GET", form=Form.BYTES | Form.BUFFER, version=None) if request.is_whole:
+                answer = send(request._replace(form=Form.TAGGED))
+                self._tags.setdefault(key, answer.tag)
+                return answer
+            case Request("PUT", unless=None, if_match=None) if key in self._tags:
+                if self._replace(request, send).meaning is not None:
+                    raise ChangedError(
+                        f"other writers changed this value during each of {MAX_ATTEMPTS} attempts "
+                        "to change it; align regions that are written at the same time with "
+                        "chunks, or shards",
+                        key=f"{self.url}/{key}",
+                    )
+                return DONE
+            case Request("PUT", unless=None) if request.if_match is not None:
+                return self._swap(request, send)
+            case Request("PUT") if request.unless is not None:
+                if self.policy(Request("GET", key), send).value is not None:
+                    return NOT_MET
+                return self.policy(request._replace(unless=None), send)
+            case Request("DELETE", call=None):
+                self._tags.pop(key, None)
+                self._stored.pop(key, None)
+        return send(request)
 
-    get_many = Store.get_many
-
-    def set(self, key: str, value: Buffer) -> None:
-        if key not in self._tags:
-            self.inner.set(key, value)
-        elif not self._replace(key, value):
-            raise ChangedError(
-                f"other writers changed this value during each of {MAX_ATTEMPTS} attempts to "
-                "change it; align regions that are written at the same time with chunks, or shards",
-                key=f"{self.url}/{key}",
-            )
-
-    def swap(self, key: str, value: Buffer, tag: Tag | None) -> bool:
+    def _swap(self, request: Request, send: Send) -> Answer:
         """Replace a value for a change within this one, which has read it itself."""
-        is_stored = self.inner.swap(key, value, tag)
-        if is_stored and key not in self._stored and self._tags.get(key) == tag is not None:
-            self._stored[key] = value
-        return is_stored
+        answer, key = send(request), request.key
+        is_first = key not in self._stored and self._tags.get(key) == request.if_match
+        if answer.meaning is None and is_first and request.value is not None:
+            self._stored[key] = request.value
+        return answer
 
-    def _replace(self, key: str, value: Buffer) -> bool:
-        """Replace a value, and return whether nobody has changed it."""
-        tag = self._tags[key]
+    def _replace(self, request: Request, send: Send) -> Answer:
+        """Replace a value, unless another writer has changed it."""
+        key, tag = request.key, self._tags[request.key]
         if key in self._stored:  # a server does not say which tag a value has that it stored
-            present, tag = self.inner.get_tagged(key)
-            if present != self._stored[key]:
-                return False
-        is_stored = self.inner.swap(key, value, tag)
-        if is_stored:
-            self._stored[key] = value
-        return is_stored
-
-    def erase(self, key: str) -> None:
-        self._tags.pop(key, None)
-        self._stored.pop(key, None)
-        self.inner.erase(key)
+            present = send(Request("GET", key, form=Form.TAGGED))
+            tag = present.tag
+            if present.value != self._stored[key]:
+                return NOT_MET
+        answer = send(request._replace(if_match=Absent.ABSENT if tag is None else tag))
+        if answer.meaning is None and request.value is not None:
+            self._stored[key] = request.value
+        return answer
 
 
 def until_unchanged(store: Store, change: Callable[[Store], T], seen: Store | None = None) -> T:
