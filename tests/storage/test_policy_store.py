@@ -8,7 +8,6 @@ import pytest
 
 from tests.covering import for_each
 from tests.storage.server_errors import HttpError, behind
-from zarrdask.arrays.hierarchy.changes.append import AppendingStore
 from zarrdask.errors import StoreError
 from zarrdask.formats.byte_ranges import Entry, ObjectVersion, Part, StoredObject, Version, cut
 from zarrdask.storage.base import Store
@@ -240,13 +239,9 @@ def unchanged(served, tmp_path):
     return UnchangedStore(served)
 
 
-def appending(served, tmp_path):
-    return AppendingStore(served, lambda: None)
-
-
 #: Policies that remember what was read: no other writer changes it in these tests.
 ALONE = prefetched, unchanged
-FAST = retried, forbidden, bounded, taken_over, appending, *ALONE
+FAST = retried, forbidden, bounded, taken_over, *ALONE
 SLOW = [pytest.param(each, marks=pytest.mark.slow) for each in (cached, stacked)]
 
 

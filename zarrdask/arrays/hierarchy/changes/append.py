@@ -7,7 +7,7 @@ not changed since then. No request is necessary if the lease was renewed in the 
 or the shape was checked in the last second.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -32,6 +32,7 @@ from zarrdask.arrays.hierarchy.resize import (
     stored_metadata,
 )
 from zarrdask.errors import SelectionError, StoreError, UnsupportedError, ZarrdaskError
+from zarrdask.formats.byte_ranges import Buffer, Tag
 from zarrdask.formats.grids.chunk_grid import Shape
 from zarrdask.formats.indexing.selection import Region, axis_number, whole_region
 from zarrdask.formats.metadata.model import ArrayMetadata, ZarrFormat
@@ -39,8 +40,7 @@ from zarrdask.runtime.system import clock
 from zarrdask.storage.base import Store
 from zarrdask.storage.listing import is_listed_fast, value_sizes
 from zarrdask.storage.locks.leases import CHECK_INTERVAL, Lease
-from zarrdask.storage.policy_store import PolicyStore
-from zarrdask.storage.request import ANY, Absent, Answer, Form, Request, Send
+from zarrdask.storage.wrapper import WrappedStore
 
 
 def appended(chunks: StoredChunks, added: Sequence[int], axis: Any) -> tuple[StoredChunks, Region]:
@@ -100,7 +100,7 @@ class AppendGuard:
         check_shape(metadata, (self.shape,), self.node.location)
 
 
-class AppendingStore(PolicyStore):
+class AppendingStore(WrappedStore):
     """The chunks and shards of an array, which are changed only if a check succeeds.
 
     Parameters
@@ -118,49 +118,55 @@ class AppendingStore(PolicyStore):
     ) -> None:
         super().__init__(inner)
         self._check, self._checked = check, checked
-        self._can_create = self.capabilities.create_exclusive
-        self._can_swap = self.capabilities.compare_and_swap
+        capabilities = inner.capabilities
+        self._can_create = capabilities.create_exclusive
+        self._can_swap = capabilities.compare_and_swap
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.inner, self._check)
-
-    def policy(self, request: Request, send: Send) -> Answer:
-        """Check before a value is changed; create or replace a value only if it is as it was."""
-        if request.is_read:
-            return send(request)
-        if request.verb == "PUT" and request.unless is None and request.if_match is None:
-            # If listing is fast, `create` is not tried for a key that exists, as it first copies
-            # the value.
-            sizes = value_sizes(self.inner, [request.key])
-            is_new = not is_listed_fast(self.inner) or next(sizes) is None
-            if is_new and self._can_create:
-                self._check_again()
-                if (answer := send(request._replace(unless=ANY))).meaning is None:
-                    return answer
-            if self._can_swap:
-                # Not every server of S3 has conditional writes.
-                with suppress(UnsupportedError):
-                    return self._replace(request, send)
-        self._check_again()
-        return send(request)
-
-    def _replace(self, request: Request, send: Send) -> Answer:
-        """Store a value that contains old elements, or replaces one that a killed append left."""
-        tag = send(Request("GET", request.key, form=Form.TAGGED)).tag
-        self._check_again()
-        answer = send(request._replace(if_match=Absent.ABSENT if tag is None else tag))
-        if answer.meaning is not None:
-            raise StoreError(
-                "another writer stored this chunk or shard during the append",
-                key=f"{self.url}/{request.key}",
-            )
-        return answer
 
     def _check_again(self) -> None:
         now = clock()
         if now - self._checked > CHECK_INTERVAL:
             self._check()
             self._checked = now
+
+    def set(self, key: str, value: Buffer) -> None:
+        # If listing is fast, `create` is not tried for a key that exists, as it first copies the
+        # value.
+        is_new = not is_listed_fast(self.inner) or next(value_sizes(self.inner, [key])) is None
+        if not (is_new and self._can_create and self.create(key, value)):
+            self._replace(key, value)
+
+    def _replace(self, key: str, value: Buffer) -> None:
+        """Store a value that contains old elements, or replaces one that a killed append left."""
+        if self._can_swap:
+            # Not every server of S3 has conditional writes.
+            with suppress(UnsupportedError):
+                if self.swap(key, value, self.inner.get_tagged(key)[1]):
+                    return
+                raise StoreError(
+                    "another writer stored this chunk or shard during the append",
+                    key=f"{self.url}/{key}",
+                )
+        self._check_again()
+        self.inner.set(key, value)
+
+    def create(self, key: str, value: Buffer) -> bool:
+        self._check_again()
+        return self.inner.create(key, value)
+
+    def swap(self, key: str, value: Buffer, tag: Tag | None) -> bool:
+        self._check_again()
+        return self.inner.swap(key, value, tag)
+
+    def erase(self, key: str) -> None:
+        self._check_again()
+        self.inner.erase(key)
+
+    def erase_values(self, keys: Iterable[str]) -> None:
+        self._check_again()
+        self.inner.erase_values(keys)
 
 
 def guarded(
