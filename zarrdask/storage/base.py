@@ -43,8 +43,7 @@ class Store(ABC):
     #: What the store supports, and what its requests cost. A class declares its own, from which
     #: those are left out that its methods do not provide; an instance may have others.
     capabilities = Capabilities()
-    #: Those that the class itself declares, and what is left of all that its bases declare.
-    _declares: ClassVar[Capabilities | None] = None
+    #: Those that the class declares, or what is left of those that its bases declare.
     _declared: ClassVar[Declared] = Declared()
     #: Whether a class of this package counts its requests itself, where it sends them.
     _counts_requests: ClassVar[bool] = False
@@ -53,14 +52,13 @@ class Store(ABC):
         super().__init_subclass__(**options)
         if not (cls._counts_requests and cls.__module__.startswith("zarrdask.")):
             count_requests(cls)
-        own = vars(cls).get("capabilities")
-        cls._declares = own if isinstance(own, Capabilities) else None
-        cls._declared = Declared()
+        own, declared = vars(cls).get("capabilities"), Declared()
+        cls._declared = Declared(own, is_own=True) if isinstance(own, Capabilities) else declared
         for each in reversed(cls.__mro__):  # there may be several bases
-            if (declares := vars(each).get("_declares")) is not None:
-                cls._declared = Declared(declares)
-            elif issubclass(each, Store):
-                cls._declared = cls._declared.in_subclass(vars(each))
+            if issubclass(each, Store):
+                known = each._declared
+                declared = known if known.is_own else declared.in_subclass(vars(each))
+        cls._declared = declared
         # A class whose instances differ, as views of other stores do, has a property.
         if isinstance(cls.capabilities, Capabilities):
             cls.capabilities = cls._declared.provided(

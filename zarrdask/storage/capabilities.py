@@ -125,10 +125,13 @@ class Declared:
         The declared ones.
     lost : frozenset of str
         Those whose operation does not agree with a method that the class overrides.
+    is_own : bool
+        Whether the class itself declares them.
     """
 
     capabilities: Capabilities = Capabilities()
     lost: frozenset[str] = frozenset()
+    is_own: bool = False
 
     def in_subclass(self, methods: Container[str]) -> "Declared":
         """Return what is left where a class that declares no capabilities overrides methods.
