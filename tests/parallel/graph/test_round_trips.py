@@ -88,6 +88,21 @@ def test_a_new_array(bucket, zarr_format, requests):
 
 
 @pytest.mark.parametrize("bucket", [0.4], indirect=True, ids=["400 ms"])
+@pytest.mark.parametrize(
+    ("create", "options", "requests"),
+    [(zarrdask.create_array, OPTIONS, 13), (zarrdask.create_group, {}, 11)],
+)
+def test_the_format_of_the_group_around_a_new_node_is_read_with_what_is_there(
+    bucket, create, options, requests
+):
+    zarrdask.create_group(bucket)
+    bucket.clear()
+    create(bucket, "a", **options)
+    assert bucket.counts == (requests, 3)
+    assert "a" in zarrdask.open_group(bucket.inner)
+
+
+@pytest.mark.parametrize("bucket", [0.4], indirect=True, ids=["400 ms"])
 @pytest.mark.parametrize(("zarr_format", "requests"), [(2, 15), (3, 13)])
 def test_a_new_array_in_a_group(bucket, zarr_format, requests):
     group = zarrdask.create_group(bucket, zarr_format=zarr_format)

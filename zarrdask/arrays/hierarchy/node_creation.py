@@ -73,8 +73,9 @@ def create_node(
     the caller, who removes it when the nodes below are complete. With `is_claimed`, the caller
     holds the claim of the node; otherwise other writers of an array are excluded here. `documents`
     are those of the metadata, by default without consolidated metadata. The result is the node in
-    the store as its hierarchy sees it.
+    the store as its hierarchy sees it, without values that were read beforehand.
     """
+    seen, node = node, node.fresh
     rendered = metadata.render()  # before anything is erased: rendering may fail
     documents = rendered if documents is None else documents
     exists, missing_groups = overwrite, list[AnyPath]()
@@ -83,11 +84,9 @@ def create_node(
     names = _consolidated_names(metadata)
     again: Callable[[Store], Store] = fresh
     with node.store.batch(), ExitStack() as held:
-        view = prefetched(node, metadata)
+        view = prefetched(seen, metadata)
         if is_rival and _needs_claim(view, is_absent=is_absent):
-            claim = held.enter_context(
-                claimed(node.fresh, read=partial(prefetched, metadata=metadata))
-            )
+            claim = held.enter_context(claimed(node, read=partial(prefetched, metadata=metadata)))
             view, is_rival = claim.seen, False
         if is_rival and not is_in_draft(node, metadata):
             # Whether others began to create it, too, or consolidated metadata, is read together.
@@ -144,25 +143,27 @@ def _needs_claim(node: StorePath, *, is_absent: bool) -> bool:
     return has_claim or node.store.capabilities.repeats or (not is_absent and is_begun(node))
 
 
-def prefetched(node: AnyPath, metadata: Metadata, *, listed: bool = False) -> AnyPath:
+def prefetched(node: AnyPath, metadata: Metadata | None, *, listed: bool = False) -> AnyPath:
     """Read the documents that creating a node needs, in one round trip; `fresh` undoes it.
 
     The result is the node in a store that serves them from memory; it is the node itself if the
-    store has no latency, if the documents were read before, or in the draft. With `listed`, the
-    node's directory is listed, too, as for the creation of its members.
+    store has no latency, if the documents were read before, or in the draft. Without `metadata`,
+    the format is that of the groups above, which are read. With `listed`, the node's directory is
+    listed, too, as for the creation of its members.
     """
     node.store.check_writable()
-    if is_in_draft(node, metadata):
-        return node
+    if node.layout.base is not None or (metadata is not None and is_in_draft(node, metadata)):
+        return node.fresh
     prefix, above = node.prefix if listed else None, () if node.path else DOCUMENTS_ABOVE
     return node.via(
         prefetch(node.store, _keys_to_create(node, metadata), listed=prefix, above=above)
     )
 
 
-def _keys_to_create(node: StorePath, metadata: Metadata) -> Iterator[str]:
+def _keys_to_create(node: StorePath, metadata: Metadata | None) -> Iterator[str]:
     """Yield the keys of the values that creating a node reads."""
-    names = dict.fromkeys((*detect.entry_names(), *_consolidated_names(metadata)))
+    more = () if metadata is None else _consolidated_names(metadata)
+    names = dict.fromkeys((*detect.entry_names(), *more))
     for each in (*node.parents, node):
         yield from (each.prefix + name for name in names)
     yield from claim_keys(node)

@@ -125,6 +125,8 @@ def create_array(
     (10, 1)
     """
     node = locate_node(url, component, storage_options)
+    if zarr_format is None:
+        node = node.prefetched(None)
     metadata = plan_array(
         ArrayOptions(
             shape=shape,

@@ -29,7 +29,7 @@ from zarrdask.display.tree import Tree
 from zarrdask.errors import MetadataError, NodeNotFoundError, ZarrdaskError, printable
 from zarrdask.formats.compliance import strictness
 from zarrdask.formats.metadata.array_options import ArrayOptions
-from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata, Metadata
+from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
 from zarrdask.formats.metadata.new_metadata import new_attributes, plan_array
 from zarrdask.storage.zarr.detect import Search
 
@@ -336,9 +336,9 @@ class Group(Node, Mapping[str, "Array | Group"]):
         """
         check_writable(self)
         self._latest = None
-        metadata = GroupMetadata(self.zarr_format, new_attributes(attributes))
+        of_new = new_attributes(attributes)
         lookup = Lookup(self.node_path.join(name), self.search, self.strict)
-        return new_group(lookup, metadata, overwrite=overwrite)
+        return new_group(lookup, self.zarr_format, of_new, overwrite=overwrite)
 
     def require_group(self, name: str) -> "Group":
         """Return the group of a name, created if it does not exist.
@@ -445,7 +445,18 @@ def opened(
     return Group(node, metadata, mode, strict=strict, search=search)
 
 
-def new_group(lookup: Lookup, metadata: GroupMetadata, *, overwrite: bool) -> Group:
-    """Write a new group, and return it, opened for writing."""
-    node = lookup.node.create(metadata, overwrite=overwrite)
+def new_group(
+    lookup: Lookup,
+    zarr_format: ZarrFormat | None,
+    attributes: Mapping[str, Any],
+    *,
+    overwrite: bool,
+) -> Group:
+    """Write a new group, and return it, opened for writing.
+
+    If the format is None, it is that of the groups above.
+    """
+    node = lookup.node if zarr_format is not None else lookup.node.prefetched(None)
+    metadata = GroupMetadata(node.format_of_new(zarr_format), attributes)
+    node = node.create(metadata, overwrite=overwrite)
     return Group(node, metadata, "r+", strict=lookup.strict)

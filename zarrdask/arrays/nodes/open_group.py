@@ -12,7 +12,7 @@ from zarrdask.arrays.nodes.group import Group, new_group, opened
 from zarrdask.arrays.nodes.node import as_group, is_array_error
 from zarrdask.arrays.nodes.open import MODES, check_mode
 from zarrdask.errors import MetadataError, NodeNotFoundError, UnsupportedError
-from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata, ZarrFormat
+from zarrdask.formats.metadata.model import ArrayMetadata, ZarrFormat
 from zarrdask.formats.metadata.new_metadata import new_attributes
 
 #: The modes of `open_group`.
@@ -149,15 +149,13 @@ def open_group(
         url, storage_options = snapshot_of(url, storage_options, snapshot), None
     lookup = look_up(url, component, storage_options, zarr_format=zarr_format, strict=strict)
     if mode in ("w", "w-"):
-        new = GroupMetadata(lookup.node.format_of_new(zarr_format), of_new)
-        return new_group(lookup, new, overwrite=mode == "w")
+        return new_group(lookup, zarr_format, of_new, overwrite=mode == "w")
     try:
         node, metadata = lookup.find(consolidated, default="own")
     except NodeNotFoundError:
         if mode != "a":
             raise
-        new = GroupMetadata(lookup.node.format_of_new(zarr_format), of_new)
-        return new_group(lookup, new, overwrite=False)
+        return new_group(lookup, zarr_format, of_new, overwrite=False)
     group, mode = as_group(node, metadata), "r" if mode == "r" else "r+"
     return Group(node, group, mode, strict=lookup.strict, search=lookup.search)
 
@@ -208,9 +206,8 @@ def create_group(
     >>> list(root), dict(root.attrs)
     (['u'], {'title': 'winds'})
     """
-    lookup = look_up(url, component, storage_options)
-    metadata = GroupMetadata(lookup.node.format_of_new(zarr_format), new_attributes(attributes))
-    return new_group(lookup, metadata, overwrite=overwrite)
+    of_new, lookup = new_attributes(attributes), look_up(url, component, storage_options)
+    return new_group(lookup, zarr_format, of_new, overwrite=overwrite)
 
 
 @suggests_arguments

@@ -195,10 +195,12 @@ def find_target(
         }
         if isinstance(url, Group):
             options.setdefault("zarr_format", url.zarr_format)
-        options["zarr_format"] = node.format_of_new(options.get("zarr_format"))
+        chosen = options.get("zarr_format")
+        seen = node if chosen is not None else node.prefetched(None, listed=True)
+        options["zarr_format"] = seen.format_of_new(chosen)
         metadata = plan_array(ArrayOptions(shape=x.shape, **options))
         check_elements(x, metadata)
-        return _new_array(node, metadata, how, inputs)
+        return _new_array(node, seen, metadata, how, inputs)
     if options or how.grid != "regular" or how.commit != "first":
         raise MetadataError(
             "these options are for new arrays, and this array exists; omit them",
@@ -225,9 +227,10 @@ def _opened(target: Any) -> Array:
 
 
 def _new_array(
-    node: NodePath, metadata: ArrayMetadata, how: WriteOptions, inputs: Inputs
+    node: NodePath, seen: NodePath, metadata: ArrayMetadata, how: WriteOptions, inputs: Inputs
 ) -> WriteTarget:
-    prefetched = node.prefetched(metadata, listed=True)
+    """Return the target of a new array; `seen` may have read beforehand what is there."""
+    prefetched = seen.prefetched(metadata, listed=True)
     # Of arrays that are resumed, some may be complete: `ResumableChanges` checks that.
     view = prefetched.check_creation(metadata, overwrite=how.replaces or bool(how.resume))
     existed = how.replaces and view.has_document()
