@@ -6,7 +6,7 @@ from tests.covering import for_each
 from zarrdask.formats.byte_ranges import Entry
 from zarrdask.storage.cache.cache_directory import CacheDirectory
 from zarrdask.storage.cache.disk_cache import DiskCachedStore
-from zarrdask.storage.listing import listed_keys, listed_sizes, value_sizes
+from zarrdask.storage.listing import listed_entries, listed_keys, value_sizes
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.storage.remote.forbidden import ForbiddenIsMissing
 from zarrdask.storage.remote.remote_store import RemoteStore
@@ -50,14 +50,16 @@ def test_the_parts_of_a_listing_are_all_of_it(bounds, tmp_path):
     for each in (store, *views):
         store.parts.clear()
         assert list(listed_keys(each, "a/", bounds)) == KEYS
-        assert list(listed_sizes(each, "a/", bounds)) == sizes
+        entries = listed_entries(each, "a/", bounds)
+        assert [(entry.key, entry.size) for entry in entries] == sizes
         assert len(store.parts) == 2 * (len(bounds) + 1)
 
 
 def test_listed_sizes_are_those_of_the_values(tmp_path):
     for url in (tmp_path / "x.zarr", "memory://sizes.zarr", tmp_path / "x.zip", {}):
         store = fill(resolve(url, None))
-        keys, sizes = zip(*sorted(listed_sizes(store, "a/")), strict=True)
+        listed = sorted((each.key, each.size) for each in listed_entries(store, "a/"))
+        keys, sizes = zip(*listed, strict=True)
         assert list(keys) == KEYS
         expected = value_sizes(store, keys)
         assert all(size in (None, own) for size, own in zip(sizes, expected, strict=True))

@@ -22,7 +22,7 @@ from zarrdask.formats.indexing.selection import intersection, shifted, whole_reg
 from zarrdask.formats.metadata.model import ArrayMetadata
 from zarrdask.runtime.threads import on_each
 from zarrdask.storage.base import Store
-from zarrdask.storage.listing import listed_keys, listed_objects, listed_sizes, value_sizes
+from zarrdask.storage.listing import listed_entries, listed_keys, listed_objects, value_sizes
 from zarrdask.storage.locks.chunk_locks import ChunkLocks
 from zarrdask.storage.locks.unchanged import change_if_unchanged
 
@@ -56,7 +56,8 @@ def stored_units(chunks: StoredChunks) -> Iterator[Index]:
 
 def unit_sizes(chunks: StoredChunks) -> Iterator[tuple[Index, int]]:
     """Yield the units that are stored and the size of each in bytes, as `stored_units` does."""
-    listed = listed_sizes(chunks.units, chunks.prefix, _listing_bounds(chunks))
+    entries = listed_entries(chunks.units, chunks.prefix, _listing_bounds(chunks))
+    listed = ((each.key, each.size) for each in entries)
     for batch in partition_all(MAX_ROUND_RANGES, _units_of(chunks, listed)):
         # Not every store has the sizes in its listings.
         unknown = [unit for unit, size in batch if size is None]

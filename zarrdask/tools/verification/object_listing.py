@@ -7,7 +7,7 @@ from zarrdask.arrays.hierarchy.path import StorePath
 from zarrdask.errors import UnsupportedError
 from zarrdask.formats.byte_ranges import Buffer, StoredObject
 from zarrdask.formats.store_keys import check_relative
-from zarrdask.storage.listing import listed_objects, listed_sizes, value_sizes
+from zarrdask.storage.listing import listed_entries, listed_objects, value_sizes
 
 #: The objects at and below a node, by their keys below it.
 Listing = dict[str, StoredObject]
@@ -35,9 +35,9 @@ def list_node(node: StorePath) -> Listing:
     try:
         listed = [*listed_objects(store, prefix)]
     except UnsupportedError:
-        sizes = [*listed_sizes(store, prefix)]
-        unknown = [key for key, size in sizes if size is None]
-        found = dict(sizes) | dict(zip(unknown, value_sizes(store, unknown), strict=True))
+        found = {each.key: each.size for each in listed_entries(store, prefix)}
+        unknown = [key for key, size in found.items() if size is None]
+        found |= dict(zip(unknown, value_sizes(store, unknown), strict=True))
         listed = [StoredObject(k, "", size, None) for k, size in found.items() if size is not None]
     objects = {each.key[len(prefix) :]: each for each in listed}
     for key in objects:
