@@ -25,16 +25,14 @@ PLACES = {
 _SHARED_DISK = "several machines: shared file system"
 #: Verbs that change no value that another writer of the same kind changes.
 _INDEPENDENT = ("create_array beside",)
-#: Verbs that exclude no other writers.
-_ALONE = ("sync",)
+#: Writers of elements, beside which `sync` guarantees the result for each chunk only.
+_OF_ELEMENTS = ("z[...] = x", "to_zarr(region=)", "erase", "update_pyramid")
 
 
 def guarantee(verb: str, place: str) -> Guarantee:
     """Return what is guaranteed for a verb beside another writer that has the same guarantee."""
     if verb in CREATIONS:
         return Guarantee.ONE
-    if verb in _ALONE:
-        return Guarantee.NONE
     is_shared = place == _SHARED_DISK and verb not in _INDEPENDENT
     return Guarantee.NONE if is_shared else Guarantee.BOTH
 
@@ -44,6 +42,11 @@ def is_guaranteed(first: str, second: str, place: str) -> bool:
 
     Only the first writer finds the pyramid that it needs.
     """
+    if "sync" in (first, second):
+        # Nothing excludes that an object store goes on to remove an array that is created again.
+        excluded = (*_OF_ELEMENTS, "del") if "object store" in place else _OF_ELEMENTS
+        if not {first, second}.isdisjoint(excluded):
+            return False
     if second == "update_pyramid" != first:
         return False
     return all(guarantee(verb, place) is not Guarantee.NONE for verb in (first, second))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import zarrdask
-from zarrdask.errors import MetadataError, NodeExistsError, StoreError, UnsupportedError
+from zarrdask.errors import MetadataError, NodeExistsError, StoreError
 from zarrdask.storage import MemoryStore
 from zarrdask.tools.synchronization import contents, object_transfer
 
@@ -212,8 +212,32 @@ def test_what_can_not_be_synchronized(tmp_path):
     with pytest.raises(MetadataError, match="by"):
         zarrdask.sync(tmp_path / "s", {}, by="times")
     zarrdask.create_group(tmp_path / "d", zarr_format="v3-draft")
-    with pytest.raises(UnsupportedError, match="copy"):
-        zarrdask.sync(tmp_path / "d", {})
+    for pair in [("d", "s"), ("s", "d")]:
+        with pytest.raises(NodeExistsError, match="copy"):
+            zarrdask.sync(*(tmp_path / name for name in pair))
+
+
+@pytest.mark.parametrize("zarr_format", ["v3-draft", "v3-draft-protocol"])
+def test_a_hierarchy_of_the_draft(zarr_format, pair):
+    source, target = {}, pair[0].parent / "d" if hasattr(pair[0], "parent") else {}
+    root = make(source, zarr_format=zarr_format)
+    root.create_array("scalar", shape=(), dtype="i4")[...] = 7
+    assert len(zarrdask.sync(source, target).added) == 17
+    assert is_same((source, target))
+    root["a"][:2, :2] = 0
+    root["a"].append(VALUES)
+    root["scalar"][...] = 8
+    report = zarrdask.sync(source, target)
+    scalar = [key for key in report.changed if key.startswith("scalar/c")]
+    assert len(scalar) == 1
+    assert (report.removed, set(report.changed)) == (("a/c0/0",), {"a/array.json", *scalar})
+    assert is_same((source, target))
+    del root["g"]
+    assert len(zarrdask.sync(source, target, delete=True).removed) == 7
+    assert zarrdask.sync(source, target).is_equal
+    below = {}
+    zarrdask.sync(root["a"], below)
+    assert (zarrdask.open_array(below)[6:] == VALUES).all()
 
 
 def test_a_single_array_and_between_kinds_of_stores(tmp_path):

@@ -4,7 +4,7 @@ import pytest
 
 import zarrdask
 from tests.covering import for_each
-from zarrdask.errors import MetadataError, UnsupportedError
+from zarrdask.errors import MetadataError, SnapshotError, UnsupportedError
 from zarrdask.storage.snapshots.object_manifest import Manifest
 
 
@@ -55,7 +55,21 @@ def test_an_unknown_digest_is_an_error():
         zarrdask.manifest({}, digest="sha1")
 
 
-def test_a_hierarchy_of_the_draft_has_no_manifest():
-    group = zarrdask.create_group({}, zarr_format="v3-draft-protocol")
-    with pytest.raises(UnsupportedError, match="draft"):
-        zarrdask.manifest(group)
+@for_each("zarr_format", ["v3-draft", "v3-draft-protocol"])
+def test_a_hierarchy_of_the_draft(zarr_format):
+    group = zarrdask.create_group({}, zarr_format=zarr_format)
+    z = group.create_array("g/a", shape=6, chunks=2, dtype="i4", compressors=None)
+    z[...] = 7
+    zarrdask.sync(group, copy := {})
+    manifest = zarrdask.manifest(group)
+    assert len(manifest.entries) == 5
+    assert zarrdask.verify(copy, manifest=manifest).ok
+    x = zarrdask.from_zarr(group, "g/a", snapshot=manifest)
+    z[0] = 1
+    assert (x[2:].compute() == 7).all()
+    with pytest.raises(SnapshotError, match="c0"):
+        x.compute()
+    assert zarrdask.verify(group, manifest=manifest).changed == ("g/a/c0",)
+    assert zarrdask.verify(z, manifest=zarrdask.manifest(z)).ok
+    with pytest.raises(UnsupportedError, match="component"):
+        zarrdask.from_zarr(z, snapshot=zarrdask.manifest(z))

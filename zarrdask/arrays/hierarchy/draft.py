@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from zarrdask import config
 from zarrdask.arrays.hierarchy.changes.removal import remove_keys
 from zarrdask.arrays.hierarchy.diagnose import below_array_error, check_around
-from zarrdask.arrays.hierarchy.path import StorePath, exists_error
+from zarrdask.arrays.hierarchy.path import AnyPath, StorePath, exists_error
 from zarrdask.errors import NodeExistsError
 from zarrdask.formats.metadata.draft.entry import KEY, EntryPoint
 from zarrdask.formats.metadata.formats import find_format, formats
@@ -58,7 +58,7 @@ def prepare(node: StorePath, metadata: Metadata, *, overwrite: bool) -> tuple[Dr
     """
     node = node.current
     store, path = node
-    view = store if isinstance(store, DraftStore) else root_above([*node.parents, node])
+    view = hierarchy_of(node)
     if overwrite and not path and view is not store and view is not None:
         # The root of another dialect is replaced like the root of another format.
         view = view if _is_of_format(view, metadata) else None
@@ -97,6 +97,48 @@ def begin(node: StorePath, metadata: Metadata, *, overwrite: bool) -> DraftStore
         if not store.create(KEY, entry) and store.get(KEY) != entry:
             raise exists_error(node.via(view))
     return view
+
+
+def in_hierarchy_like(node: AnyPath, source: StorePath, *, create: bool) -> AnyPath:
+    """Return a node, which need not exist, in a hierarchy of the same dialect as that of a source.
+
+    If it is in none, there will be one with the same entry point; `create` says whether to write
+    that now.
+
+    Raises
+    ------
+    NodeExistsError
+        If the node is in a hierarchy of another format.
+    """
+    own, other = hierarchy_of(node), source.store
+    if isinstance(other, DraftStore) and own is None and not _is_taken(node.store):
+        layout = other.layout
+        own = DraftStore(node.store, "", layout.zarr_format, layout.suffix, layout.minor)
+        if create:
+            node.store.create(KEY, other.inner.get(f"{layout.base}{KEY}") or b"")
+    found = None if own is None else own.layout.zarr_format
+    if found != source.layout.zarr_format:
+        raise NodeExistsError(
+            "stored objects can't be copied unchanged to a hierarchy of another format; convert "
+            "them by zarrdask.copy, or choose another location",
+            key=node.location,
+            found=found or "no hierarchy of the draft of Zarr v3",
+            expected=source.layout.zarr_format or "no hierarchy of the draft of Zarr v3",
+        )
+    return node if own is None else node.via(own)
+
+
+def in_own_hierarchy(node: AnyPath) -> AnyPath:
+    """Return a node in the store as its hierarchy of the draft sees it, if it is in one."""
+    own = hierarchy_of(node)
+    return node if own is None else node.via(own)
+
+
+def hierarchy_of(node: StorePath) -> DraftStore | None:
+    """Return the hierarchy that a node, which need not exist, is in; None if there is none."""
+    if isinstance(node.store, DraftStore):
+        return node.store
+    return root_above([*node.parents, node])
 
 
 def _is_taken(store: Store) -> bool:

@@ -2,11 +2,12 @@
 
 from zarrdask.arrays.hierarchy.changes.append import append_values
 from zarrdask.arrays.hierarchy.changes.change import changing, erase_node, write_node
-from zarrdask.arrays.hierarchy.changes.journal import beside, is_begun, workspace
+from zarrdask.arrays.hierarchy.changes.journal import beside, is_begun, lease_key, workspace
 from zarrdask.arrays.hierarchy.changes.removal import remove_keys
-from zarrdask.arrays.hierarchy.claim import discard_dead_claim
+from zarrdask.arrays.hierarchy.claim import claimed, discard_dead_claim
 from zarrdask.arrays.hierarchy.consolidation import write_consolidated
 from zarrdask.arrays.hierarchy.diagnose import why_missing
+from zarrdask.arrays.hierarchy.draft import in_hierarchy_like, in_own_hierarchy
 from zarrdask.arrays.hierarchy.erase import erase_elements
 from zarrdask.arrays.hierarchy.find import (
     find_node,
@@ -30,6 +31,7 @@ from zarrdask.arrays.hierarchy.node_creation import (
 )
 from zarrdask.arrays.hierarchy.path import StorePath, exists_error
 from zarrdask.arrays.hierarchy.resize import (
+    change_documents,
     discard_append,
     drop_leading,
     exclusive_shape,
@@ -74,11 +76,14 @@ class NodePath(StorePath):
     format_above = format_above
     format_of_new = format_of_new
     is_in_draft = is_in_draft
+    in_hierarchy_like = in_hierarchy_like
+    in_own_hierarchy = in_own_hierarchy
     prefetched = prefetched
     check_creation = check_creation
     create = create_node
     create_members = create_members
     check_members = check_members
+    claimed = claimed
     discard_dead_claim = discard_dead_claim
     clear_members = clear_members
     exists_error = exists_error
@@ -93,6 +98,7 @@ class NodePath(StorePath):
     drop_leading = drop_leading
     erase_elements = erase_elements
     exclusive_shape = exclusive_shape
+    lease_key = lease_key
     grow = grow
     refreshed = refreshed
     resize = resize_array
@@ -100,6 +106,7 @@ class NodePath(StorePath):
 
     # Changes
     changing = changing
+    change_documents = change_documents
     write = write_node
     erase = erase_node
     remove_keys = remove_keys

@@ -51,6 +51,7 @@ from zarrdask.storage.zarr.detect import Search
 #: its documents and consolidated metadata.
 Purpose = Literal["shape", "rewrite", "documents"]
 Node = TypeVar("Node", ArrayMetadata, GroupMetadata)
+T = TypeVar("T")
 
 
 def lock_node(
@@ -128,6 +129,15 @@ def update_node(
         drop_cache(node.store)
         is_read = seen is not None and seen.fresh is not seen
         return change_if_unchanged(node.store, change, seen.store if seen and is_read else None)
+
+
+def change_documents(node: AnyPath, change: Callable[[AnyPath], T]) -> T:
+    """Read the documents of a node and change them, as `update_node`, which parses them.
+
+    `change` takes the node in the store to read them from and to store them in.
+    """
+    with lock_node(node, "documents"):
+        return change_if_unchanged(node.store, lambda store: change(node.via(store)))
 
 
 def stored_metadata(node: StorePath, zarr_format: ZarrFormat) -> Metadata | None:

@@ -10,7 +10,16 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from zarrdask.errors import UnsupportedError
-from zarrdask.formats.byte_ranges import Buffer, Entry, ObjectVersion, Range, Tag, Value, Version
+from zarrdask.formats.byte_ranges import (
+    Buffer,
+    Entry,
+    ObjectVersion,
+    Range,
+    StoredObject,
+    Tag,
+    Value,
+    Version,
+)
 from zarrdask.formats.metadata.node_layout import (
     ARRAY,
     DIRECTORIES,
@@ -23,6 +32,7 @@ from zarrdask.formats.metadata.node_layout import (
 from zarrdask.formats.store_keys import Names, check_key, check_prefix
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage.base import Store
+from zarrdask.storage.capabilities import Capabilities, without
 from zarrdask.storage.wrapper import WrappedStore
 
 #: The document of an implicit group, which exists because a node is below it (B-66).
@@ -106,7 +116,7 @@ class DraftStore(WrappedStore):
 
     def _with_implicit(self, keys: list[str], scratch: Scratch) -> Iterator[Buffer | None]:
         """Yield documents, including documents of implicit groups."""
-        values = self.inner.get_many([self.layout.real(key) for key in keys], scratch)
+        values = self.inner.get_many([self._existing(key) for key in keys], scratch)
         documents = {k: None if v is None else bytes(v) for k, v in zip(keys, values, strict=True)}
         for key in keys:
             prefix, value = key[: -len(GROUP)], documents[key]
@@ -235,6 +245,39 @@ class DraftStore(WrappedStore):
                 yield virtual
         for key in self.inner.list_prefix(self.layout.data + below):
             yield self.layout.base + key[len(self.layout.data) :]
+
+    @property
+    def capabilities(self) -> Capabilities:  # type: ignore[override]
+        """Those of the underlying store; a listing is one of documents and one of chunks."""
+        return without(self.inner.capabilities, self._declared.lost | {"lists_parts"})
+
+    def entries(
+        self, prefix: str, after: str = "", until: str | None = None, *, objects: bool = False
+    ) -> Iterator[Entry]:
+        for key, entry in self._entries(self._below(prefix), objects=objects):
+            if after < key and (until is None or key <= until):
+                stored = entry.object
+                if objects and stored is not None:
+                    stored = stored._replace(key=key, path=stored.path or stored.key)
+                yield entry._replace(key=key, object=stored)
+
+    def _entries(self, below: str, *, objects: bool) -> Iterator[tuple[str, Entry]]:
+        """Yield the keys below a prefix, documents first, each with its entry as it is stored."""
+        own = {real: name for name, real in self.layout.node_documents(below.rstrip("/")).items()}
+        for real, name in own.items():
+            entry = self.inner.stat(real)
+            if entry is not None:
+                if objects and entry.object is None:
+                    root, tag = f"{self.identity.uri}/", entry.stamp or None
+                    stored = StoredObject(real, root, entry.size or 0, None, tag)
+                    entry = entry._replace(object=stored)
+                yield self.layout.base + below + name, entry
+        for entry in self.inner.entries(self.layout.meta + below, objects=objects):
+            virtual = self.layout.document_name(entry.key)
+            if virtual is not None and entry.key not in own:
+                yield virtual, entry
+        for entry in self.inner.entries(self.layout.data + below, objects=objects):
+            yield self.layout.base + entry.key[len(self.layout.data) :], entry
 
 
 def layout_of(store: Store) -> Layout:

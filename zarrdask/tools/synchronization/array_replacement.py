@@ -1,5 +1,6 @@
 """Replace an array by one that is encoded in another way."""
 
+from collections.abc import Callable
 from contextlib import suppress
 
 from zarrdask.arrays.hierarchy.changes.replace import ReplacedNode, can_stage
@@ -19,12 +20,14 @@ class _ChangedSourceError(Exception):
     """Objects of the source have changed since they were listed."""
 
 
-def replace_array(source: NodePath, target: NodePath, listing: Listing) -> tuple[int, list[str]]:
+def replace_array(
+    source: NodePath, target: NodePath, listing: Listing, erased: Callable[[], None]
+) -> tuple[int, list[str]]:
     """Replace an array by another one; return the bytes, and the keys that changed meanwhile.
 
     The new array is written beside the old one where that is possible. Elsewhere the old one is
-    erased first, so that readers see none until the new one is complete. If keys have changed, the
-    new array is not there.
+    erased first, and `erased` called, so that readers see none until the new one is complete. If
+    keys have changed, the new array is not there.
     """
     documents = [key for key in listing if key in document_names()]
     chunks = [key for key in listing if key not in document_names()]
@@ -38,6 +41,7 @@ def replace_array(source: NodePath, target: NodePath, listing: Listing) -> tuple
             metadata = source.read()
     if metadata is None:
         target.erase()
+        erased()
         copied, changed = copy_objects(source, target, listing, chunks)
         if not changed:
             for key in sorted(values, reverse=True):  # ".zattrs", then ".zarray"

@@ -26,7 +26,7 @@ class Difference(Enum):
 
 def document_names() -> frozenset[str]:
     """Return the names of the documents of nodes, that of consolidated metadata included."""
-    return frozenset((*detect.all_names(), consolidated.KEY))
+    return frozenset((*detect.all_names(), *detect.node_names(), consolidated.KEY))
 
 
 def node_of(key: str) -> str:
@@ -49,18 +49,32 @@ class NodeDocuments:
     def is_array(self) -> bool:
         """Whether the node is an array."""
         v3 = self.documents.get("zarr.json") or {}
-        return v3.get("node_type") == "array" if v3 else ".zarray" in self.documents
+        return (
+            v3.get("node_type") == "array"
+            if v3
+            else not {".zarray", "array.json"}.isdisjoint(self.documents)
+        )
+
+    @property
+    def is_entry_point(self) -> bool:
+        """Whether this is the root of a hierarchy of the draft of Zarr v3, seen from outside."""
+        v3 = self.documents.get("zarr.json") or {}
+        return isinstance(v3.get("zarr_format"), str)
 
     @property
     def is_group(self) -> bool:
         """Whether the node is a group."""
         v3 = self.documents.get("zarr.json") or {}
-        return v3.get("node_type") == "group" if v3 else ".zgroup" in self.documents
+        return (
+            v3.get("node_type") == "group"
+            if v3
+            else not {".zgroup", "group.json"}.isdisjoint(self.documents)
+        )
 
     @property
     def _of_array(self) -> dict[str, Any] | None:
-        name = "zarr.json" if self.documents.get("zarr.json") else ".zarray"
-        return self.documents.get(name)
+        names = ("zarr.json", ".zarray", "array.json")
+        return next((found for name in names if (found := self.documents.get(name))), None)
 
     def difference(self, before: "NodeDocuments") -> Difference:
         """Return what replacing the documents `before` of an array by these means."""
@@ -77,6 +91,17 @@ class NodeDocuments:
         if all(length <= former for length, former in zip(shape, old, strict=True)):
             return Difference.SMALLER
         return Difference.REPLACED
+
+
+def are_equal_documents(one: bytes | None, other: bytes | None) -> bool:
+    """Whether two documents say the same of their node, consolidated metadata left aside."""
+    if one is None or other is None or one == other:
+        return one == other
+    parsed = [_parsed(value) for value in (one, other)]
+    if parsed[0] is None or parsed[1] is None:
+        return False
+    first, second = ({k: v for k, v in p.items() if k != consolidated.MEMBER} for p in parsed if p)
+    return first == second
 
 
 def _parsed(value: bytes) -> dict[str, Any] | None:

@@ -12,6 +12,7 @@ from zarrdask.runtime.scratch import Scratch
 from zarrdask.runtime.threads import on_each
 from zarrdask.storage.listing import key_stamp
 from zarrdask.storage.local.open_file import stamp_in, write_whole
+from zarrdask.storage.locks.whole_objects import WholeObjects
 from zarrdask.storage.transfer import copy_descriptor, store_values
 from zarrdask.tools.synchronization.contents import is_local, keep_time, mark_time
 from zarrdask.tools.verification.object_listing import Listing, is_version
@@ -28,15 +29,32 @@ def copy_objects(
     source: StorePath, target: StorePath, listing: Listing, keys: Sequence[str]
 ) -> tuple[int, list[str]]:
     """Copy objects to another node; return the bytes, and the keys that have changed meanwhile."""
+    objects = WholeObjects(target.store, target.prefix)
     if is_local(source) and is_local(target):
-        sizes = on_each(partial(_copy_file, source, target, listing), keys, None)
+        copy = partial(_copy_file, source, target, listing)
+        sizes = on_each(partial(objects.change, copy), keys, None)
         changed = [key for key, size in zip(keys, sizes, strict=True) if size is None]
         return sum(size or 0 for size in sizes), changed
     total, changed = 0, list[str]()
     for part in partition_all(_KEYS_PER_CALL, keys):
+        versions = objects.versions(part)
         values = _read(source, listing, list(part), changed)
         total += sum(store_values(target.store, ((target.prefix + k, v) for k, v in values)))
+        for key in objects.outdated(versions):
+            with objects.hold(key):
+                for _, value in _read(source, listing, [key], changed):
+                    target.store.set(target.prefix + key, value)
     return total, changed
+
+
+def erase_objects(target: StorePath, keys: Sequence[str]) -> None:
+    """Erase objects of a node."""
+    objects = WholeObjects(target.store, target.prefix)
+    versions = objects.versions(keys)
+    target.store.erase_values([target.prefix + key for key in keys])
+    for key in objects.outdated(versions):
+        with objects.hold(key):
+            target.store.erase(target.prefix + key)
 
 
 def read_objects(

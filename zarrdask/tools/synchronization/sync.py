@@ -1,19 +1,16 @@
 """``sync``: make one copy of an array or a hierarchy equal to another one."""
 
-from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
 from zarrdask.arrays.hierarchy.node_path import NodePath
-from zarrdask.arrays.hierarchy.path import key_prefix
 from zarrdask.arrays.nodes.arguments import checks_booleans
-from zarrdask.errors import StoreError, UnsupportedError, one_of
+from zarrdask.errors import StoreError, one_of
 from zarrdask.parallel.rewrite.node_plan import check_apart, find_origin, locate_target
 from zarrdask.storage.resolve import options_of_each
-from zarrdask.tools.synchronization.array_replacement import replace_array
 from zarrdask.tools.synchronization.contents import By
-from zarrdask.tools.synchronization.node_documents import node_of
-from zarrdask.tools.synchronization.object_transfer import copy_objects, store_document
+from zarrdask.tools.synchronization.sync_execution import ChangedTargetError, execute, list_settled
 from zarrdask.tools.synchronization.sync_plan import SyncPlan, plan_sync
 from zarrdask.tools.synchronization.sync_report import SyncReport
 from zarrdask.tools.verification.object_listing import list_node
@@ -75,9 +72,11 @@ def sync(
         If there is no node at the source.
     NodeExistsError
         If the target lies in the source or around it; or if it has an array in the place of a
-        group, or a group in that of an array, and `delete` is False.
+        group, or a group in that of an array, and `delete` is False; or if one of them is in a
+        hierarchy of the draft of Zarr v3, and the other one in none, or in one of another dialect;
+        or if another writer creates nodes there now.
     UnsupportedError
-        If a store can't be listed, or the source is a hierarchy of the draft of Zarr v3.
+        If a store can't be listed.
     StoreError
         If a store fails, or the source keeps changing while it is copied.
 
@@ -99,30 +98,34 @@ def sync(
     )
     origin = find_origin(source, of_source).node.current
     place = locate_target(target, None, of_target)
-    for node in (origin, place):
-        if node.layout.base is not None:
-            raise UnsupportedError(
-                "hierarchies of the draft of Zarr v3 can't be synchronized; use zarrdask.copy",
-                key=node.location,
-            )
     check_apart(origin, place, replaces=True)
     if not dry_run:
         place.store.check_writable()
-    report, meanwhile = None, list[str]()
-    for _ in range(_MAX_ROUNDS):
-        listings = list_node(origin), list_node(place)
-        plan = plan_sync(origin, place, listings, by, delete=delete, dry_run=dry_run)
-        changed, size = plan.changed_meanwhile, 0
-        if not dry_run and not changed:
-            size, changed = _execute(plan, origin, place)
-        report = _joined(report, _report(plan, origin, place, size, dry_run=dry_run))
-        if dry_run or not changed:
-            return replace(report, changed_meanwhile=tuple(sorted({*meanwhile})))
-        meanwhile += changed
+    if origin.layout.base is not None:
+        place = place.in_hierarchy_like(origin, create=not dry_run)
+    report, meanwhile = None, set[str]()
+    with nullcontext() if dry_run else place.lock("rewrite"):
+        for _ in range(_MAX_ROUNDS):
+            listings = list_node(origin), list_node(place) if dry_run else list_settled(place)
+            plan = plan_sync(origin, place, listings, by, delete=delete, dry_run=dry_run)
+            changed, size, node = plan.changed_meanwhile, 0, origin
+            if not (dry_run or changed or plan.is_empty):
+                try:
+                    size, changed = execute(plan, origin, place)
+                except ChangedTargetError as error:
+                    changed, node = error.keys, place
+            elif (
+                not dry_run and plan.is_empty and (listings[1].own or place.layout.base is not None)
+            ):
+                place.discard_dead_claim()
+            report = _joined(report, _report(plan, origin, place, size, dry_run=dry_run))
+            if dry_run or not changed:
+                return replace(report, changed_meanwhile=tuple(sorted(meanwhile)))
+            meanwhile |= {*changed}
     raise StoreError(
-        "the source keeps changing while it is copied; synchronize again when its writers have "
-        "finished",
-        key=f"{origin.location}/{meanwhile[-1]}",
+        f"the {'source' if node is origin else 'target'} keeps changing while it is synchronized; "
+        "repeat that when its writers have finished",
+        key=f"{node.location}/{changed[-1]}",
     )
 
 
@@ -157,52 +160,3 @@ def _joined(before: SyncReport | None, report: SyncReport) -> SyncReport:
         replaced=tuple(sorted({*before.replaced, *report.replaced})),
         bytes=before.bytes + report.bytes,
     )
-
-
-def _execute(plan: SyncPlan, source: NodePath, target: NodePath) -> tuple[int, list[str]]:
-    """Carry out a plan; return the bytes, and the keys of the source that changed meanwhile.
-
-    If there are any, no document has been stored: the plan is of no use any more.
-    """
-    store, start = target.store, target.prefix
-    store.check_writable(erasing=[start + k for k in (*plan.removed_keys, *plan.missing_chunks)])
-    for path in plan.erased_nodes:
-        _node(target, path).erase()
-    total = 0
-    for path in plan.replaced:
-        listing = {k.removeprefix(key_prefix(path)): plan.source[k] for k in plan.below(path)}
-        size, changed = replace_array(_node(source, path), _node(target, path), listing)
-        total += size
-        if changed:
-            return total, [key_prefix(path) + key for key in changed]
-    for path in plan.smaller:
-        with _node(target, path).changing(whole=False, is_array=True):
-            total += _store(plan, target, path.__eq__)
-    size, changed = copy_objects(source, target, plan.source, plan.chunks)
-    total += size
-    if changed:
-        return total, changed
-    store.erase_values([start + key for key in plan.missing_chunks])
-    if plan.documents or plan.stale_documents or plan.removed_nodes:
-        keep = target.path if plan.has_consolidated else None
-        with target.changing(whole=True, keep=keep):
-            total += _store(plan, target, lambda path: path not in plan.smaller)
-            store.erase_values([start + key for key in plan.stale_documents])
-            for path in plan.removed_nodes:
-                _node(target, path).remove_keys()
-    store.erase_values([start + key for key in plan.removed_keys])
-    return total, []
-
-
-def _node(root: NodePath, path: str) -> NodePath:
-    return root.join(path) if path else root
-
-
-def _store(plan: SyncPlan, target: NodePath, selects: Callable[[str], bool]) -> int:
-    """Store the documents of nodes that are selected by their paths, one after another."""
-    total = 0
-    for key, value in plan.documents.items():
-        if selects(node_of(key)):
-            store_document(target, key, value)
-            total += len(value)
-    return total

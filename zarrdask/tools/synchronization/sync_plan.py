@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.arrays.hierarchy.path import ancestors, key_prefix
@@ -20,8 +21,11 @@ from zarrdask.tools.synchronization.node_documents import (
 from zarrdask.tools.synchronization.object_transfer import read_objects
 from zarrdask.tools.verification.object_listing import Listing
 
-#: The key of a chunk or shard below its array.
+#: A claim of more nodes is one of everything in the target.
+_MAX_CLAIMED = 1000
+#: The key of a chunk or shard below its array; and in a hierarchy of the draft.
 _CHUNK_KEY = re.compile(r"c|(c[./])?\d+([./]\d+)*(\.\w+)?")
+_DRAFT_KEY = re.compile(r"c|c\d+([./]\d+)*")
 
 
 @dataclass
@@ -45,18 +49,44 @@ class SyncPlan:
     smaller: list[str] = field(default_factory=list)
     #: The keys of chunks (and of all else that is no document) to copy.
     chunks: list[str] = field(default_factory=list)
-    #: The keys of the target to erase that are chunks which the source lacks.
-    missing_chunks: list[str] = field(default_factory=list)
-    #: The documents to store, in their order; and those to erase, as their nodes lack them.
+    #: By array, the keys of the target to erase that are chunks which the source lacks.
+    missing_chunks: dict[str, list[str]] = field(default_factory=dict)
+    #: The documents to store, in their order; and by node, those to erase, as the node lacks them.
     documents: dict[str, bytes] = field(default_factory=dict)
-    stale_documents: list[str] = field(default_factory=list)
+    stale_documents: dict[str, list[str]] = field(default_factory=dict)
     #: The paths of nodes, and the keys, to erase in the end.
     removed_nodes: list[str] = field(default_factory=list)
     removed_keys: list[str] = field(default_factory=list)
 
+    #: The paths of arrays of the target that stay, and of which something changes.
+    arrays: set[str] = field(default_factory=set)
+    #: What the target has of the documents of nodes that change; None for those that it lacks.
+    expected: dict[str, bytes | None] = field(default_factory=dict)
+    #: The paths of the nodes that no other writer may create meanwhile; none stand for all.
+    claimed_members: frozenset[str] = frozenset()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the target is equal to the source already."""
+        return not (self.added or self.changed or self.removed or self.documents)
+
     def below(self, path: str) -> list[str]:
         """Return the keys of the source at and below a node."""
         return [key for key in self.source if key.startswith(key_prefix(path))]
+
+    def documents_of(self, path: str) -> list[str]:
+        """Return the keys of the documents to store of a node."""
+        return [key for key in keys_of_node(path) if key in self.documents]
+
+    def steps(self) -> list[tuple[str, list[str]]]:
+        """Return the nodes of which documents or chunks are stored or erased at the end.
+
+        Each has the keys of the documents to store; those of smaller arrays are stored already.
+        """
+        keys = [key for key in self.documents if node_of(key) not in self.smaller]
+        steps = [(path, [*group]) for path, group in groupby(keys, node_of)]
+        others = {*self.missing_chunks, *self.stale_documents} - {path for path, _ in steps}
+        return [(path, []) for path in sorted(others)] + steps
 
     @property
     def has_consolidated(self) -> bool:
@@ -80,7 +110,7 @@ def plan_sync(
     ------
     NodeExistsError
         If there is a group in the place of an array, or an array in that of a group, and what the
-        source lacks is not deleted.
+        source lacks is not deleted; or if there is a hierarchy of the draft in the place of a node.
     """
     ours, theirs = listings
     nodes, nodes_before = _nodes(ours), _nodes(theirs)
@@ -97,12 +127,15 @@ def plan_sync(
         differing |= differing_keys(*options, weak, by, keep_times=False)
     plan = SyncPlan(ours)
     alone = [key for key in theirs if key not in ours]
-    plan.stale_documents = [k for k in alone if not _is_chunk(k) and node_of(k) in nodes]
-    _compare_documents(plan, source, target, theirs, differing, delete=delete)
+    stale = [k for k in alone if not _is_chunk(k) and node_of(k) in nodes]
+    _compare_documents(plan, source, target, theirs, differing, stale, delete=delete)
     gone = [key_prefix(path) for path in (*plan.replaced, *plan.erased_nodes)]
 
     def is_gone(key: str) -> bool:
         return any(key.startswith(prefix) for prefix in gone)
+
+    def is_gone_node(path: str) -> bool:
+        return is_gone(f"{path}/" if path else "")
 
     plan.added = [key for key in ours if key not in theirs]
     plan.changed = [key for key in common if key in differing or is_gone(key)]
@@ -112,17 +145,35 @@ def plan_sync(
         for key in sorted((*plan.added, *plan.changed))
         if _is_chunk(key) and not any(key.startswith(prefix) for prefix in whole)
     ]
-    plan.stale_documents = [key for key in plan.stale_documents if not is_gone(key)]
+    plan.stale_documents = _by_node(key for key in stale if not is_gone(key))
     rest = [k for k in alone if not is_gone(k) and (_is_chunk(k) or node_of(k) not in nodes)]
     plan.missing_chunks = _missing_chunks(plan, source, nodes, filter(_is_chunk, rest))
-    rest = sorted({*rest} - {*plan.missing_chunks})
+    rest = sorted({*rest}.difference(*plan.missing_chunks.values()))
     if delete:
         _remove(plan, rest, nodes_before - nodes)
     else:
         plan.kept = rest
     plan.removed = sorted({*alone} - {*plan.kept})
-    _check_arrays(plan, source, nodes)
+    owners = {owner for key in plan.chunks if (owner := _owner(key, nodes)) is not None}
+    owners |= plan.missing_chunks.keys()
+    _check_arrays(plan, source, theirs, owners)
+    changed = {*owners, *map(node_of, plan.documents), *plan.stale_documents, *plan.replaced}
+    plan.arrays = {
+        path for path in {*owners, *plan.arrays} & nodes_before if not is_gone_node(path)
+    }
+    # A group that stays is not claimed as a whole: others may create nodes in it.
+    if (
+        nodes_before
+        and "" not in (*plan.replaced, *plan.erased_nodes)
+        and len(changed) < _MAX_CLAIMED
+    ):
+        plan.claimed_members = frozenset(changed - {""})
     return plan
+
+
+def _by_node(keys: Iterable[str]) -> dict[str, list[str]]:
+    """Return the keys of documents by the paths of their nodes."""
+    return {path: [*group] for path, group in groupby(sorted(keys, key=node_of), node_of)}
 
 
 def _nodes(listing: Iterable[str]) -> set[str]:
@@ -145,17 +196,24 @@ def _compare_documents(
     target: NodePath,
     theirs: Listing,
     differing: set[str],
+    stale: Sequence[str],
     *,
     delete: bool,
 ) -> None:
     """Find what the documents that differ mean for the chunks, and the order of the documents."""
     new = [key for key in plan.source if not _is_chunk(key)]
     touched = {node_of(key) for key in new if key not in theirs or key in differing}
-    touched |= {node_of(key) for key in plan.stale_documents}
+    touched |= {node_of(key) for key in stale}
     arrays = set[str]()
     values, before = _read_documents(plan, source, target, theirs, touched)
     for path in sorted(touched):
         one, other = _parsed(path, values), _parsed(path, before)
+        if other.is_entry_point:
+            raise NodeExistsError(
+                "there is a hierarchy of the draft of Zarr v3 in the place of a node of another "
+                "format; convert nodes by zarrdask.copy, or choose another location",
+                key=target.join(path).location,
+            )
         if one.is_array:
             arrays.add(path)
         if (one.is_array and other.is_group) or (one.is_group and other.is_array):
@@ -193,6 +251,14 @@ def _compare_documents(
         if node_of(key) not in plan.replaced
     ]
     plan.documents = {k: values[k] for k in sorted(keys, key=lambda key: _rank(key, ranks))}
+    is_erased = {k: any(k.startswith(key_prefix(p)) for p in plan.erased_nodes) for k in keys}
+    keys = [*keys, *before]
+    plan.expected = {
+        key: None if is_erased.get(key) else before.get(key)
+        for key in keys
+        if key not in theirs or key in before or is_erased.get(key)
+    }
+    plan.arrays = {path for path in touched if _parsed(path, before).is_array}
 
 
 def _read_documents(
@@ -224,20 +290,21 @@ def _rank(key: str, ranks: dict[str, int]) -> tuple[int, int, bool, str]:
 
 def _missing_chunks(
     plan: SyncPlan, source: NodePath, nodes: set[str], keys: Iterable[str]
-) -> list[str]:
-    """Return the keys of the target, out of some, of chunks that arrays of the source lack.
+) -> dict[str, list[str]]:
+    """Return by array the keys of the target, out of some, of chunks that the source lacks.
 
     A missing chunk is a value, too: it reads as the fill value.
     """
     chunks = dict[str, list[str]]()
+    pattern = _CHUNK_KEY if source.layout.base is None else _DRAFT_KEY
     for key in keys:
         owner = _owner(key, nodes)
-        if owner is not None and _CHUNK_KEY.fullmatch(key[len(key_prefix(owner)) :]):
+        if owner is not None and pattern.fullmatch(key[len(key_prefix(owner)) :]):
             chunks.setdefault(owner, []).append(key)
     documents = [k for path in chunks for k in keys_of_node(path) if k in plan.source]
     values, changed = read_objects(source, plan.source, documents)
     plan.changed_meanwhile += changed
-    return [k for path in chunks if _parsed(path, values).is_array for k in chunks[path]]
+    return {path: own for path, own in chunks.items() if _parsed(path, values).is_array}
 
 
 def _remove(plan: SyncPlan, keys: Sequence[str], nodes: set[str]) -> None:
@@ -253,9 +320,13 @@ def _remove(plan: SyncPlan, keys: Sequence[str], nodes: set[str]) -> None:
     plan.removed_keys = sorted(rest, key=_is_chunk)
 
 
-def _check_arrays(plan: SyncPlan, source: NodePath, nodes: set[str]) -> None:
-    """Check that the arrays whose chunks are copied are still those that were listed."""
-    owners = {owner for key in plan.chunks if (owner := _owner(key, nodes)) is not None}
-    keys = [key for path in sorted(owners) for key in keys_of_node(path)]
+def _check_arrays(plan: SyncPlan, source: NodePath, theirs: Listing, arrays: set[str]) -> None:
+    """Check that the arrays whose chunks change are still those that were listed.
+
+    Their documents that do not differ are noted, as they are expected in the target, too.
+    """
+    keys = [key for path in sorted(arrays) for key in keys_of_node(path)]
     keys = [key for key in keys if key in plan.source and key not in plan.documents]
-    plan.changed_meanwhile += read_objects(source, plan.source, keys)[1]
+    values, changed = read_objects(source, plan.source, keys)
+    plan.changed_meanwhile += changed
+    plan.expected |= {k: v for k, v in values.items() if k in theirs and k not in plan.expected}

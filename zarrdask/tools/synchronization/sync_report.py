@@ -26,8 +26,8 @@ class SyncReport(Report):
         The paths of arrays that were replaced as a whole, as their codecs, chunks, data type or
         format differ.
     changed_meanwhile : tuple of str
-        The keys of objects of the source that changed while they were copied, and were then copied
-        again.
+        The keys of objects of the source that changed while they were copied, and of documents of
+        the target that another writer changed meanwhile. Both were then compared again.
     bytes : int
         The bytes that were copied.
     dry_run : bool
@@ -72,5 +72,5 @@ class SyncReport(Report):
             lines.append(f"kept {objects} that only the target has; delete=True removes them")
         if self.changed_meanwhile:
             objects = counted(len(self.changed_meanwhile), "object")
-            lines.append(f"copied {objects} again that changed meanwhile")
+            lines.append(f"compared again, as {objects} changed meanwhile")
         return "\n".join(lines)

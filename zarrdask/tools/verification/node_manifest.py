@@ -6,9 +6,10 @@ from os import PathLike
 from typing import Any
 
 from zarrdask.arrays.hierarchy.lookup import locate_node
+from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.arrays.hierarchy.path import StorePath
 from zarrdask.arrays.nodes.arguments import checks_booleans, suggests_arguments
-from zarrdask.errors import StoreError, UnsupportedError, one_of
+from zarrdask.errors import StoreError, one_of
 from zarrdask.formats.byte_ranges import Buffer, StoredObject
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage.remote.in_flight import request_each
@@ -58,7 +59,7 @@ def manifest(
     Raises
     ------
     UnsupportedError
-        If the store can't be listed, or the node is in a hierarchy of the draft of Zarr v3.
+        If the store can't be listed.
     StoreError
         If an object changes meanwhile.
 
@@ -74,7 +75,7 @@ def manifest(
     """
     if digest is not None:
         one_of(digest, "digest", ("sha256", "crc32c"))
-    node = _listable(locate_node(url, component, storage_options).current)
+    node = locate_node(url, component, storage_options).current.in_own_hierarchy()
     listing = list_node(node)
     if versions:
         listing = _with_version_ids(node, listing)
@@ -88,13 +89,13 @@ def manifest(
 
 
 def verify_manifest(
-    node: StorePath, manifest: Manifest | str | PathLike[str]
+    node: NodePath, manifest: Manifest | str | PathLike[str]
 ) -> ManifestDifferences:
     """Compare a node with a manifest: objects of equal sizes that have digests there are read.
 
     Objects whose ETag is the digest are not read.
     """
-    expected, node = as_manifest(manifest), _listable(node.current)
+    expected, node = as_manifest(manifest), node.current.in_own_hierarchy()
     listing = list_node(node)
     algorithms = {
         entry.key: algorithm_of(entry.digest)
@@ -104,20 +105,10 @@ def verify_manifest(
     return _manifest(node, listing, algorithms).compare(expected)
 
 
-def _listable(node: StorePath) -> StorePath:
-    if node.layout.base is not None:
-        raise UnsupportedError(
-            "the objects of a node in a hierarchy of the draft of Zarr v3 are not below one "
-            "prefix, so it has no manifest; pass the group at the root of another format",
-            key=node.location,
-        )
-    return node
-
-
 def _with_version_ids(node: StorePath, listing: Listing) -> Listing:
     """Return a listing in which objects have the IDs of their versions, where the store has any."""
     keys = [node.prefix + key for key in listing]
-    described = dict(listing)
+    described = Listing(listing)
     for key, entry in zip(listing, request_each(node.store, node.store.stat, keys), strict=True):
         if entry is None:
             raise _changed(key)

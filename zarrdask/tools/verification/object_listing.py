@@ -9,8 +9,13 @@ from zarrdask.formats.byte_ranges import Buffer, StoredObject
 from zarrdask.formats.store_keys import check_relative
 from zarrdask.storage.listing import listed_entries, listed_objects, value_sizes
 
-#: The objects at and below a node, by their keys below it.
-Listing = dict[str, StoredObject]
+
+class Listing(dict[str, StoredObject]):
+    """The objects at and below a node, by their keys below it."""
+
+    #: The keys of files that this package keeps there, which are not among the objects.
+    own: frozenset[str] = frozenset()
+
 
 #: The beginning of the names of files that this package itself keeps beside nodes.
 OWN_FILE = ".zarrdask-"
@@ -42,7 +47,10 @@ def list_node(node: StorePath) -> Listing:
     objects = {each.key[len(prefix) :]: each for each in listed}
     for key in objects:
         check_relative(key, node.location)
-    return {k: each for k, each in sorted(objects.items()) if f"/{OWN_FILE}" not in f"/{k}"}
+    own = frozenset(key for key in objects if f"/{OWN_FILE}" in f"/{key}")
+    listing = Listing((k, each) for k, each in sorted(objects.items()) if k not in own)
+    listing.own = own
+    return listing
 
 
 def md5_of(entry: StoredObject) -> str | None:
