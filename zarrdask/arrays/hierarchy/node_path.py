@@ -44,6 +44,7 @@ from zarrdask.arrays.hierarchy.resize import (
     stored_metadata,
     update_node,
 )
+from zarrdask.arrays.hierarchy.stored_manifest import lasting_entry, store_manifest, stored_manifest
 
 
 class NodePath(StorePath):
@@ -71,6 +72,11 @@ class NodePath(StorePath):
     children = child_nodes
     walk = walk_nodes
     documents_below = documents_below
+
+    # Manifests
+    stored_manifest = stored_manifest
+    store_manifest = store_manifest
+    lasting_entry = lasting_entry
 
     # Creation
     format_above = format_above

@@ -131,9 +131,17 @@ def stamp_in(status: os.stat_result) -> str:
 def settled_version(fd: int) -> tuple[int, ...] | None:
     """Return the version of an open file, or None if a further change might not change it."""
     version = version_in(os.fstat(fd))
-    changed = max(version[:2])
+    return version if _is_past(max(version[:2])) else None
+
+
+def is_settled(stamp: str) -> bool:
+    """Whether a further change of a file changes its `stamp_in`, as the file is not too new."""
+    return _is_past(int(stamp.partition("-")[0], 16))
+
+
+def _is_past(changed: int) -> bool:
     step = COARSE_CLOCK_NS if changed % _FINE_STEP_NS == 0 else CLOCK_NS
-    return version if time.time_ns() - changed > step else None
+    return time.time_ns() - changed > step
 
 
 def read_whole(fd: int, size: int) -> bytes:

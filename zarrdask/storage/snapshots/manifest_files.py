@@ -26,24 +26,25 @@ Row = dict[str, Any]
 
 def save(path: str | os.PathLike[str], location: str, entries: Iterable[Any]) -> None:
     """Write the entries of a manifest to a file, in the format that the file's name ends with."""
-    rows = [asdict(entry) for entry in entries]
-    if os.fspath(path).endswith(_SUFFIX):
-        data = _to_parquet(location, rows, str(path))
-    else:
-        # Few objects have version IDs.
-        kept = [{k: v for k, v in row.items() if k != "version_id" or v} for row in rows]
-        data = json.dumps({"format": _FORMAT, "location": location, "entries": kept}).encode()
+    data = render(location, entries, str(path), parquet=os.fspath(path).endswith(_SUFFIX))
     with open(path, "wb") as file:
         file.write(data)
 
 
-def load(path: str | os.PathLike[str]) -> tuple[str, list[Row]]:
+def render(location: str, entries: Iterable[Any], name: str, *, parquet: bool) -> bytes:
+    """Return the content of a file, of which the name is for messages."""
+    rows = [asdict(entry) for entry in entries]
+    if parquet:
+        return _to_parquet(location, rows, name)
+    # Few objects have version IDs.
+    kept = [{k: v for k, v in row.items() if k != "version_id" or v} for row in rows]
+    return json.dumps({"format": _FORMAT, "location": location, "entries": kept}).encode()
+
+
+def parse(data: bytes, name: str) -> tuple[str, list[Row]]:
     """Return the location and the valid entries of a manifest, in the order of their keys."""
-    with open(path, "rb") as file:
-        data = file.read()
-    name = str(path)
-    parse = _from_parquet if data.startswith(b"PAR1") else _from_json
-    location, rows = parse(data, name)
+    is_parquet = data.startswith(b"PAR1")
+    location, rows = _from_parquet(data, name) if is_parquet else _from_json(data, name)
     entries = [_checked(row, name) for row in rows]
     if len({entry["key"] for entry in entries}) < len(entries):
         raise MetadataError("a manifest has a key twice", key=name)

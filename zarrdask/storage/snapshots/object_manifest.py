@@ -1,14 +1,19 @@
 """Manifests: all objects of a node, with sizes, versions and digests; and their comparison."""
 
 from dataclasses import dataclass
+from importlib.util import find_spec
 from os import PathLike
 from typing import ClassVar, Self
 
 from zarrdask.display.report import Report
 from zarrdask.display.words import byte_size, counted
+from zarrdask.errors import MetadataError
 from zarrdask.formats.byte_ranges import ObjectVersion
 from zarrdask.storage.snapshots import manifest_files
 from zarrdask.storage.snapshots.digests import algorithm_of
+
+#: The number of objects up to which a manifest is stored as JSON, to import no package for it.
+_SMALL = 1000
 
 
 @dataclass(frozen=True)
@@ -113,8 +118,19 @@ class Manifest(Report):
         UnsupportedError
             If it is a Parquet file, and pyarrow is not installed.
         """
-        location, rows = manifest_files.load(path)
+        with open(path, "rb") as file:
+            return cls.parse(file.read(), str(path))
+
+    @classmethod
+    def parse(cls, data: bytes, name: str) -> Self:
+        """Return the manifest in the content of a file; the name is for messages, as `load`."""
+        location, rows = manifest_files.parse(data, name)
         return cls(location, tuple(ManifestEntry(**row) for row in rows))
+
+    def render(self) -> bytes:
+        """Return the content of a file: Parquet for many objects if pyarrow is installed."""
+        parquet = len(self.entries) > _SMALL and find_spec("pyarrow") is not None
+        return manifest_files.render(self.location, self.entries, self.location, parquet=parquet)
 
     def compare(self, older: "Manifest") -> ManifestDifferences:
         """Compare this manifest with an older one; no object is read."""
@@ -131,7 +147,15 @@ class Manifest(Report):
 
 def as_manifest(manifest: Manifest | str | PathLike[str]) -> Manifest:
     """Return a manifest, or that in a local file."""
-    return manifest if isinstance(manifest, Manifest) else Manifest.load(manifest)
+    if isinstance(manifest, Manifest):
+        return manifest
+    if not isinstance(manifest, str | PathLike):
+        raise MetadataError(
+            "pass a manifest, or the path of a file that zarrdask.manifest(url).save wrote",
+            key="manifest",
+            found=manifest,
+        )
+    return Manifest.load(manifest)
 
 
 def _are_equal(one: ManifestEntry, other: ManifestEntry) -> bool | None:

@@ -29,13 +29,15 @@ from zarrdask.tools.verification.node_manifest import manifest
     help="How digests are computed that the store does not have.",
 )
 @click.option("--versions", is_flag=True, help="Request the IDs of versions, one by one.")
+@click.option("--keep", is_flag=True, help="Store the manifest in the node, too.")
 def command(
-    location: Location, *, save: str | None, digest: str, versions: bool, as_json: bool
+    location: Location, *, save: str | None, digest: str, versions: bool, keep: bool, as_json: bool
 ) -> None:
     """List the keys, sizes, versions and digests of all objects of the node at URL.
 
     A saved manifest shows what has changed since (diff), and whether a copy is complete and
-    undamaged (verify --manifest).
+    undamaged (verify --manifest). One that is kept in the node shows it, too (verify
+    --stored-manifest), and sync need not read objects that have not changed since.
     """
     url, component, storage_options = location
     with suggestions(location):
@@ -45,6 +47,7 @@ def command(
             storage_options=storage_options,
             digest=None if digest == "none" else digest,  # type: ignore[arg-type]
             versions=versions,
+            keep=keep,
         )
     if save is not None:
         entries.save(save)

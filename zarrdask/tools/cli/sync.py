@@ -24,9 +24,13 @@ from zarrdask.tools.synchronization.sync import sync
     type=click.Choice(["versions", "digests", "sizes"]),
     help="How objects of equal sizes are compared; versions by default.",
 )
+@click.option("--manifest", is_flag=True, help="Store a manifest in TARGET.")
+@click.option("--source-manifest", is_flag=True, help="Store manifests in both.")
 @options.dry_run
 @options.two_copies
-def command(source: str, target: str, *, as_json: bool, **arguments: Any) -> None:
+def command(
+    source: str, target: str, *, source_manifest: bool, as_json: bool, **arguments: Any
+) -> None:
     """Make the copy at TARGET equal to the array or hierarchy at SOURCE.
 
     Only chunks and documents that differ are moved, as they are stored. Readers of TARGET never see
@@ -34,6 +38,8 @@ def command(source: str, target: str, *, as_json: bool, **arguments: Any) -> Non
     interruption. To convert what is copied, use copy.
     """
     arguments = options.passed(arguments)
+    if source_manifest:
+        arguments["manifest"] = "both"
     with suggestions(both_locations(source, target, arguments)[0]), options.interruptible():
         report = sync(source, target, **arguments)
     print_report(report, as_json=as_json)

@@ -26,9 +26,17 @@ from zarrdask.tools.verification.verify import verify
     type=click.Path(exists=True, dir_okay=False),
     help="Compare stored objects with a saved manifest instead of decoding them.",
 )
+@click.option("--stored-manifest", is_flag=True, help="The same with that stored in the node.")
 @click.option("--every", is_flag=True, help="Also list missing and fill-only chunks or shards.")
 @options.long_work
-def command(location: Location, other: str | None, *, as_json: bool, **arguments: Any) -> int:
+def command(
+    location: Location,
+    other: str | None,
+    *,
+    stored_manifest: bool,
+    as_json: bool,
+    **arguments: Any,
+) -> int:
     """Check that everything stored at URL can be read.
 
     All metadata is parsed, and every stored chunk is decoded. Missing chunks are no problem.
@@ -39,6 +47,10 @@ def command(location: Location, other: str | None, *, as_json: bool, **arguments
     url, component, storage_options = location
     if other is not None:
         raise click.UsageError(f"verify takes one URL; compare two by: zarrdask diff {url} {other}")
+    if stored_manifest:
+        if arguments["manifest"] is not None:
+            raise click.UsageError("pass either --manifest or --stored-manifest")
+        arguments["manifest"] = True
     with suggestions(location):
         report = verify(url, component=component, storage_options=storage_options, **arguments)
     print_report(report, as_json=as_json)

@@ -13,6 +13,7 @@ from zarrdask.tools.synchronization.object_transfer import (
     read_objects,
     store_document,
 )
+from zarrdask.tools.verification.copied_manifest import CopiedObjects
 from zarrdask.tools.verification.object_listing import Listing
 
 
@@ -21,13 +22,17 @@ class _ChangedSourceError(Exception):
 
 
 def replace_array(
-    source: NodePath, target: NodePath, listing: Listing, erased: Callable[[], None]
+    source: NodePath,
+    target: NodePath,
+    listing: Listing,
+    erased: Callable[[], None],
+    record: CopiedObjects | None,
 ) -> tuple[int, list[str]]:
     """Replace an array by another one; return the bytes, and the keys that changed meanwhile.
 
     The new array is written beside the old one where that is possible. Elsewhere the old one is
     erased first, and `erased` called, so that readers see none until the new one is complete. If
-    keys have changed, the new array is not there.
+    keys have changed, the new array is not there. What is copied is added to `record`.
     """
     documents = [key for key in listing if key in document_names()]
     chunks = [key for key in listing if key not in document_names()]
@@ -42,17 +47,17 @@ def replace_array(
     if metadata is None:
         target.erase()
         erased()
-        copied, changed = copy_objects(source, target, listing, chunks)
+        copied, changed = copy_objects(source, target, listing, chunks, record)
         if not changed:
             for key in sorted(values, reverse=True):  # ".zattrs", then ".zarray"
-                store_document(target, key, values[key])
+                store_document(target, key, values[key], record)
         return copied + size, changed
     change = ReplacedNode(target, metadata)
     try:
         with transaction([change]):
-            copied, changed = copy_objects(source, change.new, listing, chunks)
+            copied, changed = copy_objects(source, change.new, listing, chunks, record)
             for key, value in values.items():
-                store_document(change.new, key, value)
+                store_document(change.new, key, value, record)
             for key in document_names() - values.keys():
                 change.new.store.erase(key)
             if changed:

@@ -4,7 +4,6 @@ import os
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
-from hashlib import md5
 from typing import Literal
 
 from toolz import partition_all
@@ -16,9 +15,16 @@ from zarrdask.runtime.system import pread
 from zarrdask.runtime.threads import on_each
 from zarrdask.storage.local.local_store import LocalStore
 from zarrdask.storage.local.open_file import settled_version, stamp_in
-from zarrdask.tools.verification.object_listing import Listing, have_equal_digests, md5_of
+from zarrdask.tools.verification.object_listing import (
+    Listing,
+    compared,
+    has_digest,
+    have_equal_digests,
+)
 
 By = Literal["versions", "digests", "sizes"]
+#: Digests of objects by key.
+Digests = dict[str, str]
 
 #: Bytes of a file that are compared at a time.
 _BLOCK_BYTES = 2**20
@@ -32,6 +38,7 @@ def differing_keys(
     source: StorePath,
     target: StorePath,
     listings: tuple[Listing, Listing],
+    digests: tuple[Digests, Digests],
     keys: list[str],
     by: By,
     *,
@@ -39,7 +46,8 @@ def differing_keys(
 ) -> set[str]:
     """Return the keys, out of those that both copies have, whose values differ.
 
-    With `keep_times`, local files that were read and found equal get equal times.
+    `digests` are those that need no reading. With `keep_times`, local files that were read and
+    found equal get equal times.
     """
     of_source, of_target = listings
     are_local = is_local(source) and is_local(target)
@@ -48,15 +56,21 @@ def differing_keys(
         one, other = of_source[key], of_target[key]
         equal = _are_equal(one, other, by, are_local=are_local)
         if equal is None:
+            equal = compared(digests[0].get(key), digests[1].get(key))
+        if equal is None:
             unknown.append(key)
         elif not equal:
             different.add(key)
+    digested = [key for key in unknown if key in digests[0] or key in digests[1]]
+    for part in partition_all(_KEYS_PER_CALL, digested):
+        different |= {*_other_values(source, target, digests, list(part))}
+    unknown = sorted({*unknown} - {*digested})
     if are_local:
         compare = partial(_have_equal_files, source, target, by, keep_times=keep_times)
         equals = on_each(compare, unknown, None)
         return different | {k for k, equal in zip(unknown, equals, strict=True) if not equal}
     for part in partition_all(_KEYS_PER_CALL, unknown):
-        different |= {*_different_values(source, target, listings, list(part))}
+        different |= {*_different_values(source, target, list(part))}
     return different
 
 
@@ -119,30 +133,31 @@ def _set_time(file: int, time: int) -> None:
             os.utime(file, ns=(time, time))
 
 
-def _different_values(
-    source: StorePath, target: StorePath, listings: tuple[Listing, Listing], keys: list[str]
+def _other_values(
+    source: StorePath, target: StorePath, digests: tuple[Digests, Digests], keys: list[str]
 ) -> Iterator[str]:
-    """Yield the keys of the values that differ: one side is not read where the other has an MD5."""
-    of_source, of_target = listings
-    by_digest: dict[bool, list[str]] = {True: [], False: []}
-    whole = list[str]()
-    for key in keys:
-        digests = md5_of(of_source[key]), md5_of(of_target[key])
-        if (digests[0] is None) == (digests[1] is None):
-            whole.append(key)
-        else:
-            by_digest[digests[1] is not None].append(key)
-    for has_target, some in by_digest.items():
-        node, other = (source, of_target) if has_target else (target, of_source)
+    """Yield the keys of the values that differ; only the side is read whose digest is not known.
+
+    Those of values that are equal are known then.
+    """
+    for has_target in (True, False):
+        node = source if has_target else target
+        unknown, known = digests if has_target else digests[::-1]
+        some = [key for key in keys if (key in digests[1]) == has_target]
         values = node.store.get_many([node.prefix + key for key in some], Scratch())
         for key, value in zip(some, values, strict=True):
-            digest = None if value is None else md5(value, usedforsecurity=False).hexdigest()
-            if digest != md5_of(other[key]):
+            if value is None or not has_digest(value, known[key]):
                 yield key
+            else:
+                unknown[key] = known[key]
+
+
+def _different_values(source: StorePath, target: StorePath, keys: list[str]) -> Iterator[str]:
+    """Yield the keys of the values that differ, by their bytes."""
     pairs = (
-        node.store.get_many([node.prefix + key for key in whole], Scratch())
+        node.store.get_many([node.prefix + key for key in keys], Scratch())
         for node in (source, target)
     )
-    for key, one, two in zip(whole, *pairs, strict=True):
+    for key, one, two in zip(keys, *pairs, strict=True):
         if one is None or two is None or one != two:
             yield key

@@ -1,24 +1,29 @@
 """Copy stored objects as they were listed: those that have changed since are left out."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
+from typing import Any
 
 from toolz import partition_all
 
 from zarrdask.arrays.hierarchy.path import StorePath
 from zarrdask.formats.byte_ranges import Buffer, StoredObject
 from zarrdask.runtime.scratch import Scratch
+from zarrdask.runtime.system import pread
 from zarrdask.runtime.threads import on_each
 from zarrdask.storage.listing import key_stamp
 from zarrdask.storage.local.open_file import stamp_in, write_whole
 from zarrdask.storage.locks.whole_objects import WholeObjects
 from zarrdask.storage.transfer import copy_descriptor, store_values
 from zarrdask.tools.synchronization.contents import is_local, keep_time, mark_time
+from zarrdask.tools.verification.copied_manifest import CopiedObjects
 from zarrdask.tools.verification.object_listing import Listing, is_version
 
 #: The number of keys of which the values are requested together.
 _KEYS_PER_CALL = 256
+#: Bytes of a file that are copied at a time.
+_BLOCK_BYTES = 2**20
 
 
 class _ChangedFileError(Exception):
@@ -26,12 +31,19 @@ class _ChangedFileError(Exception):
 
 
 def copy_objects(
-    source: StorePath, target: StorePath, listing: Listing, keys: Sequence[str]
+    source: StorePath,
+    target: StorePath,
+    listing: Listing,
+    keys: Sequence[str],
+    copied: CopiedObjects | None = None,
 ) -> tuple[int, list[str]]:
-    """Copy objects to another node; return the bytes, and the keys that have changed meanwhile."""
+    """Copy objects to another node; return the bytes, and the keys that have changed meanwhile.
+
+    The versions and digests of those in the target are added to `copied`.
+    """
     objects = WholeObjects(target.store, target.prefix)
     if is_local(source) and is_local(target):
-        copy = partial(_copy_file, source, target, listing)
+        copy = partial(_copy_file, source, target, listing, copied)
         sizes = on_each(partial(objects.change, copy), keys, None)
         changed = [key for key, size in zip(keys, sizes, strict=True) if size is None]
         return sum(size or 0 for size in sizes), changed
@@ -39,12 +51,36 @@ def copy_objects(
     for part in partition_all(_KEYS_PER_CALL, keys):
         versions = objects.versions(part)
         values = _read(source, listing, list(part), changed)
-        total += sum(store_values(target.store, ((target.prefix + k, v) for k, v in values)))
+        total += _store_values(target, listing, values, copied)
         for key in objects.outdated(versions):
             with objects.hold(key):
-                for _, value in _read(source, listing, [key], changed):
-                    target.store.set(target.prefix + key, value)
+                _store_values(target, listing, _read(source, listing, [key], changed), copied)
     return total, changed
+
+
+def _store_values(
+    target: StorePath,
+    listing: Listing,
+    values: Iterable[tuple[str, Buffer]],
+    copied: CopiedObjects | None,
+) -> int:
+    """Store values, and return their bytes."""
+    if copied is None or not is_local(target):
+        values = values if copied is None else _noted(values, listing, copied)
+        return sum(store_values(target.store, ((target.prefix + k, v) for k, v in values)))
+    total = 0
+    for key, value in values:
+        copied.add_value(key, value, listing[key], _store_file(target, key, value))
+        total += len(value)
+    return total
+
+
+def _noted(
+    values: Iterable[tuple[str, Buffer]], listing: Listing, copied: CopiedObjects
+) -> Iterator[tuple[str, Buffer]]:
+    for key, value in values:
+        copied.add_value(key, value, listing[key], None)
+        yield key, value
 
 
 def erase_objects(target: StorePath, keys: Sequence[str]) -> None:
@@ -66,17 +102,30 @@ def read_objects(
     return values, changed
 
 
-def store_document(target: StorePath, key: str, value: bytes) -> None:
+def store_document(
+    target: StorePath, key: str, value: bytes, copied: CopiedObjects | None = None
+) -> None:
     """Store a document, of which the time says nothing about its version."""
-    if not is_local(target):
+    version = None
+    if is_local(target):
+        version = _store_file(target, key, value)
+    else:
         target.store.set(target.prefix + key, value)
-        return
+    if copied is not None:
+        copied.add_value(key, value, None, version)
+
+
+def _store_file(target: StorePath, key: str, value: Buffer) -> str:
+    """Store a value as a file that has a time of its own, and return the stamp of this version."""
+    stamps = list[str]()
 
     def write(file: int) -> None:
         write_whole(file, value)
         mark_time(file)
+        stamps.append(stamp_in(os.fstat(file)))
 
     target.store.replace(target.prefix + key, write)  # type: ignore[attr-defined]
+    return stamps[-1]
 
 
 def _read(
@@ -96,20 +145,37 @@ def _has_another_stamp(source: StorePath, key: str, entry: StoredObject) -> bool
     return is_local(source) and key_stamp(source.store, source.prefix + key) != entry.tag
 
 
-def _copy_file(source: StorePath, target: StorePath, listing: Listing, key: str) -> int | None:
+def _copy_file(
+    source: StorePath, target: StorePath, listing: Listing, copied: CopiedObjects | None, key: str
+) -> int | None:
     """Copy a file with its time, and return its size; None if it has changed meanwhile."""
     with source.store.opened(source.prefix + key) as (fd, size):  # type: ignore[attr-defined]
         if fd < 0 or stamp_in(os.fstat(fd)) != listing[key].tag or size != listing[key].size:
             return None
 
         def write(file: int) -> None:
-            copy_descriptor(fd, size, file)
+            hashed = None if copied is None else copied.hashing()
+            if hashed is None:
+                copy_descriptor(fd, size, file)
+            else:
+                _copy_hashed(fd, file, hashed)
             if stamp_in(os.fstat(fd)) != listing[key].tag:
                 raise _ChangedFileError
             keep_time(fd, file)
+            if copied is not None:
+                copied.add_file(key, size, stamp_in(os.fstat(file)), hashed)
 
         try:
             target.store.replace(target.prefix + key, write)  # type: ignore[attr-defined]
         except _ChangedFileError:
             return None
         return int(size)
+
+
+def _copy_hashed(source: int, target: int, hashed: Any) -> None:
+    """Copy a file, and compute its digest on the way."""
+    done = 0
+    while data := pread(source, _BLOCK_BYTES, done):
+        hashed.update(data)
+        write_whole(target, data)
+        done += len(data)

@@ -2,7 +2,7 @@
 
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.arrays.nodes.arguments import checks_booleans
@@ -13,7 +13,8 @@ from zarrdask.tools.synchronization.contents import By
 from zarrdask.tools.synchronization.sync_execution import ChangedTargetError, execute, list_settled
 from zarrdask.tools.synchronization.sync_plan import SyncPlan, plan_sync
 from zarrdask.tools.synchronization.sync_report import SyncReport
-from zarrdask.tools.verification.object_listing import list_node
+from zarrdask.tools.verification.copied_manifest import CopiedObjects, keep_manifest
+from zarrdask.tools.verification.object_listing import list_node, listed_digests
 
 #: How often the source is listed, if it changes while it is copied.
 _MAX_ROUNDS = 4
@@ -27,6 +28,7 @@ def sync(
     delete: bool = False,
     by: By = "versions",
     dry_run: bool = False,
+    manifest: bool | Literal["both"] = False,
     storage_options: dict[str, Any] | None = None,
     source_options: dict[str, Any] | None = None,
     target_options: dict[str, Any] | None = None,
@@ -56,6 +58,12 @@ def sync(
         equal sizes are taken to be equal.
     dry_run : bool, default False
         Compare both and return the report, but change nothing.
+    manifest : bool or "both", default False
+        Whether a manifest is stored in the target, or in the source, too. Digests of objects that
+        are copied are computed on the way; others are those that a stored manifest or an ETag has
+        for them. Later calls use manifests that are stored in the source and the target: objects
+        that have not changed since are not read. ``zarrdask.verify(target, manifest=True)`` checks
+        the target by its manifest.
     storage_options : dict, optional
         Options of fsspec for the source and the target. A local path takes none, and is exempt.
     source_options, target_options : dict, optional
@@ -93,6 +101,7 @@ def sync(
     ('c/0',)
     """
     one_of(by, "by", ("versions", "digests", "sizes"))
+    one_of(manifest, "manifest", (False, True, "both"))
     of_source, of_target = options_of_each(
         storage_options, (source, source_options), (target, target_options)
     )
@@ -107,11 +116,14 @@ def sync(
     with nullcontext() if dry_run else place.lock("rewrite"):
         for _ in range(_MAX_ROUNDS):
             listings = list_node(origin), list_node(place) if dry_run else list_settled(place)
-            plan = plan_sync(origin, place, listings, by, delete=delete, dry_run=dry_run)
+            known = listed_digests(origin, listings[0]), listed_digests(place, listings[1])
+            digests = known[0].digests, known[1].digests
+            plan = plan_sync(origin, place, listings, digests, by, delete=delete, dry_run=dry_run)
+            copied = CopiedObjects(by_md5=place.store.capabilities.has_latency)
             changed, size, node = plan.changed_meanwhile, 0, origin
             if not (dry_run or changed or plan.is_empty):
                 try:
-                    size, changed = execute(plan, origin, place)
+                    size, changed = execute(plan, origin, place, copied if manifest else None)
                 except ChangedTargetError as error:
                     changed, node = error.keys, place
             elif (
@@ -119,6 +131,12 @@ def sync(
             ):
                 place.discard_dead_claim()
             report = _joined(report, _report(plan, origin, place, size, dry_run=dry_run))
+            if manifest and not dry_run and not changed:
+                keys = {*plan.source, *plan.kept}
+                keep_manifest(place, known[1], listings[1], copied, keys)
+                if manifest == "both":
+                    known[0].digests.update(copied.digests())
+                    keep_manifest(origin, known[0], listings[0], {}, plan.source)
             if dry_run or not changed:
                 return replace(report, changed_meanwhile=tuple(sorted(meanwhile)))
             meanwhile |= {*changed}

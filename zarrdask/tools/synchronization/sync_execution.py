@@ -20,6 +20,7 @@ from zarrdask.tools.synchronization.object_transfer import (
     store_document,
 )
 from zarrdask.tools.synchronization.sync_plan import SyncPlan
+from zarrdask.tools.verification.copied_manifest import CopiedObjects
 from zarrdask.tools.verification.object_listing import Listing, list_node
 
 
@@ -42,10 +43,13 @@ def list_settled(target: NodePath) -> Listing:
     return list_node(target) if appended else listing
 
 
-def execute(plan: SyncPlan, source: NodePath, target: NodePath) -> tuple[int, list[str]]:
+def execute(
+    plan: SyncPlan, source: NodePath, target: NodePath, copied: CopiedObjects | None = None
+) -> tuple[int, list[str]]:
     """Carry out a plan; return the bytes, and the keys of the source that changed meanwhile.
 
     If there are any, the plan is of no use any more; no document that follows them was stored.
+    What is copied is added to `copied`.
 
     Raises
     ------
@@ -57,13 +61,13 @@ def execute(plan: SyncPlan, source: NodePath, target: NodePath) -> tuple[int, li
     erased = (*plan.removed_keys, *(key for keys in plan.missing_chunks.values() for key in keys))
     target.store.check_writable(erasing=[target.prefix + key for key in erased])
     with target.claimed(plan.claimed_members) as claim:
-        total, changed = _replace_nodes(plan, source, target, claim.renew)
+        total, changed = _replace_nodes(plan, source, target, claim.renew, copied)
         if changed:
             return total, changed
         for path in plan.smaller:
             with target.join(path).changing(whole=False, is_array=True):
-                total += _finish_node(plan, target, path, plan.documents_of(path), [])
-        size, changed = copy_objects(source, target, plan.source, plan.chunks)
+                total += _finish_node(plan, target, path, plan.documents_of(path), [], copied)
+        size, changed = copy_objects(source, target, plan.source, plan.chunks, copied)
         total += size
         if changed:
             return total, changed
@@ -74,7 +78,7 @@ def execute(plan: SyncPlan, source: NodePath, target: NodePath) -> tuple[int, li
             with target.changing(whole=True, keep=keep):
                 for path, keys in steps:
                     missing = plan.missing_chunks.pop(path, [])
-                    total += _finish_node(plan, target, path, keys, missing)
+                    total += _finish_node(plan, target, path, keys, missing, copied)
                 for path in plan.removed_nodes:
                     target.join(path).remove_keys()
         erase_objects(target, plan.removed_keys)
@@ -82,7 +86,11 @@ def execute(plan: SyncPlan, source: NodePath, target: NodePath) -> tuple[int, li
 
 
 def _replace_nodes(
-    plan: SyncPlan, source: NodePath, target: NodePath, erased: Callable[[], None]
+    plan: SyncPlan,
+    source: NodePath,
+    target: NodePath,
+    erased: Callable[[], None],
+    copied: CopiedObjects | None,
 ) -> tuple[int, list[str]]:
     """Erase nodes that the source has others for, and replace arrays, as `execute`.
 
@@ -96,15 +104,24 @@ def _replace_nodes(
         listing = Listing(
             (k.removeprefix(key_prefix(path)), plan.source[k]) for k in plan.below(path)
         )
-        size, changed = replace_array(source.join(path), target.join(path), listing, erased)
+        below = None if copied is None else CopiedObjects(by_md5=copied.by_md5)
+        nodes = source.join(path), target.join(path)
+        size, changed = replace_array(*nodes, listing, erased, below)
         total += size
         if changed:
             return total, [key_prefix(path) + key for key in changed]
+        if copied is not None and below is not None:
+            copied.add_below(key_prefix(path), below)
     return total, []
 
 
 def _finish_node(
-    plan: SyncPlan, target: NodePath, path: str, keys: Sequence[str], missing: Sequence[str]
+    plan: SyncPlan,
+    target: NodePath,
+    path: str,
+    keys: Sequence[str],
+    missing: Sequence[str],
+    copied: CopiedObjects | None,
 ) -> int:
     """Erase chunks of a node that the source lacks, and store its documents; return their bytes.
 
@@ -117,7 +134,7 @@ def _finish_node(
         _check_documents(plan, root, [path])
         erase_objects(target, missing)
         for key in keys:
-            store_document(root, key, plan.documents[key])
+            store_document(root, key, plan.documents[key], copied)
         for key in stale:
             root.store.erase(root.prefix + key)
 

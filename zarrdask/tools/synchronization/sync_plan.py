@@ -10,7 +10,7 @@ from zarrdask.arrays.hierarchy.path import ancestors, key_prefix
 from zarrdask.errors import NodeExistsError
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage.zarr import consolidated_documents as consolidated
-from zarrdask.tools.synchronization.contents import By, differing_keys
+from zarrdask.tools.synchronization.contents import By, Digests, differing_keys
 from zarrdask.tools.synchronization.node_documents import (
     Difference,
     NodeDocuments,
@@ -99,6 +99,7 @@ def plan_sync(
     source: NodePath,
     target: NodePath,
     listings: tuple[Listing, Listing],
+    digests: tuple[Digests, Digests],
     by: By,
     *,
     delete: bool,
@@ -120,7 +121,7 @@ def plan_sync(
         k for k in common if by == "sizes" and _is_chunk(k) and _owner(k, nodes_before) in nodes
     ]
     strong = sorted({*common} - {*weak}) if weak else common
-    options = source, target, listings
+    options = source, target, listings, digests
     stronger: By = "versions" if by == "sizes" else by
     differing = differing_keys(*options, strong, stronger, keep_times=not dry_run)
     if weak:

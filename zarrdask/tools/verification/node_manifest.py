@@ -1,9 +1,10 @@
 """``manifest``: the objects of a node as they are now; and the check of a node by a manifest."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from os import PathLike
-from typing import Any
+from typing import Any, Literal
 
 from zarrdask.arrays.hierarchy.lookup import locate_node
 from zarrdask.arrays.hierarchy.node_path import NodePath
@@ -32,6 +33,7 @@ def manifest(
     storage_options: dict[str, Any] | None = None,
     digest: Algorithm | None = "sha256",
     versions: bool = False,
+    keep: bool = False,
 ) -> Manifest:
     """Return the keys, sizes, versions and digests of all objects of a node.
 
@@ -49,6 +51,10 @@ def manifest(
     versions : bool, default False
         Whether the ID of each object's version is requested, by one request an object, where a
         bucket keeps versions. A snapshot of these versions can be read while others write.
+    keep : bool, default False
+        Whether the manifest is stored in the node, too, under a name that no format uses.
+        `zarrdask.sync` then knows the digests of objects that have not changed since, and
+        ``zarrdask.verify(url, manifest=True)`` compares the node with it.
 
     Returns
     -------
@@ -85,17 +91,23 @@ def manifest(
             algorithms[key] = "md5"
         elif digest is not None:
             algorithms[key] = digest
-    return _manifest(node, listing, algorithms)
+    made = _manifest(node, listing, algorithms)
+    if keep:
+        lasting = (node.lasting_entry(entry) for entry in made.entries)
+        node.store_manifest(replace(made, entries=tuple(lasting)))
+    return made
 
 
 def verify_manifest(
-    node: NodePath, manifest: Manifest | str | PathLike[str]
+    node: NodePath, manifest: Manifest | str | PathLike[str] | Literal[True]
 ) -> ManifestDifferences:
     """Compare a node with a manifest: objects of equal sizes that have digests there are read.
 
-    Objects whose ETag is the digest are not read.
+    Objects whose ETag is the digest are not read. True stands for the manifest that is stored in
+    the node.
     """
-    expected, node = as_manifest(manifest), node.current.in_own_hierarchy()
+    node = node.current.in_own_hierarchy()
+    expected = node.stored_manifest() if manifest is True else as_manifest(manifest)
     listing = list_node(node)
     algorithms = {
         entry.key: algorithm_of(entry.digest)

@@ -1,13 +1,19 @@
 """List the stored objects of a node: their sizes and versions, as far as the store has them."""
 
 import re
+from contextlib import suppress
 from hashlib import md5
+from typing import NamedTuple
 
+from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.arrays.hierarchy.path import StorePath
-from zarrdask.errors import UnsupportedError
+from zarrdask.arrays.hierarchy.stored_manifest import current_digests
+from zarrdask.errors import MetadataError, StoreError, UnsupportedError
 from zarrdask.formats.byte_ranges import Buffer, StoredObject
 from zarrdask.formats.store_keys import check_relative
 from zarrdask.storage.listing import listed_entries, listed_objects, value_sizes
+from zarrdask.storage.snapshots.digests import algorithm_of, digest_of
+from zarrdask.storage.snapshots.object_manifest import Manifest
 
 
 class Listing(dict[str, StoredObject]):
@@ -19,6 +25,8 @@ class Listing(dict[str, StoredObject]):
 
 #: The beginning of the names of files that this package itself keeps beside nodes.
 OWN_FILE = ".zarrdask-"
+#: The key of a manifest that is stored in its node.
+MANIFEST = f"{OWN_FILE}manifest"
 #: The ETag of an object of S3: the MD5 digest of its value, or of those of its parts.
 _MD5 = re.compile(r"[0-9a-f]{32}")
 _MD5_OF_PARTS = re.compile(r"[0-9a-f]{32}(-\d+)?")
@@ -59,12 +67,48 @@ def md5_of(entry: StoredObject) -> str | None:
     return tag if _MD5.fullmatch(tag) else None
 
 
+class KnownDigests(NamedTuple):
+    """Digests of objects that need no reading, by key; and the manifest that is stored there."""
+
+    stored: Manifest | None
+    digests: dict[str, str]
+
+
+def listed_digests(node: NodePath, listing: Listing) -> KnownDigests:
+    """Return the digests of objects that need no reading.
+
+    These are those that a stored manifest has for the present versions of objects, and MD5 digests
+    in ETags. A manifest that can't be read is of no use here, and is left out.
+    """
+    stored, digests = None, dict[str, str]()
+    if MANIFEST in listing.own or node.layout.base is not None:
+        with suppress(MetadataError, UnsupportedError, StoreError):
+            stored = node.stored_manifest()
+            digests = current_digests(stored.entries, listing)
+    for key, entry in listing.items():
+        if (md5_digest := md5_of(entry)) is not None:
+            digests[key] = f"md5:{md5_digest}"
+    return KnownDigests(stored, digests)
+
+
 def have_equal_digests(one: StoredObject, other: StoredObject) -> bool | None:
     """Whether two objects have equal digests in their ETags; None if these do not show it."""
     tags = _etag(one), _etag(other)
     if tags[0] == tags[1] and _MD5_OF_PARTS.fullmatch(tags[0]):
         return True
     return False if all(map(_MD5.fullmatch, tags)) else None
+
+
+def has_digest(value: Buffer, digest: str) -> bool:
+    """Whether a value has a digest."""
+    return digest_of(value, algorithm_of(digest)) == digest
+
+
+def compared(one: str | None, other: str | None) -> bool | None:
+    """Whether two digests are equal; None if one is missing, or by another algorithm."""
+    if one is None or other is None or algorithm_of(one) != algorithm_of(other):
+        return None
+    return one == other
 
 
 def is_version(value: Buffer, entry: StoredObject) -> bool:

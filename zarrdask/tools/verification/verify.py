@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from os import PathLike
-from typing import Any, NamedTuple, overload
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 
@@ -34,7 +34,7 @@ def verify(
     strict: bool = False,
     every: bool = False,
     group_filter: str | Iterable[str] | None = None,
-    manifest: None = None,
+    manifest: Literal[False] | None = None,
     scheduler: Any = None,
     progress: Show = False,
 ) -> VerifyReport: ...
@@ -49,7 +49,7 @@ def verify(
     strict: bool = False,
     every: bool = False,
     group_filter: str | Iterable[str] | None = None,
-    manifest: Manifest | str | PathLike[str],
+    manifest: Manifest | str | PathLike[str] | Literal[True],
     scheduler: Any = None,
     progress: Show = False,
 ) -> ManifestDifferences: ...
@@ -64,7 +64,7 @@ def verify(
     strict: bool = False,
     every: bool = False,
     group_filter: str | Iterable[str] | None = None,
-    manifest: Manifest | str | PathLike[str] | None = None,
+    manifest: Manifest | str | PathLike[str] | bool | None = None,
     scheduler: Any = None,
     progress: Show = False,
 ) -> VerifyReport | ManifestDifferences:
@@ -93,10 +93,10 @@ def verify(
     group_filter : str or iterable of str, optional
         Patterns of paths of groups below the node, such as ``"/*/sweep_0"``: only the arrays in
         these groups are checked, and no other node is read but the groups above them.
-    manifest : Manifest, str or os.PathLike, optional
-        A manifest of the node, or the local file that it is saved in. Objects are then compared
-        with it instead of decoded: those that have digests there are read, and nothing else.
-        The other options have no effect.
+    manifest : Manifest, str, os.PathLike or True, optional
+        A manifest of the node, or the local file that it is saved in; True for the one that is
+        stored in the node. Objects are then compared with it instead of decoded: those that have
+        digests there are read, and nothing else. The other options have no effect.
     scheduler : str or distributed.Client, optional
         What the tasks run on: "threads", "processes", "sync", a client, or the address of a
         scheduler. The default is the current scheduler of Dask.
@@ -131,7 +131,7 @@ def verify(
     (False, 'truncated', 'c/0/1')
     """
     node = locate_node(url, component, storage_options)
-    if manifest is not None:
+    if not (manifest is None or manifest is False):
         return verify_manifest(node, manifest)
     chosen = None if group_filter is None else GroupFilter.of(group_filter)
     scan = scan_hierarchy(node, chosen)
