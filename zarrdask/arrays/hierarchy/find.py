@@ -51,6 +51,16 @@ def find_node(
     That is a `DraftStore` if the node is in a hierarchy of the v3 draft, a `ConsolidatedStore` if
     the node was read from consolidated metadata (see `UseConsolidated`), else the store itself.
     """
+    node, metadata = seek_node(node, consolidated=consolidated, search=search)
+    if metadata is None:
+        raise not_found(node, search)
+    return node, metadata
+
+
+def seek_node(
+    node: AnyPath, *, consolidated: UseConsolidated = "never", search: Search = ANY
+) -> tuple[AnyPath, Metadata | None]:
+    """Return what `find_node` returns, but None as the metadata if there is no node."""
     if consolidated == "never":
         node = node.current
     required, above = consolidated == "required", consolidated in ("nearest", "required")
@@ -72,10 +82,8 @@ def find_node(
             hierarchy = draft.root_above(node.current.parents)
     if hierarchy is not None:
         node = node.via(hierarchy)
-        metadata = read_node(node, search)
-        if metadata is not None:
-            return node, metadata
-    raise not_found(node, search)
+        return node, read_node(node, search)
+    return node, None
 
 
 def not_found(node: StorePath, search: Search) -> NodeNotFoundError:
@@ -111,13 +119,18 @@ def _stored_format(node: StorePath) -> ZarrFormat | None:
 
 
 def read_documents(
-    store: Store, paths: list[str], rounds: tuple[tuple[str, ...], ...]
+    store: Store,
+    paths: list[str],
+    rounds: tuple[tuple[str, ...], ...],
+    tags: dict[str, str] | None = None,
 ) -> list[Documents]:
     """Return the documents of several nodes, whose names are given in rounds.
 
     Those of one round are requested together, for the nodes for which no earlier round returned a
     document that makes a node. Servers answer 403 for a missing key if one may not list them: once
     a document makes a node, those that would make another one are taken to be absent.
+
+    The ETags of documents are added to `tags`, by key, if the server sends them.
     """
     documents: list[dict[str, bytes | None]] = [{} for _ in paths]
     prefixes = [key_prefix(path) for path in paths]
@@ -127,7 +140,7 @@ def read_documents(
         if turn:
             left = [at for at in left if not detect.is_node(documents[at])]
         keys = [prefixes[at] + name for at in left for name in names]
-        values = iter(_get_all(store, keys, refusals))
+        values = iter(_get_all(store, keys, refusals, tags))
         for at in left:
             documents[at].update(zip(names, islice(values, len(names)), strict=True))
     if refusals:
@@ -139,12 +152,25 @@ def read_documents(
     return [*documents]
 
 
-def _get_all(store: Store, keys: list[str], refusals: dict[str, StoreError]) -> list[bytes | None]:
+def _get_all(
+    store: Store,
+    keys: list[str],
+    refusals: dict[str, StoreError],
+    tags: dict[str, str] | None = None,
+) -> list[bytes | None]:
     """Return the values of keys; those that the server refuses to send are added to `refusals`."""
+
+    def tagged(key: str) -> bytes | None:
+        value, _, tag = store.get_if_changed(key, None)
+        if tags is not None and isinstance(tag, str):
+            tags[key] = tag
+        return None if value is None else bytes(value)
+
+    read = store.get if tags is None else tagged
 
     def get(key: str) -> bytes | None:
         try:
-            return store.get(key)
+            return read(key)
         except StoreError as error:
             if not is_forbidden(error):
                 raise
@@ -152,6 +178,8 @@ def _get_all(store: Store, keys: list[str], refusals: dict[str, StoreError]) -> 
             return None
 
     try:
+        if tags is not None:
+            return list(request_each(store, tagged, keys))
         # Each value is valid until the next is requested: copy it.
         return [None if v is None else bytes(v) for v in store.get_many(keys, Scratch())]
     except StoreError as error:

@@ -17,16 +17,20 @@ from zarrdask.formats.compliance import strictness
 from zarrdask.formats.grids.rectilinear import render_runs
 from zarrdask.formats.indexing.selection import whole_region
 from zarrdask.formats.metadata.json import parse_json
-from zarrdask.formats.metadata.model import ArrayMetadata
+from zarrdask.formats.metadata.node_layout import DIRECTORIES
 from zarrdask.runtime.packages import load_module
 from zarrdask.storage.base import Store
 from zarrdask.storage.listing import key_stamp
+from zarrdask.storage.memory import MemoryStore
 from zarrdask.storage.resolve import open_store
 from zarrdask.storage.zarr import detect
+from zarrdask.storage.zarr.draft_store import DraftStore, layout_of
 
 #: The member of the document, and the attribute of a group, that has the version of the content.
 KEY = "zarrdask_concatenation"
 VERSION = 1
+#: The names of columns with a value for each member.
+_COLUMNS = ("store", "path", "document", "stamp", "stamped", "missing")
 #: The endings of names of files that hold a concatenation.
 SUFFIXES = (".json", ".parquet")
 #: What the URLs of stores begin with that another process can't open by them.
@@ -77,28 +81,32 @@ class _Columns:
 
 
 def _render_array(array: Concatenation, columns: _Columns, base: str) -> dict[str, Any]:
-    documents, stores = dict[int, int](), dict[Any, str]()
+    documents, stores = dict[Any, int](), dict[Any, str]()
     distinct = list[Mapping[str, str | None]]()
-    rows: dict[str, list[Any]] = {key: [] for key in ("store", "path", "document", "stamp")}
-    regions, missing = {}, list[Any]()
+    rows: dict[str, list[Any]] = {key: [] for key in _COLUMNS}
+    regions, views = {}, list[Any]()
     for number, member in enumerate(array.members):
         if member is None:
             for column in rows.values():
                 column.append(None)
-            missing.append(None)
             continue
-        kind = id(member.metadata)
+        # A hierarchy of the draft is opened at its root.
+        layout = DIRECTORIES if isinstance(member.store, str) else layout_of(member.store)
+        kind = id(member.metadata), layout.view
         if kind not in documents:
             documents[kind] = len(distinct)
             distinct.append(_texts(member.metadata.render()))
+            views.append(layout.view)
         key = member.store if isinstance(member.store, str) else id(member.store)
         if key not in stores:
-            stores[key] = _relative(_url_of(member.store), base)
+            root = (layout.base or "").rstrip("/")
+            stores[key] = _relative("/".join(filter(None, (_url_of(member.store), root))), base)
         rows["store"].append(stores[key])
-        rows["path"].append(member.prefix)
+        rows["path"].append(layout.inside(member.prefix))
         rows["document"].append(documents[kind])
-        rows["stamp"].append(member.stamp or stamp_of(member.store, member.prefix, member.metadata))
-        missing.append(member.missing)
+        rows["stamp"].append(member.stamp or stamp_of(member))
+        rows["stamped"].append(member.stamped)
+        rows["missing"].append(member.missing)
         every = tuple(range(len(member.metadata.shape)))
         if member.region != whole_region(member.metadata.shape) or member.axes != every:
             bounds = [[pick.start, pick.stop, pick.step] for pick in member.region]
@@ -113,13 +121,10 @@ def _render_array(array: Concatenation, columns: _Columns, base: str) -> dict[st
         "lengths": [render_runs(axis.lengths) for axis in array.axes],
         "added": list(array.added),
         "documents": distinct,
+        "views": views if any(views) else None,
         "suffix": suffix,
         "regions": regions,
-        "store": columns.add(rows["store"]),
-        "path": columns.add(paths),
-        "document": columns.add(rows["document"]),
-        "stamp": columns.add(rows["stamp"]),
-        "missing": columns.add(missing),
+        **{name: columns.add(values) for name, values in (rows | {"path": paths}).items()},
     }
 
 
@@ -153,11 +158,9 @@ def _relative(url: str, base: str) -> str:
     return url
 
 
-def stamp_of(store: Store | str, prefix: str, metadata: ArrayMetadata) -> str:
-    """Return the version stamp of an array's document, or "" if that needs a request."""
-    if isinstance(store, str):
-        return ""
-    return key_stamp(store, prefix + metadata.format.documents[0])
+def stamp_of(member: Member) -> str:
+    """Return the version stamp of a member's document, or "" if that needs a request."""
+    return "" if isinstance(member.store, str) else key_stamp(member.store, member.stamped_key)
 
 
 # --------------------------------------------------------------------------------------------
@@ -223,32 +226,46 @@ def _parse_array(
     count = 1
     for axis in axes:
         count *= len(axis.boundaries) - 1
-    documents: list[Any] = [_parsed(each) for each in content["documents"]]
+    views = content.get("views") or [None] * len(content["documents"])
+    documents: list[Any] = [
+        _parsed(each, _in_view(MemoryStore(), view))
+        for each, view in zip(content["documents"], views, strict=True)
+    ]
     regions = {
         int(number): (tuple(slice(*map(int, each)) for each in bounds), tuple(map(int, own)))
         for number, (bounds, own) in content["regions"].items()
     }
     whole = [(whole_region(each.shape), tuple(range(len(each.shape)))) for each in documents]
-    rows = [
-        _column(content[key], columns, count)
-        for key in ("store", "path", "document", "stamp", "missing")
-    ]
+    absent = {"value": ""}
+    rows = [_column(content.get(key, absent), columns, count) for key in _COLUMNS]
     urls = {name: _absolute(name, base) for name in set(rows[0]) if name is not None}
+    stores = dict[tuple[str, int], Store]()
+    own_options = None if options is None else dict(options)
     suffix, members = str(content["suffix"]), list[Member | None]()
-    for number, (store, path, kind, stamp, missing) in enumerate(zip(*rows, strict=True)):
+    for number, (store, path, kind, stamp, stamped, missing) in enumerate(zip(*rows, strict=True)):
         if store is None:
             members.append(None)
             continue
         region, own = regions.get(number) or whole[kind]
         prefix = _checked(path + suffix)
-        members.append(
-            Member(urls[store], prefix, documents[kind], region, own, missing, stamp or "")
-        )
-    return Concatenation(metadata, axes, members, tuple(content["added"]), options)
+        opened: Store | str = urls[store]
+        if views[kind]:
+            if (store, kind) not in stores:
+                stores[store, kind] = _in_view(open_store(opened, own_options), views[kind])
+            opened = stores[store, kind]
+        rest = missing or None, stamp or "", stamped or ""
+        members.append(Member(opened, prefix, documents[kind], region, own, *rest))
+    added = tuple(content["added"])
+    return Concatenation(metadata, axes, members, added, options, is_saved=True)
 
 
-def _parsed(texts: Mapping[str, str]) -> Any:
-    metadata = detect.parse({name: text.encode() for name, text in texts.items()})
+def _in_view(store: Store, view: Any) -> Store:
+    """Return a store, or the hierarchy of the draft at its root."""
+    return DraftStore(store, "", *view) if view else store
+
+
+def _parsed(texts: Mapping[str, str], store: Store | None = None) -> Any:
+    metadata = detect.parse({name: text.encode() for name, text in texts.items()}, store)
     if metadata is None:
         raise MetadataError("a document is missing", key="documents", found=sorted(texts))
     return metadata

@@ -28,6 +28,8 @@ class Layout:
     documents: tuple[str, ...] | None = None
     #: The prefix of the entry point of the hierarchy, if there is one.
     base: str | None = None
+    #: What determines the layout besides the base: the dialect, the suffix and the minor version.
+    view: tuple[str, str, int] | None = None
     #: Whether groups may have consolidated metadata.
     has_consolidated: bool = True
     #: Whether names that begin with "__" are reserved for other purposes than nodes.
@@ -78,6 +80,7 @@ class DraftLayout(Layout):
         self.zarr_format: str = zarr_format
         self.suffix = suffix
         self.minor = minor
+        self.view = zarr_format, suffix, minor
         self._is_older = zarr_format == PROTOCOL
         root = "root/" if self._is_older else ""
         self.meta = f"{base}meta/{root}"

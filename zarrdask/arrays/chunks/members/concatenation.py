@@ -15,7 +15,6 @@ import numpy as np
 
 from zarrdask.arrays.chunks.missing_chunks import Missing
 from zarrdask.arrays.chunks.stored import StoredChunks
-from zarrdask.errors import StoreError
 from zarrdask.formats.grids.axis import Uneven, edges_of
 from zarrdask.formats.grids.chunk_grid import Index, Shape
 from zarrdask.formats.grids.regular import RegularGrid
@@ -24,11 +23,12 @@ from zarrdask.formats.indexing.regions import compose_axis
 from zarrdask.formats.indexing.selection import Region, pick_size
 from zarrdask.formats.metadata.model import ArrayMetadata
 from zarrdask.storage.base import Store
-from zarrdask.storage.listing import key_stamp
 from zarrdask.storage.resolve import open_store
 
 #: The number of stores of members that a process keeps open.
 _MAX_OPEN_STORES = 1024
+#: What the name of a document in the group above an array begins with.
+ABOVE = "../"
 #: The number of shapes of parts whose metadata a concatenation keeps.
 _MAX_SHAPES = 256
 
@@ -49,8 +49,10 @@ class Member(NamedTuple):
     axes: tuple[int, ...]
     #: As in `StoredChunks`.
     missing: Missing | None
-    #: The version stamp that the array's document must have; "" for any.
+    #: The version stamp of the array's document, or its ETag; "" if it is not known.
     stamp: str = ""
+    #: The name of that document, relative to the array; by default the array's own.
+    stamped: str = ""
 
     @property
     def shape(self) -> Shape:
@@ -65,22 +67,25 @@ class Member(NamedTuple):
 
     def chunks(self, options: "Options" = None) -> StoredChunks:
         """Return the stored array; `options` are for stores at URLs."""
-        store = self.store
-        if isinstance(store, str):
-            store = _open(store, _hashable(options))
-        if self.stamp:
-            self._check_unchanged(store)
+        store = self.opened(options)
         return StoredChunks(store, self.prefix, self.metadata, missing=self.missing)
 
-    def _check_unchanged(self, store: Store) -> None:
-        """Check that the array's document has not changed since its stamp was taken."""
-        stamp = key_stamp(store, self.prefix + self.metadata.format.documents[0])
-        if stamp != self.stamp:
-            state = "changed" if stamp else "removed"
-            raise StoreError(
-                f"this array was {state} after the concatenation was saved; call refresh()",
-                key=f"{store.url}/{self.prefix}".rstrip("/"),
-            )
+    def opened(self, options: "Options" = None) -> Store:
+        """Return the store; `options` are for stores at URLs."""
+        store = self.store
+        return _open(store, _hashable(options)) if isinstance(store, str) else store
+
+    def is_far(self, options: "Options" = None) -> bool:
+        """Whether it is in a store with latency."""
+        return self.opened(options).capabilities.has_latency
+
+    @property
+    def stamped_key(self) -> str:
+        """The key of the document that has the stamp."""
+        name, prefix = self.stamped or self.metadata.format.documents[0], self.prefix
+        if name.startswith(ABOVE):
+            name, prefix = name.removeprefix(ABOVE), prefix[: prefix.rfind("/", 0, -1) + 1]
+        return prefix + name
 
     def requested(self, request: Request) -> Request:
         """Return the request to the stored array for a request to the member."""
@@ -159,6 +164,8 @@ class Concatenation:
         The axes that the members do not have: those along which they are stacked.
     options : mapping, optional
         The options of stores at URLs.
+    is_saved : bool
+        Whether the members are those of a saved list: they must have the stamps that it has.
     """
 
     metadata: ArrayMetadata
@@ -166,6 +173,7 @@ class Concatenation:
     members: Sequence[Member | None]
     added: tuple[int, ...] = ()
     options: Options = None
+    is_saved: bool = False
     #: The metadata of parts, by their shapes.
     _parts: dict[Shape, ArrayMetadata] = field(init=False, repr=False, default_factory=dict)
 
@@ -206,7 +214,7 @@ class Concatenation:
             picks.append(slice(start, start if empty else pick.stop - first, pick.step))
         members = [self.members[self.number(index)] for index in product(*numbers)]
         shape = tuple(axis.size for axis in axes)
-        part = Concatenation(self._of_shape(shape), tuple(axes), members, self.added, self.options)
+        part = replace(self, metadata=self._of_shape(shape), axes=tuple(axes), members=members)
         return part, tuple(picks)
 
     def _of_shape(self, shape: Shape) -> ArrayMetadata:

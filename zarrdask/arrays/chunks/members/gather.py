@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from zarrdask.arrays.chunks.members.concatenation import Concatenation, Member
+from zarrdask.arrays.chunks.members.stale_members import check_members
 from zarrdask.arrays.chunks.read import read_region, request_shape
 from zarrdask.arrays.chunks.together import ArrayRead, read_together
 from zarrdask.errors import CodecError
@@ -40,6 +41,9 @@ def gather(
 
     Requests to remote members are in flight together.
     """
+    if concatenation.is_saved:
+        cells = project(request, concatenation.axes).indices
+        check_members(concatenation, filter(None, map(concatenation.member, cells)))
     pieces = list(_pieces(concatenation, request, out))
     if any(piece.read.chunks.is_remote for piece in pieces):
         for number in read_together(piece.read for piece in pieces):

@@ -6,6 +6,7 @@ from itertools import product
 from typing import TypeVar
 
 from zarrdask.arrays.chunks.members.concatenation import Concatenation, Member
+from zarrdask.arrays.chunks.members.stale_members import check_members
 from zarrdask.arrays.chunks.stored import StoredChunks
 from zarrdask.arrays.chunks.stored_keys import stored_units, unit_objects
 from zarrdask.errors import UnsupportedError
@@ -46,6 +47,7 @@ def whole_chunk(array: Concatenation, index: Index) -> tuple[StoredChunks, str] 
         if axis.start(chunk) != start or end - start != shape[number] or not is_all:
             return None
         own.append(chunk)
+    check_members(array, [member])
     chunks = member.chunks(array.options)
     return chunks, chunks.key(tuple(own))
 
@@ -80,6 +82,7 @@ def _is_alike(pair: _Pair) -> bool:
 
 def stored_chunks(array: Concatenation) -> Iterator[Index]:
     """Yield the chunks of a concatenation some elements of which a member has stored."""
+    check_members(array, array.present())
     axes, indices = array.metadata.grid.axes, set[Index]()
     for first, member in _located_members(array):
         if has_equal_fill(member.metadata, array.metadata):
@@ -103,6 +106,7 @@ def chunk_objects(array: Concatenation) -> Iterator[tuple[Index, StoredObject]]:
     UnsupportedError
         If a chunk is not a whole chunk of a member, encoded in the same way.
     """
+    check_members(array, array.present())
     for first, member in _located_members(array):
         chunks = member.chunks(array.options)
         for region, stored in _regions(array, member, first, unit_objects(chunks)):

@@ -37,29 +37,32 @@ def pack(array: Concatenation) -> tuple[Any, ...]:
         if member is None:
             rows.append(None)
             continue
-        store, prefix, metadata, region, axes, missing, stamp = member
+        store, prefix, metadata, region, axes, missing, *stamp = member
         key = id(metadata)
         number = documents.number(metadata, key)
         where = stores.number(store, store if isinstance(store, str) else id(store))
         bounds = None if region == whole_region(metadata.shape) else _bounds(region)
-        rows.append((where, prefix, number, bounds, _some(axes, metadata), missing, stamp))
+        if not stamp[1]:
+            stamp = stamp[: bool(stamp[0])]
+        rows.append((where, prefix, number, bounds, _some(axes, metadata), missing, *stamp))
     # Documents of a draft are parsed as documents of their store.
     sources = {row[2]: row[0] for row in reversed(rows) if row is not None}
     contents = [(each.without_labels().render(), sources[n]) for n, each in enumerate(documents)]
     lengths = [tuple(axis.lengths) for axis in array.axes]
-    return array.metadata.render(), lengths, stores[:], contents, rows, array.added, array.options
+    rest = array.added, array.options, array.is_saved
+    return array.metadata.render(), lengths, stores[:], contents, rows, *rest
 
 
 def unpack(packed: tuple[Any, ...]) -> Concatenation:
     """Return the concatenation that `pack` returned as plain values."""
-    own, lengths, stores, contents, rows, added, options = packed
+    own, lengths, stores, contents, rows, *rest = packed
     with strictness(strict=False, quiet=True):
         metadata = _parsed(own)
         members = [_parsed(documents, stores[where]) for documents, where in contents]
     serialize.prepare(metadata.dtype)
     axes = tuple(map(boundaries_of, lengths))
     cells = [_member(row, stores, members) for row in rows]
-    return Concatenation(metadata, axes, cells, added, options)
+    return Concatenation(metadata, axes, cells, *rest)
 
 
 def _parsed(documents: Any, store: Store | str = "") -> ArrayMetadata:
@@ -70,11 +73,11 @@ def _parsed(documents: Any, store: Store | str = "") -> ArrayMetadata:
 def _member(row: Any, stores: list[Any], metadata: list[ArrayMetadata]) -> Member | None:
     if row is None:
         return None
-    where, prefix, number, bounds, axes, missing, stamp = row
+    where, prefix, number, bounds, axes, missing, *stamp = row
     own = metadata[number]
     region = whole_region(own.shape) if bounds is None else tuple(slice(*each) for each in bounds)
     every = tuple(range(len(own.shape))) if axes is None else axes
-    return Member(stores[where], prefix, own, region, every, missing, stamp)
+    return Member(stores[where], prefix, own, region, every, missing, *stamp)
 
 
 def _some(axes: tuple[int, ...], metadata: ArrayMetadata) -> tuple[int, ...] | None:

@@ -63,14 +63,20 @@ def refreshed(store: ConcatenatedStore) -> tuple[ConcatenatedStore, Refreshed]:
     before, after = _versions(store), _versions(remade)
     changes = Refreshed(
         [url for url in after if url not in before],
-        [url for url in after if url in before and before[url] != after[url]],
+        [url for url in after if url in before and _differ(before[url], after[url])],
         [url for url in before if url not in after],
     )
     remade.saved_at = store.saved_at
     return remade, changes
 
 
-def _versions(store: ConcatenatedStore) -> dict[str, Any]:
+def _differ(before: tuple[str, str], after: tuple[str, str]) -> bool:
+    """Whether the documents of a member differ, or their stamps, where both are known."""
+    stamps = {stamp for _, stamp in (before, after)}
+    return before[0] != after[0] or (len(stamps) == 2 and "" not in stamps)
+
+
+def _versions(store: ConcatenatedStore) -> dict[str, tuple[str, str]]:
     """Return what identifies the version of each member, by URL."""
     versions, rendered = dict[str, Any](), dict[int, str]()
     for array in store.arrays.values():
@@ -78,7 +84,7 @@ def _versions(store: ConcatenatedStore) -> dict[str, Any]:
             kind = id(member.metadata)
             if kind not in rendered:
                 rendered[kind] = repr(sorted(member.metadata.without_labels().render().items()))
-            stamp = member.stamp or stamp_of(member.store, member.prefix, member.metadata)
+            stamp = member.stamp or stamp_of(member)
             versions[location_of_member(member)] = rendered[kind], stamp
     return versions
 

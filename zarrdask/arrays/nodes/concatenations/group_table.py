@@ -1,13 +1,21 @@
 """The documents of many groups, and the arrays in them as members of concatenations."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from zarrdask.arrays.chunks.members.concatenation import Member
+from zarrdask.arrays.chunks.members.concatenation import ABOVE, Member
 from zarrdask.arrays.hierarchy.find import node_of, read_documents
 from zarrdask.arrays.hierarchy.members import child_nodes
 from zarrdask.arrays.hierarchy.node_path import NodePath
-from zarrdask.arrays.nodes.concatenations.member_documents import SharedMetadata, locate_nodes
+from zarrdask.arrays.nodes.concatenations.member_documents import (
+    SharedMetadata,
+    has_tags,
+    locate_nodes,
+    on_each_node,
+    tag_of,
+)
 from zarrdask.arrays.nodes.concatenations.member_table import MemberTable
 from zarrdask.errors import NodeNotFoundError, NodeTypeError, ZarrdaskError
 from zarrdask.formats.grids.chunk_grid import Shape
@@ -28,6 +36,9 @@ class OpenedGroup(NamedTuple):
     node: NodePath
     metadata: GroupMetadata
     arrays: Mapping[str, ArrayMetadata]
+    #: The ETags of the documents that the arrays were read from, by name of the array, and the
+    #: names of these documents relative to the array.
+    tags: Mapping[str, tuple[str, str]] = MappingProxyType({})
 
 
 class GroupTable:
@@ -69,13 +80,14 @@ class GroupTable:
         """Return the arrays of a name in some groups, given by number, as a table."""
         members, labelled = [], []
         for number in groups:
-            node, _, arrays = self.groups[number]
+            node, _, arrays, tags = self.groups[number]
             metadata = arrays[name]
             labelled.append(metadata)
             bare = self.shared.bare(metadata)
             axes = tuple(range(len(bare.shape)))
             prefix = f"{node.prefix}{name}/"
-            members.append(Member(node.store, prefix, bare, whole_region(bare.shape), axes, None))
+            region, stamp = whole_region(bare.shape), tags.get(name, ("", ""))
+            members.append(Member(node.store, prefix, bare, region, axes, None, *stamp))
         return MemberTable(counts, members, labelled, self.options)
 
 
@@ -101,19 +113,27 @@ def open_groups(
     groups = {0: first}
     reader = _Reader(first, skipped)
     by_store = dict[int, tuple[Store, list[int]]]()
-    for number, node in enumerate(nodes[1:], 1):
+    for number, node in enumerate(nodes):
         by_store.setdefault(id(node.store), (node.store, []))[1].append(number)
-    for store, numbers in by_store.values():
+    left = list[int]()
+    for store, every in by_store.values():
+        # The first group is read again if that yields the ETag of its document.
+        tags = dict[str, str]() if has_tags(store) else None
+        numbers = [number for number in every if number or tags is not None]
         paths = [nodes[number].path for number in numbers]
-        documents = read_documents(store, paths, (names,)) if names else [{}] * len(numbers)
-        left = []
+        documents = read_documents(store, paths, (names,), tags) if names else [{}] * len(numbers)
+        without = []
         for number, own in zip(numbers, documents, strict=True):
-            group = reader.group(nodes[number], own)
+            group = reader.group(nodes[number], own, tags or {})
             if group is None:
-                left.append(number)
+                without.append(number)
             else:
                 groups[number] = group
-        groups.update(_without_consolidated(store, left, nodes, first, skipped))
+        if names:
+            groups.update(_without_consolidated(store, without, nodes, first, tags))
+        left += [number for number in without if number not in groups]
+    others = on_each_node(partial(_opened, skip=skipped), nodes, left)
+    groups.update(zip(left, others, strict=True))
     return GroupTable([groups[number] for number in range(len(nodes))], counts, storage_options)
 
 
@@ -133,7 +153,7 @@ def _opened(node: NodePath, skip: frozenset[str]) -> OpenedGroup:
             raise member
         if isinstance(member, ArrayMetadata):
             arrays[name] = member
-    return OpenedGroup(node, metadata, arrays)
+    return OpenedGroup(located.current, metadata, arrays)
 
 
 class _Reader:
@@ -145,7 +165,7 @@ class _Reader:
         #: By the names of arrays, documents and their metadata, the last ones first.
         self._known = dict[str, tuple[Any, ArrayMetadata | None]]()
 
-    def group(self, node: NodePath, documents: Any) -> OpenedGroup | None:
+    def group(self, node: NodePath, documents: Any, tags: Mapping[str, str]) -> OpenedGroup | None:
         """Return a group; None if it has no consolidated metadata."""
         try:
             own, held = forms.split_documents(documents)
@@ -159,7 +179,10 @@ class _Reader:
             array = None if name in self._skip else self._array(node, name, held)
             if array is not None:
                 arrays[name] = array
-        return OpenedGroup(node, metadata, arrays)
+        held_in = forms.KEY if documents.get(forms.KEY) is not None else self._form.documents[0]
+        tag = tags.get(node.prefix + held_in, "")
+        own_tags = dict.fromkeys(arrays, (tag, f"{ABOVE}{held_in}")) if tag else {}
+        return OpenedGroup(node, metadata, arrays, own_tags)
 
     def _array(self, node: NodePath, name: str, held: ConsolidatedMetadata) -> ArrayMetadata | None:
         documents = held.documents.get(name, {})
@@ -177,28 +200,28 @@ def _without_consolidated(
     numbers: Sequence[int],
     nodes: Sequence[NodePath],
     first: OpenedGroup,
-    skip: frozenset[str],
+    tags: dict[str, str] | None,
 ) -> dict[int, OpenedGroup]:
     """Open groups without consolidated metadata: the documents of all their arrays together.
 
-    The arrays are taken from the first group; they are not listed.
+    The arrays are taken from the first group; they are not listed. Groups without these are left.
     """
     if not numbers:
         return {}
     shared, names = SharedMetadata(), list(first.arrays)
     rounds = Search(first.metadata.zarr_format).rounds(store)
     paths = [nodes[number].join(name).path for number in numbers for name in ["", *names]]
-    documents = iter(read_documents(store, paths, rounds))
+    documents = iter(read_documents(store, paths, rounds, tags))
     opened = {}
     for number in numbers:
-        node, arrays = nodes[number], {}
+        node, arrays, own_tags = nodes[number], {}, {}
         own = parse(next(documents))
         for name in names:
-            metadata = shared.parse(node.join(name), next(documents))
+            member = node.join(name)
+            metadata = shared.parse(member, next(documents))
             if isinstance(metadata, ArrayMetadata):
                 arrays[name] = metadata
-        if not isinstance(own, GroupMetadata) or len(arrays) < len(names):
-            opened[number] = _opened(node, skip)
-        else:
-            opened[number] = OpenedGroup(node, own, arrays)
+                own_tags[name] = tag_of(member, metadata, tags), ""
+        if isinstance(own, GroupMetadata) and len(arrays) == len(names):
+            opened[number] = OpenedGroup(node, own, arrays, own_tags)
     return opened

@@ -12,6 +12,7 @@ from zarrdask.arrays.nodes.array import Array, chunks_of
 from zarrdask.arrays.nodes.concatenations.concat_groups import GroupJoin, Level, concat_groups
 from zarrdask.arrays.nodes.concatenations.group_table import open_groups
 from zarrdask.arrays.nodes.concatenations.member_documents import (
+    FoundNode,
     SharedMetadata,
     find_nodes,
     locate_nodes,
@@ -152,11 +153,12 @@ def _open(
     nodes = _find(table.sources, component, storage_options)
     shared, labelled = SharedMetadata(), list[ArrayMetadata | None]()
     members = list[Member | None]()
-    for source, (node, metadata, chunks_missing) in zip(table.sources, nodes, strict=True):
-        if source is None:
+    for source, (found, chunks_missing) in zip(table.sources, nodes, strict=True):
+        if source is None or found is None:
             members.append(None)
             labelled.append(None)
             continue
+        node, metadata, tag = found
         if metadata is None:
             if missing == "error":
                 raise NodeNotFoundError(
@@ -175,7 +177,7 @@ def _open(
         labelled.append(metadata)
         bare = shared.bare(metadata)
         region, axes = _region(source.region, metadata)
-        members.append(Member(node.store, node.prefix, bare, region, axes, chunks_missing))
+        members.append(Member(node.store, node.prefix, bare, region, axes, chunks_missing, tag))
     if not any(labelled):
         raise NodeNotFoundError(
             "there is no array at any of the sources", key="sources", found=len(members)
@@ -185,15 +187,16 @@ def _open(
 
 def _find(
     sources: list[Source | None], component: str | None, storage_options: dict[str, Any] | None
-) -> list[tuple[Any, Any, Any]]:
-    """Return the node, the metadata, and how missing chunks are read, of each source."""
-    chosen: list[tuple[Any, Any, Any]] = [(None, None, None)] * len(sources)
+) -> list[tuple[FoundNode | None, Any]]:
+    """Return the node of each source, and how its missing chunks are read."""
+    chosen: list[tuple[FoundNode | None, Any]] = [(None, None)] * len(sources)
     urls = list[int]()
     for number, source in enumerate(sources):
         if source is not None and isinstance(source.array, Array):
             array = source.array
             stored = chunks_of(array)
-            chosen[number] = NodePath(stored.store, array.path), array.metadata, stored.missing
+            node = NodePath(stored.store, array.path)
+            chosen[number] = FoundNode(node, array.metadata), stored.missing
         elif source is not None:
             urls.append(number)
     nodes = locate_nodes(
@@ -201,10 +204,8 @@ def _find(
         component,
         storage_options,
     )
-    for number, node, metadata in zip(
-        urls, nodes, find_nodes(nodes, SharedMetadata()), strict=True
-    ):
-        chosen[number] = node.current, metadata, "fill"
+    for number, found in zip(urls, find_nodes(nodes, SharedMetadata()), strict=True):
+        chosen[number] = found, "fill"
     return chosen
 
 

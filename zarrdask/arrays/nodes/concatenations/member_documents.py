@@ -1,17 +1,25 @@
 """Open many nodes: all their documents are requested together, and equal ones are parsed once."""
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple, TypeVar
 
-from zarrdask.arrays.hierarchy.find import node_of, read_documents
+from zarrdask import config
+from zarrdask.arrays.hierarchy.find import node_of, read_documents, seek_node
 from zarrdask.arrays.hierarchy.lookup import locate_node
 from zarrdask.arrays.hierarchy.node_path import NodePath
-from zarrdask.errors import NodeNotFoundError
 from zarrdask.formats.metadata.json import Documents
 from zarrdask.formats.metadata.model import ArrayMetadata, Metadata
+from zarrdask.formats.metadata.node_layout import DIRECTORIES
+from zarrdask.formats.metadata.v3 import EntryPointError
+from zarrdask.runtime.threads import on_each
 from zarrdask.storage.base import Store
+from zarrdask.storage.zarr.consolidated_store import uncached
 from zarrdask.storage.zarr.detect import Search
+from zarrdask.storage.zarr.draft_store import layout_of
+
+T = TypeVar("T")
 
 #: The endings of names of directories that hold a hierarchy. Others may be archives or references.
 _DIRECTORIES = (".zarr",)
@@ -65,48 +73,79 @@ def _located(
     return node.join(component) if component else node
 
 
-def find_nodes(nodes: Sequence[NodePath], shared: SharedMetadata) -> list[Metadata | None]:
-    """Return the metadata of nodes, or None where there is no node.
+class FoundNode(NamedTuple):
+    """A node in the store as its hierarchy sees it, and what its documents say."""
 
-    The documents of the format of the first node are requested of all others together.
+    node: NodePath
+    #: None if there is no node.
+    metadata: Metadata | None
+    #: The ETag of the document that makes it a node; "" if the server sends none.
+    tag: str = ""
+
+
+def find_nodes(nodes: Sequence[NodePath], shared: SharedMetadata) -> list[FoundNode]:
+    """Return what is found at nodes.
+
+    The documents of the format of the first node are requested of all others together. Nodes that
+    these do not describe are sought one by one, concurrently: they may be in hierarchies of the
+    draft.
     """
-    found_nodes = dict[int, Metadata | None]()
+    found_nodes = dict[int, FoundNode]()
     format_of_first = None
     for number, node in enumerate(nodes):
-        try:
-            _, metadata = node.find()
-        except NodeNotFoundError:
-            found_nodes[number] = None
-            continue
-        found_nodes[number], format_of_first = metadata, metadata.zarr_format
-        break
+        located, metadata = seek_node(node)
+        found_nodes[number] = FoundNode(located, metadata)
+        if metadata is not None:
+            format_of_first = metadata.zarr_format
+            break
     search = Search(format_of_first)
-    for store, numbers in _by_store(nodes, len(found_nodes)).items():
-        paths = [nodes[number].path for number in numbers]
-        documents = read_documents(store.store, paths, search.rounds(store.store))
-        for number, own in zip(numbers, documents, strict=True):
-            found_nodes[number] = shared.parse(nodes[number], own)
+    # The first node that exists is read again if that yields its ETag.
+    start = len(found_nodes)
+    for numbers in _by_store(nodes, max(start - 1, 0)).values():
+        store = nodes[numbers[0]].store
+        tags = dict[str, str]() if has_tags(store) else None
+        own_numbers = [number for number in numbers if number >= start or tags is not None]
+        paths = [nodes[number].path for number in own_numbers]
+        documents = read_documents(store, paths, search.rounds(store), tags)
+        for number, own in zip(own_numbers, documents, strict=True):
+            node = nodes[number]
+            with suppress(EntryPointError):
+                metadata = shared.parse(node, own)
+                if metadata is not None:
+                    tag = tag_of(node, metadata, tags)
+                    found_nodes[number] = FoundNode(node.current, metadata, tag)
+    left = [number for number in range(start, len(nodes)) if number not in found_nodes]
+    for number, found in zip(left, on_each_node(seek_node, nodes, left), strict=True):
+        found_nodes[number] = FoundNode(*found)
     return [found_nodes[number] for number in range(len(nodes))]
 
 
-class _Same:
-    """A store, compared by identity."""
-
-    __slots__ = ("store",)
-
-    def __init__(self, store: Store) -> None:
-        self.store = store
-
-    def __hash__(self) -> int:
-        return id(self.store)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.store is self.store
+def on_each_node(
+    work: Callable[[NodePath], T], nodes: Sequence[NodePath], numbers: Sequence[int]
+) -> list[T]:
+    """Return what requests to some nodes return: made concurrently, if a store has latency."""
+    chosen = [nodes[number] for number in numbers]
+    is_far = any(node.store.capabilities.has_latency for node in chosen)
+    return on_each(work, chosen, config.get("requests") if is_far and len(chosen) > 1 else 1)
 
 
-def _by_store(nodes: Sequence[NodePath], start: int) -> Mapping[_Same, list[int]]:
-    """Return the numbers of the nodes in each store, from a number on."""
-    numbers = dict[_Same, list[int]]()
+def has_tags(store: Store) -> bool:
+    """Whether documents are requested of a store with their ETags, at no cost."""
+    # Views of a store have documents of their own.
+    is_plain = uncached(store) is store and layout_of(store) is DIRECTORIES
+    return is_plain and store.capabilities.has_latency and store.capabilities.versions
+
+
+def tag_of(node: NodePath, metadata: Metadata, tags: Mapping[str, str] | None) -> str:
+    """Return the ETag of the document that makes a node, or ""."""
+    if not tags:
+        return ""
+    return tags.get(node.prefix + metadata.format.documents[0], "")
+
+
+def _by_store(nodes: Sequence[NodePath], start: int) -> Mapping[int, list[int]]:
+    """Return the numbers of the nodes in each store, from a number on, by the store's identity."""
+    numbers = dict[int, list[int]]()
     for number in range(start, len(nodes)):
-        numbers.setdefault(_Same(nodes[number].store), []).append(number)
+        numbers.setdefault(id(nodes[number].store), []).append(number)
     return numbers
