@@ -1,5 +1,7 @@
 """Many groups as one dataset."""
 
+import re
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -62,11 +64,67 @@ def test_other_coordinates_must_be_equal(tmp_path):
     assert zx.open_many(paths, "time", coords="first").lat.values.tolist() == LAT.tolist()
 
 
+def call_of_xarray(urls, *args):
+    """Return what the call returns that the error of `open_many` has."""
+    with pytest.raises((MetadataError, NodeNotFoundError)) as error:
+        zx.open_many(urls, *args)
+    call = re.search(r"zarrdask\.xarray\.open_mfdataset\(.*?\)(?=;|$)", str(error.value))
+    return eval(call[0], {"zarrdask": zarrdask, "urls": urls})
+
+
 def test_packed_values_must_be_packed_alike(tmp_path):
     packed = [day(n).assign(t=day(n).t.assign_attrs({"scale_factor": 0.5 + n})) for n in range(2)]
     paths = stored(tmp_path, packed)
-    with pytest.raises(MetadataError, match="open_mfdataset"):
-        zx.open_many(paths, "time")
+    expected = np.concatenate([each.t * each.t.scale_factor for each in packed])
+    for urls in (paths, f"{tmp_path}/*.zarr"):
+        np.testing.assert_array_equal(call_of_xarray(urls, "time").t, expected)
+
+
+@pytest.mark.slow
+def test_the_error_has_the_call_by_which_xarray_combines_the_groups(tmp_path):
+    first = day(0)
+    for other, sizes in (
+        (first.drop_vars("u"), {"run": 2, "time": 4, "lat": 3}),
+        (first.isel(lat=slice(2)), {"run": 2, "time": 4, "lat": 3}),
+        (first.isel(time=slice(2)), {"run": 2, "time": 4, "lat": 3}),
+    ):
+        paths = stored(tmp_path, [first, other], mode="w")
+        assert dict(call_of_xarray(paths, None, "run").sizes) == sizes
+
+
+def test_a_scalar_coordinate_of_the_new_dimension_is_stacked(tmp_path):
+    dates = np.array(["2020-01-01", "2020-02-01"], "M8[ns]")
+    paths = stored(tmp_path, [day(0).assign_coords(run=date) for date in dates])
+    np.testing.assert_array_equal(zx.open_many(paths, new_dim="run").run, dates)
+    with pytest.raises(MetadataError, match="one value for each group"):
+        zx.open_many(paths, new_dim={"run": [1, 2, 3]})
+
+
+@pytest.mark.slow
+def test_a_saved_dataset_is_refreshed(tmp_path):
+    days, saved = [day(number) for number in range(12)], tmp_path / "list.json"
+    stored(tmp_path, days[:9])
+    dataset = zx.open_many(f"{tmp_path}/*.zarr", "time", save=saved)
+    xr.testing.assert_identical(zx.open_zarr(saved).compute(), dataset.compute())
+    stored(tmp_path, days, mode="w")
+    group = zarrdask.open(saved)
+    added = {url.removeprefix(f"{tmp_path}/") for url in group.refresh().added}
+    assert added == {f"{n}.zarr/{name}" for n in (9, 10, 11) for name in "tu"}
+    group.save(saved)
+    expected = xr.concat(days, "time", data_vars="minimal", coords="minimal", compat="override")
+    actual = zx.open_zarr(saved).compute()
+    xr.testing.assert_identical(actual, expected.assign_attrs(days[0].attrs))
+
+
+def test_coordinates_in_memory_are_saved_and_refreshed(tmp_path):
+    paths, saved = stored(tmp_path, [day(0), day(0)]), tmp_path / "list.json"
+    runs = np.array(["2020-01-01", "2020-02-01"], "M8[ns]")
+    dataset = zx.open_many(paths, new_dim={"run": runs}, save=saved)
+    np.testing.assert_array_equal(dataset.run, runs)
+    group = zarrdask.open(saved)
+    assert group.refresh() == ([], [], [])
+    group.save(saved)
+    np.testing.assert_array_equal(zx.open_zarr(saved).run, runs)
 
 
 def test_groups_with_other_variables_are_an_error(tmp_path):

@@ -1,26 +1,27 @@
 """`open_many`: many stores as one dataset, whose variables are concatenations."""
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-import numpy as np
 import xarray
-import xarray.coding.times
 
+from zarrdask.arrays.chunks.members.concatenated_store import ConcatenatedStore
 from zarrdask.arrays.chunks.members.concatenation import Concatenation
-from zarrdask.arrays.chunks.read import read_region
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.arrays.nodes.arguments import suggests_arguments
 from zarrdask.arrays.nodes.concatenations.concat_groups import GroupJoin, Level, concat_groups
 from zarrdask.arrays.nodes.concatenations.concatenated import save as save_concatenation
 from zarrdask.arrays.nodes.concatenations.group_table import open_groups
-from zarrdask.arrays.nodes.concatenations.member_table import MemberTable, in_memory
+from zarrdask.arrays.nodes.concatenations.join_sources import recipe_of
+from zarrdask.arrays.nodes.concatenations.member_table import in_memory
 from zarrdask.arrays.nodes.concatenations.source_table import parse_sources
-from zarrdask.arrays.nodes.create import create_array
 from zarrdask.arrays.nodes.group import Group
-from zarrdask.errors import MetadataError, one_of
+from zarrdask.arrays.nodes.open import open_array
+from zarrdask.errors import MetadataError, StoreError, ZarrdaskError, one_of
 from zarrdask.formats.metadata.concatenated import common_attributes
+from zarrdask.xarray.joined_times import joined_times
 from zarrdask.xarray.opening import open_zarr
 
 if TYPE_CHECKING:
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
 #: How xarray combines the attributes of datasets.
 _COMBINE = ("drop", "identical", "no_conflicts", "drop_conflicts", "override")
 _STORED: dict[Any, Any] = {}
+#: The keys of errors about arguments, with which xarray could not combine the groups either.
+_ARGUMENTS = ("dim", "combine_attrs")
+#: So many URLs at most are part of a message.
+_MAX_LISTED = 4
 
 
 @suggests_arguments
@@ -62,7 +67,8 @@ def open_many(
         The dimension along which groups are joined; of nested lists, one for each level that is
         not for `new_dim`.
     new_dim : str or mapping of str to values, optional
-        A dimension along which all variables but coordinates are stacked, and its coordinate.
+        A dimension along which all variables but coordinates are stacked, and its coordinate. By
+        default that is the scalar coordinate of this name, if the groups have one.
     coords : {"check", "first"}
         Whether variables without these dimensions must be equal in all groups, which reads them,
         or are those of the first group.
@@ -79,7 +85,8 @@ def open_many(
         Variables that are not opened.
     save : str or os.PathLike, optional
         Where to save the list of members, as `ConcatenatedArray.save` does, so that `open_zarr`
-        opens the dataset without asking the groups.
+        opens the dataset without asking the groups. ``zarrdask.open(save).refresh()`` finds new
+        groups.
     **options
         As in `open_zarr`: how variables are decoded.
 
@@ -93,8 +100,8 @@ def open_many(
         If there is no group at a URL, nothing matches a pattern, or groups have other variables.
     MetadataError
         If variables do not fit together, or are decoded by attributes that differ: units of times
-        are made equal if that is exact. xarray's `open_mfdataset` with ``engine="zarrdask"`` opens
-        such groups, and all others that need more than joining.
+        are made equal if that is exact. The message has the call of `open_mfdataset` by which
+        xarray combines such groups, one by one.
 
     See Also
     --------
@@ -113,38 +120,141 @@ def open_many(
     """
     one_of(coords, "coords", ("check", "first"))
     one_of(combine_attrs, "combine_attrs", _COMBINE)
-    table = parse_sources(urls, storage_options)
-    levels, values = _levels(concat_dim, new_dim, len(table.counts))
-    arrays = [None if source is None else source.array for source in table.sources]
-    skip = [drop_variables] if isinstance(drop_variables, str) else drop_variables or ()
-    groups = open_groups(
-        arrays, table.counts, component=group, storage_options=storage_options, skip=skip
-    )
-    combine = partial(_combined, how=combine_attrs)
-    store = concat_groups(groups, GroupJoin(levels, coords, combine, _joined_times))
-    if save is not None:
-        save_concatenation(store, save, None)
-    dataset = open_zarr(Group(NodePath(store, ""), store.groups[""]), chunks=chunks, **options)
-    return dataset.assign_coords(values) if values else dataset
-
-
-def _levels(concat_dim: Any, new_dim: Any, count: int) -> tuple[list[Level], dict[str, Any]]:
-    """Return what each level of lists is joined along, and the coordinates of new dimensions."""
     values = dict(new_dim) if isinstance(new_dim, Mapping) else {}
-    new = list(values) if values else [] if new_dim is None else [new_dim]
-    joined = [concat_dim] if isinstance(concat_dim, str) else list(concat_dim or ())
-    levels = [
-        *(Level(dim, is_new=True) for dim in new),
-        *(Level(dim, is_new=False) for dim in joined),
-    ]
-    if len(levels) != count:
-        raise MetadataError(
-            "there must be one dimension for each level of lists",
-            key="concat_dim",
-            found=[level.dim for level in levels],
-            expected=f"{count} dimensions, of concat_dim and new_dim",
-        )
-    return levels, values
+    skip = [drop_variables] if isinstance(drop_variables, str) else list(drop_variables or ())
+    join = _Join(
+        concat_dim=[concat_dim] if isinstance(concat_dim, str) else list(concat_dim or ()),
+        new_dim=list(values) if values else [] if new_dim is None else [str(new_dim)],
+        coords=coords,
+        group=group,
+        combine_attrs=combine_attrs,
+        drop_variables=skip,
+        given=list(values),
+    )
+    store = _joined(urls, join, storage_options)
+    _add_coordinates(store, {dim: _in_memory(dim, each) for dim, each in values.items()})
+    if save is not None:
+        has_options = "://" in os.fspath(save)
+        save_concatenation(store, save, storage_options if has_options else None)
+    return open_zarr(Group(NodePath(store, ""), store.groups[""]), chunks=chunks, **options)
+
+
+class _Join(NamedTuple):
+    """How groups are joined: the arguments of `open_many`, as JSON has them."""
+
+    concat_dim: list[str]
+    new_dim: list[str]
+    coords: Literal["check", "first"]
+    group: str | None
+    combine_attrs: Any
+    drop_variables: list[str]
+    #: The new dimensions whose coordinates the user gave.
+    given: list[str]
+
+    def levels(self, count: int) -> list[Level]:
+        """Return what each level of lists is joined along."""
+        levels = [
+            *(Level(dim, is_new=True) for dim in self.new_dim),
+            *(Level(dim, is_new=False) for dim in self.concat_dim),
+        ]
+        if len(levels) != count:
+            raise MetadataError(
+                "there must be one dimension for each level of lists",
+                key="concat_dim",
+                found=[level.dim for level in levels],
+                expected=f"{count} dimensions, of concat_dim and new_dim",
+            )
+        return levels
+
+
+def _joined(urls: Any, join: _Join, storage_options: dict[str, Any] | None) -> ConcatenatedStore:
+    """Return groups as one group."""
+    table = parse_sources(urls, storage_options)
+    levels = join.levels(len(table.counts))
+    arrays = [None if source is None else source.array for source in table.sources]
+    groups = open_groups(
+        arrays,
+        table.counts,
+        component=join.group,
+        storage_options=storage_options,
+        skip=join.drop_variables,
+    )
+    combine = partial(_combined, how=join.combine_attrs)
+    try:
+        store = concat_groups(groups, GroupJoin(levels, join.coords, combine, joined_times))
+    except ZarrdaskError as error:
+        if error.key not in _ARGUMENTS and not isinstance(error, StoreError):
+            call = _call_of_xarray(urls, join, storage_options)
+            error.message += f"; xarray combines such groups one by one: {call}"
+        raise
+    store.recipe = recipe_of("open_many", urls, **join._asdict())
+    return store
+
+
+def remake(
+    store: ConcatenatedStore, recipe: dict[str, Any], options: dict[str, Any] | None
+) -> ConcatenatedStore:
+    """Return the concatenation that the recipe of a saved dataset makes now."""
+    sources, join = recipe.pop("sources"), _Join(**recipe)
+    remade = _joined(sources, join, options)
+    _add_coordinates(remade, {dim: store.arrays[dim] for dim in join.given})
+    return remade
+
+
+def _call_of_xarray(urls: Any, join: _Join, storage_options: Any) -> str:
+    """Return the call by which xarray combines groups, as text."""
+    dims = [*join.new_dim, *join.concat_dim]
+    how: dict[str, Any] = {"combine": "nested", "concat_dim": dims[0] if len(dims) == 1 else dims}
+    source = "urls"
+    if isinstance(urls, str | os.PathLike):
+        source = repr(os.fspath(urls))
+        names = [str(each.array) for each in parse_sources(urls, storage_options).sources if each]
+        if names != sorted(names):
+            # It sorts what matches a pattern by the characters, not by numbers.
+            source = repr(names) if len(names) <= _MAX_LISTED else "urls"
+    how |= {
+        "data_vars": "all" if join.new_dim else "minimal",
+        "coords": "minimal",
+        "compat": "override",
+        "join": "outer",
+        "combine_attrs": join.combine_attrs,
+        "group": join.group,
+        "drop_variables": join.drop_variables or None,
+    }
+    passed = "".join(f", {name}={each!r}" for name, each in how.items() if each is not None)
+    passed += ", storage_options=storage_options" if storage_options else ""
+    return f"zarrdask.xarray.open_mfdataset({source}{passed})"
+
+
+# --------------------------------------------------------------------------------------------
+# The coordinates of new dimensions
+
+
+def _in_memory(dim: str, values: Any) -> Concatenation:
+    """Return the values of a coordinate as an array in memory."""
+    # Imported here: the writer needs Dask.
+    from zarrdask.xarray.writing.dataset_writer import to_zarr
+
+    target: dict[str, bytes] = {}
+    to_zarr(xarray.Dataset(coords={dim: values}), target)
+    return in_memory(open_array(target, dim))
+
+
+def _add_coordinates(store: ConcatenatedStore, coordinates: Mapping[str, Concatenation]) -> None:
+    """Add the coordinates of new dimensions, if they have the lengths of these."""
+    for dim, coordinate in coordinates.items():
+        for array in list(store.arrays.values()):
+            names = array.metadata.dimension_names or ()
+            expected = array.metadata.shape[names.index(dim)] if dim in names else None
+            if expected is not None and coordinate.metadata.shape != (expected,):
+                raise MetadataError(
+                    "the coordinate must have one value for each group along the dimension; if "
+                    "there are more groups than before, call open_many again",
+                    key=f"new_dim[{dim!r}]",
+                    found=coordinate.metadata.shape,
+                    expected=f"{expected} values",
+                )
+        store.arrays[dim] = coordinate
 
 
 def _combined(every: Sequence[Mapping[str, Any]], *, how: Any) -> dict[str, Any]:
@@ -173,71 +283,3 @@ def _combined(every: Sequence[Mapping[str, Any]], *, how: Any) -> dict[str, Any]
 
 def _first(every: Sequence[Mapping[str, Any]], name: str) -> Any:
     return next(each[name] for each in every if name in each)
-
-
-# --------------------------------------------------------------------------------------------
-# Times in different units
-
-
-def _joined_times(name: str, table: MemberTable, dims: tuple[str, ...]) -> Concatenation | None:
-    """Return times with different units as one array in memory, in the units of the first member.
-
-    None if the array is not a coordinate of times along one axis, or its attributes differ by
-    more than the units.
-    """
-    attributes = table.first.attributes
-    is_time = all(" since " in str(each.attributes.get("units")) for each in table.metadata)
-    if dims != (name,) or not is_time or len(table.counts) != 1:
-        return None
-    calendars = {str(each.attributes.get("calendar", "standard")) for each in table.metadata}
-    others = ("scale_factor", "add_offset", "_FillValue", "missing_value")
-    if len(calendars) > 1 or any(
-        key in each.attributes for each in table.metadata for key in others
-    ):
-        return None
-    units, calendar = attributes["units"], calendars.pop()
-    parts = []
-    for member, metadata in zip(table.members, table.labelled, strict=True):
-        if member is None or metadata is None:
-            return None
-        stored = read_region(member.chunks(table.storage_options), member.region)
-        parts.append(_in_units(name, stored, metadata.attributes["units"], units, calendar))
-    values = np.concatenate(parts)
-    values = values.astype(np.result_type(*(each.dtype for each in parts)))
-    array = create_array(
-        {},
-        shape=values.shape,
-        dtype=values.dtype,
-        chunks=max(len(values), 1),
-        dimension_names=dims,
-        attributes=common_attributes(
-            {**each.attributes, "units": units} for each in table.metadata
-        ),
-    )
-    array[...] = values
-    return in_memory(array)
-
-
-def _in_units(name: str, values: np.ndarray, units: str, target: str, calendar: str) -> np.ndarray:
-    """Return times in other units, if these represent them exactly."""
-    if units == target:
-        return values
-    times = xarray.coding.times
-    dates = times.decode_cf_datetime(values, units, calendar)
-    # As floats, which xarray does not round.
-    encoded = np.asarray(times.encode_cf_datetime(dates, target, calendar, np.dtype("f8"))[0])
-    again = times.decode_cf_datetime(encoded, target, calendar)
-    whole = encoded.astype(np.int64)
-    if values.dtype.kind in "iu" and np.array_equal(whole, encoded):
-        encoded = whole
-    if not np.array_equal(again, dates) or (
-        values.dtype.kind in "iu" and encoded.dtype.kind == "f"
-    ):
-        raise MetadataError(
-            "the units of times differ, and the first group's do not represent these times "
-            "exactly; xarray.open_mfdataset(engine='zarrdask') decodes each group by itself",
-            key=f"{name}.attrs['units']",
-            found=units,
-            expected=target,
-        )
-    return encoded

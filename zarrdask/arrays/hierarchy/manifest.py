@@ -7,11 +7,13 @@ file (``.json``), the metadata of a Parquet file whose columns are those of the 
 
 import json
 import os
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from zarrdask.arrays.chunks.members.concatenated_store import ConcatenatedStore
 from zarrdask.arrays.chunks.members.concatenation import Concatenation, Member, boundaries_of
+from zarrdask.arrays.chunks.members.held_values import HeldValues
 from zarrdask.errors import MetadataError, StoreError, UnsupportedError, ZarrdaskError
 from zarrdask.formats.compliance import strictness
 from zarrdask.formats.grids.rectilinear import render_runs
@@ -31,6 +33,8 @@ KEY = "zarrdask_concatenation"
 VERSION = 1
 #: The names of columns with a value for each member.
 _COLUMNS = ("store", "path", "document", "stamp", "stamped", "missing")
+#: What stands for the store of values that the document has itself.
+_HELD = "values:"
 #: The endings of names of files that hold a concatenation.
 SUFFIXES = (".json", ".parquet")
 #: What the URLs of stores begin with that another process can't open by them.
@@ -84,7 +88,7 @@ def _render_array(array: Concatenation, columns: _Columns, base: str) -> dict[st
     documents, stores = dict[Any, int](), dict[Any, str]()
     distinct = list[Mapping[str, str | None]]()
     rows: dict[str, list[Any]] = {key: [] for key in _COLUMNS}
-    regions, views = {}, list[Any]()
+    regions, views, values = {}, list[Any](), dict[str, str]()
     for number, member in enumerate(array.members):
         if member is None:
             for column in rows.values():
@@ -98,7 +102,11 @@ def _render_array(array: Concatenation, columns: _Columns, base: str) -> dict[st
             distinct.append(_texts(member.metadata.render()))
             views.append(layout.view)
         key = member.store if isinstance(member.store, str) else id(member.store)
-        if key not in stores:
+        if isinstance(member.store, HeldValues):
+            held = member.store.values.items()
+            values |= {name: b64encode(value).decode() for name, value in held}
+            stores[key] = _HELD
+        elif key not in stores:
             root = (layout.base or "").rstrip("/")
             stores[key] = _relative("/".join(filter(None, (_url_of(member.store), root))), base)
         rows["store"].append(stores[key])
@@ -122,6 +130,7 @@ def _render_array(array: Concatenation, columns: _Columns, base: str) -> dict[st
         "added": list(array.added),
         "documents": distinct,
         "views": views if any(views) else None,
+        "values": values or None,
         "suffix": suffix,
         "regions": regions,
         **{name: columns.add(values) for name, values in (rows | {"path": paths}).items()},
@@ -239,6 +248,8 @@ def _parse_array(
     absent = {"value": ""}
     rows = [_column(content.get(key, absent), columns, count) for key in _COLUMNS]
     urls = {name: _absolute(name, base) for name in set(rows[0]) if name is not None}
+    values = content.get("values") or {}
+    held = HeldValues({key: b64decode(value) for key, value in values.items()})
     stores = dict[tuple[str, int], Store]()
     own_options = None if options is None else dict(options)
     suffix, members = str(content["suffix"]), list[Member | None]()
@@ -248,7 +259,7 @@ def _parse_array(
             continue
         region, own = regions.get(number) or whole[kind]
         prefix = _checked(path + suffix)
-        opened: Store | str = urls[store]
+        opened: Store | str = held if store == _HELD else urls[store]
         if views[kind]:
             if (store, kind) not in stores:
                 stores[store, kind] = _in_view(open_store(opened, own_options), views[kind])

@@ -48,7 +48,8 @@ def concat_groups(groups: GroupTable, how: GroupJoin) -> ConcatenatedStore:
     """Return groups as one group, whose arrays are concatenations.
 
     An array is joined along the dimensions that it has. Along a new dimension, all arrays but
-    coordinates are stacked. Other arrays must be equal in all groups.
+    coordinates are stacked, and the coordinate of its name. Other arrays must be equal in all
+    groups.
 
     Raises
     ------
@@ -116,7 +117,10 @@ def _join(
     groups: GroupTable, name: str, dims: tuple[str, ...], how: GroupJoin, *, is_coordinate: bool
 ) -> Concatenation:
     """Return the arrays of a name as one array."""
-    is_kept = [level.dim in dims or (level.is_new and not is_coordinate) for level in how.levels]
+    is_kept = [
+        level.dim in dims or (level.is_new and (name == level.dim or not is_coordinate))
+        for level in how.levels
+    ]
     if how.coords == "check" and not all(is_kept):
         _check_equal(groups, name, is_kept)
     ranges = [range(n if kept else 1) for n, kept in zip(groups.counts, is_kept, strict=True)]
@@ -185,7 +189,7 @@ def _different_decoding(groups: GroupTable, name: str, table: MemberTable) -> Me
     key = next(key for key, value in _decoding(other).items() if value != first[key])
     return MetadataError(
         "the elements of arrays are decoded by attributes that differ, so they can't be joined "
-        "without decoding them; xarray.open_mfdataset(engine='zarrdask') does that",
+        "without decoding them",
         key=f"{name}.attrs[{key!r}]",
         found=_decoding(other)[key],
         expected=first[key],

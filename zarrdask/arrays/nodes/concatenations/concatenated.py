@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 from zarrdask.arrays.chunks.members.concatenated_store import ConcatenatedStore
 from zarrdask.arrays.chunks.members.concatenation import Concatenation, location_of_member
+from zarrdask.arrays.chunks.members.held_values import HeldValues
 from zarrdask.arrays.chunks.missing_chunks import Missing
 from zarrdask.arrays.hierarchy.lookup import locate_node
 from zarrdask.arrays.hierarchy.manifest import (
@@ -59,7 +60,7 @@ def refreshed(store: ConcatenatedStore) -> tuple[ConcatenatedStore, Refreshed]:
             expected="sources that are texts",
         )
     options = next((array.options for array in store.arrays.values() if array.options), None)
-    remade = remake(store.recipe, None if options is None else dict(options))
+    remade = remake(store, None if options is None else dict(options))
     before, after = _versions(store), _versions(remade)
     changes = Refreshed(
         [url for url in after if url not in before],
@@ -81,6 +82,8 @@ def _versions(store: ConcatenatedStore) -> dict[str, tuple[str, str]]:
     versions, rendered = dict[str, Any](), dict[int, str]()
     for array in store.arrays.values():
         for member in array.present():
+            if isinstance(member.store, HeldValues):
+                continue
             kind = id(member.metadata)
             if kind not in rendered:
                 rendered[kind] = repr(sorted(member.metadata.without_labels().render().items()))

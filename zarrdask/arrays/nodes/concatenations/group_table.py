@@ -72,7 +72,7 @@ class GroupTable:
                 raise NodeNotFoundError(
                     "this array is not in all groups",
                     key=where.node.join(name).location,
-                    expected="groups with the same arrays; variables= selects some of them",
+                    expected="the same arrays in all groups; open_many has drop_variables",
                 )
         return list(self.first.arrays)
 

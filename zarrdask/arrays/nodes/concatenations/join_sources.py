@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from typing import Any
 
 from zarrdask.arrays.chunks.members.concatenated_store import ConcatenatedStore
@@ -27,6 +28,10 @@ from zarrdask.formats.metadata.concatenated import portable_names
 from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata
 
 Options = dict[str, Any] | None
+#: The modules with other verbs that make concatenations. Each has a function ``remake``, which
+#: takes the concatenation, the arguments in its recipe and the storage options; it is imported when
+#: such a concatenation is refreshed.
+MAKERS = {"open_many": "zarrdask.xarray.many_stores"}
 
 
 def concat_sources(
@@ -35,7 +40,7 @@ def concat_sources(
     """Return sources joined along existing axes; see `zarrdask.concat`."""
     one_of(missing, "missing", ("error", "fill"))
     table = parse_sources(sources, options)
-    recipe = _recipe("concat", sources, axis=axis, component=component, missing=missing)
+    recipe = recipe_of("concat", sources, axis=axis, component=component, missing=missing)
     if _are_groups(table, component, options):
         return _concat_groups(table, axis, component, options, recipe)
     members = _open(table, component, options, missing)
@@ -66,7 +71,7 @@ def stack_sources(
         added = dict(zip(axes, labels or [None] * len(axes), strict=True))
         own = iter(names or [None] * ndim)
         names = tuple(added[i] if i in axes else next(own) for i in range(ndim + len(counts)))
-    recipe = _recipe(
+    recipe = recipe_of(
         "stack",
         sources,
         axis=given,
@@ -77,15 +82,17 @@ def stack_sources(
     return ConcatenatedStore({"": join(members, axes, axes, names)}, recipe=recipe)
 
 
-def remake(recipe: Mapping[str, Any], options: Options) -> ConcatenatedStore:
-    """Return the concatenation that a recipe makes now."""
-    arguments = {key: value for key, value in recipe.items() if key != "verb"}
-    if recipe.get("verb") == "stack":
-        return stack_sources(**arguments, options=options)
-    return concat_sources(**arguments, options=options)
+def remake(store: ConcatenatedStore, options: Options) -> ConcatenatedStore:
+    """Return the concatenation that the recipe of another one makes now."""
+    recipe = dict(store.recipe or {})
+    verb = str(recipe.pop("verb", "concat"))
+    if verb in MAKERS:
+        made: ConcatenatedStore = import_module(MAKERS[verb]).remake(store, recipe, options)
+        return made
+    return (stack_sources if verb == "stack" else concat_sources)(**recipe, options=options)
 
 
-def _recipe(verb: str, sources: Any, **arguments: Any) -> dict[str, Any] | None:
+def recipe_of(verb: str, sources: Any, **arguments: Any) -> dict[str, Any] | None:
     """Return the arguments as JSON; None if the sources are no texts."""
     texts = _texts(sources)
     return None if texts is None else {"verb": verb, "sources": texts, **arguments}

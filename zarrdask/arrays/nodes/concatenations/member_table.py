@@ -15,6 +15,7 @@ from zarrdask.arrays.chunks.members.concatenation import (
     boundaries_of,
     location_of_member,
 )
+from zarrdask.arrays.chunks.members.held_values import HeldValues
 from zarrdask.arrays.nodes.array import Array
 from zarrdask.errors import CodecError, MetadataError
 from zarrdask.formats.dtypes.checked_cast import check_meaning
@@ -23,7 +24,6 @@ from zarrdask.formats.indexing.selection import whole_region
 from zarrdask.formats.metadata.concatenated import common_attributes, concatenated_metadata
 from zarrdask.formats.metadata.losses import cast_loss
 from zarrdask.formats.metadata.model import ArrayMetadata
-from zarrdask.storage.memory import MappingStore
 
 
 @dataclass(frozen=True)
@@ -113,11 +113,12 @@ def _check_casts(members: Sequence[ArrayMetadata], metadata: ArrayMetadata) -> N
 
 
 def in_memory(array: Array) -> Concatenation:
-    """Return an array in memory as a concatenation of one member, whose values are pickled."""
+    """Return an array in memory as a concatenation of one member, which has the values itself."""
     metadata, chunks = array.metadata, array._stored
-    values = {key: chunks.store.get(key) for key in chunks.store.list_prefix(chunks.prefix)}
+    keys = [key for key in chunks.store.list_prefix(chunks.prefix) if not key.endswith(".json")]
+    values = {key: chunks.store.get(key) or b"" for key in keys}
     axes, region = tuple(range(array.ndim)), whole_region(array.shape)
-    member = Member(MappingStore(values), chunks.prefix, metadata, region, axes, None)
+    member = Member(HeldValues(values), chunks.prefix, metadata, region, axes, None)
     return join(MemberTable((), [member], [metadata]), (), (), metadata.dimension_names)
 
 
