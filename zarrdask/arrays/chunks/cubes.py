@@ -1,25 +1,25 @@
-"""Read cubes of one shape, anywhere in a region of a stored array; points are the smallest."""
+"""Plan the read of cubes of one shape in a region of a stored array; points are the smallest."""
 
 from collections.abc import Sequence
 from math import prod
 
 import numpy as np
 
-from zarrdask.arrays.chunks.read import read_region, read_units
 from zarrdask.arrays.chunks.region import ArrayRegion
+from zarrdask.arrays.chunks.together import ArrayRead
 from zarrdask.formats.codecs.decode import Blocks
 from zarrdask.formats.grids.chunk_grid import Shape
-from zarrdask.formats.indexing.projection import Points, Regions, project
+from zarrdask.formats.indexing.projection import Points, Regions
 from zarrdask.runtime import buffers
 
 #: Cubes of at most this many elements are read element by element: a region takes as long as these.
 _MAX_POINTS = 64
 
 
-def read_cubes(
-    source: ArrayRegion, starts: Sequence[np.ndarray], shape: Shape, *, threads: int | None = 1
-) -> np.ndarray:
-    """Return cubes as an array with a leading axis; each chunk is decoded once.
+def cube_read(
+    source: ArrayRegion, starts: Sequence[np.ndarray], shape: Shape
+) -> tuple[ArrayRead, np.ndarray]:
+    """Return the read of cubes, which decodes each chunk once, and the memory for the cubes.
 
     Parameters
     ----------
@@ -29,14 +29,12 @@ def read_cubes(
         For each axis of the region the first position of each cube.
     shape : tuple of int
         The shape of the cubes, which lie within the region.
-    threads : int, optional
-        As in `zarrdask.arrays.chunks.read.read_region`.
     """
     count = len(starts[0])
+    memory = buffers.empty((count, *shape), source.metadata.dtype)
     if not count or prod(shape) <= _MAX_POINTS:
-        values = read_region(source.stored, _points(source, starts, shape), threads=threads)
-        return source.elements(values.reshape(count, *shape))
-    out = buffers.empty((count, *shape), source.metadata.dtype)
+        points = _points(source, starts, shape)
+        return ArrayRead(source.stored, points, memory.reshape(-1)), memory
     regions = Regions(
         tuple(
             source.in_array(tuple(slice(a, a + n, 1) for a, n in zip(start, shape, strict=True)))
@@ -45,10 +43,8 @@ def read_cubes(
     )
     own = set(source.axes)
     axes = tuple(slice(None) if axis in own else None for axis in range(len(source.region)))
-    blocks = Blocks([each[axes] for each in out], out.dtype)
-    projection = project(regions, source.metadata.grid.axes)
-    read_units(source.stored, projection, out=blocks, threads=threads, show=False)
-    return source.elements(out)
+    blocks = Blocks([each[axes] for each in memory], memory.dtype)
+    return ArrayRead(source.stored, regions, blocks), memory
 
 
 def _points(source: ArrayRegion, starts: Sequence[np.ndarray], shape: Shape) -> Points:

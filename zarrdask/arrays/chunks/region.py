@@ -86,6 +86,11 @@ class ArrayRegion:
         return self.stored.metadata.dtype
 
     @property
+    def fill(self) -> Any:
+        """The element that stands for those beyond the ends of the array."""
+        return self.stored.metadata.fill
+
+    @property
     def is_remote(self) -> bool:
         """Whether requests to the store are slow."""
         return self.stored.is_remote

@@ -13,6 +13,7 @@ from zarrdask.arrays.chunks.stored import ElementReader, StoredChunks
 from zarrdask.formats.codecs.decode import Blocks
 from zarrdask.formats.indexing.projection import AnyRequest, Projection, Regions, Request, project
 from zarrdask.formats.indexing.selection import whole_region
+from zarrdask.runtime.progress import Show
 from zarrdask.runtime.threads import completed, thread_count
 
 #: How many requests the threads begin, for each that may be in flight.
@@ -63,7 +64,10 @@ def read_together(reads: Iterable[ArrayRead]) -> Generator[int]:
 def _read(near: deque[_Numbered], far: list[_Numbered]) -> Generator[int]:
     # A read that is complete is not kept: its memory may be much of what there is.
     while near:
-        yield _read_alone(*near.popleft())
+        number, read = near.popleft()
+        read_alone(read)
+        del read
+        yield number
     pieces, threads = _divide(far)
     far.clear()
     left = Counter(piece.number for piece in pieces)
@@ -73,16 +77,16 @@ def _read(near: deque[_Numbered], far: list[_Numbered]) -> Generator[int]:
             yield number
 
 
-def _read_alone(number: int, read: ArrayRead) -> int:
+def read_alone(read: ArrayRead, *, threads: int | None = None, show: Show | None = None) -> None:
+    """Read elements of one array; the arguments are as in `read_region`."""
     if read.chunks.elements is not None:
-        _read_elements(read, read.chunks.elements)
-        return number
-    axes = read.chunks.metadata.grid.axes
-    read_units(read.chunks, project(read.request, axes), out=read.out, threads=None, show=None)
-    return number
+        _read_elements(read, read.chunks.elements, threads)
+        return
+    projection = project(read.request, read.chunks.metadata.grid.axes)
+    read_units(read.chunks, projection, out=read.out, threads=threads, show=show)
 
 
-def _read_elements(read: ArrayRead, elements: ElementReader) -> None:
+def _read_elements(read: ArrayRead, elements: ElementReader, threads: int | None) -> None:
     """Read elements of an array that is not stored in chunks of its own."""
     if not isinstance(read.request, Regions):
         parts: Iterable[tuple[Request, Any]] = [(read.request, read.out)]
@@ -92,7 +96,7 @@ def _read_elements(read: ArrayRead, elements: ElementReader) -> None:
         blocks = read.out.blocks if isinstance(read.out, Blocks) else [read.out]
         parts = zip(regions, blocks, strict=True)
     for request, out in parts:
-        elements.read(request, out, threads=None)
+        elements.read(request, out, threads=threads)
 
 
 def _read_piece(piece: _Piece) -> int:

@@ -147,7 +147,7 @@ def check_plain(x: Any) -> None:
             found=type(x).__name__,
             expected="an array, or a mapping of paths to arrays",
         )
-    if hasattr(x, "to_zarr") and (isinstance(x, Mapping) or hasattr(x, "to_dataset")):
+    if is_labelled(x):
         raise UnsupportedError(
             "an object of xarray would lose its dimensions, coordinates and attributes; pass it to "
             "zarrdask.xarray.to_zarr (which also appends), or pass the `data` of a DataArray to "
@@ -156,6 +156,11 @@ def check_plain(x: Any) -> None:
             found=type(x).__name__,
             expected="an array, or a mapping of paths to arrays",
         )
+
+
+def is_labelled(x: Any) -> bool:
+    """Whether an object is a dataset, data array or tree of xarray."""
+    return hasattr(x, "to_zarr") and isinstance(getattr(x, "encoding", None), Mapping)
 
 
 @contextmanager

@@ -25,6 +25,7 @@ from zarrdask.formats.indexing.selection import Region
 from zarrdask.formats.metadata.convert import convert_group
 from zarrdask.formats.metadata.losses import losses
 from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
+from zarrdask.parallel.graph.write_job import is_labelled
 from zarrdask.storage.zarr.consolidated_store import drop_cache
 
 #: Returns the metadata of a new array, from the path and the metadata of the old one.
@@ -203,11 +204,6 @@ def check_stored(source: Any) -> None:
             found=type(source).__name__,
             expected="a URL or a path" if url is None else repr(url),
         )
-
-
-def is_labelled(source: Any) -> bool:
-    """Whether the source is a dataset, data array or tree of xarray."""
-    return hasattr(source, "to_zarr") and isinstance(getattr(source, "encoding", None), Mapping)
 
 
 def locate_target(

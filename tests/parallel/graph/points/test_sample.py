@@ -9,6 +9,7 @@ import zarrdask
 from tests.arrays.samples.random_cases import random_array
 from tests.counting import CountingStore
 from tests.covering import for_each
+from tests.storage.latency import FarStore
 from zarrdask.errors import NodeTypeError, SelectionError
 from zarrdask.storage.memory import MemoryStore
 
@@ -107,3 +108,32 @@ def test_errors_name_the_argument():
     for wrong in (da.ones(3), zarrdask.from_zarr(z) + 1, [z]):
         with pytest.raises(NodeTypeError, match="arrays"):
             zarrdask.sample(wrong, {0: [1]})
+
+
+def test_the_requests_of_several_arrays_are_in_flight_together():
+    store = FarStore(seconds=0.02)
+    group = zarrdask.create_group(store)
+    arrays = {
+        name: group.create_array(name, shape=(40, 40), dtype="i4", chunks=(20, 20))
+        for name in "abc"
+    }
+    for number, z in enumerate(arrays.values()):
+        z[...] = np.arange(1600).reshape(40, 40) + number
+    points = np.random.default_rng(0).integers(0, 40, (30, 2))
+    for size in (1, 9):  # points, and regions
+        store.clear()
+        cubes = zarrdask.sample(arrays, points, size, ends="clip")
+        assert store.calls == ["get"] * 12
+        assert (store.rounds, store.most) == (1, 12)
+        for number, values in enumerate(cubes.values()):
+            centres = values[:, size // 2, size // 2]
+            np.testing.assert_array_equal(centres, points @ [40, 1] + number)
+
+
+def test_stored_and_lazy_arrays_are_sampled_in_one_call():
+    z = zarrdask.create_array({}, shape=(9,), dtype="i4", chunks=(4,))
+    z[...] = np.arange(9)
+    found = zarrdask.sample({"b": zarrdask.from_zarr(z), "a": z}, {0: [8, 1]}, 2)
+    assert list(found) == ["b", "a"]
+    assert isinstance(found["b"], da.Array)
+    assert found["b"].compute().tolist() == found["a"].tolist() == [[7, 8], [0, 1]]

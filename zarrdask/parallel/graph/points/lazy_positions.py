@@ -20,7 +20,8 @@ from zarrdask.formats.grids.chunk_grid import Shape
 from zarrdask.formats.grids.grouping import stable_order
 from zarrdask.formats.indexing.selection import Region, within_bounds
 from zarrdask.parallel.execution.dask_private import Task, TaskRef
-from zarrdask.parallel.graph.points.cube_reads import Cubes, block_index, block_parts, block_shapes
+from zarrdask.parallel.graph.points.cube_reads import block_index, block_parts, block_shapes
+from zarrdask.parallel.graph.points.region_cubes import Cubes
 
 #: The largest number of groups: each block of positions exchanges a part with each of them.
 _MAX_GROUPS = 64

@@ -10,8 +10,9 @@ from dask.array import core
 from zarrdask.arrays.chunks.region import ArrayRegion
 from zarrdask.errors import SelectionError
 from zarrdask.formats.indexing.selection import basic, expand, is_integer, within_bounds
-from zarrdask.parallel.graph.points.cube_reads import Cubes, read_at
+from zarrdask.parallel.graph.points.cube_reads import read_at
 from zarrdask.parallel.graph.points.lazy_positions import read_at_lazy
+from zarrdask.parallel.graph.points.region_cubes import Cubes
 
 
 def points_of(source: ArrayRegion, key: Any) -> da.Array | None:

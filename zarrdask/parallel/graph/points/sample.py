@@ -1,52 +1,52 @@
 """``sample``: cubes around points of stored arrays, in memory or as Dask arrays."""
 
-from collections.abc import Mapping
-from typing import Any, Literal
+from collections.abc import Mapping, Set
+from typing import Any
 
-import dask.array as da
 import numpy as np
 
 from zarrdask.arrays.chunks.region import ArrayRegion
 from zarrdask.arrays.nodes.array import Array, chunks_of
 from zarrdask.errors import NodeTypeError, SelectionError, one_of
-from zarrdask.formats.indexing.selection import (
-    axis_number,
-    is_integer,
-    whole_region,
-    within_bounds,
-)
-from zarrdask.parallel.graph.points.cube_reads import Cubes, read_at
+from zarrdask.formats.indexing.selection import axis_number
+from zarrdask.parallel.graph.points.cube_positions import CubePositions, cube_positions
+from zarrdask.parallel.graph.points.cube_requests import CubeRequest, Ends, sample_each
 from zarrdask.parallel.graph.stored_array import StoredArray
-
-Ends = Literal["pad", "clip", "drop"]
+from zarrdask.parallel.graph.write_job import is_labelled
 
 
 def sample(arrays: Any, points: Any, size: Any = 1, *, ends: Ends = "pad") -> Any:
-    """Return the cubes around points of one or several stored arrays.
+    """Return the cubes around points of one or several stored arrays, or of a dataset.
 
-    Each chunk that cubes overlap is decoded once, in whatever order the points are; of Dask arrays
-    twice where a cube crosses the border between two tasks.
+    All arrays are one plan: their requests are in flight together, and each chunk that cubes
+    overlap is decoded once, in whatever order the points are; of Dask arrays twice where a cube
+    crosses the border between two tasks.
 
     Parameters
     ----------
-    arrays : Array, dask.array.Array of `from_zarr`, or mapping of str to these
+    arrays : Array, dask.array.Array of `from_zarr`, mapping of str to these, or xarray object
         What to read: stored arrays at once, by all cores, and Dask arrays when they are computed.
         The Dask array must be a whole stored array, or a slice of it, that nothing was computed of.
+        The variables of a Dataset or DataArray that zarrdask's engine opened are read likewise;
+        any others are indexed by xarray.
     points : mapping or array_like
         The positions along some axes, in integers: a dict of names or numbers of axes to sequences
         of one length, or an array of shape ``(points, axes)`` for the first axes. Negative ones
-        count from the end. Other axes are whole.
+        count from the end. Other axes are whole. For a Dataset, the names of dimensions; positions
+        in DataArrays name the new dimension ("point" by default), and keep their coordinates.
     size : int or mapping, default 1
         The length of the cubes along these axes: one for all, or a dict. The point is in the
         middle; if the length is even, it is the first element after the middle.
     ends : {"pad", "clip", "drop"}
         What is done with cubes that reach beyond the ends of the array: they have the fill value
-        there, or the last element repeated, or are left out.
+        there, or the last element repeated, or are left out. Variables of xarray have missing
+        values there (NaN, NaT) instead of the fill value, if their type has such a value.
 
     Returns
     -------
-    ndarray or dask.array.Array, or dict of these
-        The cubes, along a new first axis, in the order of the points.
+    ndarray or dask.array.Array, dict of these, or xarray object
+        The cubes, along a new first axis, in the order of the points. In a Dataset or DataArray,
+        coordinates along the dimensions of the points become cubes, too.
 
     Raises
     ------
@@ -70,31 +70,50 @@ def sample(arrays: Any, points: Any, size: Any = 1, *, ends: Ends = "pad") -> An
     (2, 1, 8)
     """
     one_of(ends, "ends", ("pad", "clip", "drop"))
+    if is_labelled(arrays):
+        return _sample_labelled(arrays, points, size, ends)
     is_single = not isinstance(arrays, Mapping)
     named = {"": arrays} if is_single else dict(arrays.items())
     sources = {name: _source(array, name) for name, array in named.items()}
-    positions = _positions(points)
-    lengths = _lengths(size, list(positions))
-    planned = {
-        name: _starts(source, positions, lengths, name, known=sources)
-        for name, source in sources.items()
+    positions = cube_positions(points, size)
+    known = {each for source in sources.values() for each in _names(source) or ()}
+    axes = {name: _axes(source, positions, name, known) for name, source in sources.items()}
+    starts = {
+        name: {n: positions.starts(axis, n, sources[name].shape[n]) for n, axis in own.items()}
+        for name, own in axes.items()
     }
     if ends == "drop":
-        count = len(next(iter(positions.values()))) if positions else 0
-        is_inside = np.ones(count, bool)
-        for name, starts in planned.items():
-            for axis, (start, length) in starts.items():
-                end = sources[name].shape[axis]
-                is_inside &= (start >= 0) & (start + length <= end)
-        planned = {
-            name: {axis: (start[is_inside], n) for axis, (start, n) in starts.items()}
-            for name, starts in planned.items()
-        }
-    results = {
-        name: _read(array, sources[name], planned[name], "clip" if ends == "clip" else "pad")
-        for name, array in named.items()
+        inside = [
+            positions.is_inside(axis, start, sources[name].shape[n])
+            for name, own in axes.items()
+            for (n, axis), start in zip(own.items(), starts[name].values(), strict=True)
+        ]
+        kept = np.all(inside, axis=0)
+        starts = {name: {n: s[kept] for n, s in own.items()} for name, own in starts.items()}
+    requests = {
+        name: CubeRequest(
+            sources[name],
+            starts[name],
+            {n: positions.lengths[axis] for n, axis in own.items()},
+            ends,
+            is_lazy=not isinstance(named[name], Array),
+        )
+        for name, own in axes.items()
     }
+    results = sample_each(requests)
     return results[""] if is_single else results
+
+
+def _sample_labelled(labelled: Any, points: Any, size: Any, ends: Ends) -> Any:
+    """Return the cubes of an object of xarray, which zarrdask's accessor of it reads."""
+    accessor = getattr(labelled, "zarrdask", None)
+    if accessor is None:
+        raise NodeTypeError(
+            "the cubes of objects of xarray are read by zarrdask.xarray; import it first",
+            key="arrays",
+            found=type(labelled).__name__,
+        )
+    return accessor.sample(points, size, ends=ends)
 
 
 def _source(array: Any, name: str) -> ArrayRegion:
@@ -112,100 +131,37 @@ def _source(array: Any, name: str) -> ArrayRegion:
     )
 
 
-def _positions(points: Any) -> dict[int | str, np.ndarray]:
-    """Return the positions by axis."""
-    if isinstance(points, Mapping):
-        positions = {axis: np.asarray(each) for axis, each in points.items()}
-    else:
-        table = np.asarray(points)
-        if table.ndim != 2:
-            raise SelectionError(
-                "these are not points",
-                key="points",
-                found=table.shape,
-                expected="an array of shape (points, axes), or a dict of axes to positions",
-            )
-        positions = dict(enumerate(table.T))
-    shapes = {each.shape for each in positions.values()}
-    if len(shapes) != 1 or len(next(iter(shapes))) != 1:
-        raise SelectionError(
-            "each axis needs as many positions, in one dimension",
-            key="points",
-            found=sorted(shapes),
-            expected="sequences of one length",
-        )
-    return positions
+def _axes(
+    source: ArrayRegion, positions: CubePositions, name: str, known: Set[str | None]
+) -> dict[int, int | str]:
+    """Return the axes of an array that have positions: their numbers, and what the user calls them.
 
-
-def _lengths(size: Any, axes: list[int | str]) -> dict[int | str, int]:
-    """Return the lengths of cubes by axis."""
-    lengths = dict(size) if isinstance(size, Mapping) else dict.fromkeys(axes, size)
-    for axis in axes:
-        length = lengths.get(axis, 1)
-        if not is_integer(length) or length < 1:
-            raise SelectionError(
-                f"this is not a length, for axis {axis!r}",
-                key="size",
-                found=length,
-                expected="an integer from 1",
-            )
-    unknown = [axis for axis in lengths if axis not in axes]
-    if unknown:
-        raise SelectionError(
-            "the points have no positions along this axis",
-            key="size",
-            found=unknown[0],
-            expected=f"one of {axes}",
-        )
-    return {axis: int(lengths.get(axis, 1)) for axis in axes}
-
-
-def _starts(
-    source: ArrayRegion,
-    wanted: Mapping[int | str, np.ndarray],
-    lengths: Mapping[int | str, int],
-    name: str,
-    *,
-    known: Mapping[str, ArrayRegion],
-) -> dict[int, tuple[np.ndarray, int]]:
-    """Return the first positions of cubes, and their length, by axis of an array."""
-    names = _names(source)
-    others = {each for other in known.values() for each in _names(other) or ()}
-    starts = dict[int, tuple[np.ndarray, int]]()
-    for axis, positions in wanted.items():
-        if isinstance(axis, str) and axis in others and axis not in (names or ()):
+    `known` are the names of the axes of all arrays.
+    """
+    names, axes = _names(source), dict[int, int | str]()
+    for axis in positions.points:
+        if isinstance(axis, str) and axis in known and axis not in (names or ()):
             continue  # The same elements at all positions along it.
         number = axis_number(axis, source.ndim, names, "points")
-        try:
-            within = within_bounds(positions, number, source.shape[number])
-        except SelectionError as error:
-            raise error.within(f"points[{axis!r}]") from error.__cause__
-        starts[number] = within - lengths[axis] // 2, lengths[axis]
-    if not starts:
+        if number in axes:
+            raise SelectionError(
+                "the points have two positions along one axis",
+                key="points",
+                found=[axes[number], axis],
+                expected="one of them",
+            )
+        axes[number] = axis
+    if not axes:
         raise SelectionError(
             "the array has none of the axes of the points",
             key=f"arrays[{name!r}]",
             found=names,
-            expected=f"one of {list(wanted)}",
+            expected=f"one of {list(positions.points)}",
         )
-    return starts
+    return axes
 
 
 def _names(source: ArrayRegion) -> list[str | None] | None:
     """Return the names of the axes of a region."""
     names = source.metadata.dimension_names
     return None if names is None else [names[axis] for axis in source.axes]
-
-
-def _read(
-    array: Any,
-    source: ArrayRegion,
-    starts: Mapping[int, tuple[np.ndarray, int]],
-    ends: Literal["pad", "clip"],
-) -> np.ndarray | da.Array:
-    cubes = Cubes(source, {axis: length for axis, (_, length) in starts.items()}, ends=ends)
-    first = [starts[axis][0] for axis in cubes.axes]
-    if isinstance(array, da.Array):
-        return read_at(cubes, first)
-    whole = whole_region(tuple(source.shape[axis] for axis in cubes.others))
-    return cubes.read(first, whole, threads=None)
