@@ -137,6 +137,12 @@ class ZarrdaskAccessor:
         plan: ReadPlan = plan_read(self._obj if region is None else self._obj.isel(region))
         return plan
 
+    def sample(self, points: Any, size: Any = 1, *, ends: Any = "pad") -> Any:
+        """Return the cubes around points; see `zarrdask.sample`."""
+        from zarrdask.xarray.sampling import sample
+
+        return sample(self._obj, points, size, ends=ends)
+
     def plan_rechunk(self, target_node: "NodePath", options: "RechunkOptions") -> "GroupPlan":
         """Return the plan to write the object to a new group: what `zarrdask.rechunk` calls."""
         from zarrdask.xarray.rewriting.rechunk_dataset import plan_rechunk

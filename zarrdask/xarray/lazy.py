@@ -79,6 +79,11 @@ class LazyArray(BackendArray):
         """The stored array."""
         return self._array
 
+    @property
+    def has_values(self) -> bool:
+        """Whether its values are known, so that nothing has to be read."""
+        return self._values is not None
+
     def __getitem__(self, key: indexing.ExplicitIndexer) -> Any:
         return self._read(key, _threads())
 

@@ -18,6 +18,7 @@ from dask.base import normalize_token, tokenize
 from dask.utils import IndexCallable, parse_bytes
 
 from zarrdask.arrays.chunks.region import ArrayRegion
+from zarrdask.formats.codecs.decode import put_fill
 from zarrdask.formats.grids.axis import Axis
 from zarrdask.formats.indexing.selection import Region
 from zarrdask.parallel.execution.expressions import EXPRESSIONS
@@ -113,17 +114,13 @@ def stored_array(parts: LazyParts, chunks: Any) -> Any:
     """Return the Dask array of a variable, decoded; None if its array is not one of ours."""
     if not isinstance(parts.array, LazyArray):
         return None
-    array, functions = parts.array.stored, parts.functions
-    if parts.array.dtype.kind == "T":
-        functions = (partial(as_variable, dtype=parts.array.dtype), *functions)
-    region = region_source(array, parts.region)
-    blocks = region_blocks(region, chunks)
+    array, decoded = parts.array.stored, decoded_region(parts)
+    blocks = region_blocks(decoded.as_stored(), chunks)
     expressions = _active_expressions()
     if parts.array.skip_missing and not expressions:
         x = from_zarr(array, chunks=blocks, region=parts.region, skip_missing=True)
         meta = np.empty((0,) * x.ndim, parts.dtype)
-        return da.map_blocks(decode, x, functions, dtype=parts.dtype, meta=meta)
-    decoded = DecodedRegion(region, functions, parts.dtype, parts.array.version)
+        return da.map_blocks(decode, x, decoded.functions, dtype=parts.dtype, meta=meta)
     if expressions is not None:  # They name arrays themselves.
         options = _options(decoded, blocks)
         x = expressions.from_array(decoded, fancy=False, **options)
@@ -133,6 +130,16 @@ def stored_array(parts: LazyParts, chunks: Any) -> Any:
         return fused_read(x)
     _register()
     return _read_array(decoded, blocks)
+
+
+def decoded_region(parts: LazyParts) -> "DecodedRegion":
+    """Return what a variable decodes, whose array is a `LazyArray`."""
+    array: LazyArray = parts.array
+    functions = parts.functions
+    if array.dtype.kind == "T":
+        functions = (partial(as_variable, dtype=array.dtype), *functions)
+    region = region_source(array.stored, parts.region)
+    return DecodedRegion(region, functions, parts.dtype, array.version)
 
 
 def _read_array(source: "DecodedRegion", blocks: Chunks) -> da.Array:
@@ -164,7 +171,7 @@ def _register() -> None:
 
     @wraps(default)
     def rechunk(x: da.Array, chunks: Any = "auto", *args: Any, **options: Any) -> da.Array:
-        source = _source_of(x)
+        source = source_of(x)
         blocks = None if args or source is None else rechunked(x, source, chunks, options)
         if source is not None and blocks is not None:
             return _read_array(source, blocks)
@@ -174,7 +181,7 @@ def _register() -> None:
 
     @wraps(default_points)
     def vindex(x: da.Array) -> IndexCallable:
-        source, default = _source_of(x), default_points(x)
+        source, default = source_of(x), default_points(x)
 
         def select(key: Any) -> da.Array:
             points = None if source is None else points_of(source, key)
@@ -186,7 +193,7 @@ def _register() -> None:
     da.Array.vindex = property(vindex)
 
 
-def _source_of(x: da.Array) -> "DecodedRegion | None":
+def source_of(x: da.Array) -> "DecodedRegion | None":
     """Return the source of an array that reads and decodes one; None of any other array."""
     layer = getattr(x.dask, "layers", {}).get(x.name)
     for source in sources_of(layer):
@@ -223,6 +230,15 @@ class DecodedRegion(ArrayRegion):
     def dtype(self) -> np.dtype[Any]:
         """The data type of the decoded elements."""
         return self._dtype
+
+    @property
+    def fill(self) -> Any:
+        """The decoded element for those beyond the ends: a missing value if there is one."""
+        if self._dtype.kind in "fcmM":
+            return np.array("nan" if self._dtype.kind in "fc" else "NaT", self._dtype)[()]
+        stored = np.empty(1, self.metadata.dtype)
+        put_fill(stored, ..., super().fill)
+        return decode(stored, self.functions)[0]
 
     def __getitem__(self, index: Any) -> Any:
         # Before the read as well: chunks of another array may not be decoded at all.
