@@ -1,6 +1,7 @@
 """Points of variables: `isel` and `sel` with arrays read the store, chunk by chunk."""
 
 import dask
+import dask.array as da
 import numpy as np
 import pytest
 
@@ -58,3 +59,22 @@ def test_points_of_indices(opened):
     xr.testing.assert_allclose(one.compute(), ds.isel(points | {"time": 2}))
     shifted = (found + 1).isel(points)  # no read
     xr.testing.assert_allclose(shifted.compute(), (ds + 1).isel(points))
+
+
+def test_points_at_lazy_indices_of_two_dimensions(opened):
+    found, ds, store = opened
+    lat, lon = np.random.default_rng(1).integers(0, 20, (2, 6, 7))
+    lazy = {
+        "lat": xr.DataArray(da.from_array(lat, chunks=(4, 3)), dims=("a", "b")),
+        "lon": xr.DataArray(da.from_array(lon, chunks=(2, 7)), dims=("a", "b")),
+    }
+    # xarray refuses lazy indices of coordinates in memory.
+    selected = found.drop_vars(["lat", "lon"]).isel(lazy)
+    assert selected.t.dims == ("time", "a", "b")
+    np.testing.assert_allclose(selected.t, ds.t.values[:, lat, lon])
+    assert {*of_chunks(store).values()} == {1}
+    labels = {
+        name: xr.DataArray(da.from_array(ds[name].values[each]), dims=("a", "b"))
+        for name, each in (("lat", lat), ("lon", lon))
+    }
+    np.testing.assert_allclose(found.sel(labels, method="nearest").t, ds.t.values[:, lat, lon])

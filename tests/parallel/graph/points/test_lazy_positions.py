@@ -17,8 +17,11 @@ def check_random_case(seed):
     """Check points of the first axes of a random array, at lazy and other positions."""
     rng = np.random.default_rng(seed)
     z, values = random_array(rng, min_dims=1)
-    count, ndim = int(rng.integers(1, 9)), int(rng.integers(1, z.ndim + 1))
-    positions = [rng.integers(-n, n, count) for n in z.shape[:ndim]]
+    shape = tuple(rng.integers(seed % 9 > 0, 6, rng.integers(1, 4)).tolist())
+    ndim = int(rng.integers(1, z.ndim + 1))
+    # Some have fewer axes, and broadcast.
+    shapes = [shape, *(shape[rng.integers(len(shape)) :] for _ in range(ndim - 1))]
+    positions = [rng.integers(-n, n, own) for n, own in zip(z.shape, shapes, strict=False)]
     lazy = [da.from_array(each, chunks=int(rng.integers(1, 6))) for each in positions]
     if ndim > 1 and rng.integers(2):
         lazy[1] = positions[1]

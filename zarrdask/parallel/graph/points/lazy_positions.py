@@ -5,7 +5,7 @@ all blocks; and each block takes its own from all groups, in the order of its po
 """
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import pairwise, product
 from math import isnan, prod
 from operator import getitem
 from typing import Any, NamedTuple
@@ -58,55 +58,60 @@ class _Divided(NamedTuple):
 
 
 def read_at_lazy(cubes: Cubes, positions: Sequence[da.Array]) -> da.Array | None:
-    """Return cubes at 1-d positions, which are Dask arrays; None if their lengths are unknown."""
-    if any(isnan(length) for each in positions for length in each.chunks[0]):
+    """Return cubes at positions, which are Dask arrays that broadcast; None if Dask has to do it.
+
+    The axes of the positions come first. Positions of unknown number are left to Dask.
+    """
+    if any(isnan(length) for each in positions for axis in each.chunks for length in axis):
         return None
-    names = [item for each in positions for item in (each, "i")]
-    _, positions = core.unify_chunks(*names)
+    positions = da.broadcast_arrays(*positions)
     source, blocks, edges = cubes.source, cubes.blocks(), cubes.edges()
     sizes = tuple(source.shape[axis] for axis in cubes.axes)
     length = -(-prod(len(each) - 1 for each in edges) // _MAX_GROUPS)
     groups = _Groups(edges, sizes, max(length, 1))
-    leading = positions[0].chunks[0]
+    leading = positions[0].chunks
+    indices = list(product(*(range(len(lengths)) for lengths in leading)))
+    count = len(indices)
     token = tokenize(source, dict(cubes.lengths), cubes.is_dropped, *positions)
     name = f"{source.stored.task_name('gather')}-{token}"
     read = f"{source.stored.task_name('read')}-{token}"
     split = f"{source.stored.task_name('split')}-{token}"
     splits, reads, gathers = dict[Any, Any](), dict[Any, Any](), dict[Any, Any]()
-    for i in range(len(leading)):
-        refs = [TaskRef((each.name, i)) for each in positions]
+    for i, index in enumerate(indices):
+        refs = [TaskRef((each.name, *index)) for each in positions]
         splits[split, i] = Task((split, i), _divide, groups, *refs)
         splits[split, i, 0] = Task((split, i, 0), getitem, TaskRef((split, i)), 1)
         for g in range(groups.group_count):
             part_key = (split, i, 1, g)
             splits[part_key] = Task(part_key, _part, TaskRef((split, i)), g)
     for g in range(groups.group_count):
-        refs = [TaskRef((split, i, 1, g)) for i in range(len(leading))]
+        refs = [TaskRef((split, i, 1, g)) for i in range(count)]
         for index, part in block_parts(cubes):
             key = (read, g, *index)
             reads[key] = Task(key, _read_parts, cubes, part, *refs)
-            for i in range(len(leading)):
+            for i in range(count):
                 own = (read, g, *index, "of", i)
                 reads[own] = Task(own, getitem, TaskRef(key), i)
-    for i, count in enumerate(leading):
+    for i, (outer, lengths) in enumerate(zip(indices, product(*leading), strict=True)):
         for index, shape in block_shapes(blocks):
-            key, inner = (name, i, *index), block_index(cubes, index)
+            key, inner = (name, *outer, *index), block_index(cubes, index)
             refs = [TaskRef((read, g, *inner, "of", i)) for g in range(groups.group_count)]
             order = TaskRef((split, i, 0))
-            gathers[key] = Task(key, _merge, (count, *shape), source.dtype, order, *refs)
+            gathers[key] = Task(key, _merge, (*lengths, *shape), source.dtype, order, *refs)
     layers = {split: splits, read: reads, name: gathers}
     depends = {split: {each.name for each in positions}, read: {split}, name: {split, read}}
     for each in positions:
         layers.update(each.dask.layers)
         depends.update(each.dask.dependencies)
-    meta = np.empty((0,) * (1 + len(blocks)), source.dtype)
-    return core.Array(HighLevelGraph(layers, depends), name, (leading, *blocks), meta=meta)
+    chunks = (*leading, *blocks)
+    meta = np.empty((0,) * len(chunks), source.dtype)
+    return core.Array(HighLevelGraph(layers, depends), name, chunks, meta=meta)
 
 
 def _divide(groups: _Groups, *positions: np.ndarray) -> _Divided:
     """Divide a block of positions: what a task does."""
     starts = [
-        within_bounds(each, axis, size)
+        within_bounds(each.reshape(-1), axis, size)
         for axis, (each, size) in enumerate(zip(positions, groups.sizes, strict=True))
     ]
     numbers = groups.numbers(starts)
@@ -132,6 +137,7 @@ def _merge(
     shape: Shape, dtype: np.dtype[Any], order: np.ndarray, *groups: np.ndarray
 ) -> np.ndarray:
     """Put the cubes of all groups in the order of the positions: what a task does."""
-    out = np.empty(shape, dtype)
-    out[order] = np.concatenate(groups)
-    return out
+    values = np.concatenate(groups)
+    out = np.empty(values.shape, dtype)
+    out[order] = values
+    return out.reshape(shape)

@@ -57,10 +57,6 @@ def _lazy_points(
     source: ArrayRegion, part: ArrayRegion, kept: Sequence[int], arrays: Mapping[int, Any]
 ) -> da.Array | None:
     """Return points at positions that are Dask arrays; None if Dask has to do it."""
-    if any(array.ndim != 1 for array in arrays.values()):
-        return None
     positions = {kept.index(axis): core.asanyarray(array) for axis, array in arrays.items()}
-    if len({array.size for array in positions.values()}) > 1:
-        return None
     cubes = Cubes(source.with_elements(part), dict.fromkeys(positions, 1), is_dropped=True)
     return read_at_lazy(cubes, [positions[axis] for axis in cubes.axes])
