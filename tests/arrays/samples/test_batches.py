@@ -210,6 +210,18 @@ def test_the_plan_is_printed_before_anything_is_read():
     assert not store.reads
 
 
+def test_the_plan_says_when_two_batches_alone_exceed_the_memory():
+    z = numbered()
+    loader = zarrdask.batches(z, batch=30, memory=500)
+    assert loader.peak == 2 * 30 * 16
+    text = " ".join(str(loader).split())
+    assert "exceed it, so that no chunk is kept" in text
+    assert "memory of at least 960 B" in text
+    loader = zarrdask.batches(z, batch=30, memory=960)
+    assert loader.peak == 960
+    assert "exceed" not in str(loader)
+
+
 def test_batches_are_pickled():
     loader = pickle.loads(pickle.dumps(zarrdask.batches(numbered(store=None), batch=9, seed=1)))
     assert loader.samples == 60

@@ -52,7 +52,9 @@ def batches(
         across chunks. An integer is the number of samples to draw from, and "full" means all,
         even if chunks are decoded more often for it.
     memory : int or str, default "512 MiB"
-        The largest number of bytes for chunks that are kept, and for two batches.
+        The largest number of bytes for chunks that are kept, and for two batches: the one in use,
+        and the next. If these alone are larger, no chunk is kept, and they exceed it; the printed
+        plan says so. Each thread has one chunk more while it decodes.
     seed : int, default 0
         The seed of the random order. Each epoch has another order, which is the same in every run.
     out : ndarray, or mapping of str to ndarray, optional

@@ -290,12 +290,17 @@ class Batches(Displayed):
         kept, size = plan.kept.peak, self._batch_bytes(rank)
         parts = f"chunks {byte_size(kept)}, batches {byte_size(size)}"
         yield "memory", f"up to {byte_size(self.peak)} of {byte_size(self._memory)}: {parts}"
+        if size > self._memory:
+            least = f"a smaller batch, or memory of at least {byte_size(size)}"
+            yield "", f"two batches alone exceed it, so that no chunk is kept: pass {least}"
         if self._mixing is None:
             yield "shuffle", "no"
             return
         mean, full = mean_cells(plan, self._columns.table.cells)
         drawn = self._mixing.cells
-        source = "all chunks" if drawn is None else f"about {drawn:.0f} chunks at a time"
+        source = (
+            "all chunks" if drawn is None else f"about {counted(round(drawn), 'chunk')} at a time"
+        )
         yield "shuffle", f"samples are drawn from {source}"
         yield "", f"a batch has those of {mean:.1f} chunks, of {full:.1f} if all were permuted"
 
