@@ -79,6 +79,20 @@ def test_points_are_found_in_their_chunks(case, data):
     check(points, case, values[points.coordinates])
 
 
+@pytest.mark.parametrize("size", [100, 2**31 - 1, 2**40, 2**62])
+def test_points_of_axes_of_any_length(size):
+    lasts = (np.array([size - 1, 0, size - 1, 7]),) * 3
+    projection = project(Points(lasts), axes_of((7, 5, 3), (size,) * 3))
+    assert len(projection.indices) == 3
+    chunk = np.arange(7 * 5 * 3).reshape(7, 5, 3)
+    for inside, outside in zip(projection.insides, projection.outsides, strict=True):
+        within = tuple(each[outside] % n for each, n in zip(lasts, chunk.shape, strict=True))
+        np.testing.assert_array_equal(inside.coordinates, within)
+        np.testing.assert_array_equal(inside.take(chunk), chunk[within])
+        # Of an array in another order, the same elements.
+        np.testing.assert_array_equal(inside.take(np.asfortranarray(chunk)), chunk[within])
+
+
 @given(axes())
 def test_whole_chunks_are_told_from_parts(case):
     shape, chunks, edges = case

@@ -200,6 +200,8 @@ def _decode(
             if part is not None:
                 return part
         chunk = pipeline.decode(data, memory)
+    if isinstance(inside, Points):
+        return inside.take(chunk)
     return chunk if inside is None else chunk[numpy_index(inside)]
 
 

@@ -36,6 +36,9 @@ def grouped(numbers: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     order = stable_order(flat, different)
     if not len(order):
         return order, np.zeros(1, np.intp)
+    if different <= max(len(flat), _DIGIT):
+        counts = np.bincount(flat)
+        return order, np.concatenate([[0], np.cumsum(counts[counts > 0])])
     changes = np.flatnonzero(np.diff(flat[order])) + 1
     return order, np.concatenate([[0], changes, [len(order)]])
 

@@ -9,15 +9,50 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from zarrdask.formats.grids.axis import Axis, ChunkPart
+from zarrdask.formats.grids.axis import Axis, ChunkPart, Even
 from zarrdask.formats.grids.grouping import grouped
 from zarrdask.formats.indexing.selection import Pick, Region, whole_region
 
 
-class Points(NamedTuple):
-    """A pointwise request: one 1-d array of positions for each axis; the result is 1-d."""
+class Points:
+    """A pointwise request; the result is 1-d.
 
-    coordinates: tuple[np.ndarray, ...]
+    Parameters
+    ----------
+    coordinates : tuple of ndarray, optional
+        One 1-d array of positions for each axis; by default those of `offsets`.
+    offsets : ndarray, optional
+        The positions among the elements of an array in C order. It is faster to sort one array, and
+        to take elements by it, than one for each axis.
+    shape : tuple of int
+        The shape of the array in which the points have these offsets.
+    """
+
+    __slots__ = ("_coordinates", "_offsets", "_shape")
+
+    def __init__(
+        self,
+        coordinates: tuple[np.ndarray, ...] | None = None,
+        offsets: np.ndarray | None = None,
+        shape: tuple[int, ...] = (),
+    ) -> None:
+        self._coordinates, self._offsets, self._shape = coordinates, offsets, shape
+
+    @property
+    def coordinates(self) -> tuple[np.ndarray, ...]:
+        """The positions along each axis."""
+        if self._coordinates is None:
+            offsets: Any = self._offsets
+            self._coordinates = np.unravel_index(offsets, self._shape)
+        return self._coordinates
+
+    def take(self, values: np.ndarray) -> np.ndarray:
+        """Return the elements of an array at the points."""
+        offsets = self._offsets
+        if offsets is not None and values.shape == self._shape and values.flags.c_contiguous:
+            return values.reshape(-1).take(offsets)
+        elements: np.ndarray = values[self.coordinates]
+        return elements
 
 
 class Regions(NamedTuple):
@@ -116,14 +151,46 @@ def _project_points(points: Points, axes: Sequence[Axis]) -> Projection:
     order, edges = grouped(numbers)
     if not len(order):
         return Projection([], [], [])
-    firsts = order[edges[:-1]]
-    indices = list(zip(*(n[firsts].tolist() for n in numbers), strict=True))
-    within = [
-        (c - axis.start(n))[order] for c, n, axis in zip(coordinates, numbers, axes, strict=True)
-    ]
+    firsts = [n[order[edges[:-1]]] for n in numbers]
+    indices = list(zip(*(n.tolist() for n in firsts), strict=True))
     spans = [slice(a, b) for a, b in pairwise(edges.tolist())]
-    insides = [Points(tuple([c[span] for c in within])) for span in spans]
+    shape = tuple([axis.longest for axis in axes])
+    kind = _offset_type(shape, axes)
+    if kind is None:
+        within = [
+            (c - axis.start(n))[order]
+            for c, n, axis in zip(coordinates, numbers, axes, strict=True)
+        ]
+        insides = [Points(tuple([c[span] for c in within])) for span in spans]
+    else:
+        # As if each chunk began at 0, which one number for each chunk makes up for.
+        offsets = _offsets(coordinates, shape, kind).take(order)
+        starts = [axis.start(n) for n, axis in zip(firsts, axes, strict=True)]
+        origins = _offsets(starts, shape, kind)
+        pairs = zip(spans, origins, strict=True)
+        insides = [Points(None, offsets[span] - origin, shape) for span, origin in pairs]
     return Projection(indices, insides, [order[span] for span in spans])
+
+
+def _offset_type(shape: tuple[int, ...], axes: Sequence[Axis]) -> type[np.signedinteger] | None:
+    """Return the type for offsets in chunks of one shape; None if chunks or numbers are others."""
+    largest = 0
+    for axis, length in zip(axes, shape, strict=True):
+        if not isinstance(axis, Even):
+            return None
+        largest = largest * length + axis.size
+    return np.int32 if largest < 2**31 else np.int64 if largest < 2**62 else None
+
+
+def _offsets(
+    coordinates: Sequence[np.ndarray], shape: tuple[int, ...], kind: type[np.signedinteger]
+) -> np.ndarray:
+    """Return the offsets of positions in an array of some shape, in C order."""
+    offsets = coordinates[0].astype(kind)
+    for each, length in zip(coordinates[1:], shape[1:], strict=True):
+        offsets *= length
+        offsets += each.astype(kind, copy=False)
+    return offsets
 
 
 def _project_regions(request: Regions, axes: Sequence[Axis]) -> Projection:
