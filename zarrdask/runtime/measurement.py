@@ -1,7 +1,6 @@
 """What was measured: requests, bytes, chunks and seconds, as a table and as a dict."""
 
-from collections.abc import Iterable, Mapping
-from threading import Lock
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from zarrdask.display.html import preformatted
@@ -56,18 +55,27 @@ class Measurement(Displayed):
     """
 
     def __init__(self) -> None:
-        self._mutex, self._rows = Lock(), dict[Labels, Counts]()
+        self._ended = dict[Labels, Counts]()
+        self._counted: Callable[[], Iterable[tuple[Labels, Counts]]] | None = None
         self.seconds_elapsed = 0.0
 
-    def add(self, labels: Labels, counts: Counts) -> None:
-        """Add counts."""
-        with self._mutex:
-            add(self._rows.setdefault(labels, {}), counts)
+    def follow(self, counted: Callable[[], Iterable[tuple[Labels, Counts]]] | None) -> None:
+        """Include what a function returns whenever numbers are asked for; for None, its last."""
+        if self._counted is not None:
+            self.add_all(self._counted())
+        self._counted = counted
 
     def add_all(self, rows: Iterable[tuple[Labels, Counts]]) -> None:
-        """Add the counts of other processes."""
+        """Add counts."""
         for labels, counts in rows:
-            self.add(labels, counts)
+            add(self._ended.setdefault(labels, {}), counts)
+
+    @property
+    def _rows(self) -> dict[Labels, Counts]:
+        rows = {labels: dict(counts) for labels, counts in self._ended.items()}
+        for labels, counts in () if self._counted is None else self._counted():
+            add(rows.setdefault(labels, {}), counts)
+        return rows
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name not in (*_NAMES.values(), "requests"):
@@ -113,18 +121,19 @@ class Measurement(Displayed):
         return _limit(total(self._rows.values()), self.seconds_elapsed)
 
     def _text(self) -> str:
-        is_one_store = len({labels.store for labels in self._rows}) <= 1
+        rows = self._rows
+        is_one_store = len({labels.store for labels in rows}) <= 1
         fields = Labels._fields[:2] if is_one_store else Labels._fields
-        names = [n for n in _COLUMNS if any(counts.get(n) for counts in self._rows.values())]
+        names = [n for n in _COLUMNS if any(counts.get(n) for counts in rows.values())]
         groups = dict[tuple[str, ...], list[Counts]]()
-        for labels, counts in sorted(self._rows.items(), key=lambda row: row[0].task == ""):
+        for labels, counts in sorted(rows.items(), key=lambda row: row[0].task == ""):
             groups.setdefault(tuple(getattr(labels, f) for f in fields), []).append(counts)
         table = [[*fields, *(_COLUMNS[name] for name in names)]]
         for key, each in groups.items():
             first = key[0] or "(no task)"
             table.append([first, *key[1:], *_cells(names, total(each))])
         if len(groups) != 1:
-            everything = total(self._rows.values())
+            everything = total(rows.values())
             table.append(["total", *("" for _ in fields[1:]), *_cells(names, everything)])
         limit, why = self.limit
         return f"{_columns(table, len(fields))}\nlimited by {limit}: {why}"

@@ -1,25 +1,31 @@
 """Count requests, chunks and seconds where they are spent, for `zarrdask.measured`.
 
-Nothing is counted unless `SINKS` has a function that receives counts: all that is done then is to
-compare that variable with None.
-
-An `Operation` is a read or a write of one array in one task. Threads that work for it count apart
-from it, and add their counts when they are done, so that counting needs no lock.
+Nothing is counted unless `IS_ACTIVE`. Each thread adds to counters of its own, one for each task,
+array and store, so that counting needs no lock: what a block has measured is the difference between
+the sums of all threads at its end and at its beginning.
 """
 
-import sys
 import threading
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from time import perf_counter
 from typing import Any, NamedTuple, Protocol, TypeVar
+
+from zarrdask.runtime import spans
 
 T = TypeVar("T")
 Item = TypeVar("Item")
 
 #: Numbers by name: requests by kind ("GET"), bytes, chunks and seconds; see `measurement`.
 Counts = dict[str, float]
+
+#: The names of all numbers.
+NAMES = (
+    *("GET", "HEAD", "LIST", "PUT", "DELETE", "refused", "repeated", "fetched", "stored"),
+    *("decoded", "encoded", "cache_hits", "waiting", "decoding", "encoding", "locked"),
+    *("elapsed", "operations"),
+)
 
 
 class Labels(NamedTuple):
@@ -30,15 +36,37 @@ class Labels(NamedTuple):
     store: str
 
 
-#: A function that receives counts.
-Sink = Callable[[Labels, Counts], None]
-#: The functions that receive counts; None if there are none.
-SINKS: tuple[Sink, ...] | None = None
+#: A span of OpenTelemetry, and what was counted when it began.
+_Span = tuple[Any, Counts]
+#: A function that receives what was counted since its last call, when a read or a write ends.
+Report = Callable[[Labels, Counts], None]
+#: Whether anything is counted.
+IS_ACTIVE = False
+REPORTS: tuple[Report, ...] = ()
+#: The number of blocks that measure.
+_blocks = 0
 _CHANGING = threading.Lock()
-_MERGING = threading.Lock()
-#: In each thread, the attributes `tally` (of the present operation) and `is_waited_for` (whether
-#: another thread waits for the requests of this one, and counts the seconds).
-_THREAD = threading.local()
+_HANDING_OVER = threading.Lock()
+
+
+def add(counts: Counts, others: Counts) -> None:
+    """Add other counts to some, which are changed."""
+    for name, number in others.items():
+        counts[name] = counts.get(name, 0) + number
+
+
+def total(rows: Iterable[Counts]) -> Counts:
+    """Return the sums of counts, by name."""
+    summed = Counts()
+    for counts in rows:
+        add(summed, counts)
+    return summed
+
+
+def difference(later: Counts, earlier: Counts) -> Counts:
+    """Return what was counted since, without what was not."""
+    added = {name: number - earlier.get(name, 0) for name, number in later.items()}
+    return {name: number for name, number in added.items() if number}
 
 
 class HasUrl(Protocol):
@@ -48,271 +76,268 @@ class HasUrl(Protocol):
     def url(self) -> str: ...
 
 
-class Tally:
-    """The counts of one thread for an operation."""
+class Counter(AbstractContextManager[None]):
+    """What one thread counts for a task, an array and a store.
 
-    __slots__ = ("counts", "is_ended", "labels", "others")
+    It is also the context of a read or a write: what is counted within it belongs to it.
+    """
 
-    def __init__(self, labels: Labels) -> None:
-        self.labels = labels
-        self.counts: Counts = defaultdict(float)
-        #: What other threads have counted.
-        self.others: Counts = defaultdict(float)
-        self.is_ended = False
+    GET: int
+    decoded: int
+    decoding: float
+    encoded: int
+    encoding: float
+    fetched: int
+    waiting: float
+    elapsed: float
+    operations: int
 
-    def merge(self, counts: Counts) -> None:
-        """Add the counts of another thread, also after the operation has ended."""
-        with _MERGING:
-            if not self.is_ended:
-                add(self.others, counts)
-                return
-        _report(self.labels, counts)
-
-    def end(self) -> Counts:
-        """Return all counts; later ones are reported as they come."""
-        with _MERGING:
-            self.is_ended = True
-            add(self.counts, self.others)
-        return self.counts
-
-
-class Operation(AbstractContextManager[None]):
-    """A context whose counts belong to one operation: they are reported when it ends."""
-
-    def __init__(self, labels: Labels) -> None:
-        self._tally = Tally(labels)
+    def __init__(self, labels: Labels, thread: "ThreadCounts") -> None:
+        vars(self).update(dict.fromkeys(NAMES, 0))
+        self.labels, self.thread = labels, thread
+        #: The number of reads, writes and parts of these that add to it now.
+        self.open = 0
+        #: What other threads have counted for a read or a write of this one, if that is reported.
+        self.others: list[Counts] = []
+        self._reported: Counts = dict.fromkeys(NAMES, 0)
 
     def __enter__(self) -> None:
-        self._outer = current()
-        _THREAD.tally = self._tally
-        self._span = _started_span(self._tally.labels)
-        self._start = perf_counter()
+        thread = self.thread
+        span = self._span() if spans.is_loaded() else None
+        self.open += 1
+        thread.stack.append((thread.current, span, perf_counter()))
+        thread.current = self
 
     def __exit__(self, *_: object) -> None:
-        seconds = perf_counter() - self._start
-        _THREAD.tally = self._outer
-        counts = self._tally.end()
-        counts["operations"] += 1
-        counts["elapsed"] += seconds
-        if self._outer is not None:
-            self._outer.counts["elapsed"] -= seconds
-        if self._span is not None:
-            self._span.set_attributes({f"zarrdask.{name}": n for name, n in counts.items()})
-            self._span.end()
-        _report(self._tally.labels, counts)
+        thread = self.thread
+        outer, span, start = thread.stack.pop()
+        seconds = perf_counter() - start
+        thread.current = outer
+        self.operations += 1
+        self.elapsed += seconds
+        if outer is not None:
+            outer.elapsed -= seconds
+        if span is None and not REPORTS:
+            self.open -= 1
+            return
+        with _HANDING_OVER:
+            self.open -= 1
+            others, self.others = total(self.others), []
+        if span is not None:
+            started, before = span
+            spans.end_span(started, total([difference(self.counts(), before), others]))
+        self.report(others)
+
+    def _span(self) -> "_Span":
+        return spans.start_span(self.labels.task, self.labels._asdict()), self.counts()
+
+    def counts(self) -> Counts:
+        """Return all numbers."""
+        numbers = vars(self)
+        return {name: numbers[name] for name in NAMES}
+
+    def unreported(self) -> Counts:
+        """Return what was counted since the last call."""
+        before, self._reported = self._reported, self.counts()
+        return difference(self._reported, before)
+
+    def report(self, others: Counts | None = None) -> None:
+        """Report what was counted since the last report, and counts of other threads."""
+        if not REPORTS:
+            return
+        counts = self.unreported()
+        add(counts, others or {})
+        for report in REPORTS:
+            report(self.labels, counts)
+
+    def end_part(self, outer: "Counter") -> None:
+        """End a part of a read or a write of another thread, which reports it if it goes on."""
+        if not REPORTS and not spans.is_loaded():
+            self.open -= 1
+            return
+        with _HANDING_OVER:
+            self.open -= 1
+            if outer.open:
+                outer.others.append(self.unreported())
+        self.settle()
+
+    def settle(self) -> None:
+        """Report what was counted now if no read or write that goes on will report it."""
+        if REPORTS and not self.open:
+            self.report()
 
 
-#: The context of an operation if nothing is measured.
+class ThreadCounts:
+    """The counters of one thread, and what it is doing."""
+
+    __slots__ = (
+        "counters",
+        "current",
+        "is_waited_for",
+        "left_out",
+        "sent",
+        "stack",
+        "thread",
+    )
+
+    def __init__(self) -> None:
+        self.thread = threading.current_thread()
+        self.counters = dict[Labels, Counter]()
+        #: The counter of the read or write that goes on; with those around it, in the stack.
+        self.current: Counter | None = None
+        self.stack: list[tuple[Counter | None, _Span | None, float]] = []
+        #: How many requests were counted, so that the stores around one that sends a request can
+        #: see that it was counted.
+        self.sent = 0
+        #: How many chunks of batches were not decoded: missing ones, and those of a cache.
+        self.left_out = 0
+        #: Whether another thread waits for the requests of this one, and counts the seconds.
+        self.is_waited_for = False
+
+    def counter(self, labels: Labels) -> Counter:
+        """Return the counter of a task, an array and a store."""
+        found = self.counters.get(labels)
+        if found is None:
+            found = self.counters[labels] = Counter(labels, self)
+        return found
+
+    def current_for(self, store: HasUrl | None) -> Counter:
+        """Return the counter of what goes on; outside of a read or a write, that of a store."""
+        if self.current is not None:
+            return self.current
+        return self.counter(Labels("", "", "" if store is None else store.url))
+
+
+_THREADS: list[ThreadCounts] = []
+#: What threads have counted that have ended.
+_ENDED: dict[Labels, Counts] = {}
+
+
+def _keep_ended() -> None:
+    """Keep the counts of threads that have ended, but not their counters."""
+    ended = [thread for thread in _THREADS if not thread.thread.is_alive()]
+    for thread in ended:
+        _THREADS.remove(thread)
+        for labels, counter in thread.counters.items():
+            add(_ENDED.setdefault(labels, {}), counter.counts())
+
+
+class _Local(threading.local):
+    """The counts of each thread, which are registered when they are first needed."""
+
+    def __init__(self) -> None:
+        self.counts = ThreadCounts()
+        with _CHANGING:
+            _keep_ended()
+            _THREADS.append(self.counts)
+
+
+LOCAL = _Local()
+
+#: The context of a read or a write if nothing is measured.
 UNMEASURED = nullcontext()
 
 
-def current() -> Tally | None:
-    """Return the counts of the operation of this thread, if it has one."""
-    return getattr(_THREAD, "tally", None)
+def operation(labels: Labels) -> Counter:
+    """Return a context whose counts belong to a read or a write."""
+    return LOCAL.counts.counter(labels)
 
 
-def begin(sink: Sink) -> None:
-    """Have a function receive counts from now on."""
-    global SINKS  # noqa: PLW0603
+# ---- what is measured, and for whom
+
+
+def begin(report: Report | None = None) -> None:
+    """Count from now on, for a block or for a function that receives counts."""
+    global REPORTS, _blocks  # noqa: PLW0603
     with _CHANGING:
-        SINKS = (*(SINKS or ()), sink)
+        if report is None:
+            _blocks += 1
+        else:
+            for counter in _counters():
+                counter.unreported()
+            REPORTS = (*REPORTS, report)
+        _update()
 
 
-def end(sink: Sink) -> None:
-    """Have a function receive counts no longer."""
-    global SINKS  # noqa: PLW0603
+def end(report: Report | None = None) -> None:
+    """End what `begin` has begun."""
+    global REPORTS, _blocks  # noqa: PLW0603
     with _CHANGING:
-        SINKS = tuple(each for each in SINKS or () if each != sink) or None
+        if report is None:
+            _blocks -= 1
+        else:
+            REPORTS = tuple(each for each in REPORTS if each != report)
+        _update()
 
 
 def clear() -> None:
-    """Have no function receive counts any longer."""
-    global SINKS  # noqa: PLW0603
-    SINKS = None
+    """Count for nobody any longer, and forget what was counted, as in a forked process."""
+    global REPORTS, _blocks, _CHANGING, _HANDING_OVER
+    _CHANGING, _HANDING_OVER = threading.Lock(), threading.Lock()
+    REPORTS, _blocks = (), 0
+    _ENDED.clear()
+    LOCAL.counts = ThreadCounts()
+    _THREADS[:] = [LOCAL.counts]
+    _update()
 
 
-# ---- counting; the callers have found that `SINKS` is not None
+def _update() -> None:
+    global IS_ACTIVE  # noqa: PLW0603
+    IS_ACTIVE = bool(_blocks or REPORTS)
+    if not IS_ACTIVE:
+        _ENDED.clear()
+        for thread in _THREADS:
+            if thread.current is None:
+                thread.counters.clear()
 
 
-def count(counts: Counts, store: HasUrl | None = None) -> None:
-    """Add counts to the operation; outside of one, to a store."""
-    tally = current()
-    if tally is None:
-        _report(Labels("", "", "" if store is None else store.url), counts)
-        return
-    add(tally.counts, counts)
+def totals() -> dict[Labels, Counts]:
+    """Return what all threads have counted so far."""
+    with _CHANGING:
+        _keep_ended()
+        rows = {labels: dict(counts) for labels, counts in _ENDED.items()}
+        for counter in _counters():
+            add(rows.setdefault(counter.labels, {}), counter.counts())
+    return rows
 
 
-def count_since(start: float, name: str, seconds_name: str) -> None:
-    """Count one event, and the seconds since it began."""
-    seconds, tally = perf_counter() - start, current()
-    if tally is None:
-        count({name: 1, seconds_name: seconds})
-        return
-    # Without a dict of its own: small chunks are decoded in a few microseconds.
-    counts = tally.counts
-    counts[name] += 1
-    counts[seconds_name] += seconds
-
-
-def request(kind: str, store: HasUrl, send: Callable[[], T], stored: int = 0) -> T:
-    """Send a request, and count it with the bytes of its result, or those that it stores."""
-    start, fetched, before = perf_counter(), 0, _sent()
-    try:
-        result = send()
-        fetched = 0 if kind == "PUT" else nbytes_of(result)
-        return result
-    finally:
-        if _sent() == before:
-            seconds = perf_counter() - start
-            count_request(kind, store, seconds, fetched=fetched, stored=stored)
-
-
-def count_request(
-    kind: str, store: HasUrl, seconds: float, *, fetched: int = 0, stored: int = 0
-) -> None:
-    """Count a request: where it is sent, not by the stores around the one that sends it."""
-    _THREAD.sent = _sent() + 1
-    count(_request_counts(kind, seconds, fetched=fetched, stored=stored), store)
-
-
-def _request_counts(
-    kind: str, seconds: float, number: int = 1, *, fetched: int = 0, stored: int = 0
-) -> Counts:
-    """Return the counts of requests of a kind."""
-    counts: Counts = {kind: number}
-    if fetched:
-        counts["fetched"] = fetched
-    if stored:
-        counts["stored"] = stored
-    if not getattr(_THREAD, "is_waited_for", False):
-        counts["waiting"] = seconds
-    return counts
-
-
-def _sent() -> int:
-    """Return how many requests this thread has counted."""
-    return getattr(_THREAD, "sent", 0)
-
-
-def requests(kind: str, store: HasUrl, values: Iterator[T]) -> Iterator[T]:
-    """Yield values, each of which is the result of a request that is sent when it is needed."""
-    end_of_values, number, fetched, seconds = object(), 0, 0, 0.0
-    tally, _THREAD.sent = current(), _sent()
-    try:
-        while True:
-            before, start = _THREAD.sent, perf_counter()
-            value = next(values, end_of_values)
-            if value is end_of_values:
-                return
-            if _THREAD.sent == before:
-                seconds += perf_counter() - start
-                is_bytes = isinstance(value, memoryview | bytes)
-                fetched += len(value) if is_bytes else nbytes_of(value)  # type: ignore[arg-type]
-                number += 1
-                _THREAD.sent = before + 1
-            yield value  # type: ignore[misc]
-    finally:
-        # All at once: a small file is read in a few microseconds.
-        if number:
-            counts = _request_counts(kind, seconds, number, fetched=fetched)
-            if tally is not None and current() is not tally:
-                tally.merge(counts)
-            else:
-                count(counts, store)
-
-
-def waited(wait: Callable[[], object], name: str = "waiting") -> None:
-    """Wait for requests of other threads, or for a lock, and count the seconds."""
-    start = perf_counter()
-    try:
-        wait()
-    finally:
-        if not getattr(_THREAD, "is_waited_for", False):
-            count({name: perf_counter() - start})
-
-
-def nbytes_of(result: Any) -> int:
-    """Return the size of a value, or of the `value` of an answer; 0 for another result."""
-    value = getattr(result, "value", result)
-    return len(value) if isinstance(value, bytes | bytearray | memoryview) else 0
+def _counters() -> Iterator[Counter]:
+    for thread in _THREADS:
+        yield from [*thread.counters.values()]
 
 
 # ---- other threads
 
 
 def carried(work: Callable[[], T], *, is_waited_for: bool = False) -> Callable[[], T]:
-    """Return work for another thread, which counts for the operation of this thread.
+    """Return work for another thread, which counts for what goes on in this thread.
 
     `is_waited_for` says whether this thread waits for the work, which consists of requests.
     """
-    if SINKS is None:
+    if not IS_ACTIVE:
         return work
-    outer = current()
-
-    def measured() -> T:
-        before = vars(_THREAD).copy()
-        tally = None if outer is None else Tally(outer.labels)
-        _THREAD.tally, _THREAD.is_waited_for = tally, is_waited_for
-        try:
-            return work()
-        finally:
-            vars(_THREAD).clear()
-            vars(_THREAD).update(before)
-            if outer is not None and tally is not None:
-                outer.merge(tally.end())
-
-    return measured
+    return partial(_carry, LOCAL.counts.current, work, is_waited_for=is_waited_for)
 
 
 def carried_on_each(work: Callable[[Item], T]) -> Callable[[Item], T]:
-    """Return work on items for other threads, which counts for the operation of this thread."""
-    if SINKS is None:
+    """Return work on items for other threads, which counts for what goes on in this thread."""
+    if not IS_ACTIVE or (outer := LOCAL.counts.current) is None:
         return work
-    outer = current()
-
-    def measured(item: Item) -> T:
-        if current() is outer:  # It is done in the same thread.
-            return work(item)
-        tally = None if outer is None else Tally(outer.labels)
-        before, _THREAD.tally = current(), tally
-        try:
-            return work(item)
-        finally:
-            _THREAD.tally = before
-            if outer is not None and tally is not None:
-                outer.merge(tally.end())
-
-    return measured
+    return lambda item: _carry(outer, partial(work, item), is_waited_for=False)
 
 
-# ---- reporting
-
-
-def add(counts: Counts, others: Counts) -> None:
-    """Add other counts to some, which are changed."""
-    for name, number in others.items():
-        counts[name] = counts.get(name, 0) + number
-
-
-def _report(labels: Labels, counts: Counts) -> None:
-    for sink in SINKS or ():
-        sink(labels, counts)
-
-
-def _started_span(labels: Labels) -> Any:
-    """Start a span of OpenTelemetry, if the program has loaded its API; else return None."""
-    trace = sys.modules.get("opentelemetry.trace")
-    if trace is None:
-        return None
-    names = ("task", "array", "store")
-    attributes = {f"zarrdask.{n}": each for n, each in zip(names, labels, strict=True)}
-    return trace.get_tracer("zarrdask").start_span(labels.task, attributes=attributes)
-
-
-def total(rows: Iterable[Counts]) -> Counts:
-    """Return the sums of counts, by name."""
-    summed: Counts = defaultdict(float)
-    for counts in rows:
-        add(summed, counts)
-    return summed
+def _carry(outer: Counter | None, work: Callable[[], T], *, is_waited_for: bool) -> T:
+    thread = LOCAL.counts
+    if outer is not None and outer.thread is thread:
+        return work()
+    before = thread.current, thread.is_waited_for
+    counter = None if outer is None else thread.counter(outer.labels)
+    thread.current, thread.is_waited_for = counter, is_waited_for
+    if counter is not None:
+        counter.open += 1
+    try:
+        return work()
+    finally:
+        thread.current, thread.is_waited_for = before
+        if outer is not None and counter is not None:
+            counter.end_part(outer)

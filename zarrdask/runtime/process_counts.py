@@ -3,6 +3,7 @@
 import json
 import os
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 
 from zarrdask.runtime import measuring
@@ -18,8 +19,14 @@ def _write(labels: Labels, counts: Counts) -> None:
     directory = os.environ.get(VARIABLE)
     if directory:
         line = json.dumps([*labels, counts]) + "\n"
-        with suppress(OSError), open(f"{directory}/{os.getpid()}", "a", encoding="utf-8") as file:
-            file.write(line)
+        with suppress(OSError):
+            os.write(_opened(f"{directory}/{os.getpid()}"), line.encode())
+
+
+@lru_cache(maxsize=1)
+def _opened(path: str) -> int:
+    """Open the file of this process; opening it takes longer than writing a line."""
+    return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
 
 
 def read(directory: str) -> dict[Labels, Counts]:

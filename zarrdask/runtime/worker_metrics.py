@@ -5,7 +5,7 @@ Nothing here imports `distributed`: a process in which it was not imported is no
 
 import os
 import sys
-import threading
+from functools import lru_cache
 from typing import Any
 
 from zarrdask.runtime import measuring, process_counts
@@ -18,8 +18,6 @@ _UNITS = {
 }
 #: What is no metric of its own: `distributed` measures the seconds of tasks itself.
 _LEFT_OUT = {"elapsed", "operations"}
-_LOCK = threading.Lock()
-_TOTALS: dict[Labels, Counts] = {}
 
 
 def task_prefix() -> str:
@@ -27,6 +25,11 @@ def task_prefix() -> str:
     key = _task_key()
     if key is None:
         return ""
+    return _prefix(key)
+
+
+@lru_cache(maxsize=1024)
+def _prefix(key: Any) -> str:
     key_split = getattr(sys.modules.get("dask.utils"), "key_split", str)
     return str(key_split(key))
 
@@ -39,16 +42,14 @@ def _task_key() -> Any:
 def measure_worker() -> None:
     """Count what tasks do if there is a worker of `distributed` in this process."""
     worker = getattr(sys.modules.get("distributed.worker"), "Worker", None)
-    if worker is None or _count_task in (measuring.SINKS or ()) or not [*worker._instances]:
+    if worker is None or _report_task in measuring.REPORTS or not [*worker._instances]:
         return
     process_counts.end()
-    measuring.begin(_count_task)
+    measuring.begin(_report_task)
 
 
-def _count_task(labels: Labels, counts: Counts) -> None:
-    """Add counts to the totals of this process, and to the metrics of the task."""
-    with _LOCK:
-        measuring.add(_TOTALS.setdefault(labels, {}), counts)
+def _report_task(_labels: Labels, counts: Counts) -> None:
+    """Add counts to the metrics of the task."""
     meter = getattr(sys.modules.get("distributed.metrics"), "context_meter", None)
     if meter is None or _task_key() is None:
         return
@@ -59,6 +60,7 @@ def _count_task(labels: Labels, counts: Counts) -> None:
 
 def totals() -> tuple[str, dict[Labels, Counts]]:
     """Return a name of this process, and what its tasks have counted so far."""
-    with _LOCK:
-        totals = {labels: dict(counts) for labels, counts in _TOTALS.items()}
-    return f"{os.uname().nodename if hasattr(os, 'uname') else ''}-{os.getpid()}", totals
+    return (
+        f"{os.uname().nodename if hasattr(os, 'uname') else ''}-{os.getpid()}",
+        measuring.totals(),
+    )

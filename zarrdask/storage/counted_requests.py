@@ -5,7 +5,7 @@ from functools import partial, wraps
 from types import FunctionType
 from typing import Any, TypeVar
 
-from zarrdask.runtime import measuring
+from zarrdask.runtime import counting, measuring
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -36,11 +36,11 @@ def counted(kind: str) -> Callable[[Method], Method]:
     def decorate(method: Method) -> Method:
         @wraps(method)
         def operation(self: Any, *arguments: Any, **options: Any) -> Any:
-            if measuring.SINKS is None:
+            if not measuring.IS_ACTIVE:
                 return method(self, *arguments, **options)
             send = partial(method, self, *arguments, **options)
-            stored = measuring.nbytes_of(arguments[1]) if kind == "PUT" else 0
-            return measuring.request(kind, self, send, stored)
+            stored = counting.nbytes_of(arguments[1]) if kind == "PUT" else 0
+            return counting.request(kind, self, send, stored)
 
         return operation  # type: ignore[return-value]
 
@@ -51,6 +51,6 @@ def _counted_values(method: Callable[..., Iterator[Any]]) -> Callable[..., Itera
     @wraps(method)
     def operation(self: Any, *arguments: Any, **options: Any) -> Iterator[Any]:
         values = method(self, *arguments, **options)
-        return values if measuring.SINKS is None else measuring.requests("GET", self, values)
+        return counting.requests("GET", self, values) if measuring.IS_ACTIVE else values
 
     return operation

@@ -21,7 +21,7 @@ from zarrdask.formats.codecs.decode import CachedChunk, ChunkCache
 from zarrdask.formats.codecs.pipeline import Pipeline
 from zarrdask.formats.grids.chunk_grid import Index, Shape
 from zarrdask.formats.indexing.projection import Points, Projection, Request, numpy_index, project
-from zarrdask.runtime import measuring
+from zarrdask.runtime import counting, measuring
 from zarrdask.runtime.decoded_chunks import CHUNKS, CacheKey, DecodedChunk, is_cacheable
 from zarrdask.runtime.system import after_fork
 from zarrdask.storage.remote.in_flight import request_each
@@ -67,8 +67,8 @@ def copy_cached(chunks: StoredChunks, request: Request, out: np.ndarray) -> bool
     read = chunks.units.get_if_changed
     if not all(read(key, tag, 0, 0).is_unchanged for key, tag in tags.items()):
         return False
-    if measuring.SINKS is not None:
-        measuring.count({"cache_hits": len(cached)})
+    if measuring.IS_ACTIVE:
+        counting.count("cache_hits", len(cached))
     is_region = not isinstance(request, Points) and all(isinstance(p, slice) for p in request)
     _copy([chunk.values for chunk in cached], projection, out, is_region=is_region)
     return True
@@ -135,8 +135,8 @@ class _Old(CachedChunk):
     values: np.ndarray
 
     def decoded(self, pipeline: Pipeline) -> np.ndarray:
-        if measuring.SINKS is not None:
-            measuring.count({"cache_hits": 1})
+        if measuring.IS_ACTIVE:
+            counting.count("cache_hits")
         return self.values
 
 

@@ -25,7 +25,7 @@ from zarrdask.formats.codecs.byte_source import HeldValue
 from zarrdask.formats.codecs.decode import ChunkCache
 from zarrdask.formats.codecs.pipeline import Pipeline
 from zarrdask.formats.indexing.projection import AnyRequest
-from zarrdask.runtime import measuring
+from zarrdask.runtime import counting, measuring
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.runtime.shard_indexes import INDEXES, CachedIndex, IndexLocation
 from zarrdask.storage.base import Store
@@ -176,8 +176,8 @@ def _plans(store: Store, requests: Iterable[ShardRequest], kept: _Kept) -> Itera
             return _Plan(request, ranges=[whole] if request.region is None else ())
         index = INDEXES.get(locate(request)) if kept == "use" else None
         plan = None if index is None else _plan(request, index.data, index.tag)
-        if plan is not None and measuring.SINKS is not None:
-            measuring.count({"cache_hits": 1})
+        if plan is not None and measuring.IS_ACTIVE:
+            counting.count("cache_hits")
         # Without a request for a chunk, no change of the shard would be noticed.
         return plan if plan and plan.ranges else None
 

@@ -176,15 +176,19 @@ class StoredChunks:
 
     def measured(self, verb: str) -> AbstractContextManager[None]:
         """Return a context in which what is counted belongs to a read or a write of this array."""
-        if measuring.SINKS is None:
+        if not measuring.IS_ACTIVE:
             return measuring.UNMEASURED
-        task = task_prefix() or self.task_name(verb)
-        return measuring.Operation(self._labels._replace(task=task))
+        key = verb, task_prefix()
+        labels = self._labels.get(key)
+        if labels is None:
+            array, task = self.prefix.rstrip("/") or "/", key[1] or self.task_name(verb)
+            labels = self._labels[key] = measuring.Labels(task, array, self.store.url)
+        return measuring.operation(labels)
 
     @cached_property
-    def _labels(self) -> measuring.Labels:
-        """What counts are about, without a task."""
-        return measuring.Labels("", self.prefix.rstrip("/") or "/", self.store.url)
+    def _labels(self) -> dict[tuple[str, str], measuring.Labels]:
+        """What counts are about, by a verb and the prefix of a task."""
+        return {}
 
     @cached_property
     def canonical_location(self) -> str:

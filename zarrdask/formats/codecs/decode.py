@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from time import perf_counter
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,7 +12,7 @@ from zarrdask.formats.codecs.codec import Buffer, ChunkSpec, named
 from zarrdask.formats.codecs.pipeline import Pipeline
 from zarrdask.formats.indexing.projection import Points, Request, numpy_index
 from zarrdask.formats.indexing.selection import pick_size
-from zarrdask.runtime import buffers, measuring
+from zarrdask.runtime import buffers, counting, measuring
 from zarrdask.runtime.turns import SMALL_CHUNK_BYTES, in_turns
 
 
@@ -111,6 +110,8 @@ def scatter(
         work = partial(_scatter_regions, pipeline, out, kind, again, missed)
     else:
         work = partial(_scatter, pipeline, out, kind, again, missed)
+    if measuring.IS_ACTIVE and pipeline.is_counted:
+        work = partial(counting.decode_batch, work, nbytes=pipeline.spec.nbytes)
     items = zip(names, insides, outsides, values, strict=True)
     if again or len(names) == 1:
         work(items)
@@ -131,6 +132,8 @@ def _scatter(
     for name, inside, outside, data in items:
         try:
             if data is None:
+                if measuring.IS_ACTIVE:
+                    counting.leave_out(1)
                 if missed is not None:
                     missed.append(name)
                 put_fill(out, outside, pipeline.spec.fill_value)
@@ -140,7 +143,7 @@ def _scatter(
                 if is_direct is None:
                     is_direct = fits(pipeline, out, outside)
                 target = out[outside].reshape(-1).view(np.uint8) if is_direct else memory
-                chunk = pipeline.decode(data, target)
+                chunk = pipeline.decode_uncounted(data, target)
                 if not (is_direct and np.may_share_memory(chunk, out)):
                     out[outside] = chunk
         except ZarrdaskError as error:
@@ -164,6 +167,8 @@ def _scatter_regions(
     for count, (name, inside, outsides, data) in enumerate(items, 1):  # noqa: B007
         regions = inside.regions
         if data is None or regions == (None,):  # It may be decoded into the block.
+            if measuring.IS_ACTIVE:
+                counting.leave_out(1 - len(regions))
             for region, (number, outside) in zip(regions, outsides, strict=True):
                 item = name, region, outside, data
                 _scatter(pipeline, out.blocks[number], kind, again, missed, [item])
@@ -193,13 +198,15 @@ def _decode(
 ) -> np.ndarray:
     """Return the requested elements of a chunk; decode only a part of it if that is faster."""
     if isinstance(data, CachedChunk):
+        if measuring.IS_ACTIVE:
+            counting.leave_out(1)  # It counts itself.
         chunk = data.decoded(pipeline)
     else:
         if inside is not None and pipeline.partial:
             part = decode_part(pipeline, data, inside)
             if part is not None:
                 return part
-        chunk = pipeline.decode(data, memory)
+        chunk = pipeline.decode_uncounted(data, memory)
     if isinstance(inside, Points):
         return inside.take(chunk)
     return chunk if inside is None else chunk[numpy_index(inside)]
@@ -252,15 +259,12 @@ def decode_part(pipeline: Pipeline, data: Buffer, inside: Request) -> np.ndarray
         steps.append(pick.step * stride)
         if 2 * span * size > pipeline.spec.nbytes:
             return None
-    begin = 0.0 if measuring.SINKS is None else perf_counter()
     try:
         start, decoded = codec.decode_part(
             data, pipeline.spec.nbytes, first * size, (first + span) * size
         )
     except ZarrdaskError as error:
         raise named(error, codec) from error.__cause__
-    if begin:
-        measuring.count_since(begin, "decoded", "decoding")
     offset, strides = first * size - start, [step * size for step in steps]
     # Not by as_strided, which does not support all dtypes.
     part: np.ndarray = np.ndarray(counts, pipeline.raw, decoded, offset, strides)

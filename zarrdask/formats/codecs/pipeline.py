@@ -23,7 +23,7 @@ from zarrdask.formats.codecs.codec import (
     check_dimensions,
     named,
 )
-from zarrdask.runtime import measuring
+from zarrdask.runtime import counting, measuring
 
 
 class PartialCodec(Codec, Protocol):
@@ -169,7 +169,7 @@ class Pipeline:
 
     def encode(self, chunk: np.ndarray) -> Buffer:
         """Return the encoded bytes of a chunk, which may be a view of the chunk."""
-        start = 0.0 if measuring.SINKS is None or not self.is_counted else perf_counter()
+        start = perf_counter() if measuring.IS_ACTIVE and self.is_counted else 0.0
         if self.axes is not None:
             chunk = chunk.transpose(self.axes)
         codec: Any = self.array_bytes
@@ -183,17 +183,26 @@ class Pipeline:
         except ZarrdaskError as error:
             raise named(error, codec) from error.__cause__
         if start:
-            measuring.count_since(start, "encoded", "encoding")
+            counting.count_encoded(perf_counter() - start)
         return data
 
     def decode(self, data: Buffer, memory: np.ndarray | None = None) -> np.ndarray:
+        """Return the chunk for a stored value; see `decode_uncounted`."""
+        if not (measuring.IS_ACTIVE and self.is_counted):
+            return self.decode_uncounted(data, memory)
+        start = perf_counter()
+        chunk = self.decode_uncounted(data, memory)
+        counting.count_decoded(1, perf_counter() - start)
+        return chunk
+
+    def decode_uncounted(self, data: Buffer, memory: np.ndarray | None = None) -> np.ndarray:
         """Return the chunk for a stored value, which may be a read-only view of the value.
 
+        It is for batches of chunks, which are counted together (`counting.decode_batch`).
         `memory` (ndarray of uint8) has the size that the bytes -> bytes codecs decode to. If the
         codec that is undone last can decode into it, the chunk may be a view of it.
         """
         codec: Any = self.array_bytes
-        start = 0.0 if measuring.SINKS is None or not self.is_counted else perf_counter()
         try:
             if self.compressors:
                 (first, size), *later = self.compressors
@@ -207,8 +216,6 @@ class Pipeline:
                 chunk = codec.decode(chunk, spec)
         except ZarrdaskError as error:
             raise named(error, codec) from error.__cause__
-        if start:
-            measuring.count_since(start, "decoded", "decoding")
         return chunk if self.back is None else chunk.transpose(self.back)
 
     def decode_apart(self, data: Buffer) -> np.ndarray:

@@ -50,13 +50,16 @@ def measured() -> Iterator[Measurement]:
         workers = _totals()
         directory = stack.enter_context(_directory())
         processes = process_counts.read(directory)
-        measuring.begin(result.add)
+        measuring.begin()
+        here = measuring.totals()
+        result.follow(lambda: _added(measuring.totals(), here))
         start = perf_counter()
         try:
             yield result
         finally:
             result.seconds_elapsed = perf_counter() - start
-            measuring.end(result.add)
+            result.follow(None)
+            measuring.end()
             result.add_all(_added(process_counts.read(directory), processes))
             for name, totals in _totals().items():
                 result.add_all(_added(totals, workers.get(name, {})))
@@ -95,7 +98,6 @@ def _added(
 ) -> Iterator[tuple[Labels, Counts]]:
     """Yield what was counted since."""
     for labels, counts in later.items():
-        before = earlier.get(labels, {})
-        added = {name: number - before.get(name, 0) for name, number in counts.items()}
-        if any(added.values()):
+        added = measuring.difference(counts, earlier.get(labels, {}))
+        if added:
             yield labels, added

@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 from zarrdask import config
 from zarrdask.errors import StoreError
 from zarrdask.formats.byte_ranges import Tag
-from zarrdask.runtime import measuring
+from zarrdask.runtime import counting, measuring
 from zarrdask.storage.base import Store
 from zarrdask.storage.cache.cache_directory import CacheDirectory, Entry
 from zarrdask.storage.capabilities import Capabilities, without
@@ -195,8 +195,8 @@ def _uncached(store: Store, error: StoreError, *, offline: bool) -> Store:
 
 
 def _count_hit() -> None:
-    if measuring.SINKS is not None:
-        measuring.count({"cache_hits": 1})
+    if measuring.IS_ACTIVE:
+        counting.count("cache_hits")
 
 
 def _answer(entry: Entry) -> Answer:

@@ -25,7 +25,7 @@ from zarrdask.formats.byte_ranges import (
     Version,
 )
 from zarrdask.formats.store_keys import Names, check_prefix
-from zarrdask.runtime import measuring
+from zarrdask.runtime import counting, measuring
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.runtime.system import NO_LINKS, fill, open_file, preadv, replace
 from zarrdask.storage.base import Store
@@ -208,7 +208,7 @@ class LocalStore(Store):
 
     def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
         values = self._get_many(keys, scratch)
-        return values if measuring.SINKS is None else measuring.requests("GET", self, values)
+        return counting.reads(self, values) if measuring.IS_ACTIVE else values
 
     def _get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
         # The hot loop: no fstat, no allocation; a value that fills the buffer is read again.
@@ -306,8 +306,8 @@ class LocalStore(Store):
             self._check_unlinked([key])
         try:
             put_file(path, write, move, self._make_directory, self._file_mode)
-            if measuring.SINKS is not None:
-                measuring.count({"stored": os.stat(path).st_size}, self)
+            if measuring.IS_ACTIVE:
+                counting.count("stored", os.stat(path).st_size, self)
         except OSError as error:
             fail(path, error)
 

@@ -7,13 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from errno import EISDIR, ENOTDIR, ENXIO, ESPIPE
-from functools import partial
 from time import perf_counter
 from typing import NoReturn
 
 from zarrdask.errors import StoreError
 from zarrdask.formats.byte_ranges import Buffer, Range, Tag, coalesce
-from zarrdask.runtime import measuring
+from zarrdask.runtime import counting, measuring
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.runtime.system import fill, flags
 
@@ -56,10 +55,13 @@ class OpenFile:
     url: str = ""
 
     def part(self, start: int, length: int) -> Buffer | None:
-        if measuring.SINKS is not None:
-            read = partial(part_of, self.fd, self.size, start, length)
-            return measuring.request("GET", self, read)
-        return part_of(self.fd, self.size, start, length)
+        if not measuring.IS_ACTIVE:
+            return part_of(self.fd, self.size, start, length)
+        begin = perf_counter()
+        part = part_of(self.fd, self.size, start, length)
+        fetched = 0 if part is None else len(part)
+        counting.count_reads(self, 1, perf_counter() - begin, fetched)
+        return part
 
     @property
     def tag(self) -> Tag | None:
@@ -73,10 +75,10 @@ class OpenFile:
         for (start, length), members in coalesce(ranges, _JOIN_GAP, _JOIN_LIMIT):
             available = max(min(length, self.size - start), 0)
             view = self.scratch.reserve(available)
-            begin = 0.0 if measuring.SINKS is None else perf_counter()
+            begin = perf_counter() if measuring.IS_ACTIVE else 0.0
             count = fill(self.fd, view[:available], start)
             if begin:
-                measuring.count_request("GET", self, perf_counter() - begin, fetched=count)
+                counting.count_reads(self, 1, perf_counter() - begin, count)
             for offset, size in members:
                 yield view[offset : min(offset + size, count)]
 

@@ -23,7 +23,7 @@ from hashlib import blake2b
 from typing import NamedTuple
 from weakref import WeakValueDictionary
 
-from zarrdask.runtime import measuring
+from zarrdask.runtime import counting, measuring
 from zarrdask.runtime.system import after_fork, renewed_after_fork
 from zarrdask.storage.base import Store
 from zarrdask.storage.locks.file_locks import file_lock
@@ -103,7 +103,7 @@ class ChunkLocks:
     def _hold_both(self, name: str) -> Iterator[None]:
         # The lock of the cluster first: waiting for it must not keep this machine waiting.
         lock = self._cluster_lock(name)  # type: ignore[misc]
-        with lock if measuring.SINKS is None else _measured(lock), self.hold_here(name):
+        with _measured(lock) if measuring.IS_ACTIVE else lock, self.hold_here(name):
             yield
 
     def version(self, name: str) -> Version:
@@ -134,14 +134,14 @@ class ChunkLocks:
             lock = _thread_lock(name, version.number)
         else:
             lock = file_lock(version.lock, version.number)
-        return lock if measuring.SINKS is None else _measured(lock)
+        return _measured(lock) if measuring.IS_ACTIVE else lock
 
 
 @contextmanager
 def _measured(lock: AbstractContextManager[object]) -> Iterator[None]:
     """Hold a lock, and count the seconds until it was acquired."""
     with ExitStack() as stack:
-        measuring.waited(lambda: stack.enter_context(lock), "locked")
+        counting.waited(lambda: stack.enter_context(lock), "locked")
         yield
 
 

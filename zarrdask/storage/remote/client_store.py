@@ -23,7 +23,7 @@ from zarrdask.formats.byte_ranges import (
     strong_etag,
 )
 from zarrdask.formats.store_keys import Names, check_prefix
-from zarrdask.runtime import measuring
+from zarrdask.runtime import counting, measuring
 from zarrdask.storage.base import Store
 from zarrdask.storage.capabilities import Capabilities, without
 from zarrdask.storage.refusals import (
@@ -443,15 +443,15 @@ class ClientStore(RequestStore):
                 raise not_listable(self.url, reason) from self._cause(error)
             self._check_missing(prefix, error)
             return None
-        if measuring.SINKS is not None and isinstance(listed, list) and len(listed) > PAGE:
-            measuring.count({"LIST": (len(listed) - 1) // PAGE}, self)
+        if measuring.IS_ACTIVE and isinstance(listed, list) and len(listed) > PAGE:
+            counting.count("LIST", (len(listed) - 1) // PAGE, self)
         return listed
 
     def _sent(self, kind: str, send: Callable[[], T], stored: int = 0) -> T:
         """Send a request, which is counted if requests are measured."""
-        if measuring.SINKS is None:
+        if not measuring.IS_ACTIVE:
             return send()
-        return measuring.request(kind, self, send, stored)
+        return counting.request(kind, self, send, stored)
 
     # ---- errors
 

@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from zarrdask import config
-from zarrdask.runtime import measuring
+from zarrdask.runtime import counting, measuring
 from zarrdask.runtime.system import after_fork
 from zarrdask.storage.remote.request_threads import (
     Call,
@@ -87,7 +87,7 @@ class _Pending(Generic[T]):
         if size and not BYTES_IN_FLIGHT.take(size, must=not self._started):
             return False
         is_here = is_request_thread()
-        if measuring.SINKS is not None and not is_here:
+        if measuring.IS_ACTIVE and not is_here:
             call = measuring.carried(call, is_waited_for=True)
         request = Call(call, self._abandoned)
         try:
@@ -107,10 +107,10 @@ class _Pending(Generic[T]):
 
     def take_first(self) -> T:
         """Wait for the earliest request, and return its result."""
-        if measuring.SINKS is None:
-            self._started[0][0].wait()
+        if measuring.IS_ACTIVE:
+            counting.waited(self._started[0][0].wait)
         else:
-            measuring.waited(self._started[0][0].wait)
+            self._started[0][0].wait()
         request, size = self._started.popleft()
         if size:
             BYTES_IN_FLIGHT.release(size)

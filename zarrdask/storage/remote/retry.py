@@ -19,7 +19,7 @@ from zarrdask.errors import (
     without_secrets,
 )
 from zarrdask.formats.byte_ranges import Buffer, KeyRange, Range, Value
-from zarrdask.runtime import measuring
+from zarrdask.runtime import counting, measuring
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage.base import Store
 from zarrdask.storage.memory import MappingStore
@@ -88,14 +88,14 @@ class RetryingStore(PolicyStore):
                 answer = self._once(request, send, is_repeated=retries > 0)
             except Exception as error:
                 is_paced = False
-                if measuring.SINKS is not None and is_refusal(error):
-                    measuring.count({"refused": 1}, self)
+                if measuring.IS_ACTIVE and is_refusal(error):
+                    counting.count("refused", store=self)
                 # A request that is refused at any rate is not refused because of the rate.
                 if rate is not None and retries < _QUIET_RETRIES and is_refusal(error):
                     is_paced = rate.refuse(sent, retry_after(error))
                 if self._pause(request.key, error, retries, start, is_paced=is_paced):
-                    if measuring.SINKS is not None:
-                        measuring.count({"repeated": 1}, self)
+                    if measuring.IS_ACTIVE:
+                        counting.count("repeated", store=self)
                     begin = time.monotonic()
                     sent = begin if rate is None else rate.wait()
                     start += sent - begin

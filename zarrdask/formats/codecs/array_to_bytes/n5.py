@@ -99,6 +99,7 @@ class Blocks(Serializer):
         self.header = _HEAD.pack(0, ndim) + np.array(spec.shape, ">u4").tobytes()
         self.codecs = codecs
         self.whole = Pipeline(codecs, spec)
+        self.whole.is_counted = False
         size = self.whole.encoded_size
         size = self.whole.most if size is None else size
         self.most = len(self.header) + _MAX_RATIO * size + SLACK
@@ -112,7 +113,7 @@ class Blocks(Serializer):
         view = memoryview(data)
         shape = self._shape(view)
         try:
-            block = self._pipeline(shape).decode(view[len(self.header) :])
+            block = self._pipeline(shape).decode_uncounted(view[len(self.header) :])
         except CodecError as error:
             raise error.within(f"N5 block of {shape}") from error.__cause__
         if shape == self.spec.shape:

@@ -1,0 +1,188 @@
+"""Count requests, chunks and waits; the callers have found that something is measured.
+
+The hot paths count batches, of which they time some values; all else is counted one by one.
+"""
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+from time import perf_counter
+from typing import Any, TypeVar
+
+from zarrdask.runtime.measuring import LOCAL, Counter, HasUrl
+
+T = TypeVar("T")
+Item = TypeVar("Item")
+
+#: Bytes of decoded chunks of which one is timed: a small chunk takes about as long as a few clocks.
+_TIMED_BYTES = 2**20
+#: Of small values that are read from a local disk, one in so many is timed.
+_VALUES_PER_CLOCK = 32
+
+
+def count(name: str, number: int = 1, store: HasUrl | None = None) -> None:
+    """Add to a number of what goes on; outside of a read or a write, of a store."""
+    counter = LOCAL.counts.current_for(store)
+    setattr(counter, name, getattr(counter, name) + number)
+    counter.settle()
+
+
+def count_decoded(number: int, seconds: float) -> None:
+    """Count chunks that were decoded."""
+    counter = LOCAL.counts.current or LOCAL.counts.current_for(None)
+    counter.decoded += number
+    counter.decoding += seconds
+    if not counter.open:
+        counter.settle()
+
+
+def count_encoded(seconds: float) -> None:
+    """Count a chunk that was encoded."""
+    counter = LOCAL.counts.current or LOCAL.counts.current_for(None)
+    counter.encoded += 1
+    counter.encoding += seconds
+    if not counter.open:
+        counter.settle()
+
+
+def leave_out(number: int) -> None:
+    """Do not count some chunks of a batch as decoded."""
+    LOCAL.counts.left_out += number
+
+
+def decode_batch(work: Callable[[Iterator[Item]], int], items: Iterator[Item], nbytes: int) -> int:
+    """Do work that decodes chunks of `nbytes` bytes, and count them; return their number.
+
+    Of small chunks, some are timed, and the others are assumed to take as long.
+    """
+    stride = max(_TIMED_BYTES // max(nbytes, 1), 1)
+    thread, number, seconds = LOCAL.counts, 0, 0.0
+    before = thread.left_out
+    try:
+        for item in items:
+            start = perf_counter()
+            work(iter((item,)))
+            timed = perf_counter() - start
+            rest = work(islice(items, stride - 1)) if stride > 1 else 0
+            number += 1 + rest
+            seconds += timed * (1 + rest)
+            if rest < stride - 1:
+                break
+    finally:
+        if number:
+            decoded = number - (thread.left_out - before)
+            count_decoded(decoded, seconds if decoded == number else seconds * decoded / number)
+    return number
+
+
+def request(kind: str, store: HasUrl, send: Callable[[], T], stored: int = 0) -> T:
+    """Send a request, and count it with the bytes of its result, or those that it stores."""
+    thread, fetched = LOCAL.counts, 0
+    before, start = thread.sent, perf_counter()
+    try:
+        result = send()
+        fetched = 0 if kind == "PUT" else nbytes_of(result)
+        return result
+    finally:
+        if thread.sent == before:
+            seconds = perf_counter() - start
+            thread.sent += 1
+            counter = thread.current_for(store)
+            _count_requests(counter, kind, 1, seconds, fetched=fetched, stored=stored)
+
+
+def _count_requests(
+    counter: Counter, kind: str, number: int, seconds: float, *, fetched: int = 0, stored: int = 0
+) -> None:
+    numbers = vars(counter)
+    numbers[kind] += number
+    if fetched:
+        numbers["fetched"] += fetched
+    if stored:
+        numbers["stored"] += stored
+    if not counter.thread.is_waited_for:
+        numbers["waiting"] += seconds
+    if not counter.open:
+        counter.settle()
+
+
+def requests(kind: str, store: HasUrl, values: Iterator[T]) -> Iterator[T]:
+    """Yield values, each of which is the result of a request that is sent when it is needed.
+
+    Those that a store inside has counted are not counted again.
+    """
+    thread, number, fetched, seconds = LOCAL.counts, 0, 0, 0.0
+    counter, end_of_values = thread.current_for(store), object()
+    try:
+        while True:
+            before, start = thread.sent, perf_counter()
+            value = next(values, end_of_values)
+            if value is end_of_values:
+                return
+            if thread.sent == before:
+                seconds += perf_counter() - start
+                fetched += nbytes_of(value)
+                number += 1
+                thread.sent += 1
+            yield value  # type: ignore[misc]
+    finally:
+        if number:
+            _count_requests(_here(counter), kind, number, seconds, fetched=fetched)
+
+
+def reads(store: HasUrl, values: Iterator[Any]) -> Iterator[Any]:
+    """Yield values that are read from a local disk, one by one; some of them are timed."""
+    thread, number, timed, fetched, seconds = LOCAL.counts, 0, 0, 0, 0.0
+    counter, end_of_values = thread.current_for(store), object()
+    try:
+        while True:
+            start = perf_counter()
+            value = next(values, end_of_values)
+            if value is end_of_values:
+                return
+            seconds += perf_counter() - start
+            timed += 1
+            number += 1
+            thread.sent += 1
+            fetched += 0 if value is None else len(value)
+            yield value
+            for value in islice(values, _VALUES_PER_CLOCK - 1):
+                number += 1
+                thread.sent += 1
+                if value is not None:
+                    fetched += len(value)
+                yield value
+    finally:
+        if number:
+            every = seconds * number / timed
+            _count_requests(_here(counter), "GET", number, every, fetched=fetched)
+
+
+def count_reads(store: HasUrl, number: int, seconds: float, fetched: int) -> None:
+    """Count reads of parts of a file."""
+    thread = LOCAL.counts
+    thread.sent += number
+    _count_requests(thread.current_for(store), "GET", number, seconds, fetched=fetched)
+
+
+def _here(counter: Counter) -> Counter:
+    """Return a counter, or the one of this thread with the same labels."""
+    thread = LOCAL.counts
+    return counter if counter.thread is thread else thread.counter(counter.labels)
+
+
+def waited(wait: Callable[[], object], name: str = "waiting") -> None:
+    """Wait for requests of other threads, or for a lock, and count the seconds."""
+    thread, start = LOCAL.counts, perf_counter()
+    try:
+        wait()
+    finally:
+        if not thread.is_waited_for:
+            counter = thread.current_for(None)
+            vars(counter)[name] += perf_counter() - start
+            counter.settle()
+
+
+def nbytes_of(result: Any) -> int:
+    """Return the size of a value, or of the `value` of an answer; 0 for another result."""
+    value = getattr(result, "value", result)
+    return len(value) if isinstance(value, bytes | bytearray | memoryview) else 0
