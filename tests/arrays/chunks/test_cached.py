@@ -62,13 +62,13 @@ def cache(setting, monkeypatch):
 @pytest.fixture
 def decodes(monkeypatch):
     """Count the chunks that are decoded, but not the indexes of shards."""
-    counts, decode = Counter(), Pipeline.decode
+    counts, decode = Counter(), Pipeline.decode_uncounted
 
     def counted(self, data, memory=None):
         counts["chunks"] += self.spec.dtype == VALUES.dtype
         return decode(self, data, memory)
 
-    monkeypatch.setattr(Pipeline, "decode", counted)
+    monkeypatch.setattr(Pipeline, "decode_uncounted", counted)
     return counts
 
 
