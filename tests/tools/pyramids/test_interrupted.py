@@ -1,6 +1,7 @@
 """Pyramids that are interrupted, and on other schedulers."""
 
 import random
+import shutil
 import subprocess
 import sys
 import time
@@ -13,7 +14,7 @@ import zarrdask
 from tests.parallel.rewrite.cut_short import cut_short
 from tests.tools.pyramids.reference import reference
 from zarrdask.arrays.hierarchy.changes import journal
-from zarrdask.errors import NodeExistsError
+from zarrdask.errors import NodeExistsError, StoreError
 from zarrdask.tools.pyramids.passes import PyramidPass
 
 VALUES = np.random.default_rng(0).integers(0, 100, (96, 96)).astype("u1")
@@ -128,3 +129,27 @@ def test_an_update_that_is_killed_is_stale_until_it_is_done_again(tmp_path, seed
     for number, level in enumerate(levels):
         np.testing.assert_array_equal(updated[str(number)][...], level, str(number))
     assert not zarrdask.verify(place).problems
+
+
+@pytest.mark.slow
+def test_levels_of_a_group_that_is_removed_meanwhile_are_not_recorded(tmp_path, monkeypatch):
+    monkeypatch.setattr(journal, "WRITE_INTERVAL", 0)
+    array = source(tmp_path)
+    zarrdask.create_group(tmp_path / "b")
+    zarrdask.copy(array, tmp_path / "b", "0")
+    plan = planned(zarrdask.open_array(tmp_path / "b", "0"), tmp_path / "b")
+    call = PyramidPass.__call__
+
+    def removed(self, number, *count):
+        for path in (tmp_path / "b").iterdir():
+            if path.is_file():
+                path.unlink()
+            elif path.name != "0":
+                shutil.rmtree(path)
+        return call(self, number, *count)
+
+    monkeypatch.setattr(PyramidPass, "__call__", removed)
+    with pytest.raises(StoreError, match="another one has removed or replaced") as caught:
+        plan.execute("sync", progress=False)
+    assert "was removed while it was written" in caught.value.__notes__[-1]
+    assert not list(tmp_path.glob("b/**/plan.json"))
