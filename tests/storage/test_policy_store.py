@@ -232,7 +232,7 @@ def stacked(served, tmp_path):
 
 
 def prefetched(served, tmp_path):
-    return PrefetchedStore(served, ["a", "b/d"], "b/")
+    return PrefetchedStore(served, ["a", "b/d"], ["b/"])
 
 
 def unchanged(served, tmp_path):

@@ -78,7 +78,7 @@ class Hierarchy:
         chosen = self.options.group_filter
         if self.options.consolidated or (chosen and chosen.next_names("") is not None):
             return self._find_documents()
-        listed = prefetch(plain.store, (), listed=plain.prefix)
+        listed = prefetch(plain.store, (), listed=[plain.prefix])
         metadata = self._find_documents()
         if self.node.store is plain.store:
             self.listed = listed

@@ -25,7 +25,7 @@ class Prefetched(PrefetchedStore):
 
 def test_what_a_listing_rules_out_is_not_requested():
     inner = LatencyStore(MemoryStore({"g/a/zarr.json": b"{}", "g/x": b"1"}))
-    store = PrefetchedStore(inner, listed="g/")
+    store = PrefetchedStore(inner, listed=["g/"])
     assert store.list_dir("g/") == (["x"], ["a"])
     assert store.list_dir("g/a/") == (["zarr.json"], [])
     inner.clear()
@@ -43,7 +43,7 @@ def test_a_listing_that_fails_rules_nothing_out():
         def list_dir(self, prefix):
             raise zarrdask.errors.UnsupportedError("cannot be listed", key=prefix)
 
-    store = PrefetchedStore(Unlistable(MemoryStore({"a/b": b"1"})), ["c"], listed="")
+    store = PrefetchedStore(Unlistable(MemoryStore({"a/b": b"1"})), ["c"], listed=[""])
     assert store.get("a/b") == b"1"
     store.set("c", b"2")
     assert store.get("c") == b"2"

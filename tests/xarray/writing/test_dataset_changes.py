@@ -125,6 +125,17 @@ def test_a_new_dataset_takes_few_round_trips(zarr_format, rounds):
     assert_all_are_consolidated(store.inner)
 
 
+def test_the_groups_around_a_new_dataset_are_listed_with_the_documents_to_consolidate():
+    store = FarStore(seconds=0.05)
+    zarrdask.create_group(store.inner)
+    ds = xr.Dataset({f"v{n}": ("x", np.full(4, n)) for n in range(3)})
+    to_zarr(ds, store, group="a/b")
+    # Each group by itself would take four more, as what is consolidated is read twice.
+    assert store.rounds <= 14
+    xr.testing.assert_identical(loaded(store.inner, group="a/b"), ds)
+    assert_all_are_consolidated(store.inner)
+
+
 def assert_all_are_consolidated(store):
     found = [
         {path for path, _ in zarrdask.open_group(store, consolidated=consolidated).walk()}

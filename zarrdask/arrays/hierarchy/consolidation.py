@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from zarrdask.arrays.hierarchy.claim import can_claim
 from zarrdask.arrays.hierarchy.members import documents_below
-from zarrdask.arrays.hierarchy.path import AnyPath, StorePath, key_prefix
+from zarrdask.arrays.hierarchy.path import AnyPath, StorePath, ancestors, key_prefix
 from zarrdask.arrays.hierarchy.resize import lock_node
 from zarrdask.errors import ZarrdaskError
 from zarrdask.formats.metadata.formats import find_format
@@ -79,7 +79,10 @@ def write_consolidated(
 
 
 def _prefetched_below(group: AnyPath, search: Search, paths: Iterable[str]) -> AnyPath:
-    store = group.store
+    """Read the documents of a group and of nodes below it, and list the groups that they are in."""
+    store, nodes = group.store, [group.path, *paths]
     names = search.rounds(store)[0]
-    keys = (key_prefix(each) + name for each in (group.path, *paths) for name in names)
-    return group.via(prefetch(store, keys, listed=group.prefix))
+    around = {above for each in nodes for above in ancestors(each)}
+    groups = {group.path, *(each for each in around if f"{each}/".startswith(group.prefix))}
+    keys = (key_prefix(each) + name for each in {*groups, *nodes} for name in names)
+    return group.via(prefetch(store, keys, listed=map(key_prefix, groups)))

@@ -154,9 +154,9 @@ def prefetched(node: AnyPath, metadata: Metadata | None, *, listed: bool = False
     node.store.check_writable()
     if node.layout.base is not None or (metadata is not None and is_in_draft(node, metadata)):
         return node.fresh
-    prefix, above = node.prefix if listed else None, () if node.path else DOCUMENTS_ABOVE
+    prefixes, above = [node.prefix] if listed else [], () if node.path else DOCUMENTS_ABOVE
     return node.via(
-        prefetch(node.store, _keys_to_create(node, metadata), listed=prefix, above=above)
+        prefetch(node.store, _keys_to_create(node, metadata), listed=prefixes, above=above)
     )
 
 

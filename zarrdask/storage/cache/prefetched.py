@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
+from functools import partial
 from threading import Thread
 from typing import TypeVar
 
@@ -20,7 +21,7 @@ def prefetch(
     store: Store,
     keys: Iterable[str],
     *,
-    listed: str | None = None,
+    listed: Iterable[str] = (),
     above: Sequence[str] = (),
 ) -> Store:
     """Read values in one round trip; return a store that serves them from memory.
@@ -34,15 +35,15 @@ def prefetch(
         The store.
     keys : iterable of str
         The keys of the values.
-    listed : str, optional
-        A prefix to list in the same round trip, if the store can be listed: keys that the listing
-        rules out are not requested then.
+    listed : iterable of str, optional
+        Prefixes to list in the same round trip, if the store can be listed: keys that the listings
+        rule out are not requested then.
     above : sequence of str, optional
         Keys to read, in the same round trip, of the directory that the store is in.
     """
     if isinstance(store, ConsolidatedStore | PrefetchedStore) or not store.capabilities.has_latency:
         return store
-    return PrefetchedStore(store, keys, listed if store.capabilities.listable else None, above)
+    return PrefetchedStore(store, keys, listed if store.capabilities.listable else (), above)
 
 
 def fresh(store: Store) -> Store:
@@ -60,14 +61,15 @@ class PrefetchedStore(PolicyStore):
         self,
         inner: Store,
         keys: Iterable[str] = (),
-        listed: str | None = None,
+        listed: Iterable[str] = (),
         above: Sequence[str] = (),
     ) -> None:
         super().__init__(inner)
         self._can_create = inner.capabilities.create_exclusive
         self._read_above = None if not above else _in_background(lambda: _above_of(inner, above))
-        self._prefix = listed or ""
-        self._listing = None if listed is None else _in_background(lambda: _list_dir(inner, listed))
+        self._listings = {
+            prefix: _in_background(partial(_list_dir, inner, prefix)) for prefix in {*listed}
+        }
         keys = list(dict.fromkeys(keys))
         self._fetch = _in_background(lambda: _read_all(inner, keys))
 
@@ -98,12 +100,12 @@ class PrefetchedStore(PolicyStore):
                         return NOT_MET
                     request = request._replace(unless=None)
                 self._forget(key)
-            case Request("DELETE", call=None):
-                self._values.pop(key, None)
-                self._listing = None
             case Request("DELETE"):
-                self._values.clear()
-                self._listing = None
+                if request.call is None:
+                    self._values.pop(key, None)
+                else:
+                    self._values.clear()
+                self._listings.clear()
         return send(request)
 
     def get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
@@ -114,13 +116,14 @@ class PrefetchedStore(PolicyStore):
         return (known[key] if key in known else next(values) for key in keys)
 
     def list_dir(self, prefix: str) -> Names:
-        if self._listing is None or prefix != self._prefix:
+        if (listing := self._listings.get(prefix)) is None:
             return self.inner.list_dir(prefix)
-        keys, prefixes = self._listing.result()
+        keys, prefixes = listing.result()
         return sorted(keys), sorted(prefixes)
 
     def list_prefix(self, prefix: str) -> Iterator[str]:
-        if self._listing is None or prefix != self._prefix or self._listing.exception():
+        listing = self._listings.get(prefix)
+        if listing is None or listing.exception():
             return self.inner.list_prefix(prefix)
         keys, prefixes = self.list_dir(prefix)
         return self.inner.list_prefix(prefix) if prefixes else (prefix + key for key in keys)
@@ -131,19 +134,20 @@ class PrefetchedStore(PolicyStore):
         return key in self._values
 
     def _is_ruled_out(self, key: str) -> bool:
-        listing = self._listing
-        if listing is None or not key.startswith(self._prefix) or listing.exception():
-            return False
-        name, is_below, _ = key[len(self._prefix) :].partition("/")
-        return bool(is_below) and name not in listing.result()[1]
+        return any(is_below and name not in names for name, is_below, names in self._listed(key))
 
     def _forget(self, key: str) -> None:
-        """Forget a value that is about to change; the listing gets its name."""
+        """Forget a value that is about to change; listings get its name."""
         self._values.pop(key, None)
-        listing = self._listing
-        if listing is not None and key.startswith(self._prefix) and not listing.exception():
-            name, is_below, _ = key[len(self._prefix) :].partition("/")
-            listing.result()[bool(is_below)].add(name)
+        for name, _, names in self._listed(key):
+            names.add(name)
+
+    def _listed(self, key: str) -> Iterator[tuple[str, bool, set[str]]]:
+        """Yield what listings say of a key: a name, whether the key is below it, and such names."""
+        for prefix, listing in self._listings.items():
+            if key.startswith(prefix) and not listing.exception():
+                name, is_below, _ = key[len(prefix) :].partition("/")
+                yield name, bool(is_below), listing.result()[bool(is_below)]
 
 
 def _above_of(store: Store, keys: Sequence[str]) -> Store | None:
