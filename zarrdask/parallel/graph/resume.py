@@ -50,7 +50,7 @@ def _complete(writes: Writes) -> list[tuple[da.Array, WriteTarget]]:
     complete = list[tuple[da.Array, WriteTarget]]()
     for x, to in writes:
         new = to.change
-        if not isinstance(new, LateArray) or new.overwrites:
+        if not isinstance(new, LateArray) or new.overwrites or not new.existed:
             return []
         if (target := WriteTarget.comparing(new.node, new.metadata)) is None:
             return []

@@ -233,10 +233,10 @@ def _new_array(
     prefetched = seen.prefetched(metadata, listed=True)
     # Of arrays that are resumed, some may be complete: `ResumableChanges` checks that.
     view = prefetched.check_creation(metadata, overwrite=how.replaces or bool(how.resume))
-    existed = how.replaces and view.has_document()
+    existed = (how.replaces or bool(how.resume)) and view.has_document()
     array = Array(view.fresh, metadata, "r+")
     # Whatever the blocks read, through this package or not: the old array stays until the end.
-    if existed and _can_stage(array) and not how.resume:
+    if existed and not how.resume and _can_stage(array):
         return WriteTarget.replacing(array)
     # A group of the draft may have no document.
     erases = how.replaces and (existed or view.layout.base is not None)
