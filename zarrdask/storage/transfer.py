@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
+from typing import Any
 
 from zarrdask.formats.byte_ranges import Buffer
 from zarrdask.runtime.scratch import Scratch
@@ -70,12 +71,15 @@ def copy_file(source: str, target: int) -> None:
         copy_descriptor(read.fileno(), os.fstat(read.fileno()).st_size, target)
 
 
-def copy_descriptor(source: int, size: int, target: int) -> None:
-    """Copy the bytes of a file; some file systems share them instead."""
+def copy_descriptor(source: int, size: int, target: int, hashed: Any = None) -> None:
+    """Copy the bytes of a file; some file systems share them instead.
+
+    `hashed`, if given, is an object of hashlib that is updated by them.
+    """
     done = 0
     try:
         # macOS and Windows lack this call.
-        while done < size and hasattr(os, "copy_file_range"):
+        while hashed is None and done < size and hasattr(os, "copy_file_range"):
             count = os.copy_file_range(source, target, size - done)
             if not count:
                 break
@@ -84,4 +88,7 @@ def copy_descriptor(source: int, size: int, target: int) -> None:
         if error.errno not in NO_COPY:
             raise
     while data := pread(source, _BLOCK_BYTES, done):
-        done += pwrite(target, data, done)
+        written = pwrite(target, data, done)
+        if hashed is not None:
+            hashed.update(data[:written])
+        done += written

@@ -9,6 +9,7 @@ import pytest
 import zarrdask
 from zarrdask.errors import MetadataError, NodeExistsError, StoreError
 from zarrdask.storage import MemoryStore
+from zarrdask.storage.local import file_times
 from zarrdask.tools.synchronization import contents, object_transfer
 
 VALUES = np.arange(24, dtype="i4").reshape(6, 4)
@@ -63,7 +64,7 @@ def test_files_are_not_read_again_if_their_times_are_equal(tmp_path, monkeypatch
     pair = tmp_path / "s", tmp_path / "t"
     make(pair[0])
     # As if some time had passed since the files were written.
-    monkeypatch.setattr(contents, "settled_version", os.fstat)
+    monkeypatch.setattr(file_times, "settled_version", os.fstat)
     zarrdask.copy(*pair, scheduler="sync")
     zarrdask.sync(*pair)
 

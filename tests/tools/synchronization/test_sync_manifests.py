@@ -33,7 +33,8 @@ class TaggedBucket(Bucket):
 
     def entries(self, prefix, after="", until=None, *, objects=False):
         self.requests["list"] += 1
-        for key, value in self.values.items():
+        for key in (key for key in self.values if key.startswith(prefix)):
+            value = self.values[key]
             stored = StoredObject(key, "s3://bucket/", len(value), 1.0, self.tags.get(key))
             yield Entry(key, len(value), object=stored)
 
@@ -78,6 +79,18 @@ def test_objects_are_not_read_whose_digests_are_in_manifests():
     assert zarrdask.sync(*pair, by="digests", manifest="both").changed == ("a/c/0/0",)
     assert [each.requests["chunk"] for each in pair] == [2, 0]  # compared, and copied
     assert [check_true(each) for each in pair] == [8, 7]
+
+
+def test_manifests_of_arrays_are_used_too():
+    pair = TaggedBucket(), TaggedBucket()
+    array = make(pair[0])
+    zarrdask.sync(*pair)
+    zarrdask.manifest(array, keep=True)
+    zarrdask.manifest(pair[1], keep=True)
+    for each in pair:
+        each.requests.clear()
+    assert zarrdask.sync(*pair, by="digests").bytes == 0
+    assert [each.requests["chunk"] for each in pair] == [0, 0]
 
 
 def test_a_stale_entry_says_nothing(tmp_path):

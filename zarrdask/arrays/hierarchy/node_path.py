@@ -44,7 +44,12 @@ from zarrdask.arrays.hierarchy.resize import (
     stored_metadata,
     update_node,
 )
-from zarrdask.arrays.hierarchy.stored_manifest import lasting_entry, store_manifest, stored_manifest
+from zarrdask.arrays.hierarchy.stored_manifest import (
+    lasting_entry,
+    store_manifest,
+    stored_manifest,
+    update_manifest,
+)
 
 
 class NodePath(StorePath):
@@ -76,6 +81,7 @@ class NodePath(StorePath):
     # Manifests
     stored_manifest = stored_manifest
     store_manifest = store_manifest
+    update_manifest = update_manifest
     lasting_entry = lasting_entry
 
     # Creation

@@ -7,13 +7,17 @@ time, one only loses digests, which are then computed again.
 """
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 
 from zarrdask.arrays.hierarchy.path import StorePath
-from zarrdask.errors import StoreError
+from zarrdask.arrays.hierarchy.resize import change_documents
+from zarrdask.errors import MetadataError, StoreError
 from zarrdask.formats.byte_ranges import StoredObject
 from zarrdask.storage.local.open_file import is_settled
 from zarrdask.storage.snapshots.object_manifest import Manifest, ManifestEntry
+from zarrdask.storage.snapshots.written_objects import WrittenObjects
+from zarrdask.storage.zarr import detect
 from zarrdask.storage.zarr.draft_store import stored_in
 
 NAME = ".zarrdask-manifest"
@@ -42,6 +46,41 @@ def store_manifest(node: StorePath, manifest: Manifest) -> None:
     """Store a manifest in its node, in place of an older one."""
     store = stored_in(node.store)
     store.set(f"{node.prefix}{NAME}", manifest.render())
+
+
+def update_manifest(
+    node: StorePath, written: Mapping[str, ManifestEntry | None], *, is_whole: bool
+) -> None:
+    """Note in the manifest of an array what was written and erased, and its documents.
+
+    If there is no manifest, one is stored only if all objects of the array were written
+    (`is_whole`).
+    """
+
+    def change(array: StorePath) -> None:
+        stored = None
+        with suppress(StoreError, MetadataError):
+            stored = stored_manifest(array)
+        if stored is None and not is_whole:
+            return
+        old = () if stored is None or is_whole else stored.entries
+        entries = {entry.key: entry for entry in old} | dict(written) | _documents(node)
+        kept = (entry for _, entry in sorted(entries.items()) if entry is not None)
+        store_manifest(array, Manifest(node.location, tuple(kept)))
+
+    change_documents(node, change)
+
+
+def _documents(node: StorePath) -> dict[str, ManifestEntry | None]:
+    """Return the entries of the documents of an array."""
+    entries = WrittenObjects(by_md5=node.store.capabilities.has_latency)
+    for name in detect.names(node.store):
+        entry, value = node.store.stat(node.prefix + name), node.store.get(node.prefix + name)
+        entries[name] = None
+        if entry is not None and value is not None:
+            written = entries.add_value(name, value, entry.stamp or None)
+            entries[name] = lasting_entry(node, written)
+    return entries
 
 
 def lasting_entry(node: StorePath, entry: ManifestEntry) -> ManifestEntry:

@@ -12,6 +12,7 @@ from zarrdask.parallel.execution.client import check_visible, other_processes
 from zarrdask.storage.adapters.forks import Changes, changing
 from zarrdask.storage.adapters.icechunk import fork
 from zarrdask.storage.base import Store
+from zarrdask.storage.snapshots.digesting_store import DigestingFork
 
 
 class TaskStores:
@@ -24,21 +25,29 @@ class TaskStores:
     is_later : bool, default False
         Whether the tasks are computed after the call. Others may write to the store before that, so
         tasks that read from it don't write to a fork.
+    is_digested : bool, default False
+        Whether the digests of what tasks write are computed, and returned by a `DigestingFork`.
     """
 
-    def __init__(self, *, is_forked: bool, is_later: bool = False) -> None:
+    def __init__(
+        self, *, is_forked: bool, is_later: bool = False, is_digested: bool = False
+    ) -> None:
         self._is_forked = is_forked
+        self._is_digested = is_digested
         self._is_later = is_later
         self._forks = dict[str, Store]()
 
     @classmethod
-    def of_scheduler(cls, *, is_later: bool) -> "TaskStores":
+    def of_scheduler(cls, *, is_later: bool, is_digested: bool = False) -> "TaskStores":
         """Return the stores for tasks that the current scheduler runs, or any one later."""
-        return cls(is_forked=is_later or other_processes() is not None, is_later=is_later)
+        is_forked = is_later or other_processes() is not None
+        return cls(is_forked=is_forked, is_later=is_later, is_digested=is_digested)
 
     def chunks(self, chunks: StoredChunks) -> StoredChunks:
         """Return the chunks of an array as tasks change them."""
         store = chunks.store
+        if self._is_digested and not store.capabilities.forks:
+            return replace(chunks, store=DigestingFork(store))
         if not (self._is_forked and store.capabilities.forks):
             return chunks
         token = store.identity.token

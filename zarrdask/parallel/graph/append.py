@@ -6,6 +6,7 @@ from uuid import uuid4
 import dask.array as da
 from dask.delayed import delayed
 
+from zarrdask import config
 from zarrdask.arrays.chunks.cast import check_cast, chosen_casting, requested_casting
 from zarrdask.arrays.chunks.stored import StoredChunks
 from zarrdask.arrays.hierarchy.changes.append import AppendedArray, appended, guarded
@@ -26,6 +27,7 @@ from zarrdask.parallel.graph.write_job import (
     cast_in_memory,
     check_deferrable,
     compute,
+    keep_manifests,
     write_jobs,
     writing,
 )
@@ -154,7 +156,9 @@ def _append(
                 writes = before
         writes = resumable(writes, resume)
     with writing([to for _, to in writes]):
-        compute(write_jobs(writes), **compute_options)
+        jobs = write_jobs(writes, digests=config.get("manifests"))
+        compute(jobs, **compute_options)
+    keep_manifests(jobs)
     return chunks_of(writes[0][1].array)
 
 

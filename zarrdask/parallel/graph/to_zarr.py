@@ -8,6 +8,7 @@ from uuid import uuid4
 import dask.array as da
 from dask import delayed
 
+from zarrdask import config
 from zarrdask.arrays.chunks.cast import Casting, check_cast, chosen_casting, requested_casting
 from zarrdask.arrays.nodes.arguments import check_options, checks_booleans
 from zarrdask.arrays.nodes.array import Array
@@ -25,6 +26,7 @@ from zarrdask.parallel.graph.write_job import (
     check_deferrable,
     check_plain,
     deferred,
+    keep_manifests,
     write_jobs,
     writing,
 )
@@ -175,10 +177,12 @@ def to_zarr(
     if resume:
         writes = resumable(writes, resume)
     with writing([target for _, target in writes], commits=compute):
-        jobs = write_jobs(writes, later=not compute and not return_stored)
+        digests = compute and config.get("manifests")
+        jobs = write_jobs(writes, later=not compute and not return_stored, digests=digests)
         if not compute:
             return jobs[0].stored() if return_stored else deferred(jobs)
         compute_jobs(jobs, show=progress)
+    keep_manifests(jobs)
     if not return_stored:
         return None
     ((_, target),) = writes

@@ -34,6 +34,7 @@ from zarrdask.parallel.graph.placement import known_blocks
 from zarrdask.parallel.graph.target import WriteTarget
 from zarrdask.parallel.graph.tasks import Action, gather, read_blocks, write_blocks
 from zarrdask.runtime.progress import Show
+from zarrdask.storage.snapshots.digesting_store import DigestingFork
 
 #: The number of elements in memory that are checked at a time.
 _CHECKED_ELEMENTS = 2**16
@@ -184,13 +185,15 @@ def write_jobs(
     empty: Sequence[bool | None] | None = None,
     *,
     later: bool = False,
+    digests: bool = False,
 ) -> list[WriteJob]:
     """Create the tasks of writes that have begun.
 
     For each write, `empty` is whether chunks that hold only the fill value are stored; as
-    configured by default. `later` is whether the caller returns the tasks.
+    configured by default. `later` is whether the caller returns the tasks, and `digests` whether it
+    calls `keep_manifests` at the end.
     """
-    jobs, stores = [], TaskStores.of_scheduler(is_later=later)
+    jobs, stores = [], TaskStores.of_scheduler(is_later=later, is_digested=digests)
     for (x, to), stores_empty in zip(writes, empty or [None] * len(writes), strict=True):
         tasks = write_blocks(
             x,
@@ -203,6 +206,16 @@ def write_jobs(
         )
         jobs.append(WriteJob(to, tasks if to.recorded is None else tasks.without(to.recorded)))
     return jobs
+
+
+def keep_manifests(jobs: Iterable[WriteJob]) -> None:
+    """Store the manifests of arrays, after all blocks were stored, and the changes committed."""
+    for job in jobs:
+        target, chunks = job.target, job.tasks.writer.region.stored
+        if isinstance(chunks.store, DigestingFork):
+            written = chunks.store.written.below(chunks.prefix)
+            is_whole = target.is_new and target.recorded is None
+            target.array.node_path.current.update_manifest(written, is_whole=is_whole)
 
 
 def check_deferrable(arrays: Iterable[Array]) -> None:

@@ -10,7 +10,7 @@ from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ClassVar
 from uuid import uuid4
 from weakref import WeakValueDictionary
 
@@ -36,6 +36,9 @@ class Fork(Store):
     name : str, optional
         The name of the fork in all processes; a new one by default.
     """
+
+    #: Whether changes are merged while tasks go on, where they are made in the process of the fork.
+    is_merged_at_once: ClassVar[bool] = False
 
     def __init__(self, name: str = "") -> None:
         self.name = name or f"{_PROCESS[0]}-{uuid4().hex}"
@@ -143,7 +146,10 @@ def changing(store: Store) -> Iterator[tuple[Store, list[Changes]]]:
         return
     copy = store.begin()
     yield copy, changes
-    changes.append(Changes({store.name: [store.end(copy)]}))
+    made: Changes | None = Changes({store.name: [store.end(copy)]})
+    if made is not None and store.is_merged_at_once:
+        made = made.arrived()
+    changes += [] if made is None else [made]
 
 
 def _after_fork() -> None:

@@ -282,11 +282,15 @@ class LocalStore(Store):
         """
         self._put(key, write, replace)
 
-    def create(self, key: str, value: Buffer) -> bool:
+    def create(self, key: str, value: Buffer, write: Callable[[int], None] | None = None) -> bool:
+        """Store a value if the key is missing, and return whether it was.
+
+        `write`, if given, writes it to the file whose descriptor it is passed.
+        """
         if not self.capabilities.create_exclusive:
             return super().create(key, value)
         try:
-            self._put(key, lambda fd: write_whole(fd, value), link)
+            self._put(key, write or (lambda fd: write_whole(fd, value)), link)
         except StoreError as error:
             if isinstance(error.__cause__, FileExistsError) and os.path.isfile(self.path(key)):
                 return False

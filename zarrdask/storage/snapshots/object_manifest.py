@@ -1,6 +1,6 @@
 """Manifests: all objects of a node, with sizes, versions and digests; and their comparison."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from os import PathLike
 from typing import ClassVar, Self
@@ -40,6 +40,10 @@ class ManifestEntry:
     version: str | None = None
     digest: str | None = None
     version_id: str | None = None
+
+    def at(self, key: str) -> Self:
+        """Return the same object under another key."""
+        return replace(self, key=key)
 
     @property
     def object_version(self) -> ObjectVersion:

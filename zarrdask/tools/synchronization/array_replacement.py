@@ -7,13 +7,13 @@ from zarrdask.arrays.hierarchy.changes.replace import ReplacedNode, can_stage
 from zarrdask.arrays.hierarchy.changes.transaction import transaction
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.errors import ZarrdaskError
+from zarrdask.storage.snapshots.written_objects import WrittenObjects
 from zarrdask.tools.synchronization.node_documents import document_names
 from zarrdask.tools.synchronization.object_transfer import (
     copy_objects,
     read_objects,
     store_document,
 )
-from zarrdask.tools.verification.copied_manifest import CopiedObjects
 from zarrdask.tools.verification.object_listing import Listing
 
 
@@ -26,7 +26,7 @@ def replace_array(
     target: NodePath,
     listing: Listing,
     erased: Callable[[], None],
-    record: CopiedObjects | None,
+    record: WrittenObjects | None,
 ) -> tuple[int, list[str]]:
     """Replace an array by another one; return the bytes, and the keys that changed meanwhile.
 

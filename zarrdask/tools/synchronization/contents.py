@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import suppress
 from functools import partial
 from typing import Literal
 
@@ -13,8 +12,9 @@ from zarrdask.formats.byte_ranges import StoredObject
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.runtime.system import pread
 from zarrdask.runtime.threads import on_each
+from zarrdask.storage.local.file_times import keep_time
 from zarrdask.storage.local.local_store import LocalStore
-from zarrdask.storage.local.open_file import settled_version, stamp_in
+from zarrdask.storage.local.open_file import stamp_in
 from zarrdask.tools.verification.object_listing import (
     Listing,
     compared,
@@ -30,8 +30,6 @@ Digests = dict[str, str]
 _BLOCK_BYTES = 2**20
 #: The number of keys of which the values are requested together.
 _KEYS_PER_CALL = 256
-#: How much a time is changed that must not be equal to another one: listings round it to less.
-_MARK_NS = 1000
 
 
 def differing_keys(
@@ -108,29 +106,6 @@ def _have_equal_files(
         if keep_times and by == "versions" and stamp_in(os.fstat(one)) == before:
             keep_time(one, other)
         return True
-
-
-def keep_time(source: int, target: int) -> None:
-    """Give an open file the time of the one that it is a copy of, which marks its version.
-
-    A file that was changed just now keeps no time: a further change might not change its time.
-    """
-    if settled_version(source) is None:
-        mark_time(target)
-    else:
-        _set_time(target, os.fstat(source).st_mtime_ns)
-
-
-def mark_time(file: int) -> None:
-    """Give an open file a time that no other file gets that is written now."""
-    _set_time(file, os.fstat(file).st_mtime_ns - _MARK_NS)
-
-
-def _set_time(file: int, time: int) -> None:
-    # Another user may own the file: it is compared by its bytes again next time.
-    with suppress(PermissionError):
-        if os.utime in os.supports_fd:
-            os.utime(file, ns=(time, time))
 
 
 def _other_values(

@@ -3,27 +3,23 @@
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any
 
 from toolz import partition_all
 
 from zarrdask.arrays.hierarchy.path import StorePath
 from zarrdask.formats.byte_ranges import Buffer, StoredObject
 from zarrdask.runtime.scratch import Scratch
-from zarrdask.runtime.system import pread
 from zarrdask.runtime.threads import on_each
-from zarrdask.storage.listing import key_stamp
-from zarrdask.storage.local.open_file import stamp_in, write_whole
+from zarrdask.storage.local.file_times import keep_time, write_marked
+from zarrdask.storage.local.open_file import stamp_in
 from zarrdask.storage.locks.whole_objects import WholeObjects
+from zarrdask.storage.snapshots.written_objects import WrittenObjects
 from zarrdask.storage.transfer import copy_descriptor, store_values
-from zarrdask.tools.synchronization.contents import is_local, keep_time, mark_time
-from zarrdask.tools.verification.copied_manifest import CopiedObjects
-from zarrdask.tools.verification.object_listing import Listing, is_version
+from zarrdask.tools.synchronization.contents import is_local
+from zarrdask.tools.verification.object_listing import Listing, is_version, md5_of
 
 #: The number of keys of which the values are requested together.
 _KEYS_PER_CALL = 256
-#: Bytes of a file that are copied at a time.
-_BLOCK_BYTES = 2**20
 
 
 class _ChangedFileError(Exception):
@@ -35,7 +31,7 @@ def copy_objects(
     target: StorePath,
     listing: Listing,
     keys: Sequence[str],
-    copied: CopiedObjects | None = None,
+    copied: WrittenObjects | None = None,
 ) -> tuple[int, list[str]]:
     """Copy objects to another node; return the bytes, and the keys that have changed meanwhile.
 
@@ -62,7 +58,7 @@ def _store_values(
     target: StorePath,
     listing: Listing,
     values: Iterable[tuple[str, Buffer]],
-    copied: CopiedObjects | None,
+    copied: WrittenObjects | None,
 ) -> int:
     """Store values, and return their bytes."""
     if copied is None or not is_local(target):
@@ -70,16 +66,17 @@ def _store_values(
         return sum(store_values(target.store, ((target.prefix + k, v) for k, v in values)))
     total = 0
     for key, value in values:
-        copied.add_value(key, value, listing[key], _store_file(target, key, value))
+        stamp = _store_file(target, key, value)
+        copied.add_value(key, value, stamp, md5_of(listing[key]))
         total += len(value)
     return total
 
 
 def _noted(
-    values: Iterable[tuple[str, Buffer]], listing: Listing, copied: CopiedObjects
+    values: Iterable[tuple[str, Buffer]], listing: Listing, copied: WrittenObjects
 ) -> Iterator[tuple[str, Buffer]]:
     for key, value in values:
-        copied.add_value(key, value, listing[key], None)
+        copied.add_value(key, value, md5=md5_of(listing[key]))
         yield key, value
 
 
@@ -103,16 +100,16 @@ def read_objects(
 
 
 def store_document(
-    target: StorePath, key: str, value: bytes, copied: CopiedObjects | None = None
+    target: StorePath, key: str, value: bytes, copied: WrittenObjects | None = None
 ) -> None:
     """Store a document, of which the time says nothing about its version."""
-    version = None
+    stamp = None
     if is_local(target):
-        version = _store_file(target, key, value)
+        stamp = _store_file(target, key, value)
     else:
         target.store.set(target.prefix + key, value)
     if copied is not None:
-        copied.add_value(key, value, None, version)
+        copied.add_value(key, value, stamp)
 
 
 def _store_file(target: StorePath, key: str, value: Buffer) -> str:
@@ -120,9 +117,7 @@ def _store_file(target: StorePath, key: str, value: Buffer) -> str:
     stamps = list[str]()
 
     def write(file: int) -> None:
-        write_whole(file, value)
-        mark_time(file)
-        stamps.append(stamp_in(os.fstat(file)))
+        stamps.append(write_marked(file, value))
 
     target.store.replace(target.prefix + key, write)  # type: ignore[attr-defined]
     return stamps[-1]
@@ -142,11 +137,14 @@ def _read(
 
 
 def _has_another_stamp(source: StorePath, key: str, entry: StoredObject) -> bool:
-    return is_local(source) and key_stamp(source.store, source.prefix + key) != entry.tag
+    if not is_local(source):
+        return False
+    now = source.store.stat(source.prefix + key)
+    return now is None or now.stamp != entry.tag
 
 
 def _copy_file(
-    source: StorePath, target: StorePath, listing: Listing, copied: CopiedObjects | None, key: str
+    source: StorePath, target: StorePath, listing: Listing, copied: WrittenObjects | None, key: str
 ) -> int | None:
     """Copy a file with its time, and return its size; None if it has changed meanwhile."""
     with source.store.opened(source.prefix + key) as (fd, size):  # type: ignore[attr-defined]
@@ -155,10 +153,7 @@ def _copy_file(
 
         def write(file: int) -> None:
             hashed = None if copied is None else copied.hashing()
-            if hashed is None:
-                copy_descriptor(fd, size, file)
-            else:
-                _copy_hashed(fd, file, hashed)
+            copy_descriptor(fd, size, file, hashed)
             if stamp_in(os.fstat(fd)) != listing[key].tag:
                 raise _ChangedFileError
             keep_time(fd, file)
@@ -170,12 +165,3 @@ def _copy_file(
         except _ChangedFileError:
             return None
         return int(size)
-
-
-def _copy_hashed(source: int, target: int, hashed: Any) -> None:
-    """Copy a file, and compute its digest on the way."""
-    done = 0
-    while data := pread(source, _BLOCK_BYTES, done):
-        hashed.update(data)
-        write_whole(target, data)
-        done += len(data)

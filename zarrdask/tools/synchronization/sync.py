@@ -9,11 +9,12 @@ from zarrdask.arrays.nodes.arguments import checks_booleans
 from zarrdask.errors import StoreError, one_of
 from zarrdask.parallel.rewrite.node_plan import check_apart, find_origin, locate_target
 from zarrdask.storage.resolve import options_of_each
+from zarrdask.storage.snapshots.written_objects import WrittenObjects
 from zarrdask.tools.synchronization.contents import By
 from zarrdask.tools.synchronization.sync_execution import ChangedTargetError, execute, list_settled
 from zarrdask.tools.synchronization.sync_plan import SyncPlan, plan_sync
 from zarrdask.tools.synchronization.sync_report import SyncReport
-from zarrdask.tools.verification.copied_manifest import CopiedObjects, keep_manifest
+from zarrdask.tools.verification.kept_manifest import keep_manifest
 from zarrdask.tools.verification.object_listing import list_node, listed_digests
 
 #: How often the source is listed, if it changes while it is copied.
@@ -119,7 +120,7 @@ def sync(
             known = listed_digests(origin, listings[0]), listed_digests(place, listings[1])
             digests = known[0].digests, known[1].digests
             plan = plan_sync(origin, place, listings, digests, by, delete=delete, dry_run=dry_run)
-            copied = CopiedObjects(by_md5=place.store.capabilities.has_latency)
+            copied = WrittenObjects(by_md5=place.store.capabilities.has_latency)
             changed, size, node = plan.changed_meanwhile, 0, origin
             if not (dry_run or changed or plan.is_empty):
                 try:

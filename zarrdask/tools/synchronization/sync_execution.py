@@ -12,6 +12,7 @@ from contextlib import nullcontext
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.arrays.hierarchy.path import key_prefix
 from zarrdask.runtime.scratch import Scratch
+from zarrdask.storage.snapshots.written_objects import WrittenObjects
 from zarrdask.tools.synchronization.array_replacement import replace_array
 from zarrdask.tools.synchronization.node_documents import are_equal_documents, keys_of_node
 from zarrdask.tools.synchronization.object_transfer import (
@@ -20,7 +21,6 @@ from zarrdask.tools.synchronization.object_transfer import (
     store_document,
 )
 from zarrdask.tools.synchronization.sync_plan import SyncPlan
-from zarrdask.tools.verification.copied_manifest import CopiedObjects
 from zarrdask.tools.verification.object_listing import Listing, list_node
 
 
@@ -44,7 +44,7 @@ def list_settled(target: NodePath) -> Listing:
 
 
 def execute(
-    plan: SyncPlan, source: NodePath, target: NodePath, copied: CopiedObjects | None = None
+    plan: SyncPlan, source: NodePath, target: NodePath, copied: WrittenObjects | None = None
 ) -> tuple[int, list[str]]:
     """Carry out a plan; return the bytes, and the keys of the source that changed meanwhile.
 
@@ -90,7 +90,7 @@ def _replace_nodes(
     source: NodePath,
     target: NodePath,
     erased: Callable[[], None],
-    copied: CopiedObjects | None,
+    copied: WrittenObjects | None,
 ) -> tuple[int, list[str]]:
     """Erase nodes that the source has others for, and replace arrays, as `execute`.
 
@@ -104,7 +104,7 @@ def _replace_nodes(
         listing = Listing(
             (k.removeprefix(key_prefix(path)), plan.source[k]) for k in plan.below(path)
         )
-        below = None if copied is None else CopiedObjects(by_md5=copied.by_md5)
+        below = None if copied is None else WrittenObjects(by_md5=copied.by_md5)
         nodes = source.join(path), target.join(path)
         size, changed = replace_array(*nodes, listing, erased, below)
         total += size
@@ -121,7 +121,7 @@ def _finish_node(
     path: str,
     keys: Sequence[str],
     missing: Sequence[str],
-    copied: CopiedObjects | None,
+    copied: WrittenObjects | None,
 ) -> int:
     """Erase chunks of a node that the source lacks, and store its documents; return their bytes.
 

@@ -77,14 +77,20 @@ class KnownDigests(NamedTuple):
 def listed_digests(node: NodePath, listing: Listing) -> KnownDigests:
     """Return the digests of objects that need no reading.
 
-    These are those that a stored manifest has for the present versions of objects, and MD5 digests
-    in ETags. A manifest that can't be read is of no use here, and is left out.
+    These are those that manifests that are stored in the node, and in arrays below it, have for the
+    present versions of objects, and MD5 digests in ETags. A manifest that can't be read is of no
+    use here, and is left out.
     """
     stored, digests = None, dict[str, str]()
+    prefixes = {key.removesuffix(MANIFEST) for key in listing.own if key.endswith(f"/{MANIFEST}")}
     if MANIFEST in listing.own or node.layout.base is not None:
+        prefixes.add("")
+    for prefix in sorted(prefixes):
         with suppress(MetadataError, UnsupportedError, StoreError):
-            stored = node.stored_manifest()
-            digests = current_digests(stored.entries, listing)
+            manifest = node.join(prefix).stored_manifest()
+            stored = stored if prefix else manifest
+            entries = (entry.at(prefix + entry.key) for entry in manifest.entries)
+            digests |= current_digests(entries, listing)
     for key, entry in listing.items():
         if (md5_digest := md5_of(entry)) is not None:
             digests[key] = f"md5:{md5_digest}"

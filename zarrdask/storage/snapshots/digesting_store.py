@@ -1,0 +1,118 @@
+"""A store that computes the digests of the values that tasks store in it."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from zarrdask.formats.byte_ranges import Buffer, Tag
+from zarrdask.storage.adapters.forks import Fork
+from zarrdask.storage.base import Store
+from zarrdask.storage.local.file_times import write_marked
+from zarrdask.storage.local.local_store import LocalStore
+from zarrdask.storage.snapshots.written_objects import WrittenObjects
+from zarrdask.storage.transfer import local_value
+from zarrdask.storage.wrapper import WrappedStore
+
+
+class DigestingStore(WrappedStore):
+    """A store that notes the digests and versions of values that are stored in it.
+
+    Parameters
+    ----------
+    inner : Store
+        The store.
+    written : WrittenObjects, optional
+        Where they are noted.
+    """
+
+    def __init__(self, inner: Store, written: WrittenObjects | None = None) -> None:
+        super().__init__(inner)
+        by_md5 = inner.capabilities.has_latency
+        self.written = WrittenObjects(by_md5=by_md5) if written is None else written
+
+    def for_chunks(self) -> Store:
+        return DigestingStore(self.inner.for_chunks(), self.written)
+
+    def _local(self, key: str) -> tuple[LocalStore, str] | None:
+        """Return the local store and the key there of a value that is one file, else None."""
+        inner = self.inner
+        return (inner, key) if isinstance(inner, LocalStore) else local_value(inner, key)
+
+    def set(self, key: str, value: Buffer) -> None:
+        stamps = list[str]()
+        local = self._local(key)
+        if local is None:
+            self.inner.set(key, value)
+        else:
+            local[0].replace(local[1], lambda file: stamps.append(write_marked(file, value)))
+        self.written.add_value(key, value, *stamps)
+
+    def create(self, key: str, value: Buffer) -> bool:
+        stamps = list[str]()
+        local = self._local(key)
+        if local is None:
+            is_new = self.inner.create(key, value)
+        else:
+            is_new = local[0].create(
+                local[1], value, lambda file: stamps.append(write_marked(file, value))
+            )
+        if is_new:
+            self.written.add_value(key, value, *stamps)
+        return is_new
+
+    def swap(self, key: str, value: Buffer, tag: Tag | None) -> bool:
+        is_stored = self.inner.swap(key, value, tag)
+        if is_stored:
+            self.written.add_value(key, value)
+        return is_stored
+
+    def erase(self, key: str) -> None:
+        self.inner.erase(key)
+        self.written[key] = None
+
+    def erase_values(self, keys: Iterable[str]) -> None:
+        erased = [*keys]
+        self.inner.erase_values(erased)
+        self.written.update(dict.fromkeys(erased))
+
+
+class DigestingFork(WrappedStore, Fork):
+    """A store that tasks write to, and what they have written, in the process where it was made.
+
+    Parameters
+    ----------
+    inner : Store
+        The store.
+    name : str, optional
+        As in `Fork`.
+    """
+
+    is_merged_at_once = True
+
+    def __init__(self, inner: Store, name: str = "") -> None:
+        WrappedStore.__init__(self, inner)
+        Fork.__init__(self, name)
+        self.written = WrittenObjects(by_md5=inner.capabilities.has_latency)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return DigestingFork, (self.inner, self.name)
+
+    def begin(self) -> Store:
+        return DigestingStore(self.inner)
+
+    def end(self, copy: Store) -> bytes:
+        written: WrittenObjects = copy.written  # type: ignore[attr-defined]
+        return written.render()
+
+    def merge(self, changes: Iterable[bytes]) -> None:
+        self.written.merge(changes)
+
+    def check_unchanged(self) -> None:
+        """Nothing to check: the store itself is changed."""
+
+    def check_same(self, other: Fork) -> None:
+        """Nothing to check: the store itself is changed."""
+
+    def changed(self, changes: bytes) -> Iterable[str]:
+        written = WrittenObjects(by_md5=False)
+        written.merge([changes])
+        return [*written]
