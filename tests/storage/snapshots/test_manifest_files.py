@@ -84,4 +84,4 @@ def test_parquet_that_is_damaged_or_claims_too_much_is_refused(tmp_path):
 def test_parquet_needs_pyarrow(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(UnsupportedError, match=r"zarrdask\[parquet\]"):
-        zarrdask.manifest({}, digest=None).save(tmp_path / "m.parquet")
+        Manifest("a", ENTRIES).save(tmp_path / "m.parquet")

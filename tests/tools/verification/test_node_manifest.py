@@ -4,7 +4,14 @@ import pytest
 
 import zarrdask
 from tests.covering import for_each
-from zarrdask.errors import MetadataError, SnapshotError, UnsupportedError
+from zarrdask.errors import (
+    MetadataError,
+    NodeNotFoundError,
+    ReadOnlyError,
+    SnapshotError,
+    StoreError,
+    UnsupportedError,
+)
 from zarrdask.storage.snapshots.object_manifest import Manifest
 
 
@@ -73,3 +80,19 @@ def test_a_hierarchy_of_the_draft(zarr_format):
     assert zarrdask.verify(z, manifest=zarrdask.manifest(z)).ok
     with pytest.raises(UnsupportedError, match="component"):
         zarrdask.from_zarr(z, snapshot=zarrdask.manifest(z))
+
+
+def test_wrong_calls_say_what_to_do(tmp_path):
+    z = make(tmp_path / "a")
+    manifest = zarrdask.manifest(z)
+    with pytest.raises(NodeNotFoundError, match="nothing-here"):
+        zarrdask.manifest(tmp_path / "nothing-here", keep=True)
+    with pytest.raises(ReadOnlyError, match=r"r\+"):
+        zarrdask.manifest(zarrdask.open_array(tmp_path / "a"), keep=True)
+    with pytest.raises(MetadataError, match="verify"):
+        zarrdask.compare(manifest, z)
+    for act in (manifest.save, Manifest.load):
+        with pytest.raises(StoreError, match="no-folder"):
+            act(tmp_path / "no-folder" / "m.json")
+    with pytest.raises(MetadataError, match=r"save wrote"):
+        zarrdask.from_zarr(z, snapshot=True)

@@ -10,6 +10,7 @@ from typing import Any
 from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.formats.store_keys import check_relative
 from zarrdask.runtime.packages import load_module
+from zarrdask.storage.local.open_file import reported
 from zarrdask.storage.snapshots.digests import EXPECTED, is_digest
 
 #: The member that says that a JSON document is a manifest, and the key of a Parquet file's.
@@ -27,8 +28,15 @@ Row = dict[str, Any]
 def save(path: str | os.PathLike[str], location: str, entries: Iterable[Any]) -> None:
     """Write the entries of a manifest to a file, in the format that the file's name ends with."""
     data = render(location, entries, str(path), parquet=os.fspath(path).endswith(_SUFFIX))
-    with open(path, "wb") as file:
+    with reported(str(path)), open(path, "wb") as file:
         file.write(data)
+
+
+def load(path: str | os.PathLike[str]) -> tuple[str, list[Row]]:
+    """Return the location and the valid entries of a manifest, in the order of their keys."""
+    with reported(str(path)), open(path, "rb") as file:
+        data = file.read()
+    return parse(data, str(path))
 
 
 def render(location: str, entries: Iterable[Any], name: str, *, parquet: bool) -> bytes:
@@ -42,7 +50,7 @@ def render(location: str, entries: Iterable[Any], name: str, *, parquet: bool) -
 
 
 def parse(data: bytes, name: str) -> tuple[str, list[Row]]:
-    """Return the location and the valid entries of a manifest, in the order of their keys."""
+    """Return the location and the valid entries in the content of a file, as `load`."""
     is_parquet = data.startswith(b"PAR1")
     location, rows = _from_parquet(data, name) if is_parquet else _from_json(data, name)
     entries = [_checked(row, name) for row in rows]

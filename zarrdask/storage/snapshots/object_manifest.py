@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from os import PathLike
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from zarrdask.display.report import Report
 from zarrdask.display.words import byte_size, counted
@@ -107,6 +107,8 @@ class Manifest(Report):
         ------
         UnsupportedError
             If the name ends with ``.parquet``, and pyarrow is not installed.
+        StoreError
+            If the file can't be written.
         """
         manifest_files.save(path, self.location, self.entries)
 
@@ -121,14 +123,18 @@ class Manifest(Report):
             digest is invalid.
         UnsupportedError
             If it is a Parquet file, and pyarrow is not installed.
+        StoreError
+            If the file can't be read.
         """
-        with open(path, "rb") as file:
-            return cls.parse(file.read(), str(path))
+        return cls._of(*manifest_files.load(path))
 
     @classmethod
     def parse(cls, data: bytes, name: str) -> Self:
         """Return the manifest in the content of a file; the name is for messages, as `load`."""
-        location, rows = manifest_files.parse(data, name)
+        return cls._of(*manifest_files.parse(data, name))
+
+    @classmethod
+    def _of(cls, location: str, rows: list[dict[str, Any]]) -> Self:
         return cls(location, tuple(ManifestEntry(**row) for row in rows))
 
     def render(self) -> bytes:

@@ -13,7 +13,7 @@ from zarrdask.arrays.hierarchy.lookup import locate_node
 from zarrdask.arrays.nodes.arguments import suggests_arguments
 from zarrdask.display.report import Displayed, Report
 from zarrdask.display.words import counted, first_of
-from zarrdask.errors import StoreError, ZarrdaskError
+from zarrdask.errors import MetadataError, StoreError, ZarrdaskError
 from zarrdask.formats.grids.chunk_grid import Index
 from zarrdask.formats.indexing.selection import intersection, region_shape, whole_region
 from zarrdask.formats.metadata.json import render_json
@@ -296,6 +296,14 @@ def compare(
     >>> comparison.ok, comparison.arrays[0].first
     (False, (4,))
     """
+    if isinstance(a, Manifest) != isinstance(b, Manifest):
+        raise MetadataError(
+            "a manifest can only be compared with another one; zarrdask.verify(url, manifest=...) "
+            "compares a node with it",
+            key="b" if isinstance(a, Manifest) else "a",
+            found=type(b if isinstance(a, Manifest) else a).__name__,
+            expected="Manifest",
+        )
     if isinstance(a, Manifest) and isinstance(b, Manifest):
         return b.compare(a)
     options = options_of_each(storage_options, (a, source_options), (b, target_options))

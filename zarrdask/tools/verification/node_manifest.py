@@ -10,7 +10,7 @@ from zarrdask.arrays.hierarchy.lookup import locate_node
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.arrays.hierarchy.path import StorePath
 from zarrdask.arrays.nodes.arguments import checks_booleans, suggests_arguments
-from zarrdask.errors import StoreError, one_of
+from zarrdask.errors import NodeNotFoundError, ReadOnlyError, StoreError, one_of
 from zarrdask.formats.byte_ranges import Buffer, StoredObject
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage.remote.in_flight import request_each
@@ -66,6 +66,8 @@ def manifest(
     ------
     UnsupportedError
         If the store can't be listed.
+    NodeNotFoundError
+        If nothing is stored there.
     StoreError
         If an object changes meanwhile.
 
@@ -82,7 +84,17 @@ def manifest(
     if digest is not None:
         one_of(digest, "digest", ("sha256", "crc32c"))
     node = locate_node(url, component, storage_options).current.in_own_hierarchy()
+    if keep:
+        if getattr(url, "mode", None) == "r":
+            raise ReadOnlyError(
+                "the node was opened for reading only, so no manifest can be stored in it",
+                key=node.location,
+                expected='mode="r+"',
+            )
+        node.store.check_writable()
     listing = list_node(node)
+    if not listing:
+        raise NodeNotFoundError("there is no array or group here", key=node.location)
     if versions:
         listing = _with_version_ids(node, listing)
     algorithms: dict[str, str] = {}
