@@ -5,7 +5,6 @@ import sys
 
 import pytest
 
-import zarrdask
 from tests.covering import for_each
 from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.storage.snapshots.manifest_files import is_manifest_file
