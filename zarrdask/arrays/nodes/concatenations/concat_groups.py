@@ -1,12 +1,12 @@
 """Join groups by the names of dimensions: each of their arrays becomes one array, or is shared."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any, Literal, NamedTuple
 
 from zarrdask.arrays.chunks.members.concatenated_store import ConcatenatedStore
-from zarrdask.arrays.chunks.members.concatenation import Concatenation, location_of_member
-from zarrdask.arrays.nodes.concatenations.equal_members import different_member
+from zarrdask.arrays.chunks.members.concatenation import Concatenation, Member, location_of_member
+from zarrdask.arrays.nodes.concatenations.equal_members import different_members
 from zarrdask.arrays.nodes.concatenations.group_table import GroupTable
 from zarrdask.arrays.nodes.concatenations.member_table import MemberTable, join
 from zarrdask.errors import MetadataError
@@ -72,10 +72,17 @@ def concat_groups(groups: GroupTable, how: GroupJoin) -> ConcatenatedStore:
             known = sorted({name for each in dims.values() for name in each})
             raise MetadataError(message, key="dim", found=dim, expected=f"one of {known}")
     coordinates = _coordinates(groups, dims)
-    arrays = {
-        name: _join(groups, name, dims[name], how, is_coordinate=name in coordinates)
+    kept = {
+        name: [
+            level.dim in dims[name]
+            or (level.is_new and (name == level.dim or name not in coordinates))
+            for level in how.levels
+        ]
         for name in names
     }
+    if how.coords == "check":
+        _check_equal(groups, {name: each for name, each in kept.items() if not all(each)})
+    arrays = {name: _join(groups, name, dims[name], how, kept[name]) for name in names}
     every = [group.metadata.attributes for group in groups.groups]
     attributes = _joined_attributes(every, how.attributes)
     return ConcatenatedStore(arrays, {"": GroupMetadata(3, attributes)})
@@ -114,15 +121,13 @@ def _coordinates(groups: GroupTable, dims: Mapping[str, tuple[str, ...]]) -> set
 
 
 def _join(
-    groups: GroupTable, name: str, dims: tuple[str, ...], how: GroupJoin, *, is_coordinate: bool
+    groups: GroupTable,
+    name: str,
+    dims: tuple[str, ...],
+    how: GroupJoin,
+    is_kept: Sequence[bool],
 ) -> Concatenation:
-    """Return the arrays of a name as one array."""
-    is_kept = [
-        level.dim in dims or (level.is_new and (name == level.dim or not is_coordinate))
-        for level in how.levels
-    ]
-    if how.coords == "check" and not all(is_kept):
-        _check_equal(groups, name, is_kept)
+    """Return the arrays of a name as one array, which is joined along the levels that are kept."""
     ranges = [range(n if kept else 1) for n, kept in zip(groups.counts, is_kept, strict=True)]
     counts = tuple(n for n, kept in zip(groups.counts, is_kept, strict=True) if kept)
     table = groups.table(name, counts, _numbers(groups.counts, ranges))
@@ -150,17 +155,14 @@ def _numbers(counts: Shape, ranges: Iterable[range]) -> list[int]:
     return numbers
 
 
-def _check_equal(groups: GroupTable, name: str, is_kept: Sequence[bool]) -> None:
-    """Check that arrays are equal along the levels that the joined array does not have."""
-    kept = [range(n if one else 1) for n, one in zip(groups.counts, is_kept, strict=True)]
-    for index in product(*kept):
-        ranges = [
-            range(at, at + 1) if one else range(n)
-            for n, one, at in zip(groups.counts, is_kept, index, strict=True)
-        ]
-        members = groups.table(name, (), _numbers(groups.counts, ranges)).members
-        present = [member for member in members if member is not None]
-        number = different_member(present)
+def _check_equal(groups: GroupTable, kept: Mapping[str, Sequence[bool]]) -> None:
+    """Check that arrays are equal along the levels that the joined ones do not have."""
+    tables = [
+        [member for member in table if member is not None]
+        for name, is_kept in kept.items()
+        for table in _compared(groups, name, is_kept)
+    ]
+    for present, number in zip(tables, different_members(tables), strict=True):
         if number is not None:
             raise MetadataError(
                 "this array differs from the first group's, though it does not have the "
@@ -168,6 +170,19 @@ def _check_equal(groups: GroupTable, name: str, is_kept: Sequence[bool]) -> None
                 key=location_of_member(present[number]),
                 expected=f"the elements of {location_of_member(present[0])}",
             )
+
+
+def _compared(
+    groups: GroupTable, name: str, is_kept: Sequence[bool]
+) -> Iterator[Sequence[Member | None]]:
+    """Yield the members that must be equal."""
+    kept = [range(n if one else 1) for n, one in zip(groups.counts, is_kept, strict=True)]
+    for index in product(*kept):
+        ranges = [
+            range(at, at + 1) if one else range(n)
+            for n, one, at in zip(groups.counts, is_kept, index, strict=True)
+        ]
+        yield groups.table(name, (), _numbers(groups.counts, ranges)).members
 
 
 def _decoding(metadata: ArrayMetadata) -> dict[str, Any]:

@@ -1,31 +1,44 @@
 """Whether the arrays of many groups are equal: by the digests of their stored chunks."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
+from itertools import groupby
+from operator import itemgetter
 
 import numpy as np
 
 from zarrdask.arrays.chunks.members.concatenation import Member
 from zarrdask.arrays.chunks.read import read_region
 from zarrdask.arrays.chunks.stored import StoredChunks
+from zarrdask.formats.byte_ranges import Buffer
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage.base import Store
+from zarrdask.storage.remote.in_flight import window
 
 
-def different_member(members: Sequence[Member]) -> int | None:
-    """Return the number of the first member whose elements differ from the first member's.
+def different_members(tables: Sequence[Sequence[Member]]) -> Iterator[int | None]:
+    """Yield the number of the first member of each table whose elements differ from the first's.
 
     Members of the same metadata are compared by the digests of their stored chunks, all of which
     are requested together; those that differ, and others, by their elements.
     """
-    first = members[0]
-    alike = [n for n, each in enumerate(members) if each.metadata is first.metadata]
-    digests = dict(zip(alike, _digests([members[n].chunks() for n in alike]), strict=True))
+    alike = [
+        [n for n, each in enumerate(members) if each.metadata is members[0].metadata]
+        for members in tables
+    ]
+    digests = _digests(
+        [members[n].chunks() for members, own in zip(tables, alike, strict=True) for n in own]
+    )
+    for members, own in zip(tables, alike, strict=True):
+        yield _different(members, dict(zip(own, digests, strict=False)))
+
+
+def _different(members: Sequence[Member], digests: Mapping[int, bytes]) -> int | None:
     expected = None
     for number, member in enumerate(members):
         if number and digests.get(number) != digests[0]:
             if expected is None:
-                expected = _elements(first)
+                expected = _elements(members[0])
             if not _are_equal(expected, _elements(member)):
                 return number
     return None
@@ -34,7 +47,9 @@ def different_member(members: Sequence[Member]) -> int | None:
 def _digests(arrays: Sequence[StoredChunks]) -> Iterator[bytes]:
     """Yield a digest of the stored chunks of each array."""
     keys = [[each.key(index) for index in each.metadata.grid.indices()] for each in arrays]
-    values = _values([(each.units, own) for each, own in zip(arrays, keys, strict=True)])
+    values = _values(
+        [(each.units, key) for each, own in zip(arrays, keys, strict=True) for key in own]
+    )
     for own in keys:
         digest = blake2b(digest_size=16)
         for _ in own:
@@ -44,22 +59,13 @@ def _digests(arrays: Sequence[StoredChunks]) -> Iterator[bytes]:
         yield digest.digest()
 
 
-def _values(requests: Iterable[tuple[Store, list[str]]]) -> Iterator[bytes | None]:
-    """Yield the values of keys; consecutive keys of one store are requested together."""
-    store, keys = None, list[str]()
-    for each, own in requests:
-        if store is not None and each != store:
-            yield from _copied(store, keys)
-            keys = []
-        store = each
-        keys += own
-    if store is not None:
-        yield from _copied(store, keys)
-
-
-def _copied(store: Store, keys: list[str]) -> Iterator[bytes | None]:
-    for value in store.get_many(keys, Scratch()):
-        yield None if value is None else bytes(value)
+def _values(requests: Sequence[tuple[Store, str]]) -> Iterator[Buffer | None]:
+    """Yield the values of keys in stores; those in stores with latency are requested together."""
+    if any(store.capabilities.has_latency for store in {id(s): s for s, _ in requests}.values()):
+        yield from window(lambda request: request[0].get_range(request[1], 0), requests)
+        return
+    for store, own in groupby(requests, key=itemgetter(0)):
+        yield from store.get_many([key for _, key in own], Scratch())
 
 
 def _elements(member: Member) -> np.ndarray:

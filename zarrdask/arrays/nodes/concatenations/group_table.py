@@ -11,9 +11,9 @@ from zarrdask.arrays.hierarchy.members import child_nodes
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.arrays.nodes.concatenations.member_documents import (
     SharedMetadata,
-    has_tags,
     locate_nodes,
     on_each_node,
+    read_stores,
     tag_of,
 )
 from zarrdask.arrays.nodes.concatenations.member_table import MemberTable
@@ -21,7 +21,6 @@ from zarrdask.errors import NodeNotFoundError, NodeTypeError, ZarrdaskError
 from zarrdask.formats.grids.chunk_grid import Shape
 from zarrdask.formats.indexing.selection import whole_region
 from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata
-from zarrdask.storage.base import Store
 from zarrdask.storage.zarr import consolidated_documents as forms
 from zarrdask.storage.zarr.consolidated_store import ConsolidatedMetadata
 from zarrdask.storage.zarr.detect import Search, parse
@@ -112,16 +111,8 @@ def open_groups(
     names = _DOCUMENTS.get(first.metadata.zarr_format)
     groups = {0: first}
     reader = _Reader(first, skipped)
-    by_store = dict[int, tuple[Store, list[int]]]()
-    for number, node in enumerate(nodes):
-        by_store.setdefault(id(node.store), (node.store, []))[1].append(number)
-    left = list[int]()
-    for store, every in by_store.values():
-        # The first group is read again if that yields the ETag of its document.
-        tags = dict[str, str]() if has_tags(store) else None
-        numbers = [number for number in every if number or tags is not None]
-        paths = [nodes[number].path for number in numbers]
-        documents = read_documents(store, paths, (names,), tags) if names else [{}] * len(numbers)
+    left = list[int]() if names else list(range(1, len(nodes)))
+    for numbers, documents, tags in read_stores(nodes, 1, Search(), names) if names else ():
         without = []
         for number, own in zip(numbers, documents, strict=True):
             group = reader.group(nodes[number], own, tags or {})
@@ -129,8 +120,7 @@ def open_groups(
                 without.append(number)
             else:
                 groups[number] = group
-        if names:
-            groups.update(_without_consolidated(store, without, nodes, first, tags))
+        groups.update(_without_consolidated(without, nodes, first, tags))
         left += [number for number in without if number not in groups]
     others = on_each_node(partial(_opened, skip=skipped), nodes, left)
     groups.update(zip(left, others, strict=True))
@@ -164,9 +154,23 @@ class _Reader:
         self._form = first.metadata.format
         #: By the names of arrays, documents and their metadata, the last ones first.
         self._known = dict[str, tuple[Any, ArrayMetadata | None]]()
+        #: The documents of the last group, and the group: those of the next one are often equal.
+        self._last: tuple[Any, OpenedGroup] | None = None
 
     def group(self, node: NodePath, documents: Any, tags: Mapping[str, str]) -> OpenedGroup | None:
         """Return a group; None if it has no consolidated metadata."""
+        if self._last is None or self._last[0] != documents:
+            group = self._parsed(node, documents)
+            if group is None:
+                return None
+            self._last = documents, group
+        has_own_key = documents.get(forms.KEY) is not None
+        held_in = forms.KEY if has_own_key else self._form.documents[0]
+        tag, (_, group) = tags.get(node.prefix + held_in, ""), self._last
+        own_tags = dict.fromkeys(group.arrays, (tag, f"{ABOVE}{held_in}")) if tag else {}
+        return group._replace(node=node, tags=own_tags)
+
+    def _parsed(self, node: NodePath, documents: Any) -> OpenedGroup | None:
         try:
             own, held = forms.split_documents(documents)
         except ZarrdaskError as error:
@@ -179,10 +183,7 @@ class _Reader:
             array = None if name in self._skip else self._array(node, name, held)
             if array is not None:
                 arrays[name] = array
-        held_in = forms.KEY if documents.get(forms.KEY) is not None else self._form.documents[0]
-        tag = tags.get(node.prefix + held_in, "")
-        own_tags = dict.fromkeys(arrays, (tag, f"{ABOVE}{held_in}")) if tag else {}
-        return OpenedGroup(node, metadata, arrays, own_tags)
+        return OpenedGroup(node, metadata, arrays)
 
     def _array(self, node: NodePath, name: str, held: ConsolidatedMetadata) -> ArrayMetadata | None:
         documents = held.documents.get(name, {})
@@ -196,7 +197,6 @@ class _Reader:
 
 
 def _without_consolidated(
-    store: Store,
     numbers: Sequence[int],
     nodes: Sequence[NodePath],
     first: OpenedGroup,
@@ -208,7 +208,7 @@ def _without_consolidated(
     """
     if not numbers:
         return {}
-    shared, names = SharedMetadata(), list(first.arrays)
+    shared, names, store = SharedMetadata(), list(first.arrays), nodes[numbers[0]].store
     rounds = Search(first.metadata.zarr_format).rounds(store)
     paths = [nodes[number].join(name).path for number in numbers for name in ["", *names]]
     documents = iter(read_documents(store, paths, rounds, tags))

@@ -15,14 +15,15 @@ from zarrdask.formats.metadata.node_layout import DIRECTORIES
 from zarrdask.formats.metadata.v3 import EntryPointError
 from zarrdask.runtime.threads import on_each
 from zarrdask.storage.base import Store
+from zarrdask.storage.remote.remote_urls import REMOTE_SCHEMES
 from zarrdask.storage.zarr.consolidated_store import uncached
 from zarrdask.storage.zarr.detect import Search
 from zarrdask.storage.zarr.draft_store import layout_of
 
 T = TypeVar("T")
-
-#: The endings of names of directories that hold a hierarchy. Others may be archives or references.
-_DIRECTORIES = (".zarr",)
+#: The schemes of URLs whose directories have names without a suffix, as a rule; "" is for local
+#: paths. Names with other suffixes than ".zarr" may be those of archives or references.
+_HIERARCHICAL = {"", "file", *REMOTE_SCHEMES}
 
 
 class SharedMetadata:
@@ -64,8 +65,10 @@ def _located(
 ) -> NodePath:
     text = os.fspath(url) if isinstance(url, str | os.PathLike) else None
     parent, _, name = text.rstrip("/").rpartition("/") if isinstance(text, str) else ("", "", "")
-    is_plain = name.endswith(_DIRECTORIES) and parent and not parent.endswith((":", ":/", "::"))
-    if not is_plain or "?" in parent or "::" in parent:
+    scheme = parent.partition("://")[0] if "://" in parent else ""
+    is_directory = name.endswith(".zarr") or ("." not in name and scheme in _HIERARCHICAL)
+    is_plain = bool(parent) and not parent.endswith((":", ":/", "::"))
+    if not is_directory or not is_plain or "?" in parent or "::" in parent:
         return locate_node(url, component, options)
     if parent not in stores:
         stores[parent] = locate_node(parent, None, options).store
@@ -101,13 +104,8 @@ def find_nodes(nodes: Sequence[NodePath], shared: SharedMetadata) -> list[FoundN
     search = Search(format_of_first)
     # The first node that exists is read again if that yields its ETag.
     start = len(found_nodes)
-    for numbers in _by_store(nodes, max(start - 1, 0)).values():
-        store = nodes[numbers[0]].store
-        tags = dict[str, str]() if has_tags(store) else None
-        own_numbers = [number for number in numbers if number >= start or tags is not None]
-        paths = [nodes[number].path for number in own_numbers]
-        documents = read_documents(store, paths, search.rounds(store), tags)
-        for number, own in zip(own_numbers, documents, strict=True):
+    for numbers, documents, tags in read_stores(nodes, start, search):
+        for number, own in zip(numbers, documents, strict=True):
             node = nodes[number]
             with suppress(EntryPointError):
                 metadata = shared.parse(node, own)
@@ -118,6 +116,40 @@ def find_nodes(nodes: Sequence[NodePath], shared: SharedMetadata) -> list[FoundN
     for number, found in zip(left, on_each_node(seek_node, nodes, left), strict=True):
         found_nodes[number] = FoundNode(*found)
     return [found_nodes[number] for number in range(len(nodes))]
+
+
+class ReadDocuments(NamedTuple):
+    """The documents of nodes in one store."""
+
+    numbers: list[int]
+    documents: list[Documents]
+    #: The ETags, by key; None if the store has none.
+    tags: dict[str, str] | None
+
+
+def read_stores(
+    nodes: Sequence[NodePath], start: int, search: Search, names: tuple[str, ...] | None = None
+) -> list[ReadDocuments]:
+    """Return the documents of nodes from a number on, store by store; see `read_documents`.
+
+    Those of several stores are requested concurrently, too. The documents of the node before
+    `start`, which was found by itself, are read again if that yields their ETags.
+    """
+    by_store = dict[int, list[int]]()
+    for number in range(max(start - 1, 0), len(nodes)):
+        by_store.setdefault(id(nodes[number].store), []).append(number)
+
+    def read(every: list[int]) -> ReadDocuments:
+        store = nodes[every[0]].store
+        tags = dict[str, str]() if has_tags(store) else None
+        numbers = [number for number in every if number >= start or tags is not None]
+        rounds = search.rounds(store) if names is None else (names,)
+        paths = [nodes[number].path for number in numbers]
+        return ReadDocuments(numbers, read_documents(store, paths, rounds, tags), tags)
+
+    is_far = any(nodes[each[0]].store.capabilities.has_latency for each in by_store.values())
+    is_concurrent = is_far and len(by_store) > 1
+    return on_each(read, by_store.values(), config.get("requests") if is_concurrent else 1)
 
 
 def on_each_node(
@@ -141,11 +173,3 @@ def tag_of(node: NodePath, metadata: Metadata, tags: Mapping[str, str] | None) -
     if not tags:
         return ""
     return tags.get(node.prefix + metadata.format.documents[0], "")
-
-
-def _by_store(nodes: Sequence[NodePath], start: int) -> Mapping[int, list[int]]:
-    """Return the numbers of the nodes in each store, from a number on, by the store's identity."""
-    numbers = dict[int, list[int]]()
-    for number in range(start, len(nodes)):
-        numbers.setdefault(id(nodes[number].store), []).append(number)
-    return numbers
