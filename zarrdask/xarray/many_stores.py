@@ -134,7 +134,7 @@ def open_many(
     store = _joined(urls, join, storage_options)
     _add_coordinates(store, {dim: _in_memory(dim, each) for dim, each in values.items()})
     if save is not None:
-        has_options = "://" in os.fspath(save)
+        has_options = isinstance(save, str | os.PathLike) and "://" in os.fspath(save)
         save_concatenation(store, save, storage_options if has_options else None)
     return open_zarr(Group(NodePath(store, ""), store.groups[""]), chunks=chunks, **options)
 
@@ -171,7 +171,13 @@ def _joined(urls: Any, join: _Join, storage_options: dict[str, Any] | None) -> C
     """Return groups as one group."""
     table = parse_sources(urls, storage_options)
     levels = join.levels(len(table.counts))
-    arrays = [None if source is None else source.array for source in table.sources]
+    if any(source is None or source.region is not None for source in table.sources):
+        raise MetadataError(
+            "groups are joined as a whole, and none may be missing; select from the dataset",
+            key="urls",
+            expected="URLs, paths, stores or groups",
+        )
+    arrays = [source.array for source in table.sources if source is not None]
     groups = open_groups(
         arrays,
         table.counts,

@@ -39,7 +39,7 @@ def locate_node(
         )
     if isinstance(url, str | os.PathLike) and _may_be_saved(os.fsdecode(url)):
         # Imported here: few users save concatenations.
-        from zarrdask.arrays.hierarchy.manifest import open_manifest
+        from zarrdask.arrays.hierarchy.saved_files import open_manifest
 
         saved = open_manifest(url, storage_options)
         if saved is not None:

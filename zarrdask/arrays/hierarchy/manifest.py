@@ -1,26 +1,26 @@
 """Saved concatenations: a document that lists the members, so that none needs to be asked.
 
-The document is JSON: the metadata of the arrays, and columns with a value for each member. It is a
-file (``.json``), the metadata of a Parquet file whose columns are those of the document
-(``.parquet``), or a Zarr group with an array of the document's bytes.
+The document is JSON: the metadata of the arrays, and columns with a value for each member. See
+`zarrdask.arrays.hierarchy.saved_files` and `saved_group` for where it is kept.
 """
 
-import json
 import os
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from zarrdask.arrays.chunks.members.concatenated_store import ConcatenatedStore
 from zarrdask.arrays.chunks.members.concatenation import Concatenation, Member, boundaries_of
 from zarrdask.arrays.chunks.members.held_values import HeldValues
 from zarrdask.errors import MetadataError, StoreError, UnsupportedError, ZarrdaskError
 from zarrdask.formats.compliance import strictness
+from zarrdask.formats.grids.axis import Uneven
+from zarrdask.formats.grids.chunk_grid import Shape
 from zarrdask.formats.grids.rectilinear import render_runs
-from zarrdask.formats.indexing.selection import whole_region
-from zarrdask.formats.metadata.json import parse_json
+from zarrdask.formats.indexing.selection import Region, whole_region
 from zarrdask.formats.metadata.node_layout import DIRECTORIES
-from zarrdask.runtime.packages import load_module
 from zarrdask.storage.base import Store
 from zarrdask.storage.listing import key_stamp
 from zarrdask.storage.memory import MemoryStore
@@ -35,8 +35,8 @@ VERSION = 1
 _COLUMNS = ("store", "path", "document", "stamp", "stamped", "missing")
 #: What stands for the store of values that the document has itself.
 _HELD = "values:"
-#: The endings of names of files that hold a concatenation.
-SUFFIXES = (".json", ".parquet")
+#: What the names of concatenations begin with that are members of the document's.
+_NESTED = "concatenation:"
 #: What the URLs of stores begin with that another process can't open by them.
 _WITHOUT_URL = ("mapping://", "memory://", "reference:")
 
@@ -89,6 +89,7 @@ def _render_array(array: Concatenation, columns: _Columns, base: str) -> dict[st
     distinct = list[Mapping[str, str | None]]()
     rows: dict[str, list[Any]] = {key: [] for key in _COLUMNS}
     regions, views, values = {}, list[Any](), dict[str, str]()
+    nested = list[dict[str, Any]]()
     for number, member in enumerate(array.members):
         if member is None:
             for column in rows.values():
@@ -106,6 +107,9 @@ def _render_array(array: Concatenation, columns: _Columns, base: str) -> dict[st
             held = member.store.values.items()
             values |= {name: b64encode(value).decode() for name, value in held}
             stores[key] = _HELD
+        elif isinstance(member.store, ConcatenatedStore) and key not in stores:
+            stores[key] = f"{_NESTED}{len(nested)}"
+            nested.append(render_manifest(member.store, base))
         elif key not in stores:
             root = (layout.base or "").rstrip("/")
             stores[key] = _relative("/".join(filter(None, (_url_of(member.store), root))), base)
@@ -131,6 +135,7 @@ def _render_array(array: Concatenation, columns: _Columns, base: str) -> dict[st
         "documents": distinct,
         "views": views if any(views) else None,
         "values": values or None,
+        "nested": nested or None,
         "suffix": suffix,
         "regions": regions,
         **{name: columns.add(values) for name, values in (rows | {"path": paths}).items()},
@@ -245,29 +250,57 @@ def _parse_array(
         for number, (bounds, own) in content["regions"].items()
     }
     whole = [(whole_region(each.shape), tuple(range(len(each.shape)))) for each in documents]
+    _check_bounds(metadata, content, axes)
     absent = {"value": ""}
     rows = [_column(content.get(key, absent), columns, count) for key in _COLUMNS]
     urls = {name: _absolute(name, base) for name in set(rows[0]) if name is not None}
     values = content.get("values") or {}
-    held = HeldValues({key: b64decode(value) for key, value in values.items()})
+    inside: dict[str, Store] = {
+        f"{_NESTED}{number}": parse_manifest(each, f"{base}/concatenation-{number}", base, options)
+        for number, each in enumerate(content.get("nested") or ())
+    }
+    inside[_HELD] = HeldValues({key: b64decode(value) for key, value in values.items()})
     stores = dict[tuple[str, int], Store]()
-    own_options = None if options is None else dict(options)
+    store_options = None if options is None else dict(options)
     suffix, members = str(content["suffix"]), list[Member | None]()
     for number, (store, path, kind, stamp, stamped, missing) in enumerate(zip(*rows, strict=True)):
         if store is None:
             members.append(None)
             continue
-        region, own = regions.get(number) or whole[kind]
+        if kind < 0 or missing not in (None, "", "fill", "error"):
+            raise ValueError(f"member {number}: document {kind}, missing {missing!r}")
+        region, own = whole[kind]
+        if number in regions:
+            region, own = regions[number]
+            _check_region(region, own, documents[kind].shape)
         prefix = _checked(path + suffix)
-        opened: Store | str = held if store == _HELD else urls[store]
+        opened: Store | str = inside.get(store) or urls[store]
         if views[kind]:
             if (store, kind) not in stores:
-                stores[store, kind] = _in_view(open_store(opened, own_options), views[kind])
+                stores[store, kind] = _in_view(open_store(opened, store_options), views[kind])
             opened = stores[store, kind]
         rest = missing or None, stamp or "", stamped or ""
         members.append(Member(opened, prefix, documents[kind], region, own, *rest))
     added = tuple(content["added"])
     return Concatenation(metadata, axes, members, added, options, is_saved=True)
+
+
+def _check_bounds(metadata: Any, content: Mapping[str, Any], axes: Sequence[Uneven]) -> None:
+    """Check that the members fill the array."""
+    is_filled = tuple(axis.size for axis in axes) == metadata.shape
+    has_order = all((np.diff(axis.boundaries) >= 0).all() for axis in axes)
+    if not is_filled or not has_order or not {*content["added"]} <= {*range(len(axes))}:
+        raise ValueError(f"lengths {content['lengths']!r} for the shape {metadata.shape}")
+
+
+def _check_region(region: Region, axes: tuple[int, ...], shape: Shape) -> None:
+    """Check that a region is in its array."""
+    is_inside = len(region) == len(shape) and all(
+        0 <= pick.start <= pick.stop <= size and pick.step >= 1
+        for pick, size in zip(region, shape, strict=True)
+    )
+    if not is_inside or not {*axes} <= {*range(len(shape))}:
+        raise ValueError(f"the region {region!r} of an array of shape {shape}")
 
 
 def _in_view(store: Store, view: Any) -> Store:
@@ -323,73 +356,3 @@ def _absolute(url: str, base: str) -> str:
             key=url,
         )
     return url
-
-
-# --------------------------------------------------------------------------------------------
-# Files
-
-
-def is_manifest(url: Any) -> bool:
-    """Whether a URL leads to a file which may hold a concatenation."""
-    if not isinstance(url, str | os.PathLike):
-        return False
-    text = os.fspath(url)
-    return isinstance(text, str) and text.endswith(SUFFIXES) and "::" not in text
-
-
-def split_url(url: Any) -> tuple[str, str]:
-    """Return the directory, absolute, and the name of a file."""
-    text = os.fspath(url)
-    if "://" not in text:
-        text = os.path.abspath(os.path.expanduser(text))
-    base, _, name = text.rpartition("/")
-    return base, name
-
-
-def open_manifest(url: Any, storage_options: dict[str, Any] | None) -> ConcatenatedStore | None:
-    """Return the concatenation in a file, or None if there is none in it."""
-    base, name = split_url(url)
-    data = open_store(base, storage_options if "://" in base else None).get(name)
-    if data is None:
-        return None
-    if name.endswith(".parquet"):
-        document = _from_parquet(bytes(data), f"{base}/{name}")
-    else:
-        document = parse_json(bytes(data), f"{base}/{name}")
-    return parse_manifest(document, f"{base}/{name}", base, storage_options)
-
-
-def encode_manifest(document: dict[str, Any], *, parquet: bool) -> bytes:
-    """Return a document as the content of a file."""
-    if parquet:
-        return _to_parquet(document)
-    return json.dumps(document, separators=(",", ":")).encode()
-
-
-def _to_parquet(document: dict[str, Any]) -> bytes:
-    import io
-
-    pyarrow = load_module("pyarrow")
-    columns = document["columns"]
-    longest = max(map(len, columns), default=0)
-    padded = {
-        str(number): pyarrow.array([*values, *[None] * (longest - len(values))])
-        for number, values in enumerate(columns)
-    }
-    head = document | {"columns": [len(values) for values in columns]}
-    table = pyarrow.table(padded).replace_schema_metadata({KEY: json.dumps(head)})
-    buffer = io.BytesIO()
-    load_module("pyarrow.parquet").write_table(table, buffer, compression="zstd")
-    return buffer.getvalue()
-
-
-def _from_parquet(data: bytes, url: str) -> dict[str, Any]:
-    pyarrow = load_module("pyarrow")
-    table = load_module("pyarrow.parquet").read_table(pyarrow.BufferReader(data))
-    head = (table.schema.metadata or {}).get(KEY.encode())
-    if head is None:
-        raise MetadataError("this Parquet file is not a saved concatenation", key=url)
-    document: dict[str, Any] = json.loads(head)
-    lengths = document["columns"]
-    columns = [table.column(str(n)).to_pylist()[:length] for n, length in enumerate(lengths)]
-    return document | {"columns": columns}

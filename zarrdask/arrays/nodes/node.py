@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from zarrdask.arrays.chunks.members.concatenated_store import ConcatenatedStore
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.errors import NodeTypeError, ReadOnlyError, no_attribute
 from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
@@ -162,6 +163,8 @@ class Attributes(MutableMapping[str, Any]):
 
 def check_writable(node: Node) -> None:
     """Check that a node was opened for writing; a `ReadOnlyError` otherwise."""
+    if isinstance(node.store, ConcatenatedStore):
+        node.store.check_writable()
     if node.mode == "r":
         raise ReadOnlyError(
             f"the {node._kind} was opened for reading only",

@@ -12,6 +12,7 @@ from tests.arrays.nodes.concatenations.random_cases import random_case, random_i
 from zarrdask.errors import (
     CodecError,
     MetadataError,
+    NodeExistsError,
     NodeNotFoundError,
     ReadOnlyError,
     StoreError,
@@ -148,7 +149,7 @@ def test_the_setting_of_casts_decides_which_data_types_are_promoted():
 def test_a_concatenation_is_read_only():
     z = zarrdask.create_array({}, shape=2, dtype="i4")
     array = zarrdask.concat([z, z])
-    with pytest.raises(ReadOnlyError):
+    with pytest.raises(ReadOnlyError, match="write to its members"):
         array[0] = 1
 
 
@@ -244,6 +245,70 @@ def test_a_damaged_document_is_an_error_that_names_it(tmp_path, days):
     (tmp_path / "saved.json").write_text("{}")
     with pytest.raises(MetadataError, match="not a saved concatenation"):
         zarrdask.open_array(tmp_path / "saved.json")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("lengths", [[-2, 8]]),
+        ("lengths", [[2, 2, 3]]),
+        ("added", [9]),
+        ("document", {"value": -1}),
+        ("missing", {"value": "none"}),
+        ("regions", {"0": [[[0, 99, 1]], [0]]}),
+        ("regions", {"0": [[[0, 2, 1]], [7]]}),
+    ],
+)
+def test_a_list_of_members_that_do_not_fit_is_an_error(tmp_path, days, key, value):
+    zarrdask.concat(days[1]).save(tmp_path / "saved.json")
+    document = json.loads((tmp_path / "saved.json").read_text())
+    document["arrays"][""][key] = value
+    (tmp_path / "saved.json").write_text(json.dumps(document))
+    with pytest.raises(MetadataError, match=r"saved\.json.*damaged"):
+        zarrdask.open_array(tmp_path / "saved.json")
+
+
+def test_a_recipe_that_is_none_is_an_error(tmp_path, days):
+    zarrdask.concat(days[1]).save(tmp_path / "saved.json")
+    document = json.loads((tmp_path / "saved.json").read_text())
+    for recipe in ({"verb": "open_many", "sources": "x"}, {"verb": "mean", "sources": "x"}):
+        (tmp_path / "saved.json").write_text(json.dumps({**document, "recipe": recipe}))
+        with pytest.raises(MetadataError, match="make it again"):
+            zarrdask.open_array(tmp_path / "saved.json").refresh()
+
+
+def test_only_saved_concatenations_are_replaced(tmp_path, days):
+    array = zarrdask.concat(days[1])
+    array.save(tmp_path / "saved.json")
+    array.save(tmp_path / "saved.json")
+    other = tmp_path / "other.json"
+    other.write_text("{}")
+    with pytest.raises(NodeExistsError, match=r"other\.json.*no saved concatenation"):
+        array.save(other)
+    assert other.read_text() == "{}"
+    with pytest.raises(MetadataError, match="name of a document"):
+        array.save(tmp_path / "day-0.zarr" / "zarr.json")
+    assert zarrdask.open_array(tmp_path / "day-0.zarr").shape == (2,)
+
+
+def test_concatenations_are_members_of_others(tmp_path, days):
+    array = zarrdask.concat(days[1])
+    array.save(tmp_path / "inner.json")
+    for inner in (array, tmp_path / "inner.json"):
+        joined = zarrdask.concat([inner, inner])
+        assert joined[...].tolist() == [0, 0, 1, 1, 2, 2] * 2
+        joined.save(tmp_path / "saved.json")
+        opened = zarrdask.open_array(tmp_path / "saved.json")
+        assert opened[...].tolist() == [0, 0, 1, 1, 2, 2] * 2
+
+
+def test_names_of_new_axes_are_checked():
+    z = zarrdask.create_array({}, shape=2, dtype="i4")
+    for names in (["a", "b"], 5):
+        with pytest.raises(MetadataError, match="one name for each new axis"):
+            zarrdask.stack([z, z], dimension_names=names)
+    with pytest.raises(MetadataError, match="dimension_names gives it a name"):
+        zarrdask.stack([z, z], "run")
 
 
 def test_groups_are_joined_by_the_names_of_dimensions(tmp_path):

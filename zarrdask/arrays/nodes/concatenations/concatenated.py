@@ -7,22 +7,24 @@ from zarrdask.arrays.chunks.members.concatenation import Concatenation, location
 from zarrdask.arrays.chunks.members.held_values import HeldValues
 from zarrdask.arrays.chunks.missing_chunks import Missing
 from zarrdask.arrays.hierarchy.lookup import locate_node
-from zarrdask.arrays.hierarchy.manifest import (
-    KEY,
+from zarrdask.arrays.hierarchy.manifest import KEY, render_manifest, stamp_of
+from zarrdask.arrays.hierarchy.node_path import NodePath
+from zarrdask.arrays.hierarchy.saved_files import (
+    JSON_START,
+    PARQUET_MAGIC,
     encode_manifest,
     is_manifest,
-    render_manifest,
     split_url,
-    stamp_of,
 )
-from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.arrays.hierarchy.saved_group import save_group
 from zarrdask.arrays.nodes.array import Array
 from zarrdask.arrays.nodes.concatenations.join_sources import remake
 from zarrdask.display.words import counted
-from zarrdask.errors import NodeExistsError, UnsupportedError, printable
+from zarrdask.errors import MetadataError, NodeExistsError, UnsupportedError, printable
 from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata
+from zarrdask.storage.base import Store
 from zarrdask.storage.resolve import open_store
+from zarrdask.storage.zarr import detect
 
 
 class Refreshed(NamedTuple):
@@ -37,8 +39,10 @@ def save(store: ConcatenatedStore, url: Any, storage_options: dict[str, Any] | N
     """Save a concatenation; see `ConcatenatedArray.save`."""
     if is_manifest(url):
         base, name = split_url(url)
+        directory = open_store(base, storage_options if "://" in base else None)
+        _check_replaceable(directory, name)
         data = encode_manifest(render_manifest(store, base), parquet=name.endswith(".parquet"))
-        open_store(base, storage_options if "://" in base else None).set(name, data)
+        directory.set(name, data)
         return
     node = locate_node(url, None, storage_options)
     if node.exists():
@@ -49,6 +53,22 @@ def save(store: ConcatenatedStore, url: Any, storage_options: dict[str, Any] | N
                 key=node.location,
             )
     save_group(node, render_manifest(store, node.location.rpartition("/")[0]))
+
+
+def _check_replaceable(directory: Store, name: str) -> None:
+    """Check that a file is absent, or a saved concatenation."""
+    if name in detect.all_names():
+        raise MetadataError(
+            "this is the name of a document of an array or group; save the concatenation elsewhere",
+            key=f"{directory.url}/{name}",
+            expected="a name such as list.json",
+        )
+    start = directory.get_range(name, 0, len(PARQUET_MAGIC) + len(JSON_START))
+    if start is not None and not bytes(start).lstrip().startswith((PARQUET_MAGIC, JSON_START)):
+        raise NodeExistsError(
+            "there is another file here, which is no saved concatenation; remove it first",
+            key=f"{directory.url}/{name}",
+        )
 
 
 def refreshed(store: ConcatenatedStore) -> tuple[ConcatenatedStore, Refreshed]:
@@ -134,7 +154,7 @@ class ConcatenatedArray(Array):
         UnsupportedError
             If a member is in a store without a URL, such as a dict.
         NodeExistsError
-            If there is another node at the URL.
+            If there is another node, or another file, at the URL.
         """
         save(self.store, url, storage_options)  # type: ignore[arg-type]
 

@@ -21,7 +21,14 @@ from zarrdask.arrays.nodes.concatenations.member_documents import (
 from zarrdask.arrays.nodes.concatenations.member_table import MemberTable, join
 from zarrdask.arrays.nodes.concatenations.source_table import Source, SourceTable, parse_sources
 from zarrdask.arrays.nodes.node import is_group_error
-from zarrdask.errors import MetadataError, NodeNotFoundError, SelectionError, one_of
+from zarrdask.display.words import counted
+from zarrdask.errors import (
+    MetadataError,
+    NodeNotFoundError,
+    SelectionError,
+    ZarrdaskError,
+    one_of,
+)
 from zarrdask.formats.grids.chunk_grid import Shape
 from zarrdask.formats.indexing.selection import axis_number, basic, index_by_name, whole_region
 from zarrdask.formats.metadata.concatenated import portable_names
@@ -61,11 +68,25 @@ def stack_sources(
     one_of(missing, "missing", ("error", "fill"))
     members = _open(parse_sources(sources, options), component, options, missing)
     counts, ndim = members.counts, members.ndim
+    if isinstance(axis, str):
+        raise MetadataError(
+            "the axis is the position of the new one; dimension_names gives it a name",
+            key="axis",
+            found=axis,
+            expected="an integer",
+        )
     given = list(axis) if isinstance(axis, Sequence) else [axis]
     if len(given) == 1 < len(counts):
         given = [int(given[0]) + level for level in range(len(counts))]
     axes = _axes(given, counts, ndim + len(counts), None)
     labels = [dimension_names] if isinstance(dimension_names, str) else dimension_names
+    if labels is not None and (not isinstance(labels, Sequence) or len(labels) != len(axes)):
+        raise MetadataError(
+            "there must be one name for each new axis",
+            key="dimension_names",
+            found=dimension_names,
+            expected=f"{counted(len(axes), 'name')}; None stands for no name",
+        )
     names = portable_names(members.first)
     if labels is not None or names is not None:
         added = dict(zip(axes, labels or [None] * len(axes), strict=True))
@@ -86,10 +107,20 @@ def remake(store: ConcatenatedStore, options: Options) -> ConcatenatedStore:
     """Return the concatenation that the recipe of another one makes now."""
     recipe = dict(store.recipe or {})
     verb = str(recipe.pop("verb", "concat"))
-    if verb in MAKERS:
-        made: ConcatenatedStore = import_module(MAKERS[verb]).remake(store, recipe, options)
-        return made
-    return (stack_sources if verb == "stack" else concat_sources)(**recipe, options=options)
+    try:
+        if verb in MAKERS:
+            made: ConcatenatedStore = import_module(MAKERS[verb]).remake(store, recipe, options)
+            return made
+        return (stack_sources if verb == "stack" else concat_sources)(**recipe, options=options)
+    except (TypeError, KeyError) as error:
+        if isinstance(error, ZarrdaskError):
+            raise
+        raise MetadataError(
+            "the saved concatenation does not say how to make it again; save it anew",
+            key=store.url,
+            found=verb,
+            expected="the arguments of concat, stack or open_many",
+        ) from error
 
 
 def recipe_of(verb: str, sources: Any, **arguments: Any) -> dict[str, Any] | None:
@@ -223,7 +254,7 @@ def _region(region: Any, metadata: ArrayMetadata) -> tuple[tuple[slice, ...], tu
     if isinstance(region, Mapping):
         region = index_by_name(region, metadata.dimension_names)
     selection = basic(region, metadata.shape)
-    if selection.turn is not None:
+    if selection.turn is not None or None in selection.finish:
         raise SelectionError(
             "a region of a source has no new axes, and its steps are positive",
             key="sources",
