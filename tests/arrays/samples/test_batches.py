@@ -157,6 +157,8 @@ def test_an_epoch_is_resumed_in_the_middle(stop, store):
         zarrdask.batches(z, batch=7, memory="1 KiB", seed=4).load_state_dict(state)
     with pytest.raises(SelectionError, match="next"):
         other.load_state_dict(state | {"next": 99})
+    with pytest.raises(SelectionError, match="state_dict"):
+        other.load_state_dict("state")
 
 
 def test_an_iteration_that_is_not_finished_begins_anew():
@@ -172,8 +174,14 @@ def test_batches_are_read_into_memory():
     loader = zarrdask.batches(z, batch=4, out=out, shuffle=False)
     found = [(batch.base is out or batch is out, batch[:, 0].tolist()) for batch in loader]
     assert found == [(True, [0, 1, 2, 3]), (True, [4, 5, 6, 7]), (True, [8, 9])]
-    for wrong in (np.empty((4, 2), "i4"), np.empty((4, 3), "f4"), [1], {"x": out}):
-        with pytest.raises(SelectionError, match="out"):
+    for wrong, found in (
+        (np.empty((4, 2), "i4"), r"\(4, 2\)"),
+        (np.empty((4, 3), "f4"), "float32"),
+        (np.broadcast_to(out[:1], (4, 3)), "read-only"),
+        ([1], "list"),
+        ({"x": out}, "dict"),
+    ):
+        with pytest.raises(SelectionError, match=f"out.*{found}"):
             zarrdask.batches(z, batch=4, out=wrong)
     with pytest.raises(SelectionError, match="memory of its own"):
         zarrdask.batches({"x": z}, batch=4, out={"y": out})
@@ -238,7 +246,8 @@ def test_errors_name_the_argument():
         ({"window": 0}, "window"),
         ({"window": {}}, "window"),
         ({"window": 2, "stride": {"x": 2}}, "stride"),
-        ({"shuffle": -2}, "shuffle"),
+        ({"shuffle": -2}, "shuffle.*'full'"),
+        ({"drop_last": "no"}, "drop_last"),
         ({"seed": -1}, "seed"),
         ({"rank": 2, "world_size": 2}, "rank"),
     ]:

@@ -109,8 +109,17 @@ def batches(
             found=rank,
             expected=f"0 to {world_size - 1}",
         )
-    if not (isinstance(shuffle, bool) or shuffle == "full"):
-        check_numbers(shuffle=shuffle)
+    drawn: Any = shuffle
+    is_number = is_integer(drawn) and drawn >= 1
+    if not (isinstance(shuffle, bool) or is_number or shuffle == "full"):
+        raise SelectionError(
+            "invalid way to shuffle",
+            key="shuffle",
+            found=shuffle,
+            expected="True, False, 'full', or the number of samples to draw from",
+        )
+    if not isinstance(drop_last, bool):
+        raise SelectionError("invalid flag", key="drop_last", found=drop_last, expected="a bool")
     check_numbers(least=0, seed=seed)
     return Batches(
         named,

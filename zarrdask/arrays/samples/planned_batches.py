@@ -32,7 +32,7 @@ def check_numbers(least: int = 1, **numbers: Any) -> None:
     for key, number in numbers.items():
         if not is_integer(number) or number < least:
             raise SelectionError(
-                "this is not a number of that kind",
+                "invalid number",
                 key=key,
                 found=number,
                 expected=f"an integer from {least}",
@@ -206,7 +206,7 @@ class Batches(Displayed):
                 raise SelectionError(
                     "batches can't be read into this",
                     key=f"out[{name!r}]" if name else "out",
-                    found=f"{getattr(memory, 'shape', type(memory).__name__)}",
+                    found=_described(memory),
                     expected=f"a writable ndarray of shape {shape} and data type {dtype}",
                 )
         return {name: out[name] for name in self._arrays}
@@ -248,6 +248,13 @@ class Batches(Displayed):
         SelectionError
             If the order of the samples is not the same.
         """
+        if not isinstance(state, Mapping):
+            raise SelectionError(
+                "this is not a state of batches",
+                key="state",
+                found=state,
+                expected="what state_dict returned",
+            )
         for key, value in self._identity.items():
             if key not in state or state[key] != value:
                 raise SelectionError(
@@ -256,15 +263,17 @@ class Batches(Displayed):
                     found=state.get(key),
                     expected=repr(value),
                 )
-        self.epoch = state["epoch"]
-        if not is_integer(state["next"]) or not 0 <= state["next"] <= len(self):
+        epoch: Any = state.get("epoch")
+        self.epoch = epoch
+        following: Any = state.get("next")
+        if not is_integer(following) or not 0 <= following <= len(self):
             raise SelectionError(
                 "there is no such batch",
                 key="next",
-                found=state["next"],
+                found=following,
                 expected=f"0 to {len(self)}",
             )
-        self._start = self._next = int(state["next"])
+        self._start = self._next = int(following)
 
     def __getitem__(self, number: Any) -> Any:
         raise UnsupportedError(
@@ -310,6 +319,13 @@ class Batches(Displayed):
     def __repr__(self) -> str:
         count = counted(self.samples, "sample")
         return printable(f"<zarrdask.Batches {count} in {_batches(len(self))}>")
+
+
+def _described(memory: Any) -> str:
+    if not isinstance(memory, np.ndarray):
+        return type(memory).__name__
+    kind = "" if memory.flags.writeable else "read-only, "
+    return f"{kind}shape {memory.shape}, {memory.dtype}"
 
 
 def _batches(count: int) -> str:

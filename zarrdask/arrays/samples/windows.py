@@ -260,7 +260,11 @@ def _size(
     """Return the length of an axis, which must be the same in all arrays that have it."""
     sizes = {key: arrays[key].shape[n] for key, n in found.items() if n is not None}
     if not sizes:
-        raise SelectionError("no array has this axis", key="window", found=name)
+        axes = [m.dimension_names or range(len(m.shape)) for m in arrays.values()]
+        names = sorted({str(axis) for own in axes for axis in own})
+        raise SelectionError(
+            "no array has this axis", key="window", found=name, expected=f"one of {names}"
+        )
     if len({*sizes.values()}) > 1:
         raise SelectionError(
             f"the arrays differ in their lengths along axis {name!r}",

@@ -272,7 +272,7 @@ def position(entry: Any, axis: int, size: int) -> int:
         raise SelectionError(
             f"index {entry} is out of bounds for axis {axis} with size {size}",
             found=int(entry),
-            expected=f"-{size} to {size - 1}",
+            expected=f"-{size} to {size - 1}" if size else "no index: the axis is empty",
         )
     return int(entry) % size
 

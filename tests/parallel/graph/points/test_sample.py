@@ -97,6 +97,8 @@ def test_errors_name_the_argument():
     for points, size, key in [
         ([1, 2], 1, "points"),
         ({"y": [1], "x": [1, 2]}, 1, "points"),
+        ({"y": 1}, 1, "points"),
+        ({"y": [1], 0: [1]}, 1, "two positions along one axis"),
         ({"z": [1]}, 1, "points"),
         ({"y": [6]}, 1, r"points\['y'\]"),
         ({"y": [0.5]}, 1, "points"),

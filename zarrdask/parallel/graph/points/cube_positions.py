@@ -53,10 +53,10 @@ def _positions(points: Any) -> dict[int | str, np.ndarray]:
     shapes = {each.shape for each in positions.values()}
     if len(shapes) != 1 or len(next(iter(shapes))) != 1:
         raise SelectionError(
-            "each axis needs as many positions, in one dimension",
+            "the positions along each axis are a sequence, all of one length",
             key="points",
-            found=sorted(shapes),
-            expected="sequences of one length",
+            found=f"shapes {sorted(shapes)}",
+            expected="one 1-d sequence for each of one or more axes",
         )
     return positions
 

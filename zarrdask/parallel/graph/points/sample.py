@@ -123,11 +123,11 @@ def _source(array: Any, name: str) -> ArrayRegion:
     if isinstance(array, StoredArray) and array.name == array.read_name:
         return array.source
     raise NodeTypeError(
-        "cubes are read of stored arrays; of a computed Dask array, store it first, and of a "
-        "dataset, pass its variables that zarrdask.from_zarr returns",
+        "cubes are read of stored arrays and datasets: open a URL first, and store a computed Dask "
+        "array",
         key=f"arrays[{name!r}]" if name else "arrays",
         found=type(array).__name__,
-        expected="an array of zarrdask.open_array, or of zarrdask.from_zarr",
+        expected="an array of zarrdask.open_array or zarrdask.from_zarr, or an object of xarray",
     )
 
 
