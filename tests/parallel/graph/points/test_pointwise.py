@@ -43,6 +43,10 @@ def check_random_case(seed):
         assert found.shape == wanted.shape
         assert found.dtype == wanted.dtype
         np.testing.assert_array_equal(found.compute(scheduler="sync"), wanted)
+    points = tuple(rng.integers(-size, size, shape) for size in z.shape)
+    np.testing.assert_array_equal(z.vindex[points], values[points])
+    picks = [rng.integers(-size, size, rng.integers(0, 9)) for size in z.shape]
+    np.testing.assert_array_equal(z.oindex[tuple(picks)], values[np.ix_(*picks)])
 
 
 @pytest.mark.parametrize("seed", range(50))
@@ -55,6 +59,21 @@ def test_points_of_random_arrays(seed):
 def test_points_of_many_random_arrays(first):
     for seed in range(first, first + 100):
         check_random_case(seed)
+
+
+def test_points_and_cubes_in_two_processes(client, tmp_path):
+    z = zarrdask.create_array(tmp_path / "z", shape=(40, 30), dtype="i4", chunks=(4, 5))
+    z[...] = values = np.arange(1200).reshape(40, 30)
+    rows, columns = np.random.default_rng(0).integers(3, 27, (2, 20, 15))
+    lazy = [da.from_array(each, chunks=(7, 15)) for each in (rows, columns)]
+    points = np.stack([rows.ravel(), columns.ravel()], axis=1)
+    with dask.config.set({"zarrdask.block-size": 400}):
+        x = zarrdask.from_zarr(z)
+        for found in (x.vindex[rows, columns], x.vindex[tuple(lazy)]):
+            result = found.compute(scheduler=client)
+            np.testing.assert_array_equal(result, values[rows, columns])
+        cubes = zarrdask.sample(x, points, 3).compute(scheduler=client)
+    np.testing.assert_array_equal(cubes, zarrdask.sample(z, points, 3))
 
 
 def stored(shape=(40, 30), chunks=(4, 5)):
