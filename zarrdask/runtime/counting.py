@@ -17,6 +17,7 @@ Item = TypeVar("Item")
 _TIMED_BYTES = 2**20
 #: Of small values that are read from a local disk, one in so many is timed.
 _VALUES_PER_CLOCK = 32
+_END: Any = object()
 
 
 def count(name: str, number: int = 1, store: HasUrl | None = None) -> None:
@@ -28,7 +29,8 @@ def count(name: str, number: int = 1, store: HasUrl | None = None) -> None:
 
 def count_decoded(number: int, seconds: float) -> None:
     """Count chunks that were decoded."""
-    counter = LOCAL.counts.current or LOCAL.counts.current_for(None)
+    thread = LOCAL.counts
+    counter = thread.current or thread.current_for(None)
     counter.decoded += number
     counter.decoding += seconds
     if not counter.open:
@@ -37,7 +39,8 @@ def count_decoded(number: int, seconds: float) -> None:
 
 def count_encoded(seconds: float) -> None:
     """Count a chunk that was encoded."""
-    counter = LOCAL.counts.current or LOCAL.counts.current_for(None)
+    thread = LOCAL.counts
+    counter = thread.current or thread.current_for(None)
     counter.encoded += 1
     counter.encoding += seconds
     if not counter.open:
@@ -54,7 +57,7 @@ def decode_batch(work: Callable[[Iterator[Item]], int], items: Iterator[Item], n
 
     Of small chunks, some are timed, and the others are assumed to take as long.
     """
-    stride = max(_TIMED_BYTES // max(nbytes, 1), 1)
+    stride = _TIMED_BYTES // (nbytes or 1) or 1
     thread, number, seconds = LOCAL.counts, 0, 0.0
     before = thread.left_out
     try:
@@ -74,6 +77,20 @@ def decode_batch(work: Callable[[Iterator[Item]], int], items: Iterator[Item], n
     return number
 
 
+def decode_one(work: Callable[[Iterator[Item]], int], items: Iterator[Item]) -> int:
+    """Do work that decodes one chunk, and count it."""
+    thread, start = LOCAL.counts, perf_counter()
+    before = thread.left_out
+    work(items)
+    if thread.left_out == before:
+        counter = thread.current or thread.current_for(None)
+        counter.decoded += 1
+        counter.decoding += perf_counter() - start
+        if not counter.open:
+            counter.settle()
+    return 1
+
+
 def request(kind: str, store: HasUrl, send: Callable[[], T], stored: int = 0) -> T:
     """Send a request, and count it with the bytes of its result, or those that it stores."""
     thread, fetched = LOCAL.counts, 0
@@ -86,7 +103,7 @@ def request(kind: str, store: HasUrl, send: Callable[[], T], stored: int = 0) ->
         if thread.sent == before:
             seconds = perf_counter() - start
             thread.sent += 1
-            counter = thread.current_for(store)
+            counter = thread.current or thread.current_for(store)
             _count_requests(counter, kind, 1, seconds, fetched=fetched, stored=stored)
 
 
@@ -132,18 +149,19 @@ def requests(kind: str, store: HasUrl, values: Iterator[T]) -> Iterator[T]:
 def reads(store: HasUrl, values: Iterator[Any]) -> Iterator[Any]:
     """Yield values that are read from a local disk, one by one; some of them are timed."""
     thread, number, timed, fetched, seconds = LOCAL.counts, 0, 0, 0, 0.0
-    counter, end_of_values = thread.current_for(store), object()
+    counter = thread.current or thread.current_for(store)
     try:
         while True:
             start = perf_counter()
-            value = next(values, end_of_values)
-            if value is end_of_values:
+            value = next(values, _END)
+            if value is _END:
                 return
             seconds += perf_counter() - start
             timed += 1
             number += 1
             thread.sent += 1
-            fetched += 0 if value is None else len(value)
+            if value is not None:
+                fetched += len(value)
             yield value
             for value in islice(values, _VALUES_PER_CLOCK - 1):
                 number += 1
@@ -153,15 +171,27 @@ def reads(store: HasUrl, values: Iterator[Any]) -> Iterator[Any]:
                 yield value
     finally:
         if number:
-            every = seconds * number / timed
-            _count_requests(_here(counter), "GET", number, every, fetched=fetched)
+            if counter.thread is not LOCAL.counts:
+                counter = _here(counter)
+            counter.GET += number
+            counter.fetched += fetched
+            if not counter.thread.is_waited_for:
+                counter.waiting += seconds if timed == number else seconds * number / timed
+            if not counter.open:
+                counter.settle()
 
 
 def count_reads(store: HasUrl, number: int, seconds: float, fetched: int) -> None:
     """Count reads of parts of a file."""
     thread = LOCAL.counts
     thread.sent += number
-    _count_requests(thread.current_for(store), "GET", number, seconds, fetched=fetched)
+    counter = thread.current or thread.current_for(store)
+    counter.GET += number
+    counter.fetched += fetched
+    if not thread.is_waited_for:
+        counter.waiting += seconds
+    if not counter.open:
+        counter.settle()
 
 
 def _here(counter: Counter) -> Counter:

@@ -5,11 +5,6 @@ from collections.abc import Mapping
 from typing import Any
 
 
-def is_loaded() -> bool:
-    """Whether the program has loaded the API of OpenTelemetry."""
-    return "opentelemetry.trace" in sys.modules
-
-
 def start_span(name: str, labels: Mapping[str, str]) -> Any:
     """Start a span, to which attributes are added when it ends."""
     attributes = {f"zarrdask.{label}": text for label, text in labels.items()}

@@ -125,7 +125,9 @@ class ZarrdaskAccessor:
         return rechunked_object(self._obj, {**(chunks or {}), **lengths}, **options)
 
     def plan_read(self, region: "Mapping[Any, Any] | None" = None) -> "ReadPlan":
-        """Plan to read all variables that are Dask arrays; see `zarrdask.plan_read`.
+        """Plan to read all variables that zarrdask's engine opened; see `zarrdask.plan_read`.
+
+        Coordinates that have been read already need no requests.
 
         Parameters
         ----------
@@ -133,8 +135,10 @@ class ZarrdaskAccessor:
             Integers and slices by dimension, as in `xarray.Dataset.isel`; by default all is read.
         """
         from zarrdask.parallel.graph.plan_read import plan_read
+        from zarrdask.xarray.loading import as_dask_arrays
 
-        plan: ReadPlan = plan_read(self._obj if region is None else self._obj.isel(region))
+        obj = self._obj if region is None else self._obj.isel(region)
+        plan: ReadPlan = plan_read(as_dask_arrays(obj))
         return plan
 
     def sample(self, points: Any, size: Any = 1, *, ends: Any = "pad") -> Any:

@@ -4,10 +4,14 @@ from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
 
-from xarray import DataArray, DataTree, Variable
+import numpy as np
+from xarray import DataArray, Dataset, DataTree, Variable
 
 from zarrdask.arrays.chunks.read import request_shape
 from zarrdask.arrays.chunks.together import ArrayRead, read_together
+from zarrdask.arrays.hierarchy.node_path import NodePath
+from zarrdask.arrays.nodes.array import Array
+from zarrdask.formats.indexing.projection import Points
 from zarrdask.runtime import buffers
 from zarrdask.xarray.lazy import requested_by, serving
 
@@ -37,6 +41,39 @@ def load(obj: Any, **options: Any) -> Any:
                 variable.load()
             del out
     return obj.load(**options)
+
+
+def as_dask_arrays(obj: Any) -> Dataset:
+    """Return what reading an object requests, as a dataset of Dask arrays of one block.
+
+    Positions along an axis become the slice that holds them.
+    """
+    # Loading needs no Dask.
+    from zarrdask.parallel.graph.from_zarr import from_zarr
+
+    arrays = list[Any]()
+    for variable in _variables(obj):
+        if variable.chunks is not None:
+            arrays.append(variable.data)
+        elif (request := requested_by(variable.load)) is not None:
+            chunks, picks = request
+            if isinstance(picks, Points):
+                picks = tuple(map(_around, picks.coordinates))
+            array = Array(NodePath.of(chunks), chunks.metadata, missing=chunks.missing)
+            region = tuple(p if isinstance(p, slice) else _around(p) for p in picks)
+            arrays.append(from_zarr(array, chunks=-1)[region])
+    return Dataset(
+        {
+            number: ([f"{number}-{axis}" for axis in range(x.ndim)], x)
+            for number, x in enumerate(arrays)
+        }
+    )
+
+
+def _around(positions: np.ndarray) -> slice:
+    if not len(positions):
+        return slice(0, 0)
+    return slice(int(positions.min()), int(positions.max()) + 1)
 
 
 def _variables(obj: Any) -> Iterator[Variable]:

@@ -62,13 +62,13 @@ def cache(setting, monkeypatch):
 @pytest.fixture
 def decodes(monkeypatch):
     """Count the chunks that are decoded, but not the indexes of shards."""
-    counts, decode = Counter(), Pipeline.decode_uncounted
+    counts, decode = Counter(), Pipeline.decode
 
     def counted(self, data, memory=None):
         counts["chunks"] += self.spec.dtype == VALUES.dtype
         return decode(self, data, memory)
 
-    monkeypatch.setattr(Pipeline, "decode_uncounted", counted)
+    monkeypatch.setattr(Pipeline, "decode", counted)
     return counts
 
 

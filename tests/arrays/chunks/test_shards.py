@@ -99,8 +99,8 @@ def test_units_are_decoded_while_later_ones_are_on_their_way(monkeypatch, settin
 
     _, store = sharded(chunks=(5, 5) if shards else (10, 10), shards=shards)
     z = zarrdask.open_array(Slow(store.inner, seconds=0))
-    original = Pipeline.decode_uncounted
-    monkeypatch.setattr(Pipeline, "decode_uncounted", decode)
+    original = Pipeline.decode
+    monkeypatch.setattr(Pipeline, "decode", decode)
     setting({"zarrdask.threads": 1})
     np.testing.assert_array_equal(z[...], VALUES)
     assert answered == [True]

@@ -148,13 +148,13 @@ def test_a_block_reads_the_chunks_that_it_overlaps_and_no_others():
 
 
 def test_chunks_that_blocks_share_are_decoded_once(setting, monkeypatch):
-    decoded, decode = [], Pipeline.decode_uncounted
+    decoded, decode = [], Pipeline.decode
 
     def counted(pipeline, data, memory=None):
         decoded.append(data)
         return decode(pipeline, data, memory)
 
-    monkeypatch.setattr(Pipeline, "decode_uncounted", counted)
+    monkeypatch.setattr(Pipeline, "decode", counted)
     # Chunks that have just been written are cached, too.
     monkeypatch.setattr(open_file, "CLOCK_NS", -(10**15))
     z = zarrdask.create_array({}, shape=(40, 30), chunks=(10, 10), dtype="i4")

@@ -1,6 +1,9 @@
 """Plans count the requests that are sent, by class, and add prices of the settings."""
 
+import json
+import random
 from collections import Counter
+from functools import partial
 
 import dask
 import dask.array as da
@@ -8,8 +11,9 @@ import numpy as np
 import pytest
 
 import zarrdask
+from tests.tools.cli.commands import call
 from zarrdask.errors import MetadataError
-from zarrdask.formats.byte_ranges import Entry, StoredObject
+from zarrdask.formats.byte_ranges import Entry, StoredObject, cut
 from zarrdask.storage.memory import MemoryStore
 
 
@@ -68,16 +72,24 @@ class Bucket(MemoryStore):
         super().__init__()
         self.counts = Counter()
 
-    def _count(self, kind, key):
+    def _count(self, kind, key, value):
         if key.startswith("c/") or "/c/" in key or "/packed/" in key:
             self.counts[kind] += 1
+            self.counts["fetched" if kind == "GET" else "stored"] += len(value or b"")
 
     def get(self, key):
-        self._count("GET", key)
-        return super().get(key)
+        value = super().get(key)
+        self._count("GET", key, value)
+        return value
+
+    def get_range(self, key, start, length=None):
+        value = self.values.get(key)
+        part = None if value is None else cut(value, start, length)
+        self._count("GET", key, part)
+        return part
 
     def set(self, key, value):
-        self._count("PUT", key)
+        self._count("PUT", key, bytes(value))
         super().set(key, bytes(value))
 
     def entries(self, prefix, after="", until=None, *, objects=False):
@@ -128,13 +140,95 @@ def test_a_dry_run_of_a_copy_counts_as_many_requests(changes):
     assert within(planned.requests_by_class["GET"], sent["GET"]), (planned, sent)
     assert within(planned.requests_by_class["PUT"], sent["PUT"]), (planned, sent)
     assert f"costs: {sent['GET']} GET" in str(planned)
+    assert within(planned.costs.fetched, sent["fetched"])
     assert planned.to_dict()["requests_by_class"] == planned.requests_by_class
 
 
-def test_a_copy_out_of_shards_has_no_costs_beforehand():
-    z = zarrdask.create_array({}, shape=8, chunks=2, shards=4, dtype="i4")
+def layout(pick, shape):
+    """Return random chunks and shards."""
+    chunks = tuple(pick.randint(3, min(16, n)) for n in shape)
+    shards = tuple(n * pick.randint(1, 3) for n in chunks) if pick.random() < 0.5 else False
+    return {"chunks": chunks, "shards": shards}
+
+
+def planned_job(kind, pick, z, target):
+    """Return the costs of a random job, and a function that does it."""
+    options = layout(pick, z.shape)
+    if kind == "read":
+        blocks = tuple(pick.randint(5, n) for n in z.shape)
+        x = zarrdask.from_zarr(z, chunks=blocks)[pick.randint(0, 5) :, :: pick.randint(1, 3)]
+        return zarrdask.plan_read(x).costs, partial(x.compute, scheduler="sync")
+    if kind == "copy":
+        options = options if pick.random() < 0.5 else {"shards": options["shards"]}
+        costs = zarrdask.copy(z, target, dry_run=True, **options).costs
+        return costs, partial(zarrdask.copy, z, target, progress=False, **options)
+    if kind == "pyramid":
+        plan = zarrdask.pyramid(z, target, max_mem=pick.choice([2**21, 2**23]))
+    else:
+        plan = zarrdask.rechunk(z, target, max_mem=pick.choice([40_000, 2**20]), **options)
+    return plan.requests_planned, partial(plan.execute, "sync", progress=False)
+
+
+def check_plan(kind, seed):
+    """Check the plan of a random job against a store that counts."""
+    pick, source, target = random.Random(seed), Bucket(), Bucket()
+    shape = tuple(pick.randint(20, 50) for _ in range(2))
+    compressors = pick.choice([[], "zstd"])
+    z = zarrdask.create_array(
+        source, shape=shape, dtype="f4", compressors=compressors, **layout(pick, shape)
+    )
+    z[...] = np.random.default_rng(seed).integers(1, 50, shape)
+    costs, job = planned_job(kind, pick, z, target)
+    source.counts.clear()
+    job()
+    sent = source.counts + target.counts
+    planned = {**costs.requests, "fetched": costs.fetched, "stored": costs.stored}
+    if kind == "pyramid":
+        del planned["PUT"]  # Of so few objects, one is more than 2 percent.
+    for name, number in planned.items():
+        is_right = name in costs.estimates or within(number or 0, sent[name])
+        assert is_right, (seed, name, sent, costs)
+    for basis in costs.estimates.values():
+        assert f"({basis})" in str(costs)
+
+
+@pytest.mark.parametrize("kind", ["read", "copy", "rechunk", "pyramid"])
+def test_a_random_job_moves_as_much_as_planned(kind):
+    check_plan(kind, 1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["read", "copy", "rechunk", "pyramid"])
+def test_random_jobs_move_as_much_as_planned(kind):
+    for seed in range(20):
+        check_plan(kind, seed)
+
+
+def test_a_plan_says_how_it_estimates_bytes():
+    x = da.ones((20, 30), chunks=(20, 30), dtype="f4")
+    plan = zarrdask.plan_write(x, {}, chunks=(10, 10))
+    assert "6 PUT, about 2.3 KiB stored (before compression)" in str(plan)
+    assert plan.to_dict()["bytes_stored"] == 2400
+    assert plan.to_dict()["estimates"] == {"stored": "before compression"}
+    plan = zarrdask.plan_write(x, {}, chunks=(10, 10), compressors=[])
+    assert "6 PUT, 2.3 KiB stored" in str(plan)
+    assert plan.to_dict()["estimates"] == {}
+
+
+def test_the_commands_print_the_same_numbers(tmp_path, capsys):
+    z = zarrdask.create_array(tmp_path / "a.zarr", shape=40, chunks=10, dtype="f4")
     z[...] = 1
-    assert zarrdask.copy(z, {}, shards=False, dry_run=True).costs is None
+    expected = {"requests_by_class", "bytes_fetched", "bytes_stored", "estimates", "price"}
+    a, b = str(tmp_path / "a.zarr"), str(tmp_path / "b.zarr")
+    for command in (
+        ("plan-read", a),
+        ("plan-write", a, b),
+        ("rechunk", a, b, "--chunks", "20", "--dry-run"),
+        ("copy", a, b, "--dry-run"),
+        ("pyramid", a, b, "--dry-run"),
+    ):
+        numbers = json.loads(call(capsys, *command, "--json")[1])
+        assert expected <= numbers.keys(), command
 
 
 def test_a_planned_read_of_a_concatenation_sends_as_many_requests():
@@ -159,10 +253,11 @@ def test_a_dataset_plans_to_read_its_variables():
             name, shape=(8, 9), chunks=(4, 3), dtype="f4", dimension_names=("y", "x")
         )
         z[...] = 1
-    ds = xr.open_dataset(store, engine="zarrdask", chunks={})
     region = {"y": slice(1, 3), "x": slice(0, 4)}
-    plan = ds.zarrdask.plan_read(region)
-    store.counts.clear()
-    ds.isel(region).compute(scheduler="sync")
-    assert plan.requests_by_class == {"GET": store.counts["GET"]}
-    assert ds.zarrdask.plan_read().requests_by_class == {"GET": 12}
+    for chunks in ({}, None):
+        ds = xr.open_dataset(store, engine="zarrdask", chunks=chunks)
+        plan = ds.zarrdask.plan_read(region)
+        store.counts.clear()
+        ds.isel(region).compute(scheduler="sync")
+        assert plan.requests_by_class == {"GET": store.counts["GET"]}
+        assert ds.zarrdask.plan_read().requests_by_class == {"GET": 12}

@@ -5,6 +5,7 @@ A *unit* is what is stored as one object: a chunk, or a shard of an array that h
 
 import pickle
 import re
+import sys
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -178,7 +179,7 @@ class StoredChunks:
         """Return a context in which what is counted belongs to a read or a write of this array."""
         if not measuring.IS_ACTIVE:
             return measuring.UNMEASURED
-        key = verb, task_prefix()
+        key = verb, task_prefix() if "distributed.worker" in sys.modules else ""
         labels = self._labels.get(key)
         if labels is None:
             array, task = self.prefix.rstrip("/") or "/", key[1] or self.task_name(verb)

@@ -220,7 +220,7 @@ def _clear_outside(chunks: StoredChunks, locks: ChunkLocks, index: Index, shape:
             return
         unit = fill_chunk(pipeline.spec)
         try:
-            unit[inside] = pipeline.decode(data)[inside]
+            unit[inside] = pipeline.decode_counted(data)[inside]
             encoded = pipeline.encode(unit)
         except ZarrdaskError as error:
             raise error.within(key) from error.__cause__

@@ -111,7 +111,10 @@ def scatter(
     else:
         work = partial(_scatter, pipeline, out, kind, again, missed)
     if measuring.IS_ACTIVE and pipeline.is_counted:
-        work = partial(counting.decode_batch, work, nbytes=pipeline.spec.nbytes)
+        if len(names) == 1:
+            work = partial(counting.decode_one, work)
+        else:
+            work = partial(counting.decode_batch, work, nbytes=pipeline.spec.nbytes)
     items = zip(names, insides, outsides, values, strict=True)
     if again or len(names) == 1:
         work(items)
@@ -143,7 +146,7 @@ def _scatter(
                 if is_direct is None:
                     is_direct = fits(pipeline, out, outside)
                 target = out[outside].reshape(-1).view(np.uint8) if is_direct else memory
-                chunk = pipeline.decode_uncounted(data, target)
+                chunk = pipeline.decode(data, target)
                 if not (is_direct and np.may_share_memory(chunk, out)):
                     out[outside] = chunk
         except ZarrdaskError as error:
@@ -206,7 +209,7 @@ def _decode(
             part = decode_part(pipeline, data, inside)
             if part is not None:
                 return part
-        chunk = pipeline.decode_uncounted(data, memory)
+        chunk = pipeline.decode(data, memory)
     if isinstance(inside, Points):
         return inside.take(chunk)
     return chunk if inside is None else chunk[numpy_index(inside)]
@@ -278,7 +281,7 @@ def merge(
 
     None stands for a missing chunk, which reads as the fill value.
     """
-    chunk = fill_chunk(pipeline.spec) if data is None else pipeline.decode(data)
+    chunk = fill_chunk(pipeline.spec) if data is None else pipeline.decode_counted(data)
     if not chunk.flags.writeable or chunk.dtype != pipeline.spec.dtype:
         chunk = np.array(chunk, pipeline.spec.dtype)
     chunk[numpy_index(inside)] = values

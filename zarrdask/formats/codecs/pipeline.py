@@ -186,19 +186,19 @@ class Pipeline:
             counting.count_encoded(perf_counter() - start)
         return data
 
-    def decode(self, data: Buffer, memory: np.ndarray | None = None) -> np.ndarray:
-        """Return the chunk for a stored value; see `decode_uncounted`."""
+    def decode_counted(self, data: Buffer, memory: np.ndarray | None = None) -> np.ndarray:
+        """Return the chunk for a stored value, as `decode` does, and count it."""
         if not (measuring.IS_ACTIVE and self.is_counted):
-            return self.decode_uncounted(data, memory)
+            return self.decode(data, memory)
         start = perf_counter()
-        chunk = self.decode_uncounted(data, memory)
+        chunk = self.decode(data, memory)
         counting.count_decoded(1, perf_counter() - start)
         return chunk
 
-    def decode_uncounted(self, data: Buffer, memory: np.ndarray | None = None) -> np.ndarray:
+    def decode(self, data: Buffer, memory: np.ndarray | None = None) -> np.ndarray:
         """Return the chunk for a stored value, which may be a read-only view of the value.
 
-        It is for batches of chunks, which are counted together (`counting.decode_batch`).
+        The caller counts it, if it is a chunk: `counting.decode_batch` counts many together.
         `memory` (ndarray of uint8) has the size that the bytes -> bytes codecs decode to. If the
         codec that is undone last can decode into it, the chunk may be a view of it.
         """
@@ -223,7 +223,7 @@ class Pipeline:
         memory = None
         if self.raw is not None and self.compressors:
             memory = np.empty(self.spec.nbytes, np.uint8)
-        chunk = self.decode(data, memory)
+        chunk = self.decode_counted(data, memory)
         is_apart = memory is not None and np.may_share_memory(chunk, memory)
         is_apart = is_apart and chunk.dtype == self.spec.dtype
         return chunk if is_apart else np.array(chunk, self.spec.dtype)

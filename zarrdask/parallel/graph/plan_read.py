@@ -16,8 +16,10 @@ from zarrdask.errors import SelectionError, ZarrdaskError
 from zarrdask.formats.indexing.selection import Region, basic, index_by_name, is_basic
 from zarrdask.parallel.execution.dask_private import Task, convert_legacy_graph
 from zarrdask.parallel.graph.dependencies import reads_of
+from zarrdask.parallel.graph.encoded_sizes import EncodedSizes
 from zarrdask.parallel.graph.fuse.optimization import unfused_tasks
 from zarrdask.parallel.plan.read_plan import ArrayReads, ReadPlan
+from zarrdask.parallel.plan.request_costs import RequestCosts
 from zarrdask.storage.listing import is_listed_fast
 
 #: The most objects and chunks whose sizes are looked up.
@@ -109,7 +111,19 @@ def _reads(chunks: StoredChunks, regions: list[Region]) -> ArrayReads:
     reads = ArrayReads(
         chunks.location, metadata, metadata.read_grid.axes, metadata.grid.axes, tuple(ordered)
     )
-    return replace(reads, sizes=_sizes(chunks, reads))
+    sizes = _sizes(chunks, reads)
+    return replace(reads, sizes=sizes, sent=None if sizes is None else _sent(chunks, reads))
+
+
+def _sent(chunks: StoredChunks, reads: ArrayReads) -> RequestCosts | None:
+    """Return the requests for shards, whose indexes say which chunks are neighbours."""
+    units = reads.units(_MAX_SIZED_UNITS)
+    if chunks.metadata.shard is None or units is None:
+        return None
+    shards, total = EncodedSizes(chunks, dict.fromkeys(units, 0)), RequestCosts({"GET": 0}, 0)
+    for region in reads.regions:
+        total += shards.read(region)
+    return total
 
 
 def _sizes(chunks: StoredChunks, reads: ArrayReads) -> np.ndarray | None:

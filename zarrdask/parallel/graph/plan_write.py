@@ -1,5 +1,6 @@
 """`plan_write`: plan a write by `to_zarr`."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -101,7 +102,7 @@ def plan_write(
         chunks = chunk_options(blocks, grid, create_kwargs)
         options = {"shape": x.shape, "dtype": x.dtype} | create_kwargs | chunks
         metadata = plan_array(ArrayOptions(**options))
-    return plan_writes(
+    plan = plan_writes(
         blocks,
         np.dtype(x.dtype),
         metadata,
@@ -109,6 +110,8 @@ def plan_write(
         block_size=config.get("block-size"),
         keeps=existing is not None,
     )
+    is_regular = metadata.grid.is_regular
+    return replace(plan, encoded_size=metadata.pipeline.encoded_size if is_regular else None)
 
 
 def _existing_metadata(node: NodePath) -> ArrayMetadata | None:

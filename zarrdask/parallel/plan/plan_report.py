@@ -91,11 +91,13 @@ class PlanReport(Report):
     @property
     def requests_planned(self) -> RequestCosts:
         """The requests by class, and the price by the setting ``zarrdask.prices``."""
-        stored = 0
-        for stage in self.scheme.stages:
-            written = {"target": self.objects, "packed": stage.regions.size}.get(stage.writes, 0)
-            stored += min(written, stage.requests)
+        stored = sum(map(self._stored_by, self.scheme.stages))
         return RequestCosts({"GET": self.scheme.requests - stored, "PUT": stored})
+
+    def _stored_by(self, stage: Stage) -> int:
+        """Return the number of objects that a pass stores."""
+        written = {"target": self.objects, "packed": stage.regions.size}.get(stage.writes, 0)
+        return min(written, stage.requests)
 
     # ----------------------------------------------------------------------------------------
     # Text

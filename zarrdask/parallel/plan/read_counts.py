@@ -13,6 +13,7 @@ from zarrdask.errors import SelectionError
 from zarrdask.formats.grids.axis import Axis
 from zarrdask.formats.grids.chunk_grid import Index
 from zarrdask.formats.indexing.selection import Region
+from zarrdask.parallel.plan.request_costs import RequestCosts
 from zarrdask.parallel.plan.write_plan import Target
 
 #: The largest number of chunks in the box around all regions, each of which needs two bytes, or
@@ -46,6 +47,7 @@ class ReadCounts:
     unit_axes: tuple[Axis, ...]
     regions: tuple[Region, ...]
     sizes: np.ndarray | None = None
+    sent: RequestCosts | None = None
 
     @cached_property
     def _overlaps(self) -> list[tuple[_Overlap, ...]]:
@@ -202,8 +204,10 @@ class ReadCounts:
 
         One for each chunk that a task reads. Of a shard, one if it is needed as a whole; or else
         one for the index, and one for each chunk. There are fewer where neighbouring chunks of a
-        shard are requested together.
+        shard are requested together; where the indexes of shards are known, these are counted.
         """
+        if self.sent is not None:
+            return self.sent.requests["GET"]
         chunks = sum(prod(len(axis.chunks) for axis in overlap) for overlap in self._overlaps)
         if not self.is_sharded:
             return chunks

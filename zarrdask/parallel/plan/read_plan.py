@@ -46,6 +46,8 @@ class ArrayReads(ReadCounts, Report):
         The region that each task reads.
     sizes : numpy.ndarray, optional
         The stored bytes of each chunk in `box`, -1 for chunks that are not stored; if known.
+    sent : RequestCosts, optional
+        The requests for shards, and their bytes with those of indexes; if known.
     """
 
     derived: ClassVar[tuple[str, ...]] = (
@@ -64,7 +66,7 @@ class ArrayReads(ReadCounts, Report):
     def facts(self) -> list[tuple[str, str]]:
         """Return the name and the text of each line."""
         shards = f" in {counted(self.objects, 'shard')}" if self.is_sharded else ""
-        at_most = "up to " if self.is_sharded else ""
+        at_most = "up to " if self.is_sharded and self.sent is None else ""
         missing = f"; {self.missing} more not stored" if self.missing else ""
         requests = f"by {at_most}{counted(self.requests, 'request')}"
         facts = [
@@ -159,13 +161,14 @@ class ReadPlan(Report):
     zarrdask.plan_read : Create a plan.
     """
 
-    derived: ClassVar[tuple[str, ...]] = (
-        *("objects", "requests", "needed", "fetched", "decoded"),
-        *("requests_by_class", "price"),
-    )
+    derived: ClassVar[tuple[str, ...]] = (*("objects", "requests", "needed", "fetched", "decoded"),)
     _instead = "x.compute() reads the array of this plan"
 
     arrays: tuple[ArrayReads, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the numbers as values that JSON can represent: sizes are numbers of bytes."""
+        return super().to_dict() | self.costs.to_dict()
 
     def _sum(self, name: str) -> int:
         return sum(getattr(reads, name) for reads in self.arrays)
@@ -208,7 +211,10 @@ class ReadPlan(Report):
     @property
     def costs(self) -> RequestCosts:
         """The requests by class, the bytes, and the price by the setting ``zarrdask.prices``."""
-        return RequestCosts({"GET": self.requests}, self.fetched)
+        costs = RequestCosts({"GET": 0}, 0)
+        for reads in self.arrays:
+            costs += reads.sent or RequestCosts({"GET": reads.requests}, reads.fetched)
+        return costs
 
     @property
     def requests_by_class(self) -> dict[str, int]:

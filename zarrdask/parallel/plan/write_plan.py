@@ -26,7 +26,7 @@ from zarrdask.parallel.plan.axis import (
     unit_at,
 )
 from zarrdask.parallel.plan.drawing import axis_names, draw
-from zarrdask.parallel.plan.request_costs import RequestCosts
+from zarrdask.parallel.plan.request_costs import UNCOMPRESSED, RequestCosts
 
 #: The name of a source block in texts.
 _SOURCE = "Dask block"
@@ -69,6 +69,8 @@ class WritePlan(Report):
         The type of the stored array.
     names : tuple of str
         The names of the axes.
+    encoded_size : int, optional
+        The encoded size of each stored unit in bytes, if no codec compresses.
 
     See Also
     --------
@@ -81,15 +83,16 @@ class WritePlan(Report):
     dtype: np.dtype[Any]
     stored_dtype: np.dtype[Any]
     names: tuple[str, ...]
+    encoded_size: int | None = None
     derived: ClassVar[tuple[str, ...]] = (
         *("shape", "source", "blocks", "objects", "whole", "merged", "read_modify_write"),
         *("tasks", "extra_tasks", "nbytes", "moved", "block_bytes", "unit_bytes", "peak"),
-        *("requests_by_class", "price"),
     )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers as values that JSON can represent: sizes are numbers of bytes."""
-        return {name: json_value(getattr(self, name)) for name in self.derived}
+        numbers = {name: json_value(getattr(self, name)) for name in self.derived}
+        return numbers | self.costs.to_dict()
 
     @property
     def shape(self) -> Shape:
@@ -244,9 +247,17 @@ class WritePlan(Report):
         """The requests by class, and the price by the setting ``zarrdask.prices``.
 
         One PUT for each chunk or shard, and one GET for each that is changed in part. The encoded
-        bytes are not known before the values are.
+        bytes are those of uncompressed chunks or shards, unless codecs do not compress.
         """
-        return RequestCosts({"GET": self.read_modify_write, "PUT": self.objects})
+        size = self.unit_bytes if self.encoded_size is None else self.encoded_size
+        fetched, stored = self.read_modify_write * size, self.objects * size
+        estimates = {} if self.encoded_size is not None else {"stored": UNCOMPRESSED}
+        if fetched:
+            estimates["fetched"] = (
+                "if all are stored" + ", " * bool(estimates) + "".join(estimates.values())
+            )
+        requests = {"GET": self.read_modify_write, "PUT": self.objects}
+        return RequestCosts(requests, fetched, stored, estimates)
 
     @property
     def requests_by_class(self) -> dict[str, int]:

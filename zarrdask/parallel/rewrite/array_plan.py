@@ -24,11 +24,14 @@ from zarrdask.formats.metadata.losses import rewrite_loss
 from zarrdask.parallel.execution.counter import Counter, Reporter, Tasks, reports
 from zarrdask.parallel.execution.executor import Workers, check_reached, workers
 from zarrdask.parallel.execution.forks import TaskStores
+from zarrdask.parallel.graph.encoded_sizes import EncodedSizes, stored_bytes
 from zarrdask.parallel.graph.fuse.writes import fuse_writes
 from zarrdask.parallel.graph.tasks import write_blocks
 from zarrdask.parallel.plan.plan_report import PlanReport
+from zarrdask.parallel.plan.request_costs import UNCOMPRESSED, RequestCosts
 from zarrdask.parallel.plan.strategies import Scheme
 from zarrdask.parallel.rewrite.cluster import check_workers, run_exchange
+from zarrdask.parallel.rewrite.copy_costs import moved_costs
 from zarrdask.parallel.rewrite.destination import Destination, KeyPrefix, clear_prefix
 from zarrdask.parallel.rewrite.exchange import Exchange
 from zarrdask.parallel.rewrite.move import with_storable_fill
@@ -86,6 +89,40 @@ class RechunkPlan(PlanReport):
         }
 
     @property
+    def requests_planned(self) -> RequestCosts:
+        """The requests by class, the encoded bytes, and the price by ``zarrdask.prices``."""
+        costs, chunks = super().requests_planned, chunks_of(self.source)
+        if self.blocks is not None:
+            stages = self.scheme.stages
+            return RequestCosts(
+                costs.requests,
+                sum(stage.bytes_read for stage in stages if stage.reads != "blocks"),
+                sum(stage.bytes_written for stage in stages),
+                {"fetched": UNCOMPRESSED, "stored": UNCOMPRESSED},
+            )
+        sizes = EncodedSizes.listed(chunks, fast=True)
+        first, *later = self.scheme.stages
+        if first.moves and sizes.units is not None:
+            owners = chunks.metadata if self.grids.shards else self.target.metadata
+            return moved_costs(first.moves, sizes, self.target.metadata, [*owners.grid.indices()])
+        start = tuple(pick.start for pick in self.region)
+        tile = first.costs.slab // max(self.grids.itemsize, 1)
+        fetches = sizes.read_all(first.regions, start, tile=tile)
+        stored, basis = stored_bytes(self.target.metadata, self.objects, sizes)
+        estimates = {} if basis is None else {"stored": basis}
+        fetched, requests = first.bytes_read, dict(costs.requests)
+        if fetches is None or fetches.fetched is None:
+            estimates["fetched"] = UNCOMPRESSED
+        else:
+            fetched = fetches.fetched
+            before = first.requests - self._stored_by(first)
+            requests["GET"] += fetches.requests["GET"] - before
+        fetched += sum(stage.bytes_read for stage in later if stage.reads == "packed")
+        packed = (stage for stage in self.scheme.stages if stage.writes == "packed")
+        stored += sum(stage.bytes_written for stage in packed)
+        return RequestCosts(requests, fetched, stored, estimates)
+
+    @property
     def _dimension_names(self) -> tuple[str | None, ...] | None:
         return self.target.metadata.dimension_names
 
@@ -98,8 +135,7 @@ class RechunkPlan(PlanReport):
             "strategy": self.scheme.name,
             "bytes": self.scheme.moved,
             "requests": self.scheme.requests,
-            "requests_by_class": self.requests_planned.requests,
-            "price": self.requests_planned.price,
+            **self.requests_planned.to_dict(),
             "tasks": self.tasks,
             "objects": self.objects,
             "peak_memory": self.peak,

@@ -13,12 +13,12 @@ from zarrdask.formats.metadata.convert import Changes, convert
 from zarrdask.formats.metadata.format import Format
 from zarrdask.formats.metadata.model import ArrayMetadata, ZarrFormat
 from zarrdask.parallel.execution.executor import check_reached, workers
+from zarrdask.parallel.rewrite.copy_costs import planned_costs
 from zarrdask.parallel.rewrite.copy_tasks import (
     ArrayJob,
     Part,
     copy_arrays,
     plan_tasks,
-    planned_costs,
 )
 from zarrdask.parallel.rewrite.destination import Destination
 from zarrdask.parallel.rewrite.member_lengths import check_member_lengths, lengths_of_member

@@ -16,13 +16,11 @@ from zarrdask.arrays.chunks.cast import Casting, chosen_casting
 from zarrdask.arrays.chunks.stored import StoredChunks
 from zarrdask.arrays.chunks.stored_keys import chunks_with_data, stored_units
 from zarrdask.display.words import counted
-from zarrdask.formats.grids.chunk_grid import ChunkGrid, Index
-from zarrdask.formats.indexing.selection import Region, shifted
+from zarrdask.formats.grids.chunk_grid import Index
 from zarrdask.formats.metadata.convert import has_equal_fill
 from zarrdask.formats.metadata.model import ArrayMetadata
 from zarrdask.parallel.execution.executor import Workers
 from zarrdask.parallel.execution.forks import TaskStores, changing_chunks
-from zarrdask.parallel.plan.request_costs import RequestCosts
 from zarrdask.parallel.rewrite.destination import Destination
 from zarrdask.parallel.rewrite.move import (
     InnerGrid,
@@ -207,32 +205,6 @@ def plan_tasks(jobs: Sequence[ArrayJob]) -> list[list[Part]]:
         return []
     parts_of = request_on_each(jobs[0].source.units, lambda pair: [*_parts(*pair)], enumerate(jobs))
     return [*_tasks(chain.from_iterable(parts_of))]
-
-
-def planned_costs(tasks: Iterable[Iterable[Part]]) -> RequestCosts | None:
-    """Return the requests for chunks and shards of tasks; None where shards are read in parts."""
-    fetches = puts = 0
-    for part in chain.from_iterable(tasks):
-        if part.transfer == "units":
-            fetches += len(part.indices)
-            puts += len(part.indices)
-            continue
-        before, after = part.source.metadata, part.target.metadata
-        if part.transfer == "inner" or before.shard is not None:
-            return None
-        grid = recode_grid(before, after)
-        for index in part.indices:
-            region = grid.region(index)
-            start = part.start
-            read = region if start is None else shifted(region, start)
-            fetches += _overlapped(before.grid, read)
-            puts += _overlapped(after.grid, region)
-    return RequestCosts({"GET": fetches, "PUT": puts})
-
-
-def _overlapped(grid: ChunkGrid, region: Region) -> int:
-    """Return how many units a region overlaps."""
-    return prod(len(axis.numbers(p)) for axis, p in zip(grid.axes, region, strict=True))
 
 
 def _tasks(parts: Iterable[Part]) -> Iterator[list[Part]]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from zarrdask.display.report import Displayed, Report
 from zarrdask.display.words import byte_size, counted
@@ -67,8 +67,7 @@ class CopyReport(Report):
     notes : tuple of str
         Properties of groups that the copy could not keep.
     costs : RequestCosts, optional
-        With ``dry_run=True``: the requests for chunks and shards by class. None, if it is not known
-        beforehand how shards are read.
+        With ``dry_run=True``: the requests for chunks and shards by class, and their bytes.
     """
 
     source: str
@@ -78,7 +77,7 @@ class CopyReport(Report):
     skipped: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
     costs: RequestCosts | None = None
-    derived: ClassVar[tuple[str, ...]] = ("objects", "bytes_written", "requests_by_class", "price")
+    derived: ClassVar[tuple[str, ...]] = ("objects", "bytes_written")
 
     @classmethod
     def of_nodes(
@@ -96,6 +95,11 @@ class CopyReport(Report):
         lost = [f"{group.path or '/'}: {note}" for group in groups for note in group.notes]
         said = (*lost, *notes)
         return cls(source, target, tuple(arrays), len(groups), tuple(skipped), said, costs)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as values that JSON can represent: sizes are numbers of bytes."""
+        costs = dict.fromkeys(RequestCosts({}).to_dict())
+        return super().to_dict() | (costs if self.costs is None else self.costs.to_dict())
 
     @property
     def requests_by_class(self) -> dict[str, int] | None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from errno import ENAMETOOLONG
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -257,7 +257,7 @@ class LocalStore(Store):
             yield OpenFile(fd, size, scratch, self.root)
 
     def set(self, key: str, value: Buffer) -> None:
-        self._put(key, lambda fd: write_whole(fd, value), replace)
+        self._put(key, lambda fd: write_whole(fd, value), replace, memoryview(value).nbytes)
 
     @contextmanager
     def opened(self, key: str) -> Iterator[tuple[int, int]]:
@@ -290,7 +290,8 @@ class LocalStore(Store):
         if not self.capabilities.create_exclusive:
             return super().create(key, value)
         try:
-            self._put(key, write or (lambda fd: write_whole(fd, value)), link)
+            size = memoryview(value).nbytes
+            self._put(key, write or (lambda fd: write_whole(fd, value)), link, size)
         except StoreError as error:
             if isinstance(error.__cause__, FileExistsError) and os.path.isfile(self.path(key)):
                 return False
@@ -299,19 +300,31 @@ class LocalStore(Store):
             raise
         return True
 
-    @counted("PUT")
     def _put(
+        self,
+        key: str,
+        write: Callable[[int], None],
+        move: Callable[[str, str], None],
+        nbytes: int | None = None,
+    ) -> None:
+        """Write a value, of a size that may be known, to a temporary file, and rename the file."""
+        if not measuring.IS_ACTIVE:
+            self._write(key, write, move)
+            return
+        put = partial(self._write, key, write, move)
+        counting.request("PUT", self, put, nbytes or 0)
+        if nbytes is None:
+            counting.count("stored", os.stat(self.path(key)).st_size, self)
+
+    def _write(
         self, key: str, write: Callable[[int], None], move: Callable[[str, str], None]
     ) -> None:
-        """Write a value to a temporary file, which is then renamed."""
         path = self.path(key)
         check_file_name(path)
         if not self._follows:
             self._check_unlinked([key])
         try:
             put_file(path, write, move, self._make_directory, self._file_mode)
-            if measuring.IS_ACTIVE:
-                counting.count("stored", os.stat(path).st_size, self)
         except OSError as error:
             fail(path, error)
 

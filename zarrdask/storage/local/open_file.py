@@ -33,8 +33,8 @@ _MEANING = {
 }
 # Bytes. Joining neighbouring ranges saves system calls; a joined range that is longer than the
 # limit would not fit into the cache of the CPU.
-_JOIN_LIMIT = 2**20
-_JOIN_GAP = 2**12
+FILE_LIMIT = 2**20
+FILE_GAP = 2**12
 #: Nanoseconds. The times of files advance in steps of up to 10 ms, and those of some file systems
 #: in steps of up to 2 s; these are multiples of a long step.
 CLOCK_NS = 10**8
@@ -72,7 +72,7 @@ class OpenFile:
         if self.fd < 0:
             yield from (None for _ in ranges)
             return
-        for (start, length), members in coalesce(ranges, _JOIN_GAP, _JOIN_LIMIT):
+        for (start, length), members in coalesce(ranges, FILE_GAP, FILE_LIMIT):
             available = max(min(length, self.size - start), 0)
             view = self.scratch.reserve(available)
             begin = perf_counter() if measuring.IS_ACTIVE else 0.0

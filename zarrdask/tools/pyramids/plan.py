@@ -25,8 +25,9 @@ from zarrdask.formats.indexing.selection import Region
 from zarrdask.formats.metadata.model import GroupMetadata, Metadata
 from zarrdask.parallel.execution.executor import Workers, check_reached, workers
 from zarrdask.parallel.execution.forks import TaskStores
+from zarrdask.parallel.graph.encoded_sizes import EncodedSizes, stored_bytes
 from zarrdask.parallel.plan.plan_report import PlanReport
-from zarrdask.parallel.plan.request_costs import RequestCosts, overlaps
+from zarrdask.parallel.plan.request_costs import UNCOMPRESSED, RequestCosts, overlaps
 from zarrdask.parallel.plan.strategies import Stage
 from zarrdask.parallel.rewrite.array_plan import SharedPass, run_passes
 from zarrdask.parallel.rewrite.destination import Destination, KeyPrefix, clear_prefix
@@ -106,7 +107,41 @@ class PyramidPlan(PlanReport):
                 fetches += overlaps(read, stage.regions.edges)
             if number:
                 packed += self.scheme.stages[number - 1].regions.size
-        return RequestCosts({"GET": fetches, "PUT": self.objects + packed})
+        requests = {"GET": fetches, "PUT": self.objects + packed}
+        return self._with_bytes(RequestCosts(requests))
+
+    def _with_bytes(self, costs: RequestCosts) -> RequestCosts:
+        """Return the costs with the encoded bytes; those of changed regions are not known."""
+        if self.changed is not None:
+            return costs
+        array, estimates = self.source.array, dict[str, str]()
+        sizes = None if array is None else EncodedSizes.listed(chunks_of(array), fast=True)
+        first, *later = self.scheme.stages
+        fetches = sizes and sizes.read_all(
+            first.regions,
+            (0,) * len(self.grids.shape),
+            tile=first.costs.slab // max(self.grids.itemsize, 1),
+            whole=self._moves,
+        )
+        requests, fetched = dict(costs.requests), first.bytes_read
+        if fetches and fetches.fetched is not None:
+            fetched = fetches.fetched
+            read, _ = self._boundaries(0)
+            requests["GET"] += fetches.requests["GET"] - overlaps(read, first.regions.edges)
+        elif fetched:
+            estimates["fetched"] = UNCOMPRESSED
+        stored = 0
+        for number, target in self.targets.items():
+            metadata = target.metadata
+            if number == 0 and self._moves and sizes and sizes.units is not None:
+                stored += sizes.total() or 0
+                continue
+            nbytes, basis = stored_bytes(metadata, metadata.grid.size, sizes)
+            stored += nbytes
+            if basis is not None:
+                estimates["stored"] = basis
+        packed = sum(stage.bytes_read for stage in later if stage.reads == "packed")
+        return RequestCosts(requests, fetched + packed, stored + packed, estimates)
 
     @property
     def fingerprint(self) -> Fingerprint:
@@ -196,8 +231,7 @@ class PyramidPlan(PlanReport):
             "tasks": self.tasks,
             "objects": self.objects,
             "peak_memory": self.peak,
-            "requests_by_class": self.requests_planned.requests,
-            "price": self.requests_planned.price,
+            **self.requests_planned.to_dict(),
             "description": dict(self.facts()),
         }
 

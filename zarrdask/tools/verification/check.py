@@ -188,7 +188,7 @@ def _check_chunk(pipeline: Pipeline, data: Buffer) -> Verdict:
         text = f"the value is cut off; found {size} bytes; expected {expected}"
         return Verdict(size, faults=(("truncated", text),))
     try:
-        chunk = pipeline.decode(data)
+        chunk = pipeline.decode_counted(data)
     except MemoryError:
         raise
     except Exception as error:  # noqa: BLE001 - codecs that users register may raise anything

@@ -113,7 +113,7 @@ class Blocks(Serializer):
         view = memoryview(data)
         shape = self._shape(view)
         try:
-            block = self._pipeline(shape).decode_uncounted(view[len(self.header) :])
+            block = self._pipeline(shape).decode(view[len(self.header) :])
         except CodecError as error:
             raise error.within(f"N5 block of {shape}") from error.__cause__
         if shape == self.spec.shape:

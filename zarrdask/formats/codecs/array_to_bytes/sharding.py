@@ -190,7 +190,7 @@ class Shard(Serializer):
                 expected=f"{size} bytes",
             )
         try:
-            return ShardIndex(pipeline.decode_uncounted(data).astype("u8", copy=False))
+            return ShardIndex(pipeline.decode(data).astype("u8", copy=False))
         except ZarrdaskError as error:
             raise error.within("shard index") from error.__cause__
 

@@ -1,0 +1,191 @@
+"""The encoded bytes of a stored array that reads fetch, and estimates of those that are written."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from math import prod
+from typing import Any, cast
+
+import numpy as np
+from toolz import partition_all
+
+from zarrdask import config
+from zarrdask.arrays.chunks.shards import MAX_ROUND_RANGES
+from zarrdask.arrays.chunks.stored import StoredChunks
+from zarrdask.arrays.chunks.stored_keys import unit_sizes
+from zarrdask.errors import ZarrdaskError
+from zarrdask.formats.byte_ranges import Buffer, Range, coalesce, join_ranges
+from zarrdask.formats.codecs.array_to_bytes.sharding import Shard, locate, shard_of
+from zarrdask.formats.codecs.byte_source import HeldValue
+from zarrdask.formats.grids.axis import Axis
+from zarrdask.formats.grids.chunk_grid import ChunkGrid, Index
+from zarrdask.formats.indexing.projection import project
+from zarrdask.formats.indexing.regions import tiles
+from zarrdask.formats.indexing.selection import Region, shifted
+from zarrdask.formats.metadata.model import ArrayMetadata
+from zarrdask.parallel.plan.owned_regions import Cutting
+from zarrdask.parallel.plan.request_costs import AS_SOURCE, UNCOMPRESSED, RequestCosts
+from zarrdask.storage.listing import is_listed_fast
+from zarrdask.storage.local.open_file import FILE_GAP, FILE_LIMIT
+
+#: The most chunks, and the most reads of shards, that a plan looks at.
+_MAX_CHUNKS, _MAX_SHARD_READS = 2**20, 10_000
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedSizes:
+    """The encoded sizes of the chunks or shards of an array that are stored.
+
+    Attributes
+    ----------
+    chunks : StoredChunks
+        The array.
+    units : dict, optional
+        The size of each chunk or shard in bytes, by its index; None if they are not known.
+    """
+
+    chunks: StoredChunks
+    units: dict[Index, int] | None
+
+    @classmethod
+    def listed(cls, chunks: StoredChunks, *, fast: bool = False) -> "EncodedSizes":
+        """List an array, if that is possible; with `fast`, only if it does not take long."""
+        is_large = chunks.metadata.grid.size > _MAX_CHUNKS or not is_listed_fast(chunks.store)
+        is_listed = chunks.store.capabilities.listable and chunks.elements is None
+        if not is_listed or (fast and is_large):
+            return cls(chunks, None)
+        try:
+            return cls(chunks, dict(unit_sizes(chunks)))
+        except (ZarrdaskError, OSError):
+            return cls(chunks, None)  # a plan does not fail because of what is wrong with the store
+
+    def total(self, units: Iterable[Index] | None = None) -> int | None:
+        """Return the size of some units, or of all, in bytes; None if it is not known."""
+        if self.units is None:
+            return None
+        if units is None:
+            return sum(self.units.values())
+        return sum(self.units.get(unit, 0) for unit in units)
+
+    @property
+    def ratio(self) -> float:
+        """The encoded bytes for each decoded byte of the stored units."""
+        grid, units = self.chunks.metadata.grid, self.units or {}
+        decoded = sum(prod(grid.shape_of(unit)) for unit in units)
+        decoded *= self.chunks.metadata.dtype.itemsize
+        return sum(units.values()) / decoded if decoded else 1.0
+
+    @cached_property
+    def indexes(self) -> dict[Index, Buffer]:
+        """The encoded index of each shard that is stored."""
+        chunks, indexes = self.chunks, dict[Index, Buffer]()
+        for batch in partition_all(MAX_ROUND_RANGES, sorted(self.units or ())):
+            pipelines = (chunks.metadata.pipeline_at(unit) for unit in batch)
+            ranges = (cast(Shard, each.serializer).index_range for each in pipelines)
+            keys = map(chunks.key, batch)
+            values = chunks.units.get_partial_values(zip(keys, ranges, strict=True))
+            indexes.update((u, v) for u, v in zip(batch, values, strict=True) if v is not None)
+        return indexes
+
+    # ---- what reads fetch
+
+    def read(self, region: Region) -> RequestCosts:
+        """Return the requests for the units, or the parts of shards, that a region overlaps."""
+        metadata = self.chunks.metadata
+        if metadata.shard is None:
+            units = list(overlapped(metadata.grid, region))
+            return RequestCosts({"GET": len(units)}, self.total(units))
+        indices, insides, _ = project(region, metadata.grid.axes)
+        total = RequestCosts({"GET": 0}, 0)
+        for unit, inside in zip(indices, insides, strict=True):
+            if inside is None and self.chunks.is_remote:
+                total += RequestCosts({"GET": 1}, self.total([unit]))
+            else:
+                total += self._read_part(unit, inside)
+        return total
+
+    def _read_part(self, unit: Index, inside: Any) -> RequestCosts:
+        index, pipeline = self.indexes.get(unit), self.chunks.metadata.pipeline_at(unit)
+        if index is None or shard_of(pipeline) is None:
+            return RequestCosts({"GET": 1}, None if self.units is None else 0)
+        located = locate(pipeline, HeldValue(index), inside)
+        return self.read_ranges(index, [] if located is None else located.ranges)
+
+    def read_ranges(self, index: Buffer, ranges: list[Range]) -> RequestCosts:
+        """Return the requests for the index of a shard and for ranges, whose neighbours join."""
+        if self.chunks.units.capabilities.directories:
+            lengths = [length for (_, length), _ in coalesce(ranges, FILE_GAP, FILE_LIMIT)]
+        else:
+            requests = [("", start, length) for start, length in ranges]
+            joined = join_ranges(requests, config.get("coalesce-gap"))
+            lengths = [each.length or 0 for each in joined]
+        return RequestCosts({"GET": 1 + len(lengths)}, len(index) + sum(lengths))
+
+    def read_all(
+        self, regions: Cutting, start: Index, *, tile: int, whole: bool = False
+    ) -> RequestCosts | None:
+        """Return the requests of tasks that read a region each; None if they are not known.
+
+        The regions are counted from an element of the array, and read in tiles of about so many
+        elements. `whole` says whether shards are fetched as a whole.
+        """
+        metadata = self.chunks.metadata
+        if self.units is None or prod(axis.count for axis in metadata.read_grid.axes) > _MAX_CHUNKS:
+            return None
+        axes = metadata.grid.axes
+        ones = _weighted(np.ones(metadata.grid.counts), axes, regions.edges, start)
+        if metadata.shard is not None and not whole:
+            if ones > _MAX_SHARD_READS:
+                return None
+            total = RequestCosts({"GET": 0}, 0)
+            grid = metadata.read_grid
+            least = prod(grid.chunk_shape) if self.chunks.is_remote else 1
+            for number in range(regions.size):
+                for part in tiles(regions.region(number), grid.axes, start, tile, least):
+                    total += self.read(shifted(part, start))
+            return total
+        sizes = np.zeros(metadata.grid.counts)
+        for unit, size in self.units.items():
+            sizes[unit] = size
+        return RequestCosts({"GET": ones}, _weighted(sizes, axes, regions.edges, start))
+
+
+def _weighted(
+    sizes: np.ndarray, axes: Sequence[Axis], edges: Sequence[np.ndarray], start: Sequence[int]
+) -> int:
+    """Return the sum of sizes of chunks, each as often as regions overlap the chunk."""
+    for axis, borders, at in zip(axes, edges, start, strict=True):
+        starts, borders = axis.start(np.arange(axis.count + 1)), borders + at
+        first = np.maximum(np.searchsorted(borders, starts[:-1], "right") - 1, 0)
+        last = np.minimum(np.searchsorted(borders, starts[1:], "left"), len(borders) - 1)
+        sizes = np.tensordot(sizes, np.maximum(last - first, 0), (0, 0))
+    return int(sizes)
+
+
+def overlapped(grid: ChunkGrid, region: Region) -> Iterator[Index]:
+    """Yield the units that a region overlaps."""
+    yield from product(*(axis.numbers(p) for axis, p in zip(grid.axes, region, strict=True)))
+
+
+# ---- what writes store
+
+
+def stored_bytes(
+    metadata: ArrayMetadata, units: int, source: EncodedSizes | None
+) -> tuple[int, str | None]:
+    """Return the bytes of a number of units that will be encoded, and how they were estimated.
+
+    They are known if no codec compresses.
+    """
+    if metadata.grid.is_regular:
+        size = metadata.pipeline.encoded_size
+        if size is not None:
+            return units * size, None
+        mean: float = prod(metadata.chunk_shape)
+    else:
+        mean = prod(axis.size / max(axis.count, 1) for axis in metadata.grid.axes)
+    decoded = units * mean * metadata.dtype.itemsize
+    if source is None or source.units is None:
+        return int(decoded), UNCOMPRESSED
+    return int(decoded * source.ratio), AS_SOURCE
