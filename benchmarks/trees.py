@@ -37,7 +37,7 @@ TOOLS: dict[str, tuple[str, dict[str, Any], str]] = {
 }
 
 
-def make(place: Any, scans: int, sweeps: int, **options: Any) -> None:
+def make(place: Any, scans: int, sweeps: int, *, consolidated: bool = True, **options: Any) -> None:
     """Make a tree in a store: all sweeps are copies of the first one."""
     values = dict[str, bytes]()
     model = zarrdask.create_group(values, "sweep")
@@ -57,7 +57,8 @@ def make(place: Any, scans: int, sweeps: int, **options: Any) -> None:
         if key.startswith("sweep")
     )
     store.set_many(copies)
-    zarrdask.consolidate_metadata(place, **options)
+    if consolidated:
+        zarrdask.consolidate_metadata(place, **options)
 
 
 def measure(tool: str, url: str, server: str, *, consolidated: bool) -> None:
@@ -98,6 +99,7 @@ def main() -> None:
         if arguments.far:
             connection = {"key": "key", "secret": "secret", "endpoint_url": server}
             url, options = "s3://bench/tree", {"storage_options": connection}
+        options["consolidated"] = not arguments.documents
         make(f"{url}-small", 2, 2, **options)
         make(url, arguments.scans, arguments.sweeps, **options)
         if arguments.far:

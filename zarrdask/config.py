@@ -227,13 +227,11 @@ def _flag(value: Any, key: str) -> bool:
 
 def _prices(value: Any, key: str) -> dict[str, float]:
     names = ("GET", "HEAD", "LIST", "PUT", "DELETE", "GiB")
-    if not isinstance(value, Mapping) or not {*value} <= {*names}:
-        raise MetadataError(
-            "prices are a mapping",
-            key=key,
-            found=value,
-            expected=f"a price for some of {', '.join(names)}",
-        )
+    expected = f"a price for some of {', '.join(names)}"
+    if not isinstance(value, Mapping):
+        raise MetadataError("prices are a mapping", key=key, found=value, expected=expected)
+    if unknown := [name for name in value if name not in names]:
+        raise MetadataError("nothing has this price", key=key, found=unknown[0], expected=expected)
     return {n: _positive(price, f"{key}[{n!r}]", "price", "number") for n, price in value.items()}
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from zarrdask.display.html import preformatted
 from zarrdask.display.report import Displayed
 from zarrdask.display.words import byte_size, counted
-from zarrdask.errors import printable
+from zarrdask.errors import one_of, printable
 from zarrdask.runtime.measuring import Counts, Labels, add, total
 
 #: The kinds of requests.
@@ -59,6 +59,10 @@ class Measurement(Displayed):
         self._counted: Callable[[], Iterable[tuple[Labels, Counts]]] | None = None
         self.seconds_elapsed = 0.0
 
+    def __getstate__(self) -> dict[str, Any]:
+        # A copy is of the numbers so far.
+        return vars(self) | {"_ended": self._rows, "_counted": None}
+
     def follow(self, counted: Callable[[], Iterable[tuple[Labels, Counts]]] | None) -> None:
         """Include what a function returns whenever numbers are asked for; for None, its last."""
         if self._counted is not None:
@@ -93,7 +97,14 @@ class Measurement(Displayed):
         ----------
         *labels : {"task", "array", "store"}
             What the keys of the result consist of.
+
+        Raises
+        ------
+        MetadataError
+            If a label is none of these.
         """
+        for label in labels:
+            one_of(label, "labels", Labels._fields)
         groups = dict[tuple[str, ...], list[Counts]]()
         for row, counts in sorted(self._rows.items()):
             groups.setdefault(tuple(getattr(row, each) for each in labels), []).append(counts)

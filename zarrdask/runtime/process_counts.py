@@ -2,16 +2,47 @@
 
 import json
 import os
-from contextlib import suppress
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
+from tempfile import mkdtemp
 
 from zarrdask.runtime import measuring
 from zarrdask.runtime.measuring import Counts, Labels
-from zarrdask.runtime.system import after_fork
+from zarrdask.runtime.system import after_fork, renewed_after_fork
 
 #: The environment variable that names the directory; processes inherit it.
 VARIABLE = "ZARRDASK_MEASURED"
+_SHARING = renewed_after_fork(threading.Lock())
+#: The directory that this process has made, and the number of blocks that use it.
+_made: str | None = None
+_users = 0
+
+
+@contextmanager
+def directory() -> Iterator[str]:
+    """Yield the directory to which processes that are started here write their counts.
+
+    All blocks of a process share it, as do those of the processes that it starts.
+    """
+    global _made, _users  # noqa: PLW0603
+    with _SHARING:
+        outer = os.environ.get(VARIABLE)
+        if outer is None or not os.path.isdir(outer):
+            os.environ[VARIABLE] = outer = _made = mkdtemp(prefix="zarrdask-measured-")
+        _users += 1
+    try:
+        yield outer
+    finally:
+        with _SHARING:
+            _users -= 1
+            if not _users and _made is not None:
+                os.environ.pop(VARIABLE, None)
+                shutil.rmtree(_made, ignore_errors=True)
+                _made = None
 
 
 def _write(labels: Labels, counts: Counts) -> None:
@@ -43,6 +74,9 @@ def read(directory: str) -> dict[Labels, Counts]:
 
 def begin() -> None:
     """Write the counts of this process to a file, if a process that started it measures."""
+    global _made, _users
+    # A forked process does not remove the directory of its parent.
+    _made, _users = None, 0
     measuring.clear()
     if os.environ.get(VARIABLE):
         measuring.begin(_write)

@@ -3,9 +3,12 @@
 import json
 import multiprocessing
 import os
+import pickle
 import sys
+import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
+from threading import Barrier
 
 import dask
 import pytest
@@ -13,7 +16,8 @@ from distributed import Client, LocalCluster
 
 import zarrdask
 from tests.parallel.execution.counted_jobs import NAMES, VARIABLE, noted, random_job, register
-from zarrdask.runtime import measuring
+from zarrdask.errors import MetadataError
+from zarrdask.runtime import measuring, process_counts
 from zarrdask.storage.memory import MemoryStore
 
 # Parts of chunks are written to a store without conditional writes.
@@ -207,6 +211,43 @@ def test_threads_add_to_the_same_numbers():
         list(pool.map(lambda _: z[...], range(50)))
     assert m.chunks_decoded == m.requests["GET"] == 100
     assert m.operations == 50
+
+
+def test_a_block_may_be_used_again_and_numbers_are_there_before_it_ends():
+    z, block = ones(MemoryStore()), zarrdask.measured()
+    for _ in range(2):
+        with block as m:
+            z[...]
+            assert m.chunks_decoded == pickle.loads(pickle.dumps(m)).chunks_decoded == 2
+        assert m.chunks_decoded == 2
+    with pytest.raises(AttributeError, match="as m"):
+        block.requests  # noqa: B018
+    with pytest.raises(MetadataError, match="labels"):
+        m.by("tsk")
+
+
+def test_blocks_in_threads_end_in_any_order():
+    z, entered = ones(MemoryStore()), Barrier(3)
+
+    def block(number):
+        with zarrdask.measured() as m:
+            entered.wait()
+            z[...]
+            time.sleep(number / 100)
+        return m.chunks_decoded
+
+    with ThreadPoolExecutor(3) as pool:
+        assert max(pool.map(block, range(3))) == 6
+    assert process_counts.VARIABLE not in os.environ
+
+
+def test_a_batch_counts_the_chunks_that_are_decoded():
+    z = zarrdask.create_array(MemoryStore(), "t2m", shape=(300, 4), dtype="f4", chunks=(1, 4))
+    z[:200] = 1
+    with zarrdask.measured() as m:
+        z[...]
+        z[::2, 1:3]
+    assert m.chunks_decoded == 200 + 100
 
 
 def test_hits_of_the_cache_of_decoded_chunks_are_counted(tmp_path):

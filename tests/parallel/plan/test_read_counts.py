@@ -14,7 +14,7 @@ def test_shards_are_read_by_an_index_and_chunks_or_as_a_whole():
     [reads] = zarrdask.plan_read(z, np.s_[:4, :6]).arrays
     # One shard is needed as a whole; of another one the index and two chunks.
     assert (reads.objects, reads.chunks, reads.requests) == (2, 6, 1 + 1 + 2)
-    assert "6 in 2 shards, by up to 4 requests" in str(reads)
+    assert "6 in 2 shards, by 4 requests" in str(reads)
 
 
 def test_chunks_of_different_lengths():

@@ -289,7 +289,7 @@ def test_plans_say_what_they_are():
     assert str(found) == (
         "array   (150, 100) float32, chunks or shards of 64 x 100\n"
         "stored  3 chunks or shards: 1 whole, 2 merged from several Dask blocks\n"
-        "costs   3 PUT\n"
+        "costs   3 PUT, about 75 KiB stored (before compression)\n"
         "tasks   3 write tasks; 6 tasks before to split and join blocks\n"
         "moved   16.4 KiB of 58.6 KiB move to another block\n"
         "memory  up to 125 KiB per task (block 25 KiB, chunk or shard 25 KiB)\n"
@@ -305,7 +305,8 @@ def test_plans_of_regions_say_which_units_they_change():
     assert str(found) == (
         "array   (4,) float64 as float32 into (9,), chunks or shards of 3, 2, 4, 1\n"
         "stored  2 chunks or shards: 1 whole, 1 written in part (read, changed, written back)\n"
-        "costs   1 GET, 2 PUT\n"
+        "costs   1 GET, 2 PUT, about 12 B fetched (if all are stored, before compression), "
+        "about 24 B stored (before compression)\n"
         "tasks   1 write task; blocks are unchanged\n"
         "moved   0 B of 32 B move to another block\n"
         "memory  up to 96 B per task (block 32 B, chunk or shard 12 B)\n"

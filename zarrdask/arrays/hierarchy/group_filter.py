@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from typing import Any
 
 from zarrdask.errors import MetadataError
 
@@ -42,7 +43,8 @@ class GroupFilter:
         """
         if isinstance(patterns, GroupFilter):
             return patterns
-        texts = [patterns] if isinstance(patterns, str) else [*patterns]
+        is_one = isinstance(patterns, str) or not isinstance(patterns, Iterable)
+        texts: list[Any] = [patterns] if is_one else [*patterns]
         if not texts or not all(isinstance(text, str) for text in texts):
             raise MetadataError(
                 "a filter of groups consists of patterns",

@@ -1,10 +1,9 @@
 """`measured`: what reads and writes did, on any scheduler of Dask."""
 
-import os
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from tempfile import TemporaryDirectory
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from time import perf_counter
+from typing import Any
 
 from zarrdask.parallel.execution.client import current_client
 from zarrdask.runtime import measuring, process_counts, worker_metrics
@@ -12,8 +11,28 @@ from zarrdask.runtime.measurement import Measurement
 from zarrdask.runtime.measuring import Counts, Labels
 
 
-@contextmanager
-def measured() -> Iterator[Measurement]:
+class _Blocks(AbstractContextManager[Measurement]):
+    """A context that may be entered several times: each block has numbers of its own."""
+
+    def __init__(self) -> None:
+        self._entered = list[AbstractContextManager[Measurement]]()
+
+    def __enter__(self) -> Measurement:
+        block = _block()
+        self._entered.append(block)
+        return block.__enter__()
+
+    def __exit__(self, *error: Any) -> bool | None:
+        return self._entered.pop().__exit__(*error)
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(
+            f"a block has no attribute {name!r}; the numbers are those of m in "
+            "`with zarrdask.measured() as m:`"
+        )
+
+
+def measured() -> AbstractContextManager[Measurement]:
     """Measure what reads and writes do within a ``with`` block.
 
     Everything that this process does counts, and so do the tasks of Dask that are computed within
@@ -45,10 +64,15 @@ def measured() -> Iterator[Measurement]:
     >>> [task for task, in m.by("task") if task]
     ['read_t2m']
     """
+    return _Blocks()
+
+
+@contextmanager
+def _block() -> Iterator[Measurement]:
     result = Measurement()
     with ExitStack() as stack:
         workers = _totals()
-        directory = stack.enter_context(_directory())
+        directory = stack.enter_context(process_counts.directory())
         processes = process_counts.read(directory)
         measuring.begin()
         here = measuring.totals()
@@ -63,21 +87,6 @@ def measured() -> Iterator[Measurement]:
             result.add_all(_added(process_counts.read(directory), processes))
             for name, totals in _totals().items():
                 result.add_all(_added(totals, workers.get(name, {})))
-
-
-@contextmanager
-def _directory() -> Iterator[str]:
-    """Yield the directory to which processes that are started here write their counts."""
-    outer = os.environ.get(process_counts.VARIABLE)
-    if outer is not None and os.path.isdir(outer):
-        yield outer  # of another block around this one
-        return
-    with TemporaryDirectory(prefix="zarrdask-measured-", ignore_cleanup_errors=True) as directory:
-        os.environ[process_counts.VARIABLE] = directory
-        try:
-            yield directory
-        finally:
-            os.environ.pop(process_counts.VARIABLE, None)
 
 
 def _totals() -> dict[str, dict[Labels, Counts]]:

@@ -78,7 +78,7 @@ class RequestCosts:
         parts = [f"{number} {kind}" for kind, number in self.requests.items() if number]
         for name, size in (("fetched", self.fetched), ("stored", self.stored)):
             basis = self.estimates.get(name)
-            if size is not None:
+            if size:
                 text = f"{byte_size(size)} {name}"
                 parts.append(text if basis is None else f"about {text} ({basis})")
         if self.price is not None:
