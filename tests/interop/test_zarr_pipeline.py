@@ -230,6 +230,11 @@ def test_slow_file_systems_are_read_by_threads(tmp_path, monkeypatch):
     for _ in range(5):
         assert array[0, 0, 0] == VALUES[0, 0, 0]
     assert len(hops) == 2
+    # As soon as reads are fast again, a thread takes longer to start.
+    monkeypatch.setattr(f"{chunks}._SLOW_SECONDS", 60)
+    for _ in range(20):
+        assert array[0, 0, 0] == VALUES[0, 0, 0]
+    assert len(hops) < 10
 
 
 @pytest.mark.usefixtures("no_fallback")

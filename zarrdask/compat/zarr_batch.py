@@ -94,8 +94,11 @@ def _integers(selection: tuple[Any, ...]) -> Iterator[int]:
 
 
 def _is_integer(pick: Any) -> bool:
-    # Such as those of NumPy, but for its durations.
-    return isinstance(pick, SupportsIndex) and not isinstance(pick, np.ndarray)
+    # Slices first: each chunk has some, and the protocol takes microseconds to check.
+    if isinstance(pick, slice | np.ndarray):
+        return False
+    # Such as the integers of NumPy, but not its durations.
+    return isinstance(pick, SupportsIndex)
 
 
 def _inside(selection: Any, shape: Shape) -> Any:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from math import prod
 from time import perf_counter
 from typing import Any
@@ -28,8 +28,10 @@ _ORDERS: dict[str, ShardOrder] = {"morton": "morton", "lexicographic": "c", "col
 
 #: The largest chunk in bytes that is read in the event loop, which all threads share.
 _SHORT_BYTES = 2**18
-#: Reads in the event loop that take more seconds than this, so many times in a row, end them.
-_SLOW_SECONDS, _SLOW_TIMES = 2e-3, 3
+#: A read of a small chunk that takes more seconds than this is slow: file systems may be.
+_SLOW_SECONDS = 2e-3
+#: A slow read adds two to a count, a fast one takes one away. From this count on, threads read.
+_SLOW_COUNT = 6
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ class ZarrChunks:
 
     def __init__(self, chunks: StoredChunks) -> None:
         self._chunks = chunks
-        #: How many short reads, one after another, were not short: file systems may be slow.
+        #: Large while more than a third of the reads of small chunks are slow.
         self._slow = 0
 
     def reader(
@@ -68,9 +70,10 @@ class ZarrChunks:
             return None
         chunks = self._at(batch)
         read = partial(read_units, chunks, batch.projection, out=batch.view(out), show=False)
-        if len(items) > 1 or self._slow >= _SLOW_TIMES or not _is_small(chunks, out):
+        if len(items) > 1 or out.nbytes > _SHORT_BYTES or not self._is_small:
             return Read(partial(read, threads=None), is_short=False)
-        return Read(partial(self._measure, partial(read, threads=1)), is_short=True)
+        measured = partial(self._measure, partial(read, threads=1))
+        return Read(measured, is_short=self._slow < _SLOW_COUNT)
 
     def writer(
         self, items: Sequence[Item], values: np.ndarray, drop_axes: tuple[int, ...]
@@ -106,11 +109,18 @@ class ZarrChunks:
             chunks = self._chunks = replace(chunks, prefix=batch.prefix)
         return chunks
 
+    @cached_property
+    def _is_small(self) -> bool:
+        """Whether a chunk is read in less time than a thread takes to start."""
+        metadata = self._chunks.metadata
+        size = prod(metadata.read_grid.chunk_shape) * metadata.dtype.itemsize
+        return size <= _SHORT_BYTES and not self._chunks.is_remote
+
     def _measure(self, read: Callable[[], None]) -> None:
         start = perf_counter()
         read()
-        if self._slow < _SLOW_TIMES:
-            self._slow = self._slow + 1 if perf_counter() - start > _SLOW_SECONDS else 0
+        change = 2 if perf_counter() - start > _SLOW_SECONDS else -1
+        self._slow = min(max(self._slow + change, 0), 2 * _SLOW_COUNT)
 
 
 def find_chunks(
@@ -161,14 +171,6 @@ def _is_same(metadata: ArrayMetadata, fill: np.ndarray) -> bool:
     if metadata.dtype != fill.dtype or fill.dtype.kind in "OT":
         return False
     return np.asarray(metadata.fill, fill.dtype).tobytes() == fill.tobytes()
-
-
-def _is_small(chunks: StoredChunks, out: np.ndarray) -> bool:
-    """Whether a part of one chunk is read from a store without latency in no time."""
-    if chunks.is_remote or out.nbytes > _SHORT_BYTES:
-        return False
-    metadata = chunks.metadata
-    return prod(metadata.read_grid.chunk_shape) * metadata.dtype.itemsize <= _SHORT_BYTES
 
 
 def _has_shapes(metadata: ArrayMetadata, items: Sequence[Item], indices: list[Index]) -> bool:
