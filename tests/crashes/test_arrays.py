@@ -1,5 +1,7 @@
 """The verbs of arrays, each with a mishap at each of its store operations."""
 
+import warnings
+
 import dask.array as da
 import numpy as np
 import pytest
@@ -7,10 +9,12 @@ import pytest
 import zarrdask
 from tests.crashes.matrix import CORE_AND_STRESS, Verb, check
 from tests.crashes.stores import RemoteStore, ScriptedStore
+from zarrdask.arrays.chunks import unfinished
 from zarrdask.errors import NodeNotFoundError
 
 OLD, NEW = np.arange(1, 7).reshape(3, 2), np.arange(101, 107).reshape(3, 2)
 BLOCKS = da.from_array(NEW, chunks=(2, 2))
+MARKER = f"g/a/{unfinished.NAME}"
 OPTIONS = {"chunks": (2, 2), "attributes": {"units": "m"}, "compressors": ()}
 
 
@@ -19,12 +23,15 @@ def opened(store):
 
 
 def values(store):
-    """Return the values and the attributes of the array, as a reader sees them."""
+    """Return the values and the attributes of the array, and a warning, as a reader sees them."""
     try:
         array = opened(store)
     except NodeNotFoundError:
         return None
-    return array[...].tolist(), dict(array.attrs)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        seen = array[...].tolist(), dict(array.attrs)
+    return (*seen, *(str(each.message) for each in caught))
 
 
 def members(store):
@@ -54,7 +61,10 @@ def verbs(zarr_format):
     def write(store, **others):
         zarrdask.to_zarr(BLOCKS, store, "g/a", **options, **others)
 
-    is_partly_new = is_among(NEW, [0])
+    def is_partly_new(seen):
+        """Whether a reader sees fill values instead of what is missing, and is warned."""
+        return is_among(NEW, [0])(seen) and "an unfinished write is here" in seen[2]
+
     is_mixed = is_among(NEW, OLD)
     return {
         "create_array": Verb(create, values),
@@ -65,7 +75,11 @@ def verbs(zarr_format):
             allows=lambda seen: seen is None,
         ),
         "to_zarr": Verb(
-            write, values, allows=is_partly_new, again=lambda store: write(store, overwrite=True)
+            write,
+            values,
+            allows=is_partly_new,
+            derived=frozenset({MARKER}),  # is erased when all chunks are stored
+            again=lambda store: write(store, overwrite=True),
         ),
         "to_zarr last": Verb(lambda store: write(store, commit="last"), values),
         "to_zarr resume": Verb(lambda store: write(store, resume=True), values),
@@ -74,6 +88,7 @@ def verbs(zarr_format):
             values,
             before,
             allows=lambda seen: seen is None or is_partly_new(seen),
+            derived=frozenset({MARKER}),
         ),
         "to_zarr overwrite last": Verb(
             lambda store: write(store, overwrite=True, commit="last"),

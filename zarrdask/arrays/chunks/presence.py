@@ -7,6 +7,7 @@ store was erased, moved or unmounted since the array was opened: then its elemen
 from itertools import accumulate
 
 from zarrdask.arrays.chunks.stored import StoredChunks
+from zarrdask.arrays.chunks.unfinished import warn_if_unfinished
 from zarrdask.errors import NodeNotFoundError
 from zarrdask.storage.base import Store
 from zarrdask.storage.cache.prefetched import fresh
@@ -14,8 +15,9 @@ from zarrdask.storage.listing import key_stamp
 from zarrdask.storage.zarr import consolidated_documents as forms
 from zarrdask.storage.zarr import detect
 
-#: The remote arrays whose documents were found, by `StoredChunks.decoding`: each costs a request.
-_FOUND = set[str]()
+#: The versions of the documents that were found, by `StoredChunks.decoding`; see `key_stamp`. They
+#: are not looked for again in remote stores, where each costs a request.
+_FOUND = dict[str, str]()
 
 
 def check_still_stored(chunks: StoredChunks) -> None:
@@ -23,7 +25,8 @@ def check_still_stored(chunks: StoredChunks) -> None:
 
     Local stores are checked by each call, remote ones until the array is found once in a process.
     Nothing is checked if the document of the array was not read from the store, as that of an
-    array that is being written.
+    array that is being written. If it is stored, but the write that created it was killed, this
+    warns.
 
     Raises
     ------
@@ -33,26 +36,34 @@ def check_still_stored(chunks: StoredChunks) -> None:
     if not chunks.is_stored or (chunks.is_remote and chunks.decoding in _FOUND):
         return
     store = fresh(chunks.store)
-    if not (_has_document(store, chunks) or _is_consolidated(store, chunks.prefix)):
+    version = _document_version(store, chunks)
+    if version is None and not _is_consolidated(store, chunks.prefix):
         raise NodeNotFoundError(
             "the array was removed after it was opened: a chunk and the metadata document are "
             "missing, so that the elements are unknown; check that the store is still there (was "
             "it moved, erased or unmounted?), and open the array again",
             key=chunks.location,
         )
-    if chunks.is_remote:
-        _FOUND.add(chunks.decoding)
+    # A later write of the array would have written another document.
+    is_checked = bool(version) and version == _FOUND.get(chunks.decoding)
+    if is_checked:
+        return
+    is_running = warn_if_unfinished(store, chunks.prefix)
+    if chunks.is_remote or not is_running:
+        _FOUND[chunks.decoding] = version or ""
 
 
-def _has_document(store: Store, chunks: StoredChunks) -> bool:
+def _document_version(store: Store, chunks: StoredChunks) -> str | None:
+    """Return the version of the document, "" if that is unknown, or None if there is none."""
     own = chunks.metadata.format.node_documents
     # Another writer may have upgraded the array to another format.
     others = [name for name in detect.names(store) if name in detect.node_names()]
-    return any(_exists(store, chunks.prefix + name) for name in dict.fromkeys((*own, *others)))
-
-
-def _exists(store: Store, key: str) -> bool:
-    return bool(key_stamp(store, key)) or store.get(key) is not None
+    for name in dict.fromkeys((*own, *others)):
+        key = chunks.prefix + name
+        version = key_stamp(store, key)
+        if version or store.get(key) is not None:
+            return version
+    return None
 
 
 def _is_consolidated(store: Store, prefix: str) -> bool:

@@ -18,9 +18,7 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from threading import Event, Thread
-from time import time as now
 from typing import Any, Generic
-from uuid import uuid4
 
 from zarrdask.arrays.hierarchy.path import AnyPath, StorePath, ancestors
 from zarrdask.arrays.hierarchy.resize import lock_node
@@ -28,7 +26,7 @@ from zarrdask.errors import NodeExistsError, StoreError
 from zarrdask.runtime.system import clock
 from zarrdask.storage.base import Store
 from zarrdask.storage.cache.prefetched import fresh
-from zarrdask.storage.local.atomic import is_alive, machine_token
+from zarrdask.storage.locks import writers
 from zarrdask.storage.locks.leases import EXPIRY, RENEWAL
 from zarrdask.storage.remote.in_flight import request_each
 from zarrdask.storage.zarr.draft_store import stored_in
@@ -37,8 +35,6 @@ from zarrdask.storage.zarr.draft_store import stored_in
 Reading = Callable[[AnyPath], AnyPath]
 #: The name of the value, in the directory of the node.
 NAME = ".zarrdask-creator"
-#: The names of the claims that this process holds.
-_HELD: set[bytes] = set()
 
 
 def claim_keys(node: StorePath) -> list[str]:
@@ -85,8 +81,7 @@ class Claim(Generic[AnyPath]):
         self.node, self.seen, self._read = node, node, read
         self._store, self._key = stored_in(node.store), claim_key(node)
         self._process, self._ended = os.getpid(), Event()
-        parts = (uuid4().hex, machine_token(), self._process, int(now()))
-        self._name = " ".join(map(str, parts)).encode()
+        self._name = writers.new_writer()
         self._members = json.dumps(sorted(members)).encode()
         #: Whether the value is stored, and when it was stored last, by the clock of this process.
         self._is_stored, self._renewed = False, 0.0
@@ -102,7 +97,7 @@ class Claim(Generic[AnyPath]):
         if not can_claim(self.node.store) or self._is_behind_link():
             self._look()
             return
-        _HELD.add(self._name)
+        writers.begin(self._name)
         try:
             self._renewed = clock()
             while not self._store.create(self._key, self._value()):
@@ -139,7 +134,7 @@ class Claim(Generic[AnyPath]):
             raise claimed_error(self.node)
         # Of several writers on this machine, one takes it over.
         with lock_node(self.node, "documents"):
-            if (stored := store.get(key)) is not None and _name(stored) == _name(value):
+            if _is_same(store.get(key), value):
                 store.erase(key)
 
     def renew(self) -> None:
@@ -159,7 +154,7 @@ class Claim(Generic[AnyPath]):
             return
         store = self._store if seen is None else stored_in(seen.store)
         value = store.get(self._key)
-        if value is None or _name(value) != self._name:
+        if not _is_same(value, self._name):
             raise StoreError(
                 "the claim of this writer is gone: another one has removed or replaced what is "
                 "here, so the new node may lack chunks, and is not completed; write it again",
@@ -175,14 +170,14 @@ class Claim(Generic[AnyPath]):
     def release(self) -> None:
         """Erase the claim, unless another writer has taken it over."""
         self._ended.set()
-        _HELD.discard(self._name)
+        writers.end(self._name)
         # A forked process has a copy of this object, but not the claim.
         if not self._is_stored or os.getpid() != self._process:
             return
         is_recent, self._is_stored = self.is_recent, False
         if not is_recent:
             value = self._store.get(self._key)
-            if value is None or _name(value) != self._name:
+            if not _is_same(value, self._name):
                 return
         self._store.erase(self._key)
 
@@ -193,7 +188,7 @@ class Claim(Generic[AnyPath]):
             number += 1
             with suppress(StoreError):  # The next attempt may succeed.
                 value, now = self._store.get(self._key), clock()
-                if value is None or _name(value) != self._name:
+                if not _is_same(value, self._name):
                     return
                 self._store.set(self._key, self._value(number))
                 self._renewed = now
@@ -241,8 +236,8 @@ def await_claims(node: StorePath) -> bool:
     claims = [(fresh(stored_in(each.store)), claim_key(each), value) for each, value in _read(node)]
     rivals = [each for each in claims if _is_live(*each)]
     for store, key, value in rivals:
-        while (stored := store.get(key)) is not None and _name(stored) == _name(value):
-            if not _is_live(store, key, stored):
+        while _is_same(stored := store.get(key), value):
+            if stored is None or not _is_live(store, key, stored):
                 break
             time.sleep(0.05)
     return bool(rivals)
@@ -282,34 +277,21 @@ def _covers(value: bytes, claimed: StorePath, node: StorePath) -> bool:
     return any(below.startswith(f"{each}/") or f"{each}/".startswith(below) for each in members)
 
 
-def _name(value: Any) -> bytes:
-    """Return the name of a claim without the number of its renewal."""
-    return b" ".join(bytes(value).partition(b"\n")[0].split(b" ")[:4])
+def _is_same(stored: bytes | None, value: bytes) -> bool:
+    """Whether a claim is stored, and is that of the writer of another value."""
+    return stored is not None and writers.name_in(stored) == writers.name_in(value)
 
 
 def discard_dead_claim(node: StorePath) -> None:
     """Erase the claim of a process of this machine that died when it had written the document."""
     store, key = stored_in(node.store), claim_key(node)
-    if (value := store.get(key)) is not None and _is_held_here(value) is False:
+    if (value := store.get(key)) is not None and writers.is_running(value) is False:
         store.erase(key)
-
-
-def _is_held_here(value: Any) -> bool | None:
-    """Whether the writer that stored a claim is still there, if it is one of this machine."""
-    name = _name(value)
-    try:
-        _, machine, process, since = name.decode().split(" ")
-        if machine == machine_token():
-            is_own = int(process) == os.getpid()
-            return name in _HELD if is_own else _is_running(int(process), int(since))
-    except ValueError:
-        pass  # of another release
-    return None
 
 
 def _is_live(store: Store, key: str, value: Any) -> bool:
     """Whether the writer that stored a claim is still there; this may take `EXPIRY` seconds."""
-    if (is_held := _is_held_here(value)) is not None:
+    if (is_held := writers.is_running(value)) is not None:
         return is_held
     store, start = fresh(store), time.monotonic()
     while time.monotonic() - start < EXPIRY:
@@ -318,15 +300,3 @@ def _is_live(store: Store, key: str, value: Any) -> bool:
             return stored is not None
         time.sleep(1.0)
     return False
-
-
-def _is_running(process: int, since: int) -> bool:
-    """Whether a process of this machine is the one that was there at a time."""
-    if not is_alive(process):
-        return False
-    import psutil
-
-    with suppress(psutil.Error):
-        # The number may have been given to a later process.
-        return bool(psutil.Process(process).create_time() <= since + 60)
-    return True

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from functools import cache, partial
+from types import MappingProxyType
 from typing import Literal, TypeVar
 
 from zarrdask import config
@@ -28,6 +29,7 @@ from zarrdask.arrays.hierarchy.diagnose import (
 )
 from zarrdask.arrays.hierarchy.find import node_exists, node_of, read_documents
 from zarrdask.arrays.hierarchy.format_above import check_visible_in
+from zarrdask.arrays.hierarchy.marker import put_marked
 from zarrdask.arrays.hierarchy.path import AnyPath, StorePath, ancestors, exists_error
 from zarrdask.errors import NodeExistsError
 from zarrdask.formats.metadata.json import Documents
@@ -65,6 +67,7 @@ def create_node(
     is_recorded: bool = False,
     is_claimed: bool = False,
     documents: Documents | None = None,
+    marker: bytes | None = None,
 ) -> AnyPath:
     """Write a new node, and the groups above it that don't exist (conformance A-48, C-6).
 
@@ -72,8 +75,9 @@ def create_node(
     interrupted rewrite has left is removed, too, unless `is_recorded`: then the record is that of
     the caller, who removes it when the nodes below are complete. With `is_claimed`, the caller
     holds the claim of the node; otherwise other writers of an array are excluded here. `documents`
-    are those of the metadata, by default without consolidated metadata. The result is the node in
-    the store as its hierarchy sees it, without values that were read beforehand.
+    are those of the metadata, by default without consolidated metadata. `marker` is stored beside
+    them until the chunks are stored. The result is the node in the store as its hierarchy sees it,
+    without values that were read beforehand.
     """
     seen, node = node, node.fresh
     rendered = metadata.render()  # before anything is erased: rendering may fail
@@ -109,8 +113,8 @@ def create_node(
                     erase_leftovers(real.chunks(metadata))
                 if begun:
                     erase_beside(real)
-            put = put_documents if overwrite else put_new_documents
-            put(real, documents)
+            put = partial(put_documents if overwrite else put_new_documents, real, documents)
+            put_marked(real, put, marker)
             has_rivals = is_rival and await_claims(real.via(again(real.store)))
             if isinstance(metadata, ArrayMetadata) and has_rivals:
                 erase_leftovers(real.fresh.chunks(metadata))
@@ -184,7 +188,7 @@ def _check(node: AnyPath, metadata: Metadata, *, overwrite: bool) -> tuple[list[
     exists = detect.is_node(own)
     if exists and not overwrite:
         discard_dead_claim(node)
-        raise exists_error(node)
+        raise exists_error(base)
     check_visible_in(node, metadata, base.parents, above)
     if exists:
         base.store.check_writable(erasing=[node.prefix])
@@ -260,13 +264,15 @@ def create_members(
     has_chunks: bool = False,
     is_again: bool = True,
     keep: str | None = None,
+    marker: bytes | None = None,
 ) -> None:
     """Write new nodes below a group that exists: the documents of all at the same time.
 
     `members` has the nodes by their paths from the group. Names that v3 reserves are accepted:
     xarray stores nameless variables under such names. With `has_chunks`, the chunks are there
     already, and with `is_again` this may have been done before; otherwise chunks that are found are
-    left from former arrays, and erased. `keep` is that of `changing`.
+    left from former arrays, and erased. `keep` is that of `changing`, and `marker` is stored beside
+    the documents of each array until its chunks are stored.
 
     If there is a node already at one of the paths, nothing is written if that is known beforehand,
     and what another writer created concurrently stays.
@@ -277,15 +283,25 @@ def create_members(
     if not has_chunks:
         clear_members(group, members)
     with changing(group, whole=False, keep=keep) as real:
-        put_members(real, documents, again=has_chunks and is_again)
+        arrays = [name for name, each in members.items() if isinstance(each, ArrayMetadata)]
+        markers = {} if marker is None else dict.fromkeys(arrays, marker)
+        put_members(real, documents, again=has_chunks and is_again, markers=markers)
 
 
-def put_members(group: StorePath, members: Mapping[str, Documents], *, again: bool) -> None:
+def put_members(
+    group: StorePath,
+    members: Mapping[str, Documents],
+    *,
+    again: bool,
+    markers: Mapping[str, bytes] = MappingProxyType({}),
+) -> None:
     """Write the documents of new nodes below a group: those of all nodes at the same time.
 
-    With `again`, this may have been done before.
+    With `again`, this may have been done before. `markers` are stored beside the documents.
     """
-    nodes = [(group.join(name), documents) for name, documents in members.items()]
+    nodes = [
+        (group.join(name), documents, markers.get(name)) for name, documents in members.items()
+    ]
     request_on_each(group.store, lambda item: _put_member(*item, again=again), nodes)
 
 
@@ -371,9 +387,11 @@ def _clear(node: StorePath, metadata: Metadata, *, is_replaced: bool) -> None:
         erase_beside(node)
 
 
-def _put_member(node: StorePath, documents: Documents, *, again: bool) -> None:
+def _put_member(
+    node: StorePath, documents: Documents, marker: bytes | None, *, again: bool
+) -> None:
     try:
-        put_new_documents(node, documents)
+        put_marked(node, partial(put_new_documents, node, documents), marker)
     except NodeExistsError:
         if not (again and _is_stored(node, documents)):
             raise

@@ -6,6 +6,7 @@ from typing import NamedTuple, Self, TypeVar
 
 from zarrdask.arrays.chunks.missing_chunks import Missing
 from zarrdask.arrays.chunks.stored import StoredChunks
+from zarrdask.arrays.chunks.unfinished import unfinished_write
 from zarrdask.errors import MetadataError, NodeExistsError
 from zarrdask.formats.metadata.model import ArrayMetadata
 from zarrdask.formats.metadata.node_layout import Layout
@@ -151,7 +152,9 @@ def join_path(path: str, name: str) -> str:
 
 
 def exists_error(node: StorePath) -> NodeExistsError:
-    """Return the error for a path where a node exists already."""
+    """Return the error for a path where a node exists already, maybe of an unfinished write."""
+    advice = unfinished_write(node.store, node.prefix)
     return NodeExistsError(
-        "there is an array or group here already; overwrite=True replaces it", key=node.location
+        advice or "there is an array or group here already; overwrite=True replaces it",
+        key=node.location,
     )

@@ -23,6 +23,7 @@ from zarrdask.arrays.hierarchy.changes.new_array import LateArray, NewArray
 from zarrdask.arrays.hierarchy.changes.replace import ReplacedNode, can_stage
 from zarrdask.arrays.hierarchy.changes.transaction import Change
 from zarrdask.arrays.hierarchy.lookup import locate_node
+from zarrdask.arrays.hierarchy.marker import new_marker
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.arrays.nodes.array import Array, chunks_of
 from zarrdask.arrays.nodes.group import Group
@@ -250,7 +251,9 @@ def _new_array(
             is_immediate=how.is_immediate, is_recorded=bool(how.resume), overwrites=how.replaces,
         )  # fmt: skip
         return WriteTarget(array, region, chunks_of(array), late)
-    new = NewArray(prefetched, metadata, how.replaces, existed)
+    # Of a write that is computed later, nobody knows whether it is computed as a whole.
+    marker = new_marker(node) if how.is_immediate else None
+    new = NewArray(prefetched, metadata, how.replaces, existed, marker=marker)
     return WriteTarget(array, region, chunks_of(array), new, is_blank=new.is_blank)
 
 

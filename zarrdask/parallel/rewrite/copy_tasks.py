@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from zarrdask import config
 from zarrdask.arrays.chunks.cast import Casting, chosen_casting
+from zarrdask.arrays.chunks.presence import check_still_stored
 from zarrdask.arrays.chunks.stored import StoredChunks
 from zarrdask.arrays.chunks.stored_keys import chunks_with_data, stored_units
 from zarrdask.display.words import counted
@@ -251,8 +252,13 @@ def _parts(number: int, job: ArrayJob) -> Iterator[Part]:
 
 def _stored_indices(chunks: StoredChunks) -> Iterator[Index]:
     """Yield the units that are stored, in C order; all units, if the store can't be listed."""
-    is_listed = chunks.store.capabilities.listable
-    return iter(sorted(stored_units(chunks))) if is_listed else chunks.metadata.grid.indices()
+    grid = chunks.metadata.grid
+    if not chunks.store.capabilities.listable:
+        return grid.indices()
+    indices = sorted(stored_units(chunks))
+    if len(indices) < grid.size:
+        check_still_stored(chunks)
+    return iter(indices)
 
 
 def _overlapped_shards(source: StoredChunks, target: ArrayMetadata) -> Iterator[Index]:

@@ -5,6 +5,7 @@ from contextlib import suppress
 from hashlib import md5
 from typing import NamedTuple
 
+from zarrdask.arrays.chunks import unfinished
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.arrays.hierarchy.path import StorePath
 from zarrdask.arrays.hierarchy.stored_manifest import current_digests
@@ -55,6 +56,8 @@ def list_node(node: StorePath) -> Listing:
     objects = {each.key[len(prefix) :]: each for each in listed}
     for key in objects:
         check_relative(key, node.location)
+        if key.endswith(unfinished.NAME):
+            unfinished.warn_if_unfinished(store, prefix + key.removesuffix(unfinished.NAME))
     own = frozenset(key for key in objects if f"/{OWN_FILE}" in f"/{key}")
     listing = Listing((k, each) for k, each in sorted(objects.items()) if k not in own)
     listing.own = own

@@ -15,11 +15,13 @@ from zarrdask.arrays.hierarchy.changes.new_array import create_group_after_chunk
 from zarrdask.arrays.hierarchy.changes.replace import ReplacedNode
 from zarrdask.arrays.hierarchy.changes.transaction import Change
 from zarrdask.arrays.hierarchy.claim import Claim, claimed
+from zarrdask.arrays.hierarchy.marker import erase_markers, new_marker
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.arrays.hierarchy.path import join_path
 from zarrdask.arrays.nodes.array import chunks_of
 from zarrdask.errors import MetadataError
-from zarrdask.formats.metadata.model import GroupMetadata, Metadata, ZarrFormat
+from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
+from zarrdask.storage.locks import writers
 from zarrdask.storage.remote.concurrent_requests import request_on_each
 from zarrdask.xarray.writing.plan import GroupWrite, VariableWrite
 
@@ -59,6 +61,11 @@ class ChangedDataset(Change):
     #: The claims of new nodes, from the beginning to the end.
     _claims: list[Claim[NodePath]] = field(default_factory=list, compare=False)
     _held: ExitStack = field(default_factory=ExitStack, compare=False)
+
+    @cached_property
+    def _marker(self) -> bytes | None:
+        """The marker of new arrays whose documents come before their values in this call."""
+        return new_marker(self.node) if self.is_immediate and not self.late else None
 
     @property
     def location(self) -> str:
@@ -102,7 +109,7 @@ class ChangedDataset(Change):
         else:
             if self._is_new:
                 self.seen.create(self.first.metadata, overwrite=self.overwrites)
-            self._view(self.seen).create_members(self._members, keep=self.root)
+            self._view(self.seen).create_members(self._members, keep=self.root, marker=self._marker)
         for each in (variable for write in self.writes for variable in write.variables):
             each.array.node_path.store_repaired(chunks_of(each.array))
         longer = [each.array for write in self.writes for each in write.appends]
@@ -149,6 +156,10 @@ class ChangedDataset(Change):
         nodes = [each.node.path for each in others]
         nodes += [variable.array.path for each in self.writes for variable in each.variables]
         _complete(first, root, nodes)
+        if self._marker is not None:
+            group, members = self._view(self.node), self._members.items()
+            arrays = [group.join(path) for path, m in members if isinstance(m, ArrayMetadata)]
+            erase_markers(arrays, self._marker)
 
     def _create_late(self) -> bool:
         """Write the documents of new nodes after their values, the first group's last.
@@ -170,6 +181,8 @@ class ChangedDataset(Change):
     def abort(self) -> str:
         """Erase what was appended to arrays, and describe what the dataset holds now."""
         self.release()
+        if self._marker is not None:
+            writers.end(self._marker)
         appends = [each.append for write in self.writes for each in write.appends]
         states = {append.abort() for append in appends if append is not None}
         if self._is_new:

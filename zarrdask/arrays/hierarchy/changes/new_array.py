@@ -5,16 +5,19 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import chain
 
+from zarrdask.arrays.chunks import unfinished
 from zarrdask.arrays.chunks.stored_keys import erase_leftovers
 from zarrdask.arrays.hierarchy.changes.journal import BESIDE, erase_beside, is_begun
 from zarrdask.arrays.hierarchy.changes.transaction import Change
 from zarrdask.arrays.hierarchy.claim import Claim, claimed
+from zarrdask.arrays.hierarchy.marker import erase_markers
 from zarrdask.arrays.hierarchy.node_creation import put_first_members
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.arrays.hierarchy.path import key_prefix
 from zarrdask.errors import NodeExistsError, UnsupportedError
 from zarrdask.formats.compliance import strictness
 from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata, Metadata
+from zarrdask.storage.locks import writers
 from zarrdask.storage.remote.concurrent_requests import request_on_each
 from zarrdask.storage.zarr.consolidated_documents import render_with_members
 
@@ -30,6 +33,8 @@ class NewArray(Change):
     overwrite: bool
     #: Whether there was a node when the write was requested.
     existed: bool
+    #: A value that stands beside the documents until all chunks are stored.
+    marker: bytes | None = field(default=None, kw_only=True, compare=False)
     #: The array as its hierarchy sees it, once the documents are written.
     created: NodePath | None = field(default=None, init=False, compare=False)
 
@@ -57,10 +62,24 @@ class NewArray(Change):
 
             if not self.overwrite and not node.is_in_draft(metadata):
                 erase_leftovers(node.chunks(metadata), unless=exclude)
-            self.created = node.create(metadata, overwrite=self.overwrite, is_claimed=bool(claims))
+            self.created = node.create(
+                metadata, overwrite=self.overwrite, is_claimed=bool(claims), marker=self.marker
+            )
+
+    @property
+    def has_commit(self) -> bool:
+        """Whether there is a marker to erase."""
+        return self.marker is not None
+
+    def commit(self) -> None:
+        """Erase the marker: all chunks are stored."""
+        if self.marker is not None and self.created is not None:
+            erase_markers([self.created.fresh], self.marker)
 
     def abort(self) -> str:
         """Erase the documents, so that the array does not open, and describe what is left."""
+        if self.marker is not None:
+            writers.end(self.marker)
         erased = "the previous content was erased; " if self.existed else ""
         if self.created is None:
             return f"{erased}there is no array; the same call may be made again"
@@ -70,6 +89,7 @@ class NewArray(Change):
         try:
             with node.changing(whole=True) as real:
                 names = [name for name, data in self.metadata.render().items() if data is not None]
+                names += [unfinished.NAME] if self.marker is not None else []
                 real.store.erase_values([real.prefix + name for name in names])
         except UnsupportedError:
             return f"{erased}chunks or shards that were not written read as the fill value"

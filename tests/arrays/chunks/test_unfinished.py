@@ -1,0 +1,162 @@
+"""An array whose first write did not end does not pass for a complete one."""
+
+import multiprocessing
+import os
+import random
+import time
+
+import dask
+import dask.array as da
+import numpy as np
+import pytest
+import xarray
+
+import zarrdask
+from tests.covering import for_each
+from zarrdask.arrays.chunks import unfinished
+
+FORMATS = (2, 3, "v3-draft", "v3-draft-protocol")
+WARNS = "an unfinished write is here"
+VALUES = np.arange(1.0, 41.0)
+PROCESSES = multiprocessing.get_context("fork")
+
+
+def write_slowly(url):
+    """Write 40 chunks, one after another."""
+
+    def wait(block):
+        time.sleep(0.005)
+        return block
+
+    x = da.from_array(VALUES, chunks=1).map_blocks(wait, meta=np.ones(1))
+    with dask.config.set({"scheduler": "sync", "zarrdask.fuse": False}):
+        zarrdask.to_zarr(x, url, "g/a")
+
+
+def fail(block, block_info=None):
+    """Fail at the last block."""
+    if block_info[0]["chunk-location"][0] == block_info[0]["num-chunks"][0] - 1:
+        raise RuntimeError("this block fails")
+    return block
+
+
+def left(store):
+    """Return the keys of markers in a dict or in a directory."""
+    keys = store if isinstance(store, dict) else [p.as_posix() for p in store.rglob("*")]
+    return [key for key in keys if key.endswith(unfinished.NAME)]
+
+
+def interrupt(monkeypatch, url, **options):
+    """Write all chunks of an array but the last, as a process that is killed does."""
+    x = da.from_array(VALUES, chunks=10).map_blocks(fail, meta=np.ones(1))
+    with monkeypatch.context() as patch, dask.config.set(scheduler="sync"):
+        patch.setattr("zarrdask.arrays.hierarchy.changes.new_array.NewArray.abort", lambda _: "")
+        patch.setattr("zarrdask.storage.locks.writers.begin", lambda _: None)
+        with pytest.raises(RuntimeError, match="this block fails"):
+            zarrdask.to_zarr(x, url, "g/a", **options)
+
+
+@for_each("zarr_format", FORMATS)
+def test_missing_chunks_warn_until_the_array_is_written_again(monkeypatch, zarr_format):
+    store = {}
+    interrupt(monkeypatch, store, zarr_format=zarr_format)
+    assert len(left(store)) == 1
+    with pytest.warns(UserWarning, match=f"g/a: {WARNS}.*overwrite=True.*{unfinished.NAME}"):
+        assert zarrdask.from_zarr(store, "g/a").compute()[30:].tolist() == [0] * 10
+    with pytest.raises(zarrdask.errors.NodeExistsError, match=WARNS):
+        zarrdask.to_zarr(VALUES, store, "g/a", zarr_format=zarr_format)
+    z = zarrdask.open_array(store, "g/a", mode="r+")
+    z[...] = VALUES
+    assert z[...].tolist() == VALUES.tolist()  # no chunk is missing
+    zarrdask.to_zarr(VALUES, store, "g/a", zarr_format=zarr_format, overwrite=True)
+    assert left(store) == []
+    assert zarrdask.open_array(store, "g/a")[...].tolist() == VALUES.tolist()
+
+
+def test_copies_say_that_the_source_is_unfinished(monkeypatch, tmp_path):
+    interrupt(monkeypatch, tmp_path / "a.zarr")
+    with pytest.warns(UserWarning, match=WARNS):
+        zarrdask.copy(tmp_path / "a.zarr", tmp_path / "b.zarr", progress=False)
+    with pytest.warns(UserWarning, match=WARNS):
+        zarrdask.sync(tmp_path / "a.zarr", tmp_path / "c.zarr")
+
+
+@for_each("zarr_format", FORMATS)
+def test_writes_that_end_leave_no_marker(zarr_format):
+    options, x = {"zarr_format": zarr_format}, da.from_array(VALUES, chunks=10)
+    stores = [{} for _ in range(4)]
+    zarrdask.to_zarr(x, stores[0], "a", **options)
+    zarrdask.to_zarr({"a": x, "b": x}, stores[1], **options)
+    with pytest.raises(RuntimeError, match="this block fails"):
+        zarrdask.to_zarr(x.map_blocks(fail, meta=np.ones(1)), stores[2], "a", **options)
+    # Its chunks may be written by other calls, or never.
+    zarrdask.to_zarr(x, stores[3], "a", compute=False, **options)
+    assert [left(store) for store in stores] == [[]] * 4
+
+
+def test_a_write_that_runs_on_this_machine_is_not_reported(tmp_path):
+    seen = []
+
+    def look(block):
+        seen.append(float(zarrdask.open_array(tmp_path)[...].sum()))
+        return block
+
+    x = da.from_array(VALUES, chunks=10).map_blocks(look, meta=np.ones(1))
+    with dask.config.set(scheduler="sync"):
+        zarrdask.to_zarr(x, tmp_path)
+    assert seen[0] == 0.0
+    assert seen[-1] > 0.0
+
+
+def test_a_write_of_another_machine_may_still_run(tmp_path):
+    zarrdask.create_array(tmp_path, shape=4, dtype="i4")
+    (tmp_path / unfinished.NAME).write_bytes(b"0123 abcdef 77 1700000000")
+    with pytest.warns(UserWarning, match="was killed, or still runs on another machine, so"):
+        zarrdask.open_array(tmp_path)[...]
+
+
+def test_another_writer_of_the_same_array_keeps_its_marker(tmp_path):
+    name = tmp_path / unfinished.NAME
+    zarrdask.create_array(tmp_path, shape=4, dtype="i4")
+    name.write_bytes(b"0123 abcdef 77 1700000000")
+    with pytest.raises(zarrdask.errors.NodeExistsError):
+        zarrdask.to_zarr(VALUES, tmp_path)
+    assert name.exists()
+
+
+@pytest.mark.slow
+def test_arrays_of_a_dataset_whose_write_failed_say_so(tmp_path):
+    x = da.from_array(VALUES, chunks=10).map_blocks(fail, meta=np.ones(1))
+    ds = xarray.Dataset({"t": ("x", x)}, coords={"x": VALUES})
+    with pytest.raises(RuntimeError, match="this block fails"):
+        zarrdask.xarray.to_zarr(ds, tmp_path / "a.zarr", commit="first")
+    with pytest.warns(UserWarning, match=WARNS):
+        zarrdask.from_zarr(tmp_path / "a.zarr", "t").compute()
+    done = xarray.Dataset({"t": ("x", VALUES)}, coords={"x": VALUES})
+    zarrdask.xarray.to_zarr(done, tmp_path / "b.zarr", commit="first")
+    assert left(tmp_path / "b.zarr") == []
+
+
+@pytest.mark.stress
+def test_a_killed_write_is_complete_or_says_that_it_is_not(tmp_path):
+    rng = random.Random(5)
+    for number in range(8):
+        url = tmp_path / f"{number}.zarr"
+        process = PROCESSES.Process(target=write_slowly, args=(url,))
+        process.start()
+        while process.is_alive() and not (url / "g/a/zarr.json").exists():
+            time.sleep(0.001)
+        process.join(rng.uniform(0.0, 0.3))
+        process.kill()
+        process.join()
+        z = zarrdask.open_array(url, "g/a")
+        if z.nchunks_stored() < z.nchunks:
+            with pytest.warns(UserWarning, match=WARNS):
+                z[...]
+            with pytest.raises(zarrdask.errors.NodeExistsError, match=WARNS):
+                zarrdask.to_zarr(VALUES, url, "g/a")
+        else:
+            assert z[...].tolist() == VALUES.tolist()
+        zarrdask.to_zarr(VALUES, url, "g/a", overwrite=True)
+        assert zarrdask.open_array(url, "g/a")[...].tolist() == VALUES.tolist()
+        assert not [name for name in os.listdir(url / "g/a") if name.startswith(".")]

@@ -1,0 +1,58 @@
+"""The names of writers, which they store, and by which others find out whether they still run."""
+
+import os
+from contextlib import suppress
+from time import time as now
+from typing import Any
+from uuid import uuid4
+
+from zarrdask.storage.local.atomic import is_alive, machine_token
+
+#: The names of the writers of this process that have not ended.
+_RUNNING: set[bytes] = set()
+
+
+def new_writer() -> bytes:
+    """Return a unique name for a writer of this process: it runs from `begin` to `end`."""
+    parts = (uuid4().hex, machine_token(), os.getpid(), int(now()))
+    return " ".join(map(str, parts)).encode()
+
+
+def begin(name: bytes) -> None:
+    """Record that a writer of this process runs now."""
+    _RUNNING.add(name)
+
+
+def end(name: bytes) -> None:
+    """Record that a writer of this process has ended."""
+    _RUNNING.discard(name)
+
+
+def name_in(value: Any) -> bytes:
+    """Return the name that a value begins with; a number or lines may follow."""
+    return b" ".join(bytes(value).partition(b"\n")[0].split(b" ")[:4])
+
+
+def is_running(value: Any) -> bool | None:
+    """Whether the writer that stored a value still runs; None if it is of another machine."""
+    name = name_in(value)
+    try:
+        _, machine, process, since = name.decode().split(" ")
+        if machine == machine_token():
+            is_own = int(process) == os.getpid()
+            return name in _RUNNING if is_own else _is_running(int(process), int(since))
+    except ValueError:
+        pass  # of another release
+    return None
+
+
+def _is_running(process: int, since: int) -> bool:
+    """Whether a process of this machine is the one that was there at a time."""
+    if not is_alive(process):
+        return False
+    import psutil
+
+    with suppress(psutil.Error):
+        # The number may have been given to a later process.
+        return bool(psutil.Process(process).create_time() <= since + 60)
+    return True
