@@ -102,3 +102,28 @@ def test_the_codecs_of_shards_are_those_of_their_chunks():
     assert encoding["serializer"]["name"] == "bytes"
     assert (encoding["chunks"], encoding["shards"]) == ((2,), (4,))
     assert encoding["preferred_chunks"] == {"x": 4}
+
+
+NO_NUMBERS = ["0.1", "ten", [0.1, 0.2], {"a": 1}, True]
+
+
+@pytest.mark.parametrize("name", ["scale_factor", "add_offset"])
+def test_an_attribute_that_unpacks_values_must_be_a_number(name):
+    store = {}
+    z = zarrdask.create_array(store, "t", shape=2, dtype="i2", dimension_names=["x"])
+    for value in NO_NUMBERS:
+        z.attrs[name] = value
+        with pytest.raises(zarrdask.errors.MetadataError, match=rf"t: {name}: this must be a num"):
+            zarrdask.xarray.open_zarr(store)
+        assert zarrdask.xarray.open_zarr(store, mask_and_scale=False)["t"].attrs[name] == value
+        assert zarrdask.xarray.open_zarr(store, mask_and_scale={"t": False})["t"].dtype == "i2"
+    for value in (0.5, 2, [0.5]):
+        z.attrs[name] = value
+        assert zarrdask.xarray.open_zarr(store)["t"].values.shape == (2,)
+
+
+@pytest.mark.parametrize("name", ["scale_factor", "add_offset", "_FillValue", "missing_value"])
+def test_an_encoding_of_numbers_has_numbers(name):
+    ds = xr.Dataset({"t": ("x", [1.0, 2.0])})
+    with pytest.raises(zarrdask.errors.MetadataError, match=f"'t': encoding: {name}: this must"):
+        zarrdask.xarray.to_zarr(ds, {}, encoding={"t": {"dtype": "i2", name: "0.1"}})

@@ -19,6 +19,7 @@ This module knows arrays and plain values only: it reads no chunks and does not 
 """
 
 from collections.abc import Hashable, Mapping
+from numbers import Number
 from typing import Any
 
 from zarrdask.arrays.nodes.array import Array, chunks_of
@@ -138,6 +139,30 @@ def variable_attributes(metadata: ArrayMetadata, *, mask: bool) -> dict[str, Any
     elif FILL_VALUE in attributes and not metadata.format.fill_masks:
         attributes[FILL_VALUE] = decode_fill_value(attributes[FILL_VALUE], metadata.dtype)
     return attributes
+
+
+def check_packing(attributes: Mapping[str, Any], within: str = "") -> None:
+    """Check that the attributes, or the values of an encoding, that unpack numbers are numbers.
+
+    Lists with one number are accepted, as NetCDF has them; None stands for no packing. `within`
+    says which encoding it is.
+    """
+    for name in ("scale_factor", "add_offset"):
+        value = attributes.get(name)
+        number: Any = value[0] if isinstance(value, list | tuple) and len(value) == 1 else value
+        number = number.item() if getattr(number, "size", 0) == 1 else number
+        if number is not None and (isinstance(number, bool) or not isinstance(number, Number)):
+            unpacked = (
+                f"; correct it by zarrdask.open_array(..., mode='r+').attrs[{name!r}] = ..., "
+                "or read the packed values with mask_and_scale=False"
+            )
+            advice = "" if within else unpacked
+            raise MetadataError(
+                f"this must be a number{advice}",
+                key=f"{within}{name}",
+                found=value,
+                expected="a number",
+            )
 
 
 def without_nczarr(attributes: Mapping[str, Any]) -> dict[str, Any]:

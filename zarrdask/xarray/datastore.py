@@ -175,6 +175,8 @@ class ZarrdaskDataStore(AbstractDataStore):
     phony_dims: bool = False
     #: Whether chunks are listed, so that missing ones need no request.
     skip_missing: bool = False
+    #: Whether values are unpacked, by xarray's option ``mask_and_scale``; a dict is by variable.
+    scales: Any = True
     #: What ``encoding["source"]`` says, if xarray does not know it.
     source: str | None = None
 
@@ -202,6 +204,9 @@ class ZarrdaskDataStore(AbstractDataStore):
         mask = metadata.format.fill_masks if self.mask is None else self.mask
         try:
             attributes = conventions.variable_attributes(metadata, mask=mask)
+            scales = self.scales.get(name, True) if isinstance(self.scales, dict) else self.scales
+            if scales is None or scales:
+                conventions.check_packing(attributes)
         except ZarrdaskError as error:
             raise error.within(array.node_path.location) from error.__cause__
         lazy = LazyArray(array, self.values.get(name), skip_missing=self.skip_missing)

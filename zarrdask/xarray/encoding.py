@@ -28,6 +28,7 @@ from zarrdask.formats.metadata.model import ArrayMetadata
 from zarrdask.formats.metadata.new_metadata import plan_array
 from zarrdask.parallel.graph.placement import chunk_options
 from zarrdask.xarray.ambiguous import unambiguous
+from zarrdask.xarray.conventions import check_packing
 from zarrdask.xarray.packing import encode_checked
 from zarrdask.xarray.request import ArgumentTypeError, WriteSettings
 from zarrdask.xarray.xarray_private import vlen_dtype
@@ -46,14 +47,7 @@ _STORAGE = frozenset(
 def encode_values(variable: Variable, name: Hashable, form: Format) -> Variable:
     """Return a variable with its values encoded by the rules of CF."""
     check_numpy_dtype(variable.dtype, f"variable {name!r}")
-    for key in ("scale_factor", "add_offset"):
-        if isinstance(variable.encoding.get(key), str):
-            raise MetadataError(
-                "this must be a number, not text",
-                key=f"variable {name!r}: encoding: {key}",
-                found=variable.encoding[key],
-                expected="a number",
-            )
+    _check_numbers(variable, f"variable {name!r}: encoding: ")
     variable = unambiguous(variable, name)
     text, chosen = np.dtypes.StringDType(), variable.encoding.get("dtype")
     is_text = variable.dtype.kind in "UO" and getattr(chosen, "kind", "") == "T"
@@ -68,6 +62,20 @@ def encode_values(variable: Variable, name: Hashable, form: Format) -> Variable:
     except Exception as error:
         error.add_note(f"while encoding the variable {name!r}")
         raise
+
+
+def _check_numbers(variable: Variable, within: str) -> None:
+    """Check the values of an encoding that must be numbers."""
+    check_packing(variable.encoding, within)
+    for key in ("_FillValue", "missing_value"):
+        value = variable.encoding.get(key)
+        if isinstance(value, str | dict) and variable.dtype.kind in "biufc":
+            raise MetadataError(
+                "this must be a number, as the values are numbers",
+                key=f"{within}{key}",
+                found=value,
+                expected="a number, or None",
+            )
 
 
 #: The keys of an encoding by which xarray encodes values, whatever the format.

@@ -167,6 +167,7 @@ def _open(
             mask=options["use_zarr_fill_value_as_mask"],
             phony_dims=options["phony_dims"],
             skip_missing=options["skip_missing"],
+            scales=options["mask_and_scale"],
             # Of paths and URLs xarray notes the source itself.
             source=None if isinstance(url, str | os.PathLike) else group.location,
         )

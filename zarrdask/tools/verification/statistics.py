@@ -183,8 +183,8 @@ def statistics(array: Array, *, scheduler: Any = None, show: Show = False) -> St
     factor, offset = (attributes.get(name) for name in ("scale_factor", "add_offset"))
     units = attributes.get("units")
     return total.scaled(
-        1 if factor is None else _number(factor, "scale_factor"),
-        0 if offset is None else _number(offset, "add_offset"),
+        1 if factor is None else _number(factor, f"{location}: scale_factor"),
+        0 if offset is None else _number(offset, f"{location}: add_offset"),
         units if isinstance(units, str) else None,
     )
 
@@ -195,7 +195,12 @@ def _number(value: Any, name: str) -> float:
         value = value[0]
     if isinstance(value, int | float) and not isinstance(value, bool):
         return value
-    raise MetadataError("the attribute is not a number", key=name, found=value, expected="a number")
+    raise MetadataError(
+        "values are unpacked by a number; correct the attribute",
+        key=name,
+        found=value,
+        expected="a number",
+    )
 
 
 def block_statistics(block: ArrayRegion) -> Statistics:
