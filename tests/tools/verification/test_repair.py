@@ -164,14 +164,30 @@ def test_chunks_that_only_the_backup_stores_are_reported(chunks):
     assert zarrdask.compare(store, backup).ok
 
 
-def test_a_chunk_that_is_missing_in_a_shard_is_reported():
+@pytest.mark.parametrize("backup", [{"chunks": 2, "shards": 4}, {"chunks": 3}, {"chunks": 1}])
+def test_a_chunk_that_is_missing_in_a_shard_is_copied(backup):
+    z = zarrdask.create_array({}, shape=(7, 3), dtype="i4", chunks=(2, 3), shards=(4, 3))
+    options = {name: (length, 3) for name, length in backup.items()}
+    other = zarrdask.create_array({}, shape=(7, 3), dtype="i4", **options)
+    z[:2], other[:4], other[6:] = 7, 7, 5
+    z[4:6] = 9  # only the shard stores this, so it stays
+    report = zarrdask.verify(z).repair(other)
+    found = {
+        (p.kind, p.index, "of this shard is stored only in" in p.message) for p in report.problems
+    }
+    assert found == {("absent", (0, 0), True), ("absent", (1, 0), True)}
+    assert report.repair(other, missing=True).ok
+    assert z[:, 0].tolist() == [7, 7, 7, 7, 9, 9, 5]
+
+
+def test_a_shard_whose_backup_is_damaged_stays_as_it_is():
+    store, backup = {}, {}
     z, other = (
-        zarrdask.create_array({}, shape=8, dtype="i4", chunks=2, shards=4) for _ in range(2)
+        zarrdask.create_array(each, shape=4, dtype="i4", chunks=2, shards=4, compressors="crc32c")
+        for each in (store, backup)
     )
-    z[:2] = other[:4] = 7
-    [problem] = zarrdask.verify(z).repair(other, missing=True).problems
-    assert (problem.kind, problem.index, "the chunk (1,)" in problem.message) == (
-        "absent",
-        (0,),
-        True,
-    )
+    z[:2] = other[...] = 7
+    backup["c/0"] = flip(backup["c/0"])
+    before = store["c/0"]
+    zarrdask.verify(z).repair(other, missing=True)
+    assert store["c/0"] == before

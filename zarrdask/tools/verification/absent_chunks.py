@@ -68,12 +68,12 @@ def _tasks(node: NodePath, intact: NodePath) -> Iterator[AbsenceTask]:
     if not is_listed or element_properties(metadata) != element_properties(other):
         return
     here, there = node.chunks(metadata), intact.chunks(other)
-    indices = _only_there(here, there)
+    indices = only_there(here, there)
     for start in range(0, len(indices), _TASK_CHUNKS):
         yield AbsenceTask(here, there, indices[start : start + _TASK_CHUNKS])
 
 
-def _only_there(here: StoredChunks, there: StoredChunks) -> list[Index]:
+def only_there(here: StoredChunks, there: StoredChunks) -> list[Index]:
     """Return the chunks that are not stored here, and of which the other array stores a part."""
     own_grid, grid = here.metadata.read_grid, there.metadata.read_grid
     own, other = (stored_map(each, "chunk", None, lambda *_: None) for each in (here, there))
@@ -109,10 +109,6 @@ def _problem(task: AbsenceTask, index: Index) -> Problem:
     region = metadata.read_grid.region(index)
     [unit] = project(region, metadata.grid.axes).indices
     where = f"{task.other.store.url}/{task.other.prefix}".rstrip("/")
-    text = f"stored only in {where}; to copy it, repair with missing=True (--missing)"
-    if metadata.shard is not None:
-        text = (
-            f"the chunk {index} of this shard is stored only in {where}; if the shard itself is "
-            "not stored, repair with missing=True (--missing), or else write the region again"
-        )
+    subject = "" if metadata.shard is None else f"the chunk {index} of this shard is "
+    text = f"{subject}stored only in {where}; to copy it, repair with missing=True (--missing)"
     return Problem("absent", chunks.prefix.rstrip("/"), chunks.key(unit), text, tuple(unit))

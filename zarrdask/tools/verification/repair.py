@@ -4,9 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from zarrdask.arrays.chunks.read import read_region
 from zarrdask.arrays.chunks.stored import StoredChunks
-from zarrdask.arrays.chunks.stored_keys import stored_units
+from zarrdask.arrays.chunks.stored_keys import chunk_sizes, stored_units
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.errors import MetadataError, NodeTypeError, ZarrdaskError
 from zarrdask.formats.byte_ranges import Buffer
@@ -19,6 +21,7 @@ from zarrdask.parallel.execution.executor import run_shown
 from zarrdask.parallel.rewrite.move import encoded_transfer
 from zarrdask.runtime.progress import Show
 from zarrdask.storage.locks.chunk_locks import ChunkLocks
+from zarrdask.tools.verification.absent_chunks import only_there
 from zarrdask.tools.verification.check import Tally, check_unit, check_units
 from zarrdask.tools.verification.compare import element_properties
 
@@ -43,8 +46,8 @@ def find_array(node: NodePath) -> StoredChunks:
 class RepairTask(NamedTuple):
     """Some units of an array that one task repairs.
 
-    If `missing`, the other array also decides which units are stored: units that are missing here
-    are copied, and bad units that are missing there are erased.
+    If `missing`, the other array also decides what is stored: units, and chunks in shards, that are
+    missing here are copied, and bad units that are missing there are erased.
     """
 
     chunks: StoredChunks
@@ -80,11 +83,17 @@ def plan_repair(
 
 
 def _missing(chunks: StoredChunks, other: StoredChunks) -> list[Index]:
-    """Return the units that are not stored, but that the other array may have elements of."""
+    """Return the units of which only the other array may store elements, or chunks of a shard."""
+    grid, read_grid = chunks.metadata.grid, chunks.metadata.read_grid
     stored, stored_there = set(stored_units(chunks)), set(stored_units(other))
-    if chunks.metadata.grid == other.metadata.grid:
-        return sorted(stored_there - stored)
-    return [index for index in chunks.metadata.grid.indices() if index not in stored]
+    if grid == other.metadata.grid:
+        units = stored_there - stored
+    else:
+        units = {index for index in grid.indices() if index not in stored}
+    if chunks.metadata.shard is not None:
+        regions = map(read_grid.region, only_there(chunks, other))
+        units.update(index for each in regions for index in project(each, grid.axes).indices)
+    return sorted(units)
 
 
 def run_repair(
@@ -128,9 +137,15 @@ def _repair_unit(
 ) -> None:
     # Check again: another writer may have replaced the unit before it was locked.
     verdict = check_unit(chunks, index)
-    if not verdict.is_bad and not (missing and verdict.size is None):
+    is_missing = verdict.size is None
+    is_shard = chunks.metadata.shard is not None
+    if not verdict.is_bad and not (missing and (is_missing or is_shard)):
         return
-    key, value = chunks.key(index), _intact_value(chunks, other, index, equal_bytes=equal_bytes)
+    key = chunks.key(index)
+    if verdict.is_bad or is_missing:
+        value = _intact_value(chunks, other, index, equal_bytes=equal_bytes)
+    else:
+        value = _completed_shard(chunks, other, index)
     if value is not None:
         chunks.units.set(key, value)
     elif missing and verdict.is_bad and _is_missing(other, chunks, index):
@@ -150,12 +165,38 @@ def _intact_value(
     pipeline = chunks.metadata.pipeline_at(index)
     region = chunks.metadata.grid.region(index)
     unit = fill_chunk(pipeline.spec)
-    inside: Any = (*(slice(0, part.stop - part.start) for part in region), ...)
     try:
-        unit[inside] = read_region(other, region)
+        unit[_within(region, region)] = read_region(other, region)
         return pipeline.encode(unit)
     except ZarrdaskError:
         return None  # it can't be read in the other array either
+
+
+def _completed_shard(chunks: StoredChunks, other: StoredChunks, index: Index) -> Buffer | None:
+    """Return a shard with its own chunks, and those of the other array that it does not have.
+
+    It is None if these can't be read.
+    """
+    metadata, region = chunks.metadata, chunks.metadata.grid.region(index)
+    [(first, sizes)] = chunk_sizes(chunks, [index])
+    pipeline = metadata.pipeline_at(index)
+    shard = fill_chunk(pipeline.spec)
+    try:
+        shard[_within(region, region)] = read_region(chunks, region)
+        for offset in np.argwhere(sizes < 0):
+            chunk = tuple(int(at + n) for at, n in zip(first, offset, strict=True))
+            if all(at < count for at, count in zip(chunk, metadata.read_grid.counts, strict=True)):
+                part = metadata.read_grid.region(chunk)
+                shard[_within(part, region)] = read_region(other, part)
+        return pipeline.encode(shard)
+    except ZarrdaskError:
+        return None
+
+
+def _within(part: tuple[slice, ...], region: tuple[slice, ...]) -> Any:
+    """Return the selection of a part of a region in the elements of the region."""
+    axes = zip(part, region, strict=True)
+    return (*(slice(p.start - r.start, p.stop - r.start) for p, r in axes), ...)
 
 
 def _is_missing(other: StoredChunks, chunks: StoredChunks, index: Index) -> bool:

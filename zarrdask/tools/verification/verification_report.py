@@ -172,8 +172,9 @@ class VerifyReport(Report):
         from_ : str, os.PathLike, MutableMapping, Store, Array or Group
             The array or hierarchy to copy from. Its arrays have the same paths below it.
         missing : bool, default False
-            Whether the other one also decides what is stored: chunks or shards that are missing
-            here and stored there are copied, and those bad here and missing there are erased.
+            Whether the other one also decides what is stored: chunks and shards that are missing
+            here and stored there are copied, also single chunks of a shard, and those bad here and
+            missing there are erased.
         dry_run : bool, default False
             Return the report as it is, with the chunks that only the other one has. Nothing is
             copied.
