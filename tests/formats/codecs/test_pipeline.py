@@ -16,8 +16,8 @@ from tests.formats.codecs.chains import COMPRESSORS, chains, endian
 from zarrdask.errors import ChecksumError, CodecError, MetadataError, UnsupportedError
 from zarrdask.formats.codecs.array_to_bytes.sharding import shard_of
 from zarrdask.formats.codecs.byte_source import HeldValue
+from zarrdask.formats.codecs.chunk_parts import decode_part
 from zarrdask.formats.codecs.codec import ChunkSpec, Kind
-from zarrdask.formats.codecs.decode import decode_part
 from zarrdask.formats.codecs.pipeline import Pipeline
 from zarrdask.formats.codecs.registry import parse_codecs
 from zarrdask.formats.indexing.projection import numpy_index
@@ -178,9 +178,12 @@ def test_errors_name_the_codec():
     ):
         with pytest.raises(CodecError, match=f"^(codec )?{name}: "):
             pipeline(codecs).decode(data)
-    blosc = {"name": "blosc", "configuration": {"typesize": 2, "shuffle": "shuffle"}}
+    options = {"typesize": 2, "shuffle": "shuffle", "cname": "zstd", "blocksize": 5000}
+    blosc = pipeline([LITTLE, {"name": "blosc", "configuration": options}], (400, 300))
+    data = bytes(blosc.encode(np.arange(400 * 300, dtype="i2").reshape(400, 300)))
+    head, damaged = data[: 16 + 4 * 48], bytes(len(data) - 16 - 4 * 48)
     with pytest.raises(CodecError, match=r"^codec blosc: "):
-        decode_part(pipeline([LITTLE, blosc]), b"1", (slice(0, 1, 1), slice(0, 1, 1)))
+        decode_part(blosc, head + damaged, (slice(0, 1, 1), slice(0, 1, 1)))
     with pytest.raises(CodecError, match=r"^codec cast_value: a value is out"):
         pipeline([cast, {"name": "bytes"}]).encode(np.full((4, 6), 300, "i2"))
     texts = pipeline([named("reshape", shape=[24]), named("vlen-utf8")], dtype="O", fill_value="")

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from zarrdask.errors import TruncatedError
 from zarrdask.formats.byte_ranges import Range, Value
@@ -14,6 +14,11 @@ class HeldValue:
     """A value in memory."""
 
     data: Buffer
+
+    @property
+    def size(self) -> int:
+        """The size in bytes."""
+        return memoryview(self.data).nbytes
 
     def part(self, start: int, length: int) -> Buffer | None:
         view = memoryview(self.data)
@@ -57,3 +62,46 @@ def exact(
                 expected=f"{size} bytes",
             )
         yield data
+
+
+#: Ranges of a stored value, each with its bytes, sorted.
+Located = Sequence[tuple[Range, Buffer]]
+
+
+class StoredParts(Protocol):
+    """What says where the decoded bytes of a value are stored, so that some can be decoded."""
+
+    @property
+    def stored(self) -> int:
+        """The size of the stored value in bytes."""
+
+    def locate(self, ranges: Sequence[Range]) -> Sequence[Range] | None:
+        """Return the stored ranges that hold ranges of the decoded bytes; None if all are needed.
+
+        Both are sorted.
+        """
+
+    def decode(self, ranges: Sequence[Range], located: Located) -> Buffer:
+        """Return ranges of the decoded bytes, one after another, given what `locate` returned."""
+
+
+@dataclass(frozen=True)
+class PlainParts:
+    """Bytes that are stored as they are, after some others.
+
+    Attributes
+    ----------
+    offset : int
+        The number of the bytes before.
+    stored : int
+        The size of the stored value in bytes.
+    """
+
+    offset: int
+    stored: int
+
+    def locate(self, ranges: Sequence[Range]) -> Sequence[Range]:
+        return [(self.offset + start, length) for start, length in ranges]
+
+    def decode(self, ranges: Sequence[Range], located: Located) -> Buffer:
+        return located[0][1] if len(located) == 1 else b"".join(data for _, data in located)

@@ -8,10 +8,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from zarrdask.errors import ZarrdaskError
-from zarrdask.formats.codecs.codec import Buffer, ChunkSpec, named
+from zarrdask.formats.codecs.chunk_parts import FetchedChunk, decode_part
+from zarrdask.formats.codecs.codec import Buffer, ChunkSpec
 from zarrdask.formats.codecs.pipeline import Pipeline
 from zarrdask.formats.indexing.projection import Points, Request, numpy_index
-from zarrdask.formats.indexing.selection import pick_size
 from zarrdask.runtime import buffers, counting, measuring
 from zarrdask.runtime.turns import SMALL_CHUNK_BYTES, in_turns
 
@@ -45,11 +45,15 @@ class Blocks:
         return Blocks([block.transpose(axes) for block in self.blocks], self.dtype)
 
 
-class CachedChunk:
+class CachedChunk(FetchedChunk):
     """A stored chunk that is decoded as a whole for a cache, or is in it."""
 
-    # No abstract base class: each chunk that is decoded is checked for being an instance.
     __slots__ = ()
+
+    def elements(self, pipeline: Pipeline, inside: Request | None) -> np.ndarray:
+        if measuring.IS_ACTIVE:
+            counting.leave_out(1)  # It counts itself.
+        return _picked(self.decoded(pipeline), inside)
 
     def decoded(self, pipeline: Pipeline) -> np.ndarray:
         """Return the chunk, which must not be changed."""
@@ -67,7 +71,7 @@ class ChunkCache(Protocol):
 
 
 #: The name, the requested part, the index in the block and the stored value of a chunk.
-Item = tuple[Any, Any, Any, Buffer | CachedChunk | None]
+Item = tuple[Any, Any, Any, Buffer | FetchedChunk | None]
 
 
 def scatter(
@@ -75,7 +79,7 @@ def scatter(
     names: Sequence[Any],
     insides: Iterable[Any],
     outsides: Iterable[Any],
-    values: Iterable[Buffer | CachedChunk | None],
+    values: Iterable[Buffer | FetchedChunk | None],
     *,
     out: np.ndarray | Blocks,
     kind: str = "",
@@ -92,7 +96,7 @@ def scatter(
         The names of the chunks, with which errors begin.
     insides, outsides : iterable
         As in `zarrdask.formats.indexing.projection.Projection`.
-    values : iterable of bytes-like, CachedChunk or None
+    values : iterable of bytes-like, FetchedChunk or None
         The stored chunks. None stands for a missing chunk, which reads as the fill value. Each is
         used before the next one is requested.
     out : ndarray or Blocks
@@ -140,7 +144,7 @@ def _scatter(
                 if missed is not None:
                     missed.append(name)
                 put_fill(out, outside, pipeline.spec.fill_value)
-            elif inside is not None or isinstance(data, CachedChunk):
+            elif inside is not None or isinstance(data, FetchedChunk):
                 out[outside] = _decode(pipeline, data, inside, memory)
             else:
                 if is_direct is None:
@@ -195,21 +199,22 @@ def _scatter_regions(
 
 def _decode(
     pipeline: Pipeline,
-    data: Buffer | CachedChunk,
+    data: Buffer | FetchedChunk,
     inside: Request | None,
     memory: np.ndarray | None,
 ) -> np.ndarray:
     """Return the requested elements of a chunk; decode only a part of it if that is faster."""
-    if isinstance(data, CachedChunk):
-        if measuring.IS_ACTIVE:
-            counting.leave_out(1)  # It counts itself.
-        chunk = data.decoded(pipeline)
-    else:
-        if inside is not None and pipeline.partial:
-            part = decode_part(pipeline, data, inside)
-            if part is not None:
-                return part
-        chunk = pipeline.decode(data, memory)
+    if isinstance(data, FetchedChunk):
+        return data.elements(pipeline, inside)
+    if inside is not None and pipeline.partial:
+        part = decode_part(pipeline, data, inside)
+        if part is not None:
+            return part
+    return _picked(pipeline.decode(data, memory), inside)
+
+
+def _picked(chunk: np.ndarray, inside: Request | None) -> np.ndarray:
+    """Return the requested elements of a decoded chunk."""
     if isinstance(inside, Points):
         return inside.take(chunk)
     return chunk if inside is None else chunk[numpy_index(inside)]
@@ -232,46 +237,6 @@ def fits(pipeline: Pipeline, out: np.ndarray, outside: Any) -> bool:
     if pipeline.axes is not None or pipeline.raw is None or pipeline.raw != out.dtype:
         return False
     return bool(out[outside].flags.c_contiguous)
-
-
-def decode_part(pipeline: Pipeline, data: Buffer, inside: Request) -> np.ndarray | None:
-    """Return a small part of a chunk, decoded without the rest; None if that is not possible.
-
-    The chunk must have several blocks that can be decoded without others, and the requested
-    elements, from the first to the last, must lie within less than half of it.
-    """
-    codec = pipeline.partial
-    if codec is None or isinstance(inside, Points):
-        return None
-    try:
-        if codec.block_bytes(data) >= pipeline.spec.nbytes:
-            return None  # The whole is decoded without copying its bytes first.
-    except ZarrdaskError as error:
-        raise named(error, codec) from error.__cause__
-    if pipeline.axes is not None:
-        inside = tuple(inside[axis] for axis in pipeline.axes)
-    size = pipeline.raw.itemsize  # type: ignore[union-attr]
-    first, span, counts, steps = 0, 1, [], []
-    for pick, stride in zip(inside, pipeline.strides, strict=True):
-        if not isinstance(pick, slice):
-            return None
-        count = pick_size(pick)
-        first += pick.start * stride
-        span += (count - 1) * pick.step * stride
-        counts.append(count)
-        steps.append(pick.step * stride)
-        if 2 * span * size > pipeline.spec.nbytes:
-            return None
-    try:
-        start, decoded = codec.decode_part(
-            data, pipeline.spec.nbytes, first * size, (first + span) * size
-        )
-    except ZarrdaskError as error:
-        raise named(error, codec) from error.__cause__
-    offset, strides = first * size - start, [step * size for step in steps]
-    # Not by as_strided, which does not support all dtypes.
-    part: np.ndarray = np.ndarray(counts, pipeline.raw, decoded, offset, strides)
-    return part if pipeline.back is None else part.transpose(pipeline.back)
 
 
 def merge(

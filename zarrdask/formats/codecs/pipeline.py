@@ -8,7 +8,9 @@ from typing import Any, Protocol, cast
 import numpy as np
 
 from zarrdask.errors import MetadataError, ZarrdaskError
+from zarrdask.formats.byte_ranges import Value
 from zarrdask.formats.codecs.array_to_array.transpose import TransposeCodec
+from zarrdask.formats.codecs.byte_source import PlainParts, StoredParts
 from zarrdask.formats.codecs.codec import (
     MOST,
     SLACK,
@@ -26,13 +28,25 @@ from zarrdask.formats.codecs.codec import (
 from zarrdask.runtime import counting, measuring
 
 
-class PartialCodec(Codec, Protocol):
+class PartialCodec(Protocol):
     """A codec that decodes part of the bytes of a value without the rest; see `BloscCodec`."""
 
-    def block_bytes(self, data: Buffer) -> int: ...
-    def decode_part(
-        self, data: Buffer, whole: int, start: int, stop: int
-    ) -> tuple[int, Buffer]: ...
+    def read_parts(self, value: Value, whole: int) -> StoredParts | None:
+        """Return what says where the parts of a value are stored, read from it if necessary.
+
+        `whole` is the size of all decoded bytes. None is returned if they can't be decoded without
+        the rest, also if the value is missing or damaged.
+        """
+
+
+class _Plain:
+    """The elements of a chunk as they are stored if no bytes -> bytes codec changes them."""
+
+    def read_parts(self, value: Value, whole: int) -> StoredParts | None:
+        return PlainParts(0, whole)
+
+
+_PLAIN = _Plain()
 
 
 _ORDER = tuple(Kind)
@@ -87,7 +101,8 @@ class Pipeline:
     compressors : tuple of (BytesBytes, int)
         The bytes -> bytes codecs, each with the maximum size of its decoded bytes.
     partial : PartialCodec or None
-        The only compressor, if it can decode part of the bytes of a chunk.
+        What decodes part of the elements of a chunk: the only compressor, if it can, or if there is
+        none, what returns them as they are stored.
 
     Raises
     ------
@@ -156,10 +171,12 @@ class Pipeline:
             limit = limit * getattr(codec, "growth", 2) + SLACK if size is None else size
             limit = min(limit, MOST)
         self.compressors = tuple(compressors)
-        one = after[0] if len(after) == 1 and self.raw is not None else None
-        self.partial = cast(PartialCodec | None, one if hasattr(one, "decode_part") else None)
-        #: The strides of an encoded chunk, in elements.
-        self.strides = tuple(prod(last.shape[i + 1 :]) for i in range(len(last.shape)))
+        self.partial = None if self.raw is None else _partial(after)
+        #: The strides of an encoded chunk in bytes, if it consists of its elements.
+        size_of_one = last.dtype.itemsize
+        self.strides = tuple(
+            prod(last.shape[i + 1 :]) * size_of_one for i in range(len(last.shape))
+        )
         #: The size of every encoded chunk, or None if it depends on the values.
         self.encoded_size = size
         #: Whether what it encodes and decodes counts as chunks: not shards and their indexes.
@@ -227,6 +244,14 @@ class Pipeline:
         is_apart = memory is not None and np.may_share_memory(chunk, memory)
         is_apart = is_apart and chunk.dtype == self.spec.dtype
         return chunk if is_apart else np.array(chunk, self.spec.dtype)
+
+
+def _partial(compressors: Sequence[BytesBytes]) -> PartialCodec | None:
+    """Return what decodes part of the bytes of a value, if that is possible."""
+    if not compressors:
+        return _PLAIN
+    is_one = len(compressors) == 1 and hasattr(compressors[0], "read_parts")
+    return cast(PartialCodec, compressors[0]) if is_one else None
 
 
 def split(

@@ -2,10 +2,13 @@
 
 from dataclasses import dataclass, replace
 from functools import cache
-from struct import Struct, pack, unpack_from
+from struct import Struct
 from typing import Any, ClassVar, Self
 
 from zarrdask.errors import CodecError, MetadataError, TruncatedError, one_of
+from zarrdask.formats.byte_ranges import Value
+from zarrdask.formats.codecs.byte_source import StoredParts
+from zarrdask.formats.codecs.bytes_to_bytes.blosc_frame import COPIED, HEADER, read_blocks
 from zarrdask.formats.codecs.bytes_to_bytes.blosc_snappy import decode_frame
 from zarrdask.formats.codecs.codec import Buffer, ChunkSpec, Configured, Json, Kind, failed, integer
 from zarrdask.formats.codecs.streams import too_long
@@ -13,18 +16,11 @@ from zarrdask.runtime.packages import load_module
 
 _SHUFFLES = ("noshuffle", "shuffle", "bitshuffle")
 _COMPRESSORS = ("lz4", "lz4hc", "blosclz", "zstd", "snappy", "zlib")
-#: version, version of the inner format, flags, typesize, decoded size, block size, encoded size
-_HEADER = Struct("<BBBBIII")
 _SIZES = Struct("<4xI4xI")
-_BLOCK_SIZE = Struct("<8xI")
-#: The flag of a frame whose bytes are not compressed.
-_COPIED = 2
 #: The inner format of frames that numcodecs can't decode.
 _SNAPPY = 2
-#: The flag of a frame whose blocks are not split into a stream for each byte of an element.
-_WHOLE = 16
 #: The maximum number of decoded bytes of a frame.
-_MAX_BYTES = 2**31 - 1 - _HEADER.size
+_MAX_BYTES = 2**31 - 1 - HEADER.size
 
 
 @dataclass(frozen=True)
@@ -118,7 +114,7 @@ class BloscCodec(Configured):
             )
         if size > min(limit, _MAX_BYTES):
             raise too_long(size, limit)
-        if data[2] >> 5 == _SNAPPY and not data[2] & _COPIED:
+        if data[2] >> 5 == _SNAPPY and not data[2] & COPIED:
             return decode_frame(data)
         try:
             if out is not None and size == limit:
@@ -128,68 +124,19 @@ class BloscCodec(Configured):
         except (RuntimeError, ValueError) as error:
             raise failed("decode", error) from error
 
-    def block_bytes(self, data: Buffer) -> int:
-        """Return the decoded size of a block of a frame: the least that can be decoded of it."""
-        _check_header(data)
-        size: int = _BLOCK_SIZE.unpack_from(data)[0]
-        return size
+    def read_parts(self, value: Value, whole: int) -> StoredParts | None:
+        """Return what says where the blocks of a frame are, if some can be decoded by themselves.
 
-    def decode_part(self, data: Buffer, whole: int, start: int, stop: int) -> tuple[int, Buffer]:
-        """Decode only those blocks of a frame that contain a range of bytes.
-
-        Parameters
-        ----------
-        data : bytes-like
-            The stored value.
-        whole : int
-            The required size of all decoded bytes.
-        start, stop : int
-            The range of the requested bytes, among all decoded bytes.
-
-        Returns
-        -------
-        (int, bytes-like)
-            An offset that is at most `start`, and the decoded bytes from there up to `stop` or
-            beyond.
+        `whole` is the size of all decoded bytes.
         """
-        _check_header(data)
-        *kind, size, block, stored = _HEADER.unpack_from(data)
-        first, last = start // max(block, 1), (stop - 1) // max(block, 1)
-        count = -(-size // max(block, 1))
-        table = _HEADER.size + 4 * count
-        if size != whole:
-            raise CodecError(
-                "the size of the decoded Blosc frame is not that of the chunk",
-                found=size,
-                expected=str(whole),
-            )
-        if stored != len(data) or kind[2] & _COPIED or table > stored:
-            return 0, self.decode(data, whole)
-        starts = [*unpack_from(f"<{count}i", data, _HEADER.size), stored]
-        begin, end = starts[first], starts[last + 1]
-        if not table <= begin < end <= stored or starts != sorted(starts):
-            return 0, self.decode(data, whole)
-        # Build a frame that consists of these blocks only.
-        shift = _HEADER.size + 4 * (last + 1 - first) - begin
-        size_here = min((last + 1) * block, size) - first * block
-        if size_here < block:
-            # The last block is shorter and never split, but here it is the only one.
-            kind[2] |= _WHOLE
-        frame = b"".join(
-            (
-                _HEADER.pack(*kind, size_here, min(block, size_here), end + shift),
-                pack(f"<{last + 1 - first}i", *(s + shift for s in starts[first : last + 1])),
-                memoryview(data)[begin:end],
-            )
-        )
-        return first * block, self.decode(frame, size_here)
+        return read_blocks(value, whole, self.decode)
 
     def encoded_size(self, size: int) -> int | None:
         return None
 
 
 def _check_header(data: Buffer) -> None:
-    if len(data) < _HEADER.size:
+    if len(data) < HEADER.size:
         raise TruncatedError(
             "the value is shorter than the header of a Blosc frame", found=f"{len(data)} bytes"
         )

@@ -1,0 +1,119 @@
+"""Parts of chunks that are read, and decoded, without the rest."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Protocol, cast
+
+import numpy as np
+
+from zarrdask.errors import ZarrdaskError
+from zarrdask.formats.byte_ranges import Buffer, Range, Value
+from zarrdask.formats.codecs.byte_source import HeldValue, Located, StoredParts
+from zarrdask.formats.codecs.codec import Codec, named
+from zarrdask.formats.codecs.part_layout import RANGE_BYTES, PartLayout, part_layout
+from zarrdask.formats.codecs.pipeline import Pipeline
+from zarrdask.formats.indexing.projection import Points, Request, permute
+
+#: The size in bytes, decoded, below which a chunk is read and decoded sooner than a part of it.
+MIN_CHUNK_BYTES = 2**16
+
+
+class SizedValue(Value, Protocol):
+    """A stored value that can be read in parts, and whose size is known when one was read."""
+
+    @property
+    def size(self) -> int:
+        """The size in bytes."""
+
+
+class FetchedChunk:
+    """What was fetched of a chunk, if that is not its encoded bytes."""
+
+    # No abstract base class: each chunk that is decoded is checked for being an instance.
+    __slots__ = ()
+
+    def elements(self, pipeline: Pipeline, inside: Request | None) -> np.ndarray:
+        """Return the requested elements, which must not be changed; None requests all of them."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkPart(FetchedChunk):
+    """The encoded bytes of a part of a chunk, which is all that is requested of it.
+
+    Attributes
+    ----------
+    layout : PartLayout
+        Where the requested elements are.
+    stored : StoredParts
+        What decodes the bytes.
+    located : sequence of ((int, int), bytes-like)
+        The bytes, by their ranges in the stored value.
+    """
+
+    layout: PartLayout
+    stored: StoredParts
+    located: Located
+
+    def elements(self, pipeline: Pipeline, inside: Request | None) -> np.ndarray:
+        try:
+            data = self.stored.decode(self.layout.ranges, self.located)
+        except ZarrdaskError as error:
+            raise named(error, cast(Codec, pipeline.partial)) from error.__cause__
+        part = self.layout.elements(pipeline.raw, data)  # type: ignore[arg-type]
+        is_turned = pipeline.back is not None and not isinstance(inside, Points)
+        return part.transpose(pipeline.back) if is_turned else part
+
+
+def find_part(
+    pipeline: Pipeline, inside: Request, overhead: int = RANGE_BYTES
+) -> PartLayout | None:
+    """Return which bytes of a chunk hold requested elements; None if all of it should be read.
+
+    `overhead` is as in `part_layout`.
+    """
+    request = inside if pipeline.axes is None else permute(inside, pipeline.axes)
+    return part_layout(request, pipeline.strides, pipeline.spec.nbytes, overhead)  # type: ignore[arg-type]
+
+
+def read_chunk_part(pipeline: Pipeline, layout: PartLayout, value: SizedValue) -> ChunkPart | None:
+    """Read a part of a chunk; return None if all of it has to be read, also if it is damaged.
+
+    The bytes are valid until the next part of a value is read.
+    """
+    stored = _stored_parts(pipeline, value)
+    return None if stored is None else _chunk_part(stored, layout, value)
+
+
+def decode_part(pipeline: Pipeline, data: Buffer, inside: Request) -> np.ndarray | None:
+    """Return a small part of an encoded chunk, decoded without the rest; None if not possible."""
+    if pipeline.spec.nbytes < MIN_CHUNK_BYTES or not pipeline.compressors:
+        return None
+    value = HeldValue(data)
+    stored = _stored_parts(pipeline, value)
+    layout = None if stored is None else find_part(pipeline, inside)
+    if stored is None or layout is None:
+        return None
+    part = _chunk_part(stored, layout, value)
+    return None if part is None else part.elements(pipeline, inside)
+
+
+def _stored_parts(pipeline: Pipeline, value: Value) -> StoredParts | None:
+    """Return what says where the parts of a chunk are stored, if they are read by themselves."""
+    codec = pipeline.partial
+    return None if codec is None else codec.read_parts(value, pipeline.spec.nbytes)
+
+
+def _chunk_part(stored: StoredParts, layout: PartLayout, value: SizedValue) -> ChunkPart | None:
+    ranges = stored.locate(layout.ranges)
+    if ranges is None:
+        return None
+    parts: Iterable[Buffer | None] = value.parts(ranges)
+    if len(ranges) > 1:
+        parts = (part if part is None else bytes(part) for part in parts)
+    located = list[tuple[Range, Buffer]]()
+    for each, part in zip(ranges, parts, strict=True):
+        if part is None or len(part) != each[1]:
+            return None
+        located.append((each, part))
+    return ChunkPart(layout, stored, located) if value.size == stored.stored else None

@@ -1,0 +1,140 @@
+"""Which bytes of a decoded chunk hold requested elements, and where these are among them. Pure."""
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from zarrdask.formats.byte_ranges import Buffer, Range
+from zarrdask.formats.indexing.projection import Points, Request
+from zarrdask.formats.indexing.selection import Pick, pick_size
+
+#: The bytes that are read in the time that it takes to read one more range of an open file, or of
+#: bytes in memory.
+RANGE_BYTES = 2**14
+
+
+class PartLayout(NamedTuple):
+    """A part of the bytes of a chunk: ranges, one after another, and the elements in them.
+
+    Attributes
+    ----------
+    ranges : list of (int, int)
+        The start and the length of each range, sorted; they do not overlap.
+    shape, strides : sequence of int
+        Those of an array in these bytes; the strides are in bytes.
+    index : optional
+        The NumPy index of the requested elements in this array; None if they are all of it.
+    """
+
+    ranges: list[Range]
+    shape: Sequence[int]
+    strides: Sequence[int]
+    index: Any = None
+
+    @property
+    def nbytes(self) -> int:
+        """The size of all ranges."""
+        return sum(length for _, length in self.ranges)
+
+    def elements(self, dtype: np.dtype[Any], data: Buffer) -> np.ndarray:
+        """Return the requested elements, given the bytes of all ranges."""
+        # Not by as_strided, which does not support all dtypes.
+        values: np.ndarray = np.ndarray(self.shape, dtype, data, 0, self.strides)
+        return values if self.index is None else values[self.index]
+
+
+def part_layout(
+    request: Request, strides: Sequence[int], whole: int, overhead: int = RANGE_BYTES
+) -> PartLayout | None:
+    """Return the layout of a small part of a chunk; None if the whole takes hardly longer.
+
+    Parameters
+    ----------
+    request : Request
+        The elements, with axes in the order of the stored bytes.
+    strides : sequence of int
+        The strides of the chunk in bytes; the last is the size of an element, if there is one.
+    whole : int
+        The size of the chunk in bytes. The part has at most half of them.
+    overhead : int
+        The number of bytes that are read in the time that each range takes.
+
+    Examples
+    --------
+    >>> part_layout((slice(2, 4, 1), slice(0, 3, 2)), (10, 1), 100, overhead=4).ranges
+    [(20, 13)]
+    >>> part_layout((slice(2, 4, 1), slice(0, 3, 2)), (1000, 1), 10000, overhead=4).ranges
+    [(2000, 3), (3000, 3)]
+    """
+    if isinstance(request, Points):
+        return _of_points(request, strides, whole, overhead)
+    lows, counts, steps, index = list[int](), list[int](), list[int](), list[Any]()
+    for pick, stride in zip(request, strides, strict=True):
+        low, count, step, inside = _of_pick(pick)
+        lows.append(low * stride)
+        counts.append(count)
+        steps.append(step * stride)
+        index.append(inside)
+    # The bytes from the first to the last element along some of the last axes are one range.
+    size, number, axis = (strides[-1] if strides else whole), prod(counts), len(counts)
+    best, least = (size, number, axis), number * (overhead + size)
+    while axis:
+        axis -= 1
+        number //= counts[axis]
+        size += (counts[axis] - 1) * steps[axis]
+        cost = number * (overhead + size)
+        if cost <= least:
+            best, least = (size, number, axis), cost
+    size, number, axis = best
+    if 2 * size * number > whole or least > whole:
+        return None
+    starts, at, own = np.array([sum(lows)]), size, [0] * axis
+    for outer in range(axis):
+        starts = np.add.outer(starts, np.arange(counts[outer]) * steps[outer]).reshape(-1)
+    for outer in reversed(range(axis)):
+        own[outer] = at
+        at *= counts[outer]
+    ranges = [(start, size) for start in starts.tolist()]
+    taken = None if all(i is None for i in index) else _index(index, counts)
+    return PartLayout(ranges, counts, [*own, *steps[axis:]], taken)
+
+
+def _of_pick(pick: Pick) -> tuple[int, int, int, np.ndarray | None]:
+    """Return the first position, the number and the distance of those that are read along an axis.
+
+    Positions of an array are read with all between them; they come with their index in these.
+    """
+    if isinstance(pick, slice):
+        return pick.start, pick_size(pick), pick.step, None
+    low = int(pick.min())
+    return low, int(pick.max()) - low + 1, 1, pick - low
+
+
+def _index(inside: Sequence[np.ndarray | None], counts: Sequence[int]) -> tuple[np.ndarray, ...]:
+    picks = (range(n) if i is None else i for i, n in zip(inside, counts, strict=True))
+    return np.ix_(*picks)
+
+
+def _of_points(
+    points: Points, strides: Sequence[int], whole: int, overhead: int
+) -> PartLayout | None:
+    """Return the layout for points; those that are near each other are in one range."""
+    size, number = strides[-1] if strides else whole, len(points.coordinates[0])
+    if 2 * size * number > whole:
+        return None
+    offsets = np.zeros(number, np.int64)
+    for coordinates, stride in zip(points.coordinates, strides, strict=True):
+        offsets += coordinates * stride
+    sorted_offsets = np.sort(offsets)
+    gaps = np.flatnonzero(np.diff(sorted_offsets) > overhead + size)
+    starts = sorted_offsets[np.append(0, gaps + 1)]
+    lengths = sorted_offsets[np.append(gaps, number - 1)] + size - starts
+    total = int(lengths.sum())
+    if 2 * total > whole or total + overhead * len(starts) > whole:
+        return None
+    shifts = starts - (np.cumsum(lengths) - lengths)
+    within = offsets - shifts[np.searchsorted(starts, offsets, "right") - 1]
+    ranges = list(zip(starts.tolist(), lengths.tolist(), strict=True))
+    return PartLayout(ranges, (total // size,), (size,), within // size)
