@@ -19,6 +19,7 @@ from zarrdask.arrays.chunks.cached import (
     is_cached,
 )
 from zarrdask.arrays.chunks.divide import divide
+from zarrdask.arrays.chunks.fetch_chunks import KeyedProjection, fetch_chunks
 from zarrdask.arrays.chunks.missing_chunks import stored_only
 from zarrdask.arrays.chunks.parts import in_parts
 from zarrdask.arrays.chunks.presence import check_still_stored
@@ -43,13 +44,9 @@ from zarrdask.runtime.progress import Show
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.runtime.threads import thread_count
 from zarrdask.storage.local.open_file import OpenFile
-from zarrdask.storage.remote.large_values import get_values
 
 #: Shards are divided among threads into parts of at least this size, decoded.
 MIN_PART_BYTES = 2**20
-
-#: The keys of units in the store, and which part of each goes where.
-_Part = tuple[list[str], Projection]
 
 
 def read_region(
@@ -122,7 +119,9 @@ def read_regions(chunks: StoredChunks, regions: Sequence[Region]) -> Iterator[np
         yield _decoded(chunks, region_shape(region), part, units)
 
 
-def _decoded(chunks: StoredChunks, shape: Shape, part: _Part, units: Iterator[Any]) -> np.ndarray:
+def _decoded(
+    chunks: StoredChunks, shape: Shape, part: KeyedProjection, units: Iterator[Any]
+) -> np.ndarray:
     """Return a region of a shape: the next part of what `_fetch` returned."""
     out = buffers.empty(shape, chunks.metadata.dtype)
     with chunks.measured("read"):
@@ -185,7 +184,7 @@ def read_part(chunks: StoredChunks, projection: Projection, *, out: np.ndarray |
     _decode(chunks, part, _fetch(chunks, [part]), out=out)
 
 
-def _with_keys(chunks: StoredChunks, projection: Projection) -> _Part:
+def _with_keys(chunks: StoredChunks, projection: Projection) -> KeyedProjection:
     """Return the keys of units, and the units, units of one shape together."""
     grid, keys = chunks.metadata.grid, chunks.metadata.keys
     if not grid.is_regular:
@@ -193,7 +192,7 @@ def _with_keys(chunks: StoredChunks, projection: Projection) -> _Part:
     return [chunks.prefix + name for name in keys.names(projection.indices)], projection
 
 
-def _fetch(chunks: StoredChunks, parts: Iterable[_Part]) -> Iterator[Any]:
+def _fetch(chunks: StoredChunks, parts: Iterable[KeyedProjection]) -> Iterator[Any]:
     """Return the encoded units; of an array with shards, contexts in which each shard is read.
 
     The needed parts of remote shards are in memory.
@@ -205,13 +204,7 @@ def _fetch(chunks: StoredChunks, parts: Iterable[_Part]) -> Iterator[Any]:
         )
         return get_cached(chunks, [*items] if isinstance(parts, list) else items)
     if metadata.shard is None:
-        # A single key of a list is requested in this thread.
-        keys: Iterable[str] = (
-            [key for keys, _ in parts for key in keys]
-            if isinstance(parts, list)
-            else chain.from_iterable(keys for keys, _ in parts)
-        )
-        return get_values(store, keys, metadata.pipeline.spec.nbytes, scratch)
+        return fetch_chunks(chunks, parts, scratch)
     if not chunks.is_remote:
         return (store.reading(key, scratch) for keys, _ in parts for key in keys)
     cache = inner_caches(chunks)
@@ -230,7 +223,7 @@ def _shard_request(
 
 
 def _decode(
-    chunks: StoredChunks, part: _Part, units: Iterator[Any], *, out: np.ndarray | Blocks
+    chunks: StoredChunks, part: KeyedProjection, units: Iterator[Any], *, out: np.ndarray | Blocks
 ) -> None:
     """Decode what `_fetch` returned for a part, the next of several, into the block."""
     try:
@@ -240,7 +233,7 @@ def _decode(
 
 
 def _decode_units(
-    chunks: StoredChunks, part: _Part, units: Iterator[Any], *, out: np.ndarray | Blocks
+    chunks: StoredChunks, part: KeyedProjection, units: Iterator[Any], *, out: np.ndarray | Blocks
 ) -> None:
     (keys, projection), metadata, store = part, chunks.metadata, chunks.units
     if metadata.shard is not None:
@@ -264,7 +257,7 @@ def _decode_units(
 
 
 def _values(
-    chunks: StoredChunks, part: _Part, units: Iterator[Any], start: int, end: int
+    chunks: StoredChunks, part: KeyedProjection, units: Iterator[Any], start: int, end: int
 ) -> Iterator[Any]:
     """Return some of the chunks of a part, the next ones of `units`."""
     values = islice(units, end - start)

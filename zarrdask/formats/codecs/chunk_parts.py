@@ -14,7 +14,7 @@ from zarrdask.formats.codecs.part_layout import RANGE_BYTES, PartLayout, part_la
 from zarrdask.formats.codecs.pipeline import Pipeline
 from zarrdask.formats.indexing.projection import Points, Request, permute
 
-#: The size in bytes, decoded, below which a chunk is read and decoded sooner than a part of it.
+#: The size in bytes, decoded, up to which a chunk is decoded sooner than a part of it.
 MIN_CHUNK_BYTES = 2**16
 
 
@@ -87,7 +87,7 @@ def read_chunk_part(pipeline: Pipeline, layout: PartLayout, value: SizedValue) -
 
 def decode_part(pipeline: Pipeline, data: Buffer, inside: Request) -> np.ndarray | None:
     """Return a small part of an encoded chunk, decoded without the rest; None if not possible."""
-    if pipeline.spec.nbytes < MIN_CHUNK_BYTES or not pipeline.compressors:
+    if pipeline.spec.nbytes <= MIN_CHUNK_BYTES or not pipeline.compressors:
         return None
     value = HeldValue(data)
     stored = _stored_parts(pipeline, value)

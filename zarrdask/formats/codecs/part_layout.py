@@ -8,11 +8,13 @@ import numpy as np
 
 from zarrdask.formats.byte_ranges import Buffer, Range
 from zarrdask.formats.indexing.projection import Points, Request
-from zarrdask.formats.indexing.selection import Pick, pick_size
+from zarrdask.formats.indexing.selection import pick_size
 
 #: The bytes that are read in the time that it takes to read one more range of an open file, or of
 #: bytes in memory.
-RANGE_BYTES = 2**14
+RANGE_BYTES = 2**15
+#: Points are sorted if each by itself would take at most so many times as long as the chunk.
+_SPREAD = 4
 
 
 class PartLayout(NamedTuple):
@@ -70,13 +72,18 @@ def part_layout(
     """
     if isinstance(request, Points):
         return _of_points(request, strides, whole, overhead)
-    lows, counts, steps, index = list[int](), list[int](), list[int](), list[Any]()
+    start, counts, steps, positions = 0, list[int](), list[int](), dict[int, np.ndarray]()
     for pick, stride in zip(request, strides, strict=True):
-        low, count, step, inside = _of_pick(pick)
-        lows.append(low * stride)
+        if isinstance(pick, slice):
+            low, count, step = pick.start, pick_size(pick), pick.step
+        else:
+            # Positions of an array are read with all between them.
+            low, step = int(pick.min()), 1
+            count = int(pick.max()) - low + 1
+            positions[len(counts)] = pick - low
+        start += low * stride
         counts.append(count)
         steps.append(step * stride)
-        index.append(inside)
     # The bytes from the first to the last element along some of the last axes are one range.
     size, number, axis = (strides[-1] if strides else whole), prod(counts), len(counts)
     best, least = (size, number, axis), number * (overhead + size)
@@ -90,31 +97,19 @@ def part_layout(
     size, number, axis = best
     if 2 * size * number > whole or least > whole:
         return None
-    starts, at, own = np.array([sum(lows)]), size, [0] * axis
+    index = None
+    if positions:
+        index = np.ix_(*(positions.get(each, range(n)) for each, n in enumerate(counts)))
+    if number == 1:
+        return PartLayout([(start, size)], counts, steps, index)
+    starts, at, own = np.array([start]), size, [0] * axis
     for outer in range(axis):
         starts = np.add.outer(starts, np.arange(counts[outer]) * steps[outer]).reshape(-1)
     for outer in reversed(range(axis)):
         own[outer] = at
         at *= counts[outer]
     ranges = [(start, size) for start in starts.tolist()]
-    taken = None if all(i is None for i in index) else _index(index, counts)
-    return PartLayout(ranges, counts, [*own, *steps[axis:]], taken)
-
-
-def _of_pick(pick: Pick) -> tuple[int, int, int, np.ndarray | None]:
-    """Return the first position, the number and the distance of those that are read along an axis.
-
-    Positions of an array are read with all between them; they come with their index in these.
-    """
-    if isinstance(pick, slice):
-        return pick.start, pick_size(pick), pick.step, None
-    low = int(pick.min())
-    return low, int(pick.max()) - low + 1, 1, pick - low
-
-
-def _index(inside: Sequence[np.ndarray | None], counts: Sequence[int]) -> tuple[np.ndarray, ...]:
-    picks = (range(n) if i is None else i for i, n in zip(inside, counts, strict=True))
-    return np.ix_(*picks)
+    return PartLayout(ranges, counts, [*own, *steps[axis:]], index)
 
 
 def _of_points(
@@ -122,7 +117,8 @@ def _of_points(
 ) -> PartLayout | None:
     """Return the layout for points; those that are near each other are in one range."""
     size, number = strides[-1] if strides else whole, len(points.coordinates[0])
-    if 2 * size * number > whole:
+    # To sort many points takes longer than what is saved, unless they are next to each other.
+    if 2 * size * number > whole or number * overhead > _SPREAD * whole:
         return None
     offsets = np.zeros(number, np.int64)
     for coordinates, stride in zip(points.coordinates, strides, strict=True):

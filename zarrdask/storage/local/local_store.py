@@ -253,8 +253,16 @@ class LocalStore(Store):
 
     @contextmanager
     def reading(self, key: str, scratch: Scratch) -> "Iterator[OpenFile]":
-        with self.opened(key) as (fd, size):
+        # Not by `opened`: a second context manager takes as long as to open the file.
+        path = self.path(key)
+        fd, size = open_value(path, self._open, self._is_absent)
+        try:
             yield OpenFile(fd, size, scratch, self.root)
+        except OSError as error:
+            fail(path, error)
+        finally:
+            if fd >= 0:
+                os.close(fd)
 
     def set(self, key: str, value: Buffer) -> None:
         self._put(key, lambda fd: write_whole(fd, value), replace, memoryview(value).nbytes)

@@ -1,17 +1,13 @@
 """The blocks of a Blosc 1 frame, some of which can be decoded without the others."""
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, islice
-from struct import Struct, pack
-from typing import Any
-
-import numpy as np
+from itertools import accumulate, chain, pairwise
+from struct import Struct, pack, unpack_from
 
 from zarrdask.formats.byte_ranges import Buffer, Range, Value
 from zarrdask.formats.codecs.byte_source import Located, PlainParts
-from zarrdask.runtime import buffers
 
 #: version, version of the inner format, flags, typesize, decoded size, block size, encoded size
 HEADER = Struct("<BBBBIII")
@@ -25,13 +21,8 @@ HEAD_BYTES = 2**12
 #: The largest part of the decoded bytes that takes less time than all of them.
 _MOST = 0.75
 
-#: The decoder of frames: of their bytes, of a size, into memory.
-Decode = Callable[[Buffer, int, Any], Buffer]
-
-
-def block_bytes(head: Buffer) -> int:
-    """Return the decoded size of a block by the header of a frame; 0 if it is cut off."""
-    return int(HEADER.unpack_from(head)[5]) if len(head) >= HEADER.size else 0
+#: The decoder of frames, given their bytes and their decoded size.
+Decode = Callable[[Buffer, int], Buffer]
 
 
 def read_blocks(value: Value, whole: int, decode: Decode) -> "PlainParts | FrameBlocks | None":
@@ -56,10 +47,13 @@ def read_blocks(value: Value, whole: int, decode: Decode) -> "PlainParts | Frame
         head = value.part(0, table)
         if head is None or len(head) < table:
             return None
-    starts = np.frombuffer(head, "<u4", count, HEADER.size)
-    if int(starts.min()) < table or int(starts.max()) >= stored:
+    starts = unpack_from(f"<{count}I", head, HEADER.size)
+    # Several threads may have stored the blocks in any order.
+    in_order = sorted(starts)
+    if in_order[0] < table or in_order[-1] >= stored:
         return None
-    return FrameBlocks(tuple(kind), size, block, stored, starts, decode)
+    ends = dict(pairwise([*in_order, stored]))
+    return FrameBlocks(tuple(kind), size, block, stored, [(at, ends[at]) for at in starts], decode)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,8 +68,8 @@ class FrameBlocks:
         The decoded size of the frame, and of each block but the last, in bytes.
     stored : int
         The size of the frame in bytes.
-    starts : ndarray
-        Where each block starts in the frame. Several threads may have stored them in any order.
+    bounds : list of (int, int)
+        Where each block begins and ends in the frame.
     decode_frame : callable
         The decoder of frames.
     """
@@ -84,7 +78,7 @@ class FrameBlocks:
     whole: int
     block: int
     stored: int
-    starts: np.ndarray
+    bounds: list[tuple[int, int]]
     decode_frame: Decode
 
     def locate(self, ranges: Sequence[Range]) -> list[Range] | None:
@@ -93,7 +87,7 @@ class FrameBlocks:
         if sum(map(self._size, runs)) > _MOST * self.whole:
             return None
         located = list[Range]()
-        for begin, end in sorted(self._bounds(runs)):
+        for begin, end in sorted(chain.from_iterable(self._bounds(run) for run in runs)):
             if located and sum(located[-1]) == begin:
                 located[-1] = (located[-1][0], end - located[-1][0])
             else:
@@ -101,24 +95,16 @@ class FrameBlocks:
         return located
 
     def decode(self, ranges: Sequence[Range], located: Located) -> Buffer:
-        """Return the decoded bytes of ranges, one after another, given what `locate` returned.
-
-        They are valid until this thread decodes the next chunk.
-        """
+        """Return the decoded bytes of ranges, one after another, given what `locate` returned."""
         runs = self._runs(ranges)
-        sizes = [*map(self._size, runs)]
-        memory = buffers.of_thread(sum(sizes))
         firsts = [begin for (begin, _), _ in located]
-        blocks = iter(self._bounds(runs))
-        decoded, at = list[memoryview](), 0
-        for run, size in zip(runs, sizes, strict=True):
-            stored = []
-            for begin, end in islice(blocks, len(run)):
+        decoded = list[memoryview]()
+        for run in runs:
+            blocks = []
+            for begin, end in self._bounds(run):
                 (start, _), data = located[bisect_right(firsts, begin) - 1]
-                stored.append(memoryview(data)[begin - start : end - start])
-            frame = self._frame(run, size, stored)
-            decoded.append(memoryview(self.decode_frame(frame, size, memory[at : at + size])))
-            at += size
+                blocks.append(memoryview(data)[begin - start : end - start])
+            decoded.append(memoryview(self.decode_frame(self._frame(run, blocks), self._size(run))))
         numbers = [run.start * self.block for run in runs]
         cuts = []
         for start, length in ranges:
@@ -138,24 +124,21 @@ class FrameBlocks:
                 runs.append(range(begin, end))
         return runs
 
+    def _bounds(self, run: range) -> list[tuple[int, int]]:
+        """Return where each block of a run begins and ends in the frame."""
+        return self.bounds[run.start : run.stop]
+
     def _size(self, run: range) -> int:
         """Return the decoded size of a run of blocks."""
         return min(run.stop * self.block, self.whole) - run.start * self.block
 
-    def _bounds(self, runs: Sequence[range]) -> Iterator[tuple[int, int]]:
-        """Yield where each block of some runs begins and ends in the frame."""
-        begins = np.concatenate([self.starts[run.start : run.stop] for run in runs])
-        in_order = np.append(np.sort(self.starts), np.uint32(self.stored))
-        ends = in_order[np.searchsorted(in_order, begins, "right")]
-        return zip(begins.tolist(), ends.tolist(), strict=True)
-
-    def _frame(self, run: range, size: int, blocks: Sequence[Buffer]) -> bytes:
+    def _frame(self, run: range, blocks: Sequence[Buffer]) -> bytes:
         """Return a frame that consists of a run of blocks only, given the bytes of each."""
-        flags, first = self.kind[2], HEADER.size + 4 * len(run)
+        flags, size = self.kind[2], self._size(run)
         if size < self.block:
             # The last block is shorter and never split, but here it is the only one.
             flags |= _WHOLE
-        starts = [*accumulate(map(len, blocks), initial=first)]
+        *starts, end = accumulate(map(len, blocks), initial=HEADER.size + 4 * len(run))
         kind = (*self.kind[:2], flags, self.kind[3])
-        header = HEADER.pack(*kind, size, min(self.block, size), starts.pop())
-        return b"".join((header, pack(f"<{len(run)}i", *starts), *blocks))
+        header = HEADER.pack(*kind, size, min(self.block, size), end)
+        return b"".join((header, pack(f"<{len(run)}I", *starts), *blocks))

@@ -1,0 +1,108 @@
+"""Fetch chunks that are stored one by one; of a large one, only the part that is needed."""
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from math import prod
+from typing import NamedTuple
+
+from zarrdask.arrays.chunks.stored import StoredChunks
+from zarrdask.formats.byte_ranges import Buffer
+from zarrdask.formats.codecs.chunk_parts import (
+    ChunkPart,
+    FetchedChunk,
+    find_part,
+    read_chunk_part,
+)
+from zarrdask.formats.codecs.pipeline import Pipeline
+from zarrdask.formats.indexing.projection import Projection, Regions, Request, request_size
+from zarrdask.runtime.scratch import Scratch
+from zarrdask.storage.base import Store, implements
+from zarrdask.storage.local.open_file import OpenFile
+from zarrdask.storage.remote.large_values import get_values
+
+#: The size in bytes below which a value is read as a whole as fast as in parts: of elements as they
+#: are, and of compressed blocks, which are found by a read of their own.
+_MIN_PLAIN_BYTES, _MIN_COMPRESSED_BYTES = 2**18, 2**21
+
+#: The keys of chunks in the store, and which part of each is needed.
+KeyedProjection = tuple[list[str], Projection]
+
+
+class ChunkRequest(NamedTuple):
+    """What is needed of one chunk: a part, or all of it if `inside` is None."""
+
+    key: str
+    pipeline: Pipeline
+    inside: Request | None
+
+
+def fetch_chunks(
+    chunks: StoredChunks, parts: Iterable[KeyedProjection], scratch: Scratch
+) -> Iterator[Buffer | FetchedChunk | None]:
+    """Yield what is needed of each chunk until the next one is requested; None if it is missing."""
+    store, nbytes = chunks.units, chunks.metadata.pipeline.spec.nbytes
+    if _reads_parts(chunks):
+        if not isinstance(parts, list):
+            requests = (each for part in parts for each in _requests(chunks, *part))
+            return _fetch(store, requests, nbytes, scratch)
+        needed = [each for part in parts for each in _requests(chunks, *part)]
+        if any(each.inside is not None for each in needed):
+            return _fetch(store, needed, nbytes, scratch)
+    # A single key of a list is requested in this thread.
+    keys = (key for part, _ in parts for key in part)
+    return get_values(store, [*keys] if isinstance(parts, list) else keys, nbytes, scratch)
+
+
+def _reads_parts(chunks: StoredChunks) -> bool:
+    """Whether parts of chunks may be read without the rest."""
+    pipeline, units = chunks.metadata.pipeline, chunks.units
+    if pipeline.partial is None or pipeline.spec.nbytes < _least(pipeline):
+        return False
+    return not chunks.is_remote and implements(type(units), "reading")
+
+
+def _least(pipeline: Pipeline) -> int:
+    """Return the least size of a value that is read in parts."""
+    return _MIN_COMPRESSED_BYTES if pipeline.compressors else _MIN_PLAIN_BYTES
+
+
+def _requests(
+    chunks: StoredChunks, keys: list[str], projection: Projection
+) -> Iterator[ChunkRequest]:
+    metadata = chunks.metadata
+    for key, index, inside in zip(keys, projection.indices, projection.insides, strict=True):
+        pipeline = metadata.pipeline_at(index)
+        if isinstance(inside, Regions):
+            inside = inside.regions[0] if len(inside.regions) == 1 else None
+        # A part is less than half of the chunk.
+        if inside is not None and 2 * request_size(inside) > prod(pipeline.spec.shape):
+            inside = None
+        yield ChunkRequest(key, pipeline, inside)
+
+
+def _fetch(
+    store: Store, requests: Iterable[ChunkRequest], nbytes: int, scratch: Scratch
+) -> Iterator[Buffer | FetchedChunk | None]:
+    """Yield chunks and parts of them from a store that keeps a value open while it is read."""
+    for is_part, run in groupby(requests, lambda each: each.inside is not None):
+        if not is_part:
+            yield from get_values(store, (each.key for each in run), nbytes, scratch)
+            continue
+        for key, pipeline, inside in run:
+            with store.reading(key, scratch) as value:
+                if inside is None or not isinstance(value, OpenFile):
+                    yield store.get(key)
+                else:
+                    yield _read(pipeline, inside, value)
+
+
+def _read(pipeline: Pipeline, inside: Request, file: OpenFile) -> Buffer | ChunkPart | None:
+    """Return a part of the chunk in a file, or all of it if that is necessary."""
+    if file.fd < 0:
+        return None
+    if file.size >= _least(pipeline):
+        layout = find_part(pipeline, inside)
+        part = None if layout is None else read_chunk_part(pipeline, layout, file)
+        if part is not None:
+            return part
+    return next(file.parts([(0, file.size)]))
