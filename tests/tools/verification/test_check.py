@@ -219,7 +219,7 @@ def test_a_codec_that_raises_anything_makes_a_unit_corrupt(monkeypatch):
     z = make({})
     chunks = chunks_of(z)
 
-    def fail(self, data):
+    def fail(self, data, memory=None):
         raise LookupError("what?")
 
     monkeypatch.setattr(type(chunks.metadata.pipeline), "decode", fail)
@@ -230,7 +230,7 @@ def test_a_codec_that_raises_anything_makes_a_unit_corrupt(monkeypatch):
 def test_a_lack_of_memory_is_no_fault_of_the_unit(monkeypatch):
     chunks = chunks_of(make({}))
 
-    def fail(self, data):
+    def fail(self, data, memory=None):
         raise MemoryError
 
     monkeypatch.setattr(type(chunks.metadata.pipeline), "decode", fail)
