@@ -139,15 +139,21 @@ class Counter(AbstractContextManager[None]):
 
     def unreported(self) -> Counts:
         """Return what was counted since the last call."""
-        before, self._reported = self._reported, self.counts()
-        return difference(self._reported, before)
+        numbers, reported, counts = vars(self), self._reported, Counts()
+        for name in NAMES:
+            number = numbers[name]
+            if number != reported[name]:
+                counts[name] = number - reported[name]
+                reported[name] = number
+        return counts
 
     def report(self, others: Counts | None = None) -> None:
         """Report what was counted since the last report, and counts of other threads."""
         if not REPORTS:
             return
         counts = self.unreported()
-        add(counts, others or {})
+        if others:
+            add(counts, others)
         for report in REPORTS:
             report(self.labels, counts)
 
