@@ -46,7 +46,8 @@ IS_ACTIVE = False
 REPORTS: tuple[Report, ...] = ()
 #: The number of blocks that measure.
 _blocks = 0
-_CHANGING = threading.Lock()
+# A finalizer may count for the first time in a thread that holds it.
+_CHANGING = threading.RLock()
 _HANDING_OVER = threading.Lock()
 
 
@@ -280,7 +281,7 @@ def end(report: Report | None = None) -> None:
 def clear() -> None:
     """Count for nobody any longer, and forget what was counted, as in a forked process."""
     global REPORTS, _blocks, _CHANGING, _HANDING_OVER
-    _CHANGING, _HANDING_OVER = threading.Lock(), threading.Lock()
+    _CHANGING, _HANDING_OVER = threading.RLock(), threading.Lock()
     REPORTS, _blocks = (), 0
     _ENDED.clear()
     LOCAL.counts = ThreadCounts()

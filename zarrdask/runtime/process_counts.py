@@ -61,9 +61,9 @@ def _opened(path: str) -> int:
 
 
 def read(directory: str) -> dict[Labels, Counts]:
-    """Return the sums of what all processes have written to a directory."""
-    rows = dict[Labels, Counts]()
-    for path in Path(directory).iterdir():
+    """Return the sums of what all other processes have written to a directory."""
+    rows, own = dict[Labels, Counts](), str(os.getpid())
+    for path in (each for each in Path(directory).iterdir() if each.name != own):
         for line in path.read_text(encoding="utf-8").splitlines():
             with suppress(ValueError):  # A process may have been killed while it wrote a line.
                 *labels, counts = json.loads(line)

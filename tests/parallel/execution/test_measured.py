@@ -241,6 +241,21 @@ def test_blocks_in_threads_end_in_any_order():
     assert process_counts.VARIABLE not in os.environ
 
 
+def decoded_in_a_block(url):
+    with zarrdask.measured() as m:
+        zarrdask.open_array(url)[...]
+    return m.chunks_decoded
+
+
+@pytest.mark.slow
+def test_a_block_in_another_process_counts_once(tmp_path):
+    ones(tmp_path)
+    context = multiprocessing.get_context("spawn")
+    with zarrdask.measured() as m, ProcessPoolExecutor(1, context) as pool:
+        assert pool.submit(decoded_in_a_block, tmp_path / "t2m").result() == 2
+    assert m.chunks_decoded == 2
+
+
 def test_a_batch_counts_the_chunks_that_are_decoded():
     z = zarrdask.create_array(MemoryStore(), "t2m", shape=(300, 4), dtype="f4", chunks=(1, 4))
     z[:200] = 1
