@@ -21,10 +21,11 @@ import numpy as np
 from zarrdask import __version__, config
 from zarrdask.arrays.chunks.missing_chunks import Missing
 from zarrdask.errors import CodecError, UnsupportedError
+from zarrdask.formats.codecs.decode import Blocks
 from zarrdask.formats.codecs.shard_order import shard_order
 from zarrdask.formats.compliance import strictness
 from zarrdask.formats.grids.chunk_grid import Index
-from zarrdask.formats.indexing.projection import Request
+from zarrdask.formats.indexing.projection import AnyRequest
 from zarrdask.formats.indexing.selection import Region
 from zarrdask.formats.metadata.model import ArrayMetadata
 from zarrdask.runtime import measuring, serialize
@@ -52,8 +53,8 @@ LAYOUT = 6
 class ElementReader(Protocol):
     """Reads elements of an array that is not stored in chunks of its own."""
 
-    def read(self, request: Request, out: np.ndarray, *, threads: int | None) -> None:
-        """Read the requested elements to a block; as `zarrdask.arrays.chunks.read.read_region`."""
+    def read(self, request: AnyRequest, out: np.ndarray | Blocks, *, threads: int | None) -> None:
+        """Read elements to a block, or to several; as `zarrdask.arrays.chunks.read.read_region`."""
 
     def parts(self, region: Region) -> "Iterator[tuple[StoredChunks, Region]]":
         """Yield the stored arrays that a region is read from, and the region of each."""

@@ -2,17 +2,16 @@
 
 from collections import Counter, deque
 from collections.abc import Generator, Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from zarrdask import config
 from zarrdask.arrays.chunks.parts import MAX_REQUEST_BYTES
-from zarrdask.arrays.chunks.read import read_part, read_units
-from zarrdask.arrays.chunks.stored import ElementReader, StoredChunks
+from zarrdask.arrays.chunks.read import read_part, read_region, read_units
+from zarrdask.arrays.chunks.stored import StoredChunks
 from zarrdask.formats.codecs.decode import Blocks
-from zarrdask.formats.indexing.projection import AnyRequest, Projection, Regions, Request, project
-from zarrdask.formats.indexing.selection import whole_region
+from zarrdask.formats.indexing.projection import AnyRequest, Projection, Regions, project
 from zarrdask.runtime.progress import Show
 from zarrdask.runtime.threads import completed, thread_count
 
@@ -79,24 +78,14 @@ def _read(near: deque[_Numbered], far: list[_Numbered]) -> Generator[int]:
 
 def read_alone(read: ArrayRead, *, threads: int | None = None, show: Show | None = None) -> None:
     """Read elements of one array; the arguments are as in `read_region`."""
-    if read.chunks.elements is not None:
-        _read_elements(read, read.chunks.elements, threads)
-        return
-    projection = project(read.request, read.chunks.metadata.grid.axes)
-    read_units(read.chunks, projection, out=read.out, threads=threads, show=show)
-
-
-def _read_elements(read: ArrayRead, elements: ElementReader, threads: int | None) -> None:
-    """Read elements of an array that is not stored in chunks of its own."""
-    if not isinstance(read.request, Regions):
-        parts: Iterable[tuple[Request, Any]] = [(read.request, read.out)]
+    chunks, request, out = read
+    if isinstance(out, np.ndarray) and not isinstance(request, Regions):
+        read_region(chunks, request, threads=threads, out=out, show=show)
+    elif chunks.elements is not None:
+        chunks.elements.read(request, out, threads=threads)
     else:
-        whole = whole_region(read.chunks.metadata.shape)
-        regions = [whole if region is None else region for region in read.request.regions]
-        blocks = read.out.blocks if isinstance(read.out, Blocks) else [read.out]
-        parts = zip(regions, blocks, strict=True)
-    for request, out in parts:
-        elements.read(request, out, threads=threads)
+        projection = project(request, chunks.metadata.grid.axes)
+        read_units(chunks, projection, out=out, threads=threads, show=show)
 
 
 def _read_piece(piece: _Piece) -> int:

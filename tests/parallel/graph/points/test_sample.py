@@ -92,6 +92,29 @@ def test_large_cubes_decode_each_chunk_once():
     np.testing.assert_array_equal(cubes[:, 5, 5], points @ [60, 1])
 
 
+@for_each("join", ["concat", "stack"])
+@for_each("far", [False, True])
+def test_cubes_of_concatenations_decode_each_chunk_once(far, join):
+    parts, stores = [], []
+    for number in range(3):
+        stores.append(FarStore(seconds=0) if far else CountingStore(MemoryStore()))
+        z = zarrdask.create_array(stores[-1], shape=(12, 20), dtype="i4", chunks=(5, 6))
+        z[...] = np.arange(240).reshape(12, 20) + 1000 * number
+        parts.append(z)
+    whole = zarrdask.concat(parts) if join == "concat" else zarrdask.stack(parts)
+    values = (np.concatenate if join == "concat" else np.stack)([z[...] for z in parts])
+    for store in stores:
+        store.clear() if far else store.reads.clear()
+    points = np.random.default_rng(0).integers(0, whole.shape, (20, whole.ndim))
+    lengths = dict(enumerate([9, 9] if join == "concat" else [2, 7, 9]))
+    cubes = zarrdask.sample(whole, points, lengths, ends="clip")
+    for store in stores:
+        keys = store.keys if far else [*store.reads.elements()]
+        assert len({*keys}) == len(keys) > 0
+    expected = expected_cubes(values, dict(enumerate(points.T)), lengths, "clip")
+    np.testing.assert_array_equal(cubes, expected)
+
+
 def test_errors_name_the_argument():
     z = zarrdask.create_array({}, shape=(6, 8), dtype="i4", dimension_names=("y", "x"))
     for points, size, key in [

@@ -19,9 +19,9 @@ from zarrdask.arrays.chunks.members.stale_members import check_members
 from zarrdask.arrays.chunks.stored import ElementReader, ElementStore, StoredChunks
 from zarrdask.errors import ReadOnlyError, UnsupportedError
 from zarrdask.formats.byte_ranges import Entry
-from zarrdask.formats.codecs.decode import fill_chunk
+from zarrdask.formats.codecs.decode import Blocks, fill_chunk
 from zarrdask.formats.grids.chunk_grid import Index
-from zarrdask.formats.indexing.projection import Request, project
+from zarrdask.formats.indexing.projection import AnyRequest, project
 from zarrdask.formats.indexing.regions import compose_axis
 from zarrdask.formats.indexing.selection import Region, region_shape
 from zarrdask.formats.store_keys import Names, check_prefix, right_below
@@ -38,7 +38,7 @@ class MemberReader:
     def __init__(self, concatenation: Concatenation) -> None:
         self.concatenation = concatenation
 
-    def read(self, request: Request, out: np.ndarray, *, threads: int | None) -> None:
+    def read(self, request: AnyRequest, out: np.ndarray | Blocks, *, threads: int | None) -> None:
         gather(self.concatenation, request, out, threads=threads)
 
     def parts(self, region: Region) -> Iterator[tuple[StoredChunks, Region]]:
