@@ -6,7 +6,6 @@ import pytest
 import zarrdask
 from tests.arrays.samples.random_cases import random_array
 from tests.counting import CountingStore
-from tests.covering import for_each
 from zarrdask.storage.memory import MemoryStore
 
 
@@ -27,7 +26,7 @@ def test_blocks_make_up_random_arrays(seed):
 
 
 @pytest.mark.slow
-@for_each("first", range(50, 1050, 100))
+@pytest.mark.parametrize("first", range(50, 1050, 100))
 def test_blocks_make_up_many_random_arrays(first):
     for seed in range(first, first + 100):
         check_random_case(seed)

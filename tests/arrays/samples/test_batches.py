@@ -70,7 +70,7 @@ def test_batches_have_all_windows_of_random_arrays(seed):
 
 
 @pytest.mark.slow
-@for_each("first", range(50, 1050, 100))
+@pytest.mark.parametrize("first", range(50, 1050, 100))
 def test_batches_have_all_windows_of_many_random_arrays(first):
     for seed in range(first, first + 100):
         check_random_case(seed)

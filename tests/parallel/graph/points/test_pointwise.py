@@ -8,7 +8,6 @@ import pytest
 import zarrdask
 from tests.arrays.samples.random_cases import random_array
 from tests.counting import CountingStore
-from tests.covering import for_each
 from zarrdask.storage.memory import MemoryStore
 
 
@@ -55,7 +54,7 @@ def test_points_of_random_arrays(seed):
 
 
 @pytest.mark.slow
-@for_each("first", range(50, 1050, 100))
+@pytest.mark.parametrize("first", range(50, 1050, 100))
 def test_points_of_many_random_arrays(first):
     for seed in range(first, first + 100):
         check_random_case(seed)
