@@ -22,6 +22,7 @@ TOOLS = (
     "zarrdask",
     "dask+zarr",
     "dask+zarr+fused",
+    "dask+zarr+zarrs",
     "dask+zarr+zarrdask",
     "dask+verbs",
     "dask+tensorstore",
