@@ -95,10 +95,10 @@ def test_a_size_is_a_number_or_a_text_with_a_unit(text, size):
 @for_each("value", NO_SIZES)
 def test_what_is_no_size_is_an_error_that_names_the_option_or_the_setting(value):
     z = zarrdask.create_array({}, shape=(4, 4), dtype="f8", chunks=(1, 4))
-    with pytest.raises(MetadataError, match="max_mem: this is not a size in bytes") as caught:
+    with pytest.raises(MetadataError, match="max_mem: invalid size in bytes") as caught:
         zarrdask.rechunk(z, {}, chunks=(4, 1), max_mem=value)
     assert len(str(caught.value)) < 500
-    no_size = pytest.raises(MetadataError, match=r"zarrdask\.chunk-size: this is not a size")
+    no_size = pytest.raises(MetadataError, match=r"zarrdask\.chunk-size: invalid size")
     with dask.config.set({"zarrdask.chunk-size": value}), no_size:
         zarrdask.create_array({}, shape=4, dtype="f8")
 

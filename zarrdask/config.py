@@ -279,7 +279,7 @@ def parse_size(value: Any, key: str) -> int:
         size = -1
     if isinstance(value, bool) or not 0 <= size < MAX_SIZE:
         raise MetadataError(
-            "this is not a size in bytes",
+            "invalid size in bytes",
             key=key,
             found=value,
             expected=f'a number of bytes from 0 to {MAX_SIZE - 1}, or a text such as "256 MiB"',

@@ -294,7 +294,7 @@ def one_of(value: Any, key: str, choices: Iterable[Any]) -> Any:
     if isinstance(value, Hashable) and value in choices:
         return value
     expected = " or ".join(map(repr, choices))
-    raise MetadataError("not a permitted value", key=key, found=value, expected=expected)
+    raise MetadataError("unknown value", key=key, found=value, expected=expected)
 
 
 def no_attribute(obj: object, name: str, instead: str) -> AttributeError:

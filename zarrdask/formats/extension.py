@@ -119,7 +119,7 @@ def is_uri(value: Any) -> bool:
 
 def _bad(value: Any, key: str) -> MetadataError:
     return MetadataError(
-        "this is not an extension definition",
+        "invalid extension definition",
         key=key,
         found=value,
         expected='a name, or {"name": ..., "configuration": {...}, "must_understand": ...}',
@@ -137,7 +137,7 @@ def _bad_name(name: str, key: str) -> MetadataError:
             expected=repr(configuration),
         )
     return MetadataError(
-        "this is not the name of an extension",
+        "invalid name of an extension",
         key=key,
         found=name,
         expected="lower-case letters, digits, '-', '_' and '.', or an http(s) URI",

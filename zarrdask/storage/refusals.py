@@ -21,7 +21,7 @@ _ANONYMOUS = (
 )
 #: The error codes of S3 for credentials that it does not accept, and what to do about each.
 CREDENTIALS = {
-    "SignatureDoesNotMatch": "the secret is not that of the key: correct it",
+    "SignatureDoesNotMatch": "the secret does not belong to the key: correct it",
     "InvalidAccessKeyId": "there is no such key: correct it, or the endpoint",
     **dict.fromkeys(
         ("ExpiredToken", "TokenRefreshRequired", "InvalidToken"),

@@ -179,7 +179,7 @@ def test_options_that_are_on_or_off_take_booleans_of_numpy():
 
 def test_an_array_is_no_value_of_an_option_with_choices():
     z = zarrdask.create_array({}, shape=2, dtype="i4")
-    with pytest.raises(MetadataError, match="not a permitted value"):
+    with pytest.raises(MetadataError, match="unknown value"):
         zarrdask.pyramid(z, {}, borders=np.array(["trim", "pad"]))
 
 

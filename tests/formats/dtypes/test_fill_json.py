@@ -99,5 +99,5 @@ def test_what_is_no_v2_fill_value_is_an_error_that_shows_it(dtype, value):
 
 
 def test_a_structured_fill_of_v2_whose_text_holds_no_characters_is_an_error():
-    with pytest.raises(MetadataError, match="not a fill value"):
+    with pytest.raises(MetadataError, match="invalid fill value"):
         parse_v2("/////w==", np.dtype([("a", "<U1")]))

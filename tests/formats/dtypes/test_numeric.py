@@ -65,7 +65,7 @@ def test_an_unknown_type_names_the_package_that_has_it(name, package):
 
 @for_each("name", ["<f8", "", "Bool", "r*"])
 def test_what_is_no_name_at_all_is_an_error(name):
-    with pytest.raises(MetadataError, match="not the name") as caught:
+    with pytest.raises(MetadataError, match="invalid name") as caught:
         parse_data_type(name)
     assert (caught.value.key, caught.value.found) == ("data_type", name)
 

@@ -259,7 +259,7 @@ def test_regions_are_slices_or_names_of_dimensions(region, index):
     [
         (
             {"y": slice(2)},
-            r"region: this is not the name of an axis; found 'y'; expected one of \['time'",
+            r"region: unknown name of an axis; found 'y'; expected one of \['time'",
         ),
         ({"time": slice(0, 10, 2)}, "region: .* without a step"),
         ({"time": 3}, "region: .* without a step"),

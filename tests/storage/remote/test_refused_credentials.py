@@ -27,7 +27,7 @@ class RefusingStore(WrappedStore):
 @for_each(
     ("code", "anonymous", "expected"),
     [
-        ("SignatureDoesNotMatch", False, "the secret is not that of the key"),
+        ("SignatureDoesNotMatch", False, "the secret does not belong to the key"),
         ("InvalidAccessKeyId", False, "no such key"),
         ("ExpiredToken", True, "get a new one"),
         ("AccessDenied", False, 'if the server gives this .* zarrdask.forbidden = "missing"'),

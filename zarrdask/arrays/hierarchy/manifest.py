@@ -195,7 +195,7 @@ def parse_manifest(
     """
     if not isinstance(document, Mapping) or KEY not in document:
         raise MetadataError(
-            "this is not a saved concatenation",
+            "invalid document of a saved concatenation",
             key=url,
             expected=f"a JSON object with the member {KEY!r}",
         )

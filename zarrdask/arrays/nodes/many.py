@@ -97,7 +97,7 @@ def check_arrays(arrays: Any) -> None:
     """Check that these are arrays by their names."""
     if not isinstance(arrays, Mapping):
         raise NodeTypeError(
-            "these are not arrays by names",
+            "arrays must be an array, a group or a mapping",
             key="arrays",
             found=arrays,
             expected="an array, a group, or a mapping of names to arrays",

@@ -119,7 +119,7 @@ def check_mode(mode: str, modes: tuple[str, ...]) -> None:
     if mode in modes:
         return
     message = "unknown mode"
-    if mode in _CREATING_MODES:
+    if mode in _CREATING_MODES and not set(modes) & set(_CREATING_MODES):
         message = (
             "this function opens existing nodes; create one with create_array or create_group, "
             "with overwrite=True to replace another"
@@ -131,5 +131,5 @@ def check_mode(mode: str, modes: tuple[str, ...]) -> None:
 def check_commit(commit: str) -> None:
     """Check that the time at which a user wants the metadata to be written is a known one."""
     if commit not in ("first", "last"):
-        message, expected = "unknown time for writing the metadata", "'first' or 'last'"
+        message, expected = "unknown value", "'first' or 'last'"
         raise MetadataError(message, key="commit", found=commit, expected=expected)

@@ -104,7 +104,7 @@ def batches(
         raise SelectionError("there are no arrays", key="arrays", found=arrays, expected="arrays")
     if not is_integer(rank) or not 0 <= rank < world_size:
         raise SelectionError(
-            "this is not one of the ranks",
+            "invalid rank",
             key="rank",
             found=rank,
             expected=f"0 to {world_size - 1}",

@@ -224,7 +224,7 @@ def _by_axis(lengths: Any, key: str) -> dict[int | str, int]:
         lengths = {axis: each for axis, each in enumerate(lengths) if each is not None}
     elif not isinstance(lengths, Mapping):
         raise SelectionError(
-            "these are not lengths along axes",
+            "invalid lengths along axes",
             key=key,
             found=lengths,
             expected="an integer, one for each of the first axes, or a dict of names to integers",
@@ -232,7 +232,7 @@ def _by_axis(lengths: Any, key: str) -> dict[int | str, int]:
     for name, length in lengths.items():
         if not is_integer(length) or length < 1:
             raise SelectionError(
-                f"this is not a length, for axis {name!r}",
+                f"invalid length for axis {name!r}",
                 key=key,
                 found=length,
                 expected="an integer from 1",

@@ -228,7 +228,7 @@ def integer(value: Any, key: str, low: int, high: int) -> int:
     """Return an integer from a configuration, which must be from `low` to `high`."""
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
         raise MetadataError(
-            "not a permitted value",
+            "unknown value",
             key=key,
             found=value,
             expected=f"an integer from {low} to {high}",

@@ -17,7 +17,7 @@ def parse_scalar(value: Any, dtype: np.dtype[Any], key: str) -> Any:
         return of_dtype(dtype).parse_fill(value)
     except MetadataError as error:
         raise MetadataError(
-            f"this is not a value of {dtype}", key=key, found=value, expected=error.expected
+            f"invalid value of {dtype}", key=key, found=value, expected=error.expected
         ) from error
 
 

@@ -117,7 +117,7 @@ def positive_integer(name: str, configuration: Mapping[str, Any], member: str, m
     value = configuration[member]
     if type(value) is not int or not 1 <= value <= maximum:
         raise MetadataError(
-            f"this is not a permitted {member}",
+            f"invalid {member}",
             key=f"data_type {name}",
             found=value,
             expected=f"an integer from 1 to {maximum}",

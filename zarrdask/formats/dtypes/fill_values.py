@@ -45,9 +45,7 @@ def zero(dtype: np.dtype[Any]) -> Any:
 
 def bad_fill(value: Any, expected: str) -> MetadataError:
     """Return the error for a fill value that is not valid."""
-    return MetadataError(
-        "this is not a fill value", key="fill_value", found=value, expected=expected
-    )
+    return MetadataError("invalid fill value", key="fill_value", found=value, expected=expected)
 
 
 def cast(value: Any, dtype: np.dtype[Any]) -> Any:

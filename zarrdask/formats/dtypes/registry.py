@@ -132,7 +132,7 @@ def find_data_type(value: Any) -> DataType:
         near = get_close_matches(str(value), names, 1)
         hint = f"; did you mean {near[0]!r}?" if near else unsupported_dtype(value)
         raise MetadataError(
-            f"this is not a data type{hint}",
+            f"unknown data type{hint}",
             key="dtype",
             found=value,
             expected="a NumPy dtype, or a name of v3 such as 'bfloat16'",

@@ -101,7 +101,7 @@ class Structured(Struct):
 def _listed(name: str, value: Any) -> list[Any]:
     if not isinstance(value, list) or not value:
         raise MetadataError(
-            "these are not fields",
+            "invalid fields",
             key=f"data_type {name}",
             found=value,
             expected="a list of at least one",
@@ -110,9 +110,7 @@ def _listed(name: str, value: Any) -> list[Any]:
 
 
 def _bad_field(value: Any, expected: str) -> MetadataError:
-    return MetadataError(
-        "this is not a field", key="data_type field", found=value, expected=expected
-    )
+    return MetadataError("invalid field", key="data_type field", found=value, expected=expected)
 
 
 def _check_names(names: list[Any]) -> None:

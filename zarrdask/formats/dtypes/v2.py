@@ -27,10 +27,8 @@ def parse_dtype(value: Any, key: str = "dtype") -> np.dtype[Any]:
             check_item_size(sum(np.dtype([field]).itemsize for field in fields), key)
             return np.dtype(fields)
         except (TypeError, ValueError) as error:
-            raise MetadataError(
-                f"this is not a data type: {error}", key=key, found=value
-            ) from error
-    raise MetadataError("this is not a data type", key=key, found=value, expected=_EXPECTED)
+            raise MetadataError(f"unknown data type: {error}", key=key, found=value) from error
+    raise MetadataError("unknown data type", key=key, found=value, expected=_EXPECTED)
 
 
 def _parse_typestr(text: str, key: str) -> np.dtype[Any]:
@@ -89,7 +87,7 @@ def _unknown(text: str, key: str) -> MetadataError | UnsupportedError:
     expected = provider(text)
     if expected is not None:
         return UnsupportedError("unknown data type", key=key, found=text, expected=expected)
-    return MetadataError("this is not a data type", key=key, found=text, expected=_EXPECTED)
+    return MetadataError("unknown data type", key=key, found=text, expected=_EXPECTED)
 
 
 def check_new(dtype: np.dtype[Any], key: str) -> None:
@@ -113,7 +111,7 @@ def _parse_field(field: Any, key: str) -> tuple[Any, ...]:
         or not field[0]
     ):
         raise MetadataError(
-            "this is not a field",
+            "invalid field",
             key=key,
             found=field,
             expected="[name, data type] or [..., shape]",
@@ -125,7 +123,7 @@ def _parse_field(field: Any, key: str) -> tuple[Any, ...]:
     shape = field[2] if isinstance(field[2], list) else [field[2]]
     if any(type(n) is not int or n < 0 for n in shape):
         raise MetadataError(
-            "this is not the shape of a field",
+            "invalid shape of a field",
             key=key,
             found=field[2],
             expected="a list of integers",

@@ -153,7 +153,7 @@ def _plain(lengths: Lengths, size: int) -> Lengths:
     for n in values:
         if not is_length(n):
             raise MetadataError(
-                "this is not a chunk length",
+                "invalid chunk length",
                 key="chunk_shapes",
                 found=n,
                 expected="a positive integer",
@@ -219,7 +219,7 @@ def parse_runs(value: Any) -> int | list[Run]:
 
 def _not_lengths(value: Any) -> MetadataError:
     return MetadataError(
-        "these are not chunk lengths",
+        "invalid chunk lengths",
         key="chunk_shapes",
         found=value,
         expected="a positive integer, or a list of them and of pairs [length, count]",

@@ -127,7 +127,7 @@ def index_by_name(
     for name in picks:
         if axis_names.count(name) != 1:
             raise SelectionError(
-                "this is not the name of an axis"
+                "unknown name of an axis"
                 if name not in axis_names
                 else "several axes have this name",
                 key=key,

@@ -110,7 +110,7 @@ def has_items(lengths: Any) -> bool:
 
 def _lengths(value: Any, key: str, minimum: int) -> Shape:
     if not (is_integer(value) or has_items(value)):
-        raise MetadataError("these are not lengths", key=key, found=value, expected="integers")
+        raise MetadataError("lengths must be integers", key=key, found=value, expected="integers")
     lengths = list(value) if has_items(value) else [value]
     return parse_lengths([int(n) if is_integer(n) else n for n in lengths], key, minimum)
 
@@ -142,7 +142,7 @@ def plan_grid(shape: Shape, itemsize: int, sizes: Sizes) -> tuple[ChunkGrid, Sha
         if getattr(grid, "shape", None) != shape:
             expected = f"one of shape {shape}"
             raise MetadataError(
-                "this is not a grid of this array", key="grid", found=grid, expected=expected
+                "invalid grid for this array", key="grid", found=grid, expected=expected
             )
         return grid, None
     if _are_lists(chunks):
@@ -223,7 +223,7 @@ def _limit(text: str, key: str, setting: str) -> int:
         return config.parse_size(text, key)
     except MetadataError as error:
         raise MetadataError(
-            "invalid size of a chunk or shard: it has a unit, and lengths are integers",
+            "a size as text needs a unit; lengths are integers",
             key=key,
             found=text,
             expected="'auto', a size such as '1 MB', or lengths such as 5 or (5, 5)",

@@ -160,7 +160,7 @@ class Format(ABC):
             return parse_keys(encoding if isinstance(encoding, str) else dict(encoding))
         if not hasattr(encoding, "names"):
             raise MetadataError(
-                "this is not a chunk key encoding", key="chunk_key_encoding", found=encoding
+                "invalid chunk key encoding", key="chunk_key_encoding", found=encoding
             )
         return encoding
 

@@ -58,7 +58,10 @@ def plan_array(options: ArrayOptions) -> ArrayMetadata:
     names = options.dimension_names
     if names is not None and (isinstance(names, str) or not isinstance(names, Iterable)):
         raise MetadataError(
-            "these are not names", key="dimension_names", found=names, expected="a sequence"
+            "names must be a sequence",
+            key="dimension_names",
+            found=names,
+            expected="a sequence",
         )
     metadata = ArrayMetadata(
         zarr_format=options.zarr_format,
@@ -116,7 +119,7 @@ def new_attributes(attributes: Any) -> dict[str, Any]:
     """Return the attributes of a new node as a dict."""
     if attributes is not None and not isinstance(attributes, Mapping):
         raise MetadataError(
-            "these are not attributes", key="attributes", found=attributes, expected="a mapping"
+            "attributes must be a mapping", key="attributes", found=attributes, expected="a mapping"
         )
     return dict(attributes or {})
 

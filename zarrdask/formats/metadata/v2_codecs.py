@@ -107,7 +107,7 @@ def _endian(dtype: np.dtype[Any]) -> Endian | None:
 def _config(value: Any, key: str) -> Json:
     if not isinstance(value, dict) or not isinstance(value.get("id"), str):
         raise MetadataError(
-            "this is not a codec", key=key, found=value, expected='an object with an "id" (or null)'
+            "invalid codec", key=key, found=value, expected='an object with an "id" (or null)'
         )
     for name in LEVELS:
         if type(value.get(name)) not in (int, NoneType):

@@ -65,7 +65,7 @@ def normal_blocks(
     except (TypeError, ValueError, ZeroDivisionError) as error:
         reason = "a length is 0" if isinstance(error, ZeroDivisionError) else error
         raise MetadataError(
-            f"these are not chunks of the array: {reason}",
+            f"invalid chunks: {reason}",
             key="chunks",
             found=chunks,
             expected="lengths, a size such as '16 MiB', 'auto', or 'stored'",

@@ -119,7 +119,7 @@ def _pair(depth: Any) -> tuple[int, int]:
     pair = depth if isinstance(depth, tuple) else (depth, depth)
     if len(pair) != 2 or not all(is_integer(each) and each >= 0 for each in pair):
         raise MetadataError(
-            "this is not the depth of an axis",
+            "invalid depth of an axis",
             key="depth",
             found=depth,
             expected="an integer that is not negative, or a pair of them: before and after; "

@@ -205,7 +205,7 @@ def _items(metadata: Any, key: str) -> Iterable[tuple[str, Json]]:
     for name, value in values.items():
         if not isinstance(value, dict):
             raise MetadataError(
-                "this is not a metadata document",
+                "invalid metadata document",
                 key=f"{key} {name}",
                 found=value,
                 expected=f"an object; {_BYPASS}",
@@ -217,7 +217,7 @@ def _check_path(path: str, key: str, *, slash: bool) -> None:
     """Check the path of an entry: names such as ".." would lead out of the group."""
     if slash and any(not name.strip(".") for name in path.split("/")):
         raise MetadataError(
-            "this is not the path of a node below the group",
+            "invalid path of a node below the group",
             key=key,
             found=path,
             expected=f'names joined by "/"; {_BYPASS}',

@@ -34,7 +34,7 @@ class Steps:
             )
         if levels is not None and not (is_integer(levels) and levels >= 1):
             raise MetadataError(
-                "a number of levels is an int of at least 1", key="levels", found=levels
+                "the number of levels must be an integer of at least 1", key="levels", found=levels
             )
         if isinstance(factors, np.ndarray):
             factors = factors.tolist()
@@ -107,6 +107,9 @@ def _step(factors: Any, shape: Shape, names: Sequence[str | None] | None) -> Sha
     for factor in step:
         if not (is_integer(factor) and factor >= 1):
             raise MetadataError(
-                "a factor is an int", key="factors", found=factor, expected="at least 1"
+                "factors must be integers",
+                key="factors",
+                found=factor,
+                expected="at least 1",
             )
     return tuple(map(int, step))

@@ -220,7 +220,7 @@ def _compare_documents(
         if (one.is_array and other.is_group) or (one.is_group and other.is_array):
             if not delete:
                 raise NodeExistsError(
-                    "there is an array in the place of a group, or a group in that of an array; "
+                    "an array is stored where the source has a group, or the other way round; "
                     "delete=True removes it",
                     key=target.join(path).location,
                     found="a group" if other.is_group else "an array",

@@ -150,7 +150,7 @@ def expected_regions(arrays: Mapping[str, ArrayMetadata], expect: Any) -> dict[s
         paths = list(_concerned(arrays, each))
         if not paths:
             raise SelectionError(
-                "nothing matches what is expected to be stored",
+                "no array or dimension has this name",
                 key="expect",
                 found=each,
                 expected=f"arrays, or dimensions of them: {', '.join(arrays) or 'there are none'}",

@@ -220,7 +220,7 @@ def _windows(
     for factor in windows.values():
         if isinstance(factor, bool) or not isinstance(factor, int) or factor < 1:
             raise MetadataError(
-                "a factor is an int of at least 1",
+                "factors must be integers of at least 1",
                 key="factors",
                 found=factor,
                 expected="such as 2",
@@ -256,7 +256,7 @@ def _levels(
     one_of(borders, "borders", ("trim", "pad", "partial"))
     if number is not None and (type(number) is not int or number < 1):
         raise MetadataError(
-            "a number of levels is an int of at least 1", key="levels", found=number
+            "the number of levels must be an integer of at least 1", key="levels", found=number
         )
     shape = tuple(dataset.sizes[dim] for dim in windows)
     small = _chunk_lengths(dataset, windows)

@@ -243,7 +243,7 @@ def test_a_damaged_document_is_an_error_that_names_it(tmp_path, days):
     with pytest.raises(MetadataError, match="leaves its store"):
         zarrdask.open_array(tmp_path / "saved.json")
     (tmp_path / "saved.json").write_text("{}")
-    with pytest.raises(MetadataError, match="not a saved concatenation"):
+    with pytest.raises(MetadataError, match="of a saved concatenation"):
         zarrdask.open_array(tmp_path / "saved.json")
 
 

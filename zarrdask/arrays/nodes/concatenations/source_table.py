@@ -70,7 +70,7 @@ def _levels(sources: Any) -> int:
                 expected="a pattern, a list, or nested lists",
             )
         raise MetadataError(
-            "this is not a list of sources",
+            "sources must be a list",
             key="sources",
             found=sources,
             expected="a pattern, a list, or nested lists",

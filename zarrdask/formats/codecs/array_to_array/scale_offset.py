@@ -32,7 +32,7 @@ class ScaleOffsetCodec(Configured):
         for member, value in (("offset", self.offset), ("scale", self.scale)):
             if isinstance(value, bool) or not isinstance(value, int | float | str | None):
                 raise MetadataError(
-                    "this is not a number",
+                    "the value must be a number",
                     key=f"scale_offset.{member}",
                     found=value,
                     expected="a number, or a text such as 'NaN'",

@@ -43,7 +43,7 @@ def decode(data: Buffer, config: Mapping[str, Any], count: int) -> np.ndarray:
         )
     if prod(shape) != count:
         raise CodecError(
-            "the number of elements in the document is not that of the chunk",
+            "the number of elements in the document differs from the chunk's",
             found=shape,
             expected=f"a shape of {count} elements",
         )

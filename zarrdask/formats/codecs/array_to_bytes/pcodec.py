@@ -128,7 +128,7 @@ class Numbers(Serializer):
             raise failed("decode", error) from error
         if not progress.finished or progress.n_processed != count:
             raise CodecError(
-                "the number of elements in the value is not that of the chunk",
+                "the number of elements in the value differs from the chunk's",
                 found=progress.n_processed if progress.finished else "more",
                 expected=str(count),
             )

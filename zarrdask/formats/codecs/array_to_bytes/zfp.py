@@ -222,7 +222,7 @@ class ZfpyStream(Serializer):
         shape, kind = stream.read_header(data)
         if prod(shape) != prod(self.shape) or kind != self.spec.dtype.str[1:]:
             raise CodecError(
-                "the shape or data type in the zfp stream is not that of the chunk",
+                "the shape or data type in the zfp stream differs from the chunk's",
                 found=(shape, kind),
                 expected=f"{self.shape} of {self.spec.dtype}",
             )

@@ -251,7 +251,7 @@ class Objects(Serializer):
         count, expected = int.from_bytes(data[:4], "little"), prod(self.spec.shape)
         if len(data) < 4 or count != expected:
             raise CodecError(
-                "the number of items in the value is not that of the chunk",
+                "the number of items in the value differs from the chunk's",
                 found=count,
                 expected=str(expected),
             )

@@ -166,7 +166,7 @@ class NumcodecsFilter(PackageCodec):
             expected = entry.parse_dtype(members[entry.before], entry.before)
             if expected != dtype:
                 raise MetadataError(
-                    "the data type of the codec is not that of the chunks",
+                    "the data type of the codec differs from the chunks'",
                     key=f"{self.name}.{entry.before}",
                     found=members[entry.before],
                     expected=str(dtype),

@@ -99,7 +99,7 @@ def _parse_element(value: Any, *, older: bool) -> Element:
         return _parse_name(value, older=older)
     if not isinstance(value, dict) or not is_uri(value.get("extension")):
         raise MetadataError(
-            "this is not a data type",
+            "unknown data type",
             key="data_type",
             found=value,
             expected='an identifier, or {"extension": URI, "type": ...}',
@@ -150,9 +150,7 @@ def _numpy(name: str, order: str, text: str) -> np.dtype[Any]:
     except ValueError:
         dtype = np.dtype("V")
     if dtype.name not in NAMES or (order == "|" and dtype.itemsize > 1):
-        raise MetadataError(
-            "this is not a data type", key="data_type", found=name, expected="'<f4'"
-        )
+        raise MetadataError("unknown data type", key="data_type", found=name, expected="'<f4'")
     return dtype
 
 
@@ -169,9 +167,7 @@ def _parse_extension(members: Mapping[str, Any]) -> Element:
         raise UnsupportedError("unknown data type", key="data_type", found=uri)
     stored = _parse_numpy(kind)
     if stored.kind not in _KINDS[name] or (name == "struct") != isinstance(kind, list):
-        raise MetadataError(
-            f"this is not a type of the extension {name}", key="data_type", found=kind
-        )
+        raise MetadataError(f"unknown type of the extension {name}", key="data_type", found=kind)
     native = stored if stored.names else stored.newbyteorder("=")
     return Element(of_dtype(native), stored)
 

@@ -89,7 +89,7 @@ def _parse_format(value: Any) -> tuple[bool, int]:
     version = _VERSION.fullmatch(value) if isinstance(value, str) else None
     if version is None or not _CORE.fullmatch(value):
         raise MetadataError(
-            "this is not a version of Zarr", key="zarr_format", found=value, expected=expected
+            "unknown version of Zarr", key="zarr_format", found=value, expected=expected
         )
     if int(version[1]) != 3:
         message = "this is another major version of Zarr"
@@ -132,7 +132,7 @@ def _older_suffix(document: Json) -> str:
 def _check_suffix(value: Any) -> str:
     if isinstance(value, str) and _SUFFIX.fullmatch(value):
         return value
-    message, key = "this is not a suffix of keys", "metadata_key_suffix"
+    message, key = "invalid suffix of keys", "metadata_key_suffix"
     raise MetadataError(message, key=key, found=value, expected="'.json'")
 
 
@@ -173,7 +173,7 @@ def parse_uri(value: Any, key: str, name: str, *others: str) -> tuple[Json, Json
     if not is_complete or not is_uri(members[name]) or not isinstance(settings, dict):
         required_members = "".join(f'"{other}": ..., ' for other in others)
         raise MetadataError(
-            "this is not an extension",
+            "invalid extension",
             key=key,
             found=value,
             expected=f'{{"{name}": URI, {required_members}"configuration": {{...}}}}',
