@@ -14,7 +14,10 @@ import zarrdask
 from tests import selections
 from tests.covering import for_each
 from zarrdask.arrays.chunks import fetch_chunks
+from zarrdask.arrays.chunks.fetch_chunks import divided_axes
+from zarrdask.arrays.nodes.array import chunks_of
 from zarrdask.errors import ChunkNotFoundError, CodecError
+from zarrdask.formats.indexing.selection import whole_region
 from zarrdask.storage.local.open_file import OpenFile
 
 SHAPE, CHUNKS = (70, 50, 60), (48, 50, 40)
@@ -180,3 +183,38 @@ def test_an_older_version_that_is_open_is_read_to_its_end(tmp_path, monkeypatch)
     monkeypatch.setattr(fetch_chunks, "_MIN_COMPRESSED_BYTES", 2**14)
     np.testing.assert_array_equal(z[3, 4, 5:7], VALUES[3, 4, 5:7])
     np.testing.assert_array_equal(z[3, 4, 5:7], NOISE[3, 4, 5:7])
+
+
+def lengths(axes):
+    return None if axes is None else tuple(axis.longest for axis in axes)
+
+
+def test_the_parts_of_chunks_are_known_before_they_are_read(arrays):
+    whole = zarrdask.create_array({}, shape=SHAPE, chunks=CHUNKS, dtype="f4")
+    region = whole_region(SHAPE)
+    assert lengths(divided_axes(chunks_of(whole), region)) is None
+    assert lengths(divided_axes(chunks_of(arrays(**LAYOUTS["raw"])), region)) == (6, 50, 40)
+    assert lengths(divided_axes(chunks_of(arrays(**LAYOUTS["raw F"])), region)) == (48, 50, 4)
+    zstd = chunks_of(arrays(**LAYOUTS["zstd"]))
+    assert lengths(divided_axes(zstd, region)) == (6, 50, 40)
+    narrow = (slice(50, 60, 1), *region[1:])
+    assert [axis.size for axis in divided_axes(zstd, narrow)] == [10, 50, 60]
+
+
+@pytest.mark.slow
+def test_a_rewrite_reads_parts_of_chunks(tmp_path):
+    values = np.arange(8 * 512 * 512).astype("u1").reshape(8, 512, 512)
+    moved = {}
+    for name, compressors in (("zstd", "zstd"), ("raw", [])):
+        options = {"shape": values.shape, "chunks": (1, 512, 512), "dtype": "u1"}
+        z = zarrdask.create_array(tmp_path / name, compressors=compressors, **options)
+        z[...] = values
+        plan = zarrdask.rechunk(
+            z, {}, chunks=(8, 64, 512), max_mem="1 MiB", scheduler="sync", compressors=[]
+        )
+        moved[name] = plan.by("one pass").scheme.moved
+    assert moved["raw"] == 2 * values.nbytes < moved["zstd"]
+    with zarrdask.measured() as m:
+        found = plan.execute(progress=False)
+    np.testing.assert_array_equal(found[...], values)
+    assert values.nbytes <= m.bytes_fetched < 1.1 * values.nbytes

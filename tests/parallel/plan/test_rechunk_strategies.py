@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.axes import grids_of
+from tests.axes import axes_of, grids_of
 from tests.covering import for_each
 from tests.parallel.plan.jobs import is_made_of, jobs, pieces, smallest
 from zarrdask.errors import MetadataError
@@ -48,6 +48,27 @@ def test_where_memory_holds_the_array_each_byte_is_moved_once(job):
     assert best.name == "one pass"
     assert best.moved == 2 * grids.nbytes
     assert best.requests == len(pieces(grids.source)) + len(pieces(grids.target))
+
+
+def test_parts_of_chunks_make_one_pass_where_whole_chunks_take_two():
+    grids = grids_of((256, 1024, 1024), 4, (1, 1024, 1024), (256, 64, 64))
+    costs = Costs(256 * MIB, 2)
+    assert schemes(grids, costs)[0].name == "two passes"
+    divided = replace(grids, divided=axes_of((1, 128, 1024), grids.shape))
+    best = schemes(divided, costs)[0]
+    assert (best.name, best.moved) == ("one pass", 2 * grids.nbytes)
+    assert best.peak <= costs.memory
+    # A chunk is requested for each region that needs a part of it.
+    rows = best.stages[0].regions.counts[1]
+    assert best.requests == 256 * rows + 16 * 16
+
+
+@given(jobs())
+def test_parts_that_are_whole_chunks_change_no_plan(job):
+    grids, costs = job
+    divided = replace(grids, divided=grids.source)
+    found = [(s.name, s.cost, s.peak) for s in schemes(divided, costs)]
+    assert found == [(s.name, s.cost, s.peak) for s in schemes(grids, costs)]
 
 
 def large():

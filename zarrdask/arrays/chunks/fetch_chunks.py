@@ -11,10 +11,13 @@ from zarrdask.formats.codecs.chunk_parts import (
     ChunkPart,
     FetchedChunk,
     find_part,
+    part_shape,
     read_chunk_part,
 )
 from zarrdask.formats.codecs.pipeline import Pipeline
+from zarrdask.formats.grids.axis import Axis, Even
 from zarrdask.formats.indexing.projection import Projection, Regions, Request, request_size
+from zarrdask.formats.indexing.selection import Region
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage.base import Store, implements
 from zarrdask.storage.local.open_file import OpenFile
@@ -106,3 +109,34 @@ def _read(pipeline: Pipeline, inside: Request, file: OpenFile) -> Buffer | Chunk
         if part is not None:
             return part
     return next(file.parts([(0, file.size)]))
+
+
+def divided_axes(chunks: StoredChunks, region: Region) -> tuple[Axis, ...] | None:
+    """Return the parts of the chunks of a region that are read without the rest, along each axis.
+
+    They are counted from where the region begins. The first bytes of one chunk say how it is
+    divided, and the others are taken to be alike. None is returned if chunks are read whole.
+    """
+    grid, pipeline = chunks.metadata.grid, chunks.metadata.pipeline
+    is_plain = chunks.is_stored and chunks.elements is None and chunks.metadata.shard is None
+    if not is_plain or not grid.is_regular or chunks.is_remote:
+        return None
+    if pipeline.partial is None or pipeline.spec.nbytes < _least(pipeline):
+        return None
+    numbers = [axis.numbers(pick) for axis, pick in zip(grid.axes, region, strict=True)]
+    if not all(numbers):
+        return None
+    for share in (0, 0.5, 1):
+        index = tuple(each[int(share * (len(each) - 1))] for each in numbers)
+        with chunks.units.reading(chunks.key(index), Scratch()) as value:
+            shape = part_shape(pipeline, value)
+        if shape is not None:
+            return tuple(map(_divided, grid.axes, shape, region))
+    return None
+
+
+def _divided(axis: Axis, length: int, pick: slice) -> Axis:
+    """Return the chunks of a slice, divided into parts of a length, or of the next that fits."""
+    chunk = axis.longest
+    fitting = next(n for n in range(max(length, 1), chunk + 1) if chunk % n == 0)
+    return Even(axis.size, fitting).part(pick)

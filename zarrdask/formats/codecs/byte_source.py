@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from zarrdask.errors import TruncatedError
 from zarrdask.formats.byte_ranges import Range, Value
@@ -75,6 +75,10 @@ class StoredParts(Protocol):
     def stored(self) -> int:
         """The size of the stored value in bytes."""
 
+    @property
+    def block(self) -> int:
+        """The size of the blocks that are decoded as a whole, in decoded bytes."""
+
     def locate(self, ranges: Sequence[Range]) -> Sequence[Range] | None:
         """Return the stored ranges that hold ranges of the decoded bytes; None if all are needed.
 
@@ -99,6 +103,7 @@ class PlainParts:
 
     offset: int
     stored: int
+    block: ClassVar[int] = 1
 
     def locate(self, ranges: Sequence[Range]) -> Sequence[Range]:
         return [(self.offset + start, length) for start, length in ranges]

@@ -98,8 +98,8 @@ class Choice:
     edges: np.ndarray
     #: The greatest length of a region.
     longest: int
-    #: The total length of the pieces of the other grid that each region overlaps. A piece that
-    #: several regions overlap counts for each of them.
+    #: The total length of the parts of the other grid's pieces that each region overlaps. A part
+    #: that several regions overlap counts for each of them.
     covered: int
     #: The number of these pieces.
     overlapped: int
@@ -110,28 +110,37 @@ class Choice:
         return len(self.edges) - 1
 
 
-def choice(edges: np.ndarray, pieces: np.ndarray) -> Choice:
+def choice(edges: np.ndarray, pieces: np.ndarray, parts: np.ndarray | None = None) -> Choice:
     """Return regions along an axis, measured by the boundaries of the pieces that are read.
+
+    `parts` are the boundaries of what can be read of a piece without the rest: by default all.
 
     >>> regions = choice(np.array([0, 6, 10]), np.array([0, 4, 8, 10]))
     >>> regions.longest, regions.covered, regions.overlapped
     (6, 14, 4)
     """
+    first, last = _overlapped(edges, pieces)
+    overlapped, covering = int((last - first).sum()), pieces
+    if parts is not None:
+        first, last = _overlapped(edges, parts)
+        covering = parts
+    covered = int((covering[last] - covering[first]).sum())
+    return Choice(edges, int(np.diff(edges).max(initial=0)), covered, overlapped)
+
+
+def _overlapped(edges: np.ndarray, pieces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the first piece that each region overlaps, and the one after the last."""
     first = np.searchsorted(pieces, edges[:-1], "right") - 1
-    last = np.searchsorted(pieces, edges[1:], "left")
-    return Choice(
-        edges,
-        int(np.diff(edges).max(initial=0)),
-        int((pieces[last] - pieces[first]).sum()),
-        int((last - first).sum()),
-    )
+    return first, np.searchsorted(pieces, edges[1:], "left")
 
 
-def choices(units: Axis, pieces: np.ndarray, limit: int) -> list[Choice]:
-    """Return ways to join the units of an axis to regions."""
+def choices(
+    units: Axis, pieces: np.ndarray, limit: int, parts: np.ndarray | None = None
+) -> list[Choice]:
+    """Return ways to join the units of an axis to regions; `parts` are as in `choice`."""
     edges, size = units.edges, units.size
     if len(edges) <= 2:
-        return [choice(edges, pieces)]
+        return [choice(edges, pieces, parts)]
     longest = int(np.diff(edges).max())
     typical = int(np.diff(pieces).max(initial=1))
     near = _lengths(longest, typical, size)
@@ -141,7 +150,7 @@ def choices(units: Axis, pieces: np.ndarray, limit: int) -> list[Choice]:
     for length in lengths:
         joined = units.join(length, MAX_JOINED)
         by_count.setdefault(joined.count, joined)
-    return [choice(joined.edges, pieces) for joined in by_count.values()]
+    return [choice(joined.edges, pieces, parts) for joined in by_count.values()]
 
 
 def _lengths(unit: int, piece: int, size: int) -> list[int]:

@@ -2,10 +2,11 @@
 
 A task owns a region: it reads all of it, then writes all of it. With a single pass, regions consist
 of whole units of the target, and a piece of the source is read once for each region that it
-overlaps. With several passes, the regions of the first consist of whole pieces of the source, which
-are read once; each region is packed into one object, cut at the regions of the next pass, which
-reads ranges of these objects. In a cluster, workers may exchange the pieces instead. The cheapest
-strategy is chosen, by the number of bytes and requests.
+overlaps, or only the part of it that the region needs, if the codecs decode that by itself. With
+several passes, the regions of the first consist of whole pieces of the source, which are read once;
+each region is packed into one object, cut at the regions of the next pass, which reads ranges of
+these objects. In a cluster, workers may exchange the pieces instead. The cheapest strategy is
+chosen, by the number of bytes and requests.
 """
 
 from collections.abc import Iterator, Sequence
@@ -122,7 +123,10 @@ def packing(grids: Grids, costs: Costs, *, reads_units: bool) -> tuple[Stage, ..
     pieces of the source are in memory anyway. The units are blocks of a Dask array, and not joined.
     """
     units = [
-        choice(axis.edges, e) for axis, e in zip(grids.target, grids.pieces.edges, strict=True)
+        choice(axis.edges, pieces, parts)
+        for axis, pieces, parts in zip(
+            grids.target, grids.pieces.edges, grids.parts.edges, strict=True
+        )
     ]
     moved = prod(c.covered for c in units) * grids.itemsize
     direct = moved + prod(c.overlapped for c in units) * costs.request
@@ -174,7 +178,7 @@ def _moving(grids: Grids, costs: Costs, held: int) -> Scheme:
 
 def _one_pass(grids: Grids, costs: Costs, per_thread: int) -> Scheme:
     threads, room = _share(costs, per_thread)
-    axes = joined(grids.target, grids.units.counts, grids.pieces)
+    axes = joined(grids.target, grids.units.counts, grids.pieces, grids.parts)
     tasks = outer(axes, "count")
     longest = outer(axes, "longest") * grids.itemsize
     moved = outer(axes, "covered") * grids.itemsize + grids.nbytes

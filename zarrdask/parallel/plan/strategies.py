@@ -173,6 +173,9 @@ class Grids:
     #: The shards of the source, if encoded chunks are moved out of them to a target without
     #: shards.
     shards: tuple[Axis, ...] | None = None
+    #: The smallest parts of the pieces that can be read and decoded without the rest; None if a
+    #: piece is read as a whole.
+    divided: tuple[Axis, ...] | None = None
 
     @property
     def shape(self) -> Shape:
@@ -193,6 +196,11 @@ class Grids:
     def pieces(self) -> Cutting:
         """The pieces of the source, clipped to the array."""
         return Cutting.of(self.source)
+
+    @cached_property
+    def parts(self) -> Cutting:
+        """The parts of the pieces that are read, clipped to the array."""
+        return self.pieces if self.divided is None else Cutting.of(self.divided)
 
     @cached_property
     def units(self) -> Cutting:
@@ -241,12 +249,17 @@ def to_write(grids: Grids) -> int:
 # Regions
 
 
-def joined(units: Sequence[Axis], counts: Shape, pieces: Cutting) -> list[list[Choice]]:
-    """Return the choices, along each axis, of how many chunks or shards form a region."""
+def joined(
+    units: Sequence[Axis], counts: Shape, pieces: Cutting, parts: Cutting | None = None
+) -> list[list[Choice]]:
+    """Return the choices, along each axis, of how many chunks or shards form a region.
+
+    The `pieces` are read: all of each, or only the `parts` that a region overlaps.
+    """
     limit = max(4, int(_MAX_COMBINATIONS ** (1 / max(sum(n > 1 for n in counts), 1))))
     return [
-        choices(axis, edges, min(limit, 60))
-        for axis, edges in zip(units, pieces.edges, strict=True)
+        choices(axis, edges, min(limit, 60), least)
+        for axis, edges, least in zip(units, pieces.edges, (parts or pieces).edges, strict=True)
     ]
 
 

@@ -9,6 +9,7 @@ import dask.array as da
 
 from zarrdask import config
 from zarrdask.arrays.chunks.cast import check_cast
+from zarrdask.arrays.chunks.fetch_chunks import divided_axes
 from zarrdask.arrays.hierarchy.changes.append import appended
 from zarrdask.arrays.hierarchy.changes.recorded import check_begun
 from zarrdask.arrays.hierarchy.node_path import NodePath
@@ -186,6 +187,7 @@ def plan_target(
         _axes_within(metadata.grid.axes, added),
         transfer,
         array.metadata.grid.axes if unpacks_shards else None,
+        None if transfer else divided_axes(chunks_of(array), region),
     )
     stores = array.store, target.node.store
     is_remote = any(store.capabilities.has_latency for store in stores)

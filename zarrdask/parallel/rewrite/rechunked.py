@@ -20,6 +20,7 @@ from dask.highlevelgraph import HighLevelGraph
 
 from zarrdask import config
 from zarrdask.arrays.chunks.cast import Casting, as_block, chosen_casting
+from zarrdask.arrays.chunks.fetch_chunks import divided_axes
 from zarrdask.arrays.chunks.region import ArrayRegion
 from zarrdask.arrays.hierarchy.lookup import locate_node
 from zarrdask.arrays.hierarchy.node_path import NodePath
@@ -210,7 +211,9 @@ def _plan_stored(source: ArrayRegion, blocks: Chunks, costs: Costs) -> tuple[Sta
     """Return the passes that pack a region of a stored array; none if blocks are read from it."""
     axes = zip(source.metadata.read_grid.axes, source.region, strict=True)
     pieces = tuple(axis.part(pick) for axis, pick in axes)
-    return packing(Grids(source.dtype.itemsize, pieces, _axes(blocks)), costs, reads_units=True)
+    parts = divided_axes(source.stored, source.region)
+    grids = Grids(source.dtype.itemsize, pieces, _axes(blocks), divided=parts)
+    return packing(grids, costs, reads_units=True)
 
 
 def _plan_blocks(x: da.Array, blocks: Chunks, costs: Costs) -> tuple[da.Array, tuple[Stage, ...]]:
