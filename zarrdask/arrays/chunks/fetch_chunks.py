@@ -23,9 +23,11 @@ from zarrdask.storage.base import Store, implements
 from zarrdask.storage.local.open_file import OpenFile
 from zarrdask.storage.remote.large_values import get_values
 
-#: The size in bytes below which a value is read as a whole as fast as in parts: of elements as they
-#: are, and of compressed blocks, which are found by a read of their own.
-_MIN_PLAIN_BYTES, _MIN_COMPRESSED_BYTES = 2**18, 2**21
+#: The size in bytes, decoded, below which a file is read whole as fast as in parts: of elements as
+#: they are, and of compressed blocks, which are found by a read of their own.
+_MIN_PLAIN_BYTES, _MIN_COMPRESSED_BYTES = 2**18, 2**23
+#: The same size for plans: blocks are decoded by themselves also where all of them are read.
+_MIN_PLANNED_BYTES = 2**21
 
 #: The keys of chunks in the store, and which part of each is needed.
 KeyedProjection = tuple[list[str], Projection]
@@ -59,14 +61,10 @@ def fetch_chunks(
 def _reads_parts(chunks: StoredChunks) -> bool:
     """Whether parts of chunks may be read without the rest."""
     pipeline, units = chunks.metadata.pipeline, chunks.units
-    if pipeline.partial is None or pipeline.spec.nbytes < _least(pipeline):
+    least = _MIN_COMPRESSED_BYTES if pipeline.compressors else _MIN_PLAIN_BYTES
+    if pipeline.partial is None or pipeline.spec.nbytes < least:
         return False
     return not chunks.is_remote and implements(type(units), "reading")
-
-
-def _least(pipeline: Pipeline) -> int:
-    """Return the least size of a value that is read in parts."""
-    return _MIN_COMPRESSED_BYTES if pipeline.compressors else _MIN_PLAIN_BYTES
 
 
 def _requests(
@@ -103,12 +101,9 @@ def _read(pipeline: Pipeline, inside: Request, file: OpenFile) -> Buffer | Chunk
     """Return a part of the chunk in a file, or all of it if that is necessary."""
     if file.fd < 0:
         return None
-    if file.size >= _least(pipeline):
-        layout = find_part(pipeline, inside)
-        part = None if layout is None else read_chunk_part(pipeline, layout, file)
-        if part is not None:
-            return part
-    return next(file.parts([(0, file.size)]))
+    layout = find_part(pipeline, inside)
+    part = None if layout is None else read_chunk_part(pipeline, layout, file)
+    return next(file.parts([(0, file.size)])) if part is None else part
 
 
 def divided_axes(chunks: StoredChunks, region: Region) -> tuple[Axis, ...] | None:
@@ -121,7 +116,8 @@ def divided_axes(chunks: StoredChunks, region: Region) -> tuple[Axis, ...] | Non
     is_plain = chunks.is_stored and chunks.elements is None and chunks.metadata.shard is None
     if not is_plain or not grid.is_regular or chunks.is_remote:
         return None
-    if pipeline.partial is None or pipeline.spec.nbytes < _least(pipeline):
+    least = _MIN_PLANNED_BYTES if pipeline.compressors else _MIN_PLAIN_BYTES
+    if pipeline.partial is None or pipeline.spec.nbytes < least:
         return None
     numbers = [axis.numbers(pick) for axis, pick in zip(grid.axes, region, strict=True)]
     if not all(numbers):

@@ -34,7 +34,7 @@ _MEANING = {
 # Bytes. Joining neighbouring ranges saves system calls; a joined range that is longer than the
 # limit would not fit into the cache of the CPU.
 FILE_LIMIT = 2**20
-FILE_GAP = 2**12
+FILE_GAP = _PAGE = 2**12
 #: Nanoseconds. The times of files advance in steps of up to 10 ms, and those of some file systems
 #: in steps of up to 2 s; these are multiples of a long step.
 CLOCK_NS = 10**8
@@ -74,7 +74,9 @@ class OpenFile:
             return
         for (start, length), members in coalesce(ranges, FILE_GAP, FILE_LIMIT):
             available = max(min(length, self.size - start), 0)
-            view = self.scratch.reserve(available)
+            # At the same place in a page of memory as in a page of the file: see `Scratch`.
+            shift = start % _PAGE
+            view = self.scratch.reserve(available + shift)[shift:]
             begin = perf_counter() if measuring.IS_ACTIVE else 0.0
             count = fill(self.fd, view[:available], start)
             if begin:
