@@ -79,7 +79,7 @@ def test_regions_are_slices(region, shape, place):
         ("auto", "coordinates"),
         ((..., "auto"), "coordinates"),
         ({"y": "auto"}, "coordinates"),
-        ({"z": slice(2)}, "not the name"),
+        ({"z": slice(2)}, "unknown name of an axis"),
         ((slice(None),) * 3, "too many"),
     ],
 )

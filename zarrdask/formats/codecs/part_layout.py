@@ -65,9 +65,9 @@ def part_layout(
 
     Examples
     --------
-    >>> part_layout((slice(2, 4, 1), slice(0, 3, 2)), (10, 1), 100, overhead=4).ranges
+    >>> part_layout((slice(2, 4, 1), slice(0, 3, 2)), (10, 1), 100, overhead=8).ranges
     [(20, 13)]
-    >>> part_layout((slice(2, 4, 1), slice(0, 3, 2)), (1000, 1), 10000, overhead=4).ranges
+    >>> part_layout((slice(2, 4, 1), slice(0, 3, 2)), (1000, 1), 10000, overhead=8).ranges
     [(2000, 3), (3000, 3)]
     """
     if isinstance(request, Points):

@@ -78,7 +78,7 @@ def plan_write(
     >>> print(plan)
     array   (150, 4) float64, chunks or shards of 64 x 4
     stored  3 chunks or shards: 1 whole, 2 merged from several Dask blocks
-    costs   3 PUT
+    costs   3 PUT, about 6 KiB stored (before compression)
     tasks   3 write tasks; 6 tasks before to split and join blocks
     moved   1.31 KiB of 4.69 KiB move to another block
     memory  up to 10 KiB per task (block 2 KiB, chunk or shard 2 KiB)

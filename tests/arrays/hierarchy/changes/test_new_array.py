@@ -206,7 +206,7 @@ def test_what_stood_there_before_is_an_error_before_and_after(place):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"commit": "never"}, "commit: unknown time"),
+        ({"commit": "never"}, "commit: unknown value"),
         ({"commit": "last", "region": np.s_[:11]}, "commit"),
         ({"commit": "last", "mode": "r+"}, "commit"),
     ],
