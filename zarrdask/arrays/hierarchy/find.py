@@ -15,6 +15,7 @@ from zarrdask.errors import (
     UnsupportedError,
     ZarrdaskError,
 )
+from zarrdask.formats.byte_ranges import Buffer
 from zarrdask.formats.compliance import report_deviation, strictness, warn_compliance
 from zarrdask.formats.grids.keys import ChunkKeyEncoding
 from zarrdask.formats.metadata.json import Documents
@@ -159,12 +160,18 @@ def _get_all(
     tags: dict[str, str] | None = None,
 ) -> list[bytes | None]:
     """Return the values of keys; those that the server refuses to send are added to `refusals`."""
+    # Thousands of nodes often have equal documents, which are kept once.
+    distinct = dict[bytes, bytes]()
+
+    def kept(value: Buffer | None) -> bytes | None:
+        data = None if value is None else bytes(value)
+        return None if data is None else distinct.setdefault(data, data)
 
     def tagged(key: str) -> bytes | None:
         value, _, tag = store.get_if_changed(key, None)
         if tags is not None and isinstance(tag, str):
             tags[key] = tag
-        return None if value is None else bytes(value)
+        return kept(value)
 
     read = store.get if tags is None else tagged
 
@@ -181,7 +188,7 @@ def _get_all(
         if tags is not None:
             return list(request_each(store, tagged, keys))
         # Each value is valid until the next is requested: copy it.
-        return [None if v is None else bytes(v) for v in store.get_many(keys, Scratch())]
+        return [kept(value) for value in store.get_many(keys, Scratch())]
     except StoreError as error:
         if not is_forbidden(error):
             raise

@@ -12,7 +12,6 @@ from zarrdask.arrays.chunks.read import read_region
 from zarrdask.arrays.chunks.stored import StoredChunks
 from zarrdask.formats.byte_ranges import Buffer
 from zarrdask.runtime.scratch import Scratch
-from zarrdask.storage.base import Store
 from zarrdask.storage.remote.in_flight import window
 
 
@@ -46,22 +45,22 @@ def _different(members: Sequence[Member], digests: Mapping[int, bytes]) -> int |
 
 def _digests(arrays: Sequence[StoredChunks]) -> Iterator[bytes]:
     """Yield a digest of the stored chunks of each array."""
-    keys = [[each.key(index) for index in each.metadata.grid.indices()] for each in arrays]
-    values = _values(
-        [(each.units, key) for each, own in zip(arrays, keys, strict=True) for key in own]
-    )
-    for own in keys:
+    values = _values(arrays)
+    for each in arrays:
         digest = blake2b(digest_size=16)
-        for _ in own:
+        for _ in each.metadata.grid.indices():
             value = next(values)
             digest.update(b"-" if value is None else b"%d:" % len(value))
             digest.update(value or b"")
         yield digest.digest()
 
 
-def _values(requests: Sequence[tuple[Store, str]]) -> Iterator[Buffer | None]:
-    """Yield the values of keys in stores; those in stores with latency are requested together."""
-    if any(store.capabilities.has_latency for store in {id(s): s for s, _ in requests}.values()):
+def _values(arrays: Sequence[StoredChunks]) -> Iterator[Buffer | None]:
+    """Yield the stored chunks of arrays; those in stores with latency are requested together."""
+    requests = (
+        (each.units, each.key(index)) for each in arrays for index in each.metadata.grid.indices()
+    )
+    if any(each.is_remote for each in arrays):
         yield from window(lambda request: request[0].get_range(request[1], 0), requests)
         return
     for store, own in groupby(requests, key=itemgetter(0)):
