@@ -51,7 +51,7 @@ def _with_own_fill(variable: Variable, name: Hashable) -> Variable:
         return variable
     if encoded is not ... and not np.array_equal(fill, encoded, equal_nan=_is_float(fill)):
         raise MetadataError(
-            "the attribute _FillValue is not that of the encoding, or of the stored variable; "
+            "the attribute _FillValue differs from the encoding, or from the stored variable; "
             "remove the attribute",
             key=f"variable {name!r}",
             found=fill,

@@ -73,7 +73,7 @@ def write_consolidated(
                 return
     raise ChangedError(
         f"other writers changed nodes of the group during each of {MAX_ATTEMPTS} attempts to "
-        "consolidate their metadata, which is out of date; do it again when they have ended",
+        "consolidate their metadata, so it is out of date; call it again when they have ended",
         key=node.location,
     )
 

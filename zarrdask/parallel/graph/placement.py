@@ -62,8 +62,8 @@ def chunk_options(blocks: Chunks, grid: GridLike, options: Mapping[str, Any]) ->
         return {"grid": grid}
     if "chunks" in options:
         raise MetadataError(
-            "chunks already determine the grid, which is rectilinear if they are lists of lengths; "
-            "omit grid or chunks",
+            "chunks already determine the grid (lists of lengths make it rectilinear); omit grid "
+            "or chunks",
             key="grid",
             found=grid,
         )

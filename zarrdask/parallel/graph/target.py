@@ -271,8 +271,8 @@ def write_id(x: da.Array, metadata: ArrayMetadata, region: Any = None) -> dict[s
 
 def _read_error(node: NodePath) -> NodeExistsError:
     return NodeExistsError(
-        "the new array is computed from the one that it would replace, which this store can't "
-        "keep until the new one is complete; write it elsewhere",
+        "the new array is computed from the array that it would replace, and this store can't "
+        "keep the old array until the new one is complete; write it elsewhere",
         key=node.location,
     )
 

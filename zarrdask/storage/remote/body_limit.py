@@ -41,7 +41,7 @@ def check_body(size: int, limit: int) -> None:
     """
     if size > limit:
         raise BodyTooLongError(
-            f"the server sends more than {limit} bytes, which is more than the chunk or "
+            f"the server sends more than {limit} bytes, more than the chunk or "
             "shard can have in any of its codecs (a document: more than is read)"
         )
 
