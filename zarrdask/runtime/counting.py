@@ -23,7 +23,7 @@ _END: Any = object()
 def count(name: str, number: int = 1, store: HasUrl | None = None) -> None:
     """Add to a number of what goes on; outside of a read or a write, of a store."""
     counter = LOCAL.counts.current_for(store)
-    setattr(counter, name, getattr(counter, name) + number)
+    vars(counter)[name] += number
     counter.settle()
 
 
