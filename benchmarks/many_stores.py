@@ -27,7 +27,7 @@ TOOLS = {
     "zarrdask open_many": (),
     "zarrdask open_mfdataset": (),
     "xarray + zarr": ("zarr",),
-    "VirtualiZarr": ("virtualizarr", "zarr"),
+    "VirtualiZarr": ("virtualizarr", "zarr", "arro3"),
     "tensorstore concat": ("tensorstore",),
     "bare loop": (),
 }
