@@ -40,10 +40,10 @@ class ComparedStore(WrappedStore):
         if (stored is None) == (value is None) and bytes(stored or b"") == bytes(value or b""):
             return
         raise NodeExistsError(
-            "there is an array already, and this chunk or shard differs from what this call stores; "
-            "nothing was changed. Another writer has created or changed the array, or the call "
-            "computes other values each time. overwrite=True (of a dataset, mode='w') replaces the "
-            "array",
+            "there is an array already, and this chunk or shard differs from what this call "
+            "stores; nothing was changed. Another writer has created or changed the array, or the "
+            "call computes other values each time. overwrite=True (of a dataset, mode='w') "
+            "replaces the array",
             key=f"{self.url}/{key}",
         )
 
