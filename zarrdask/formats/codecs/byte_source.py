@@ -1,5 +1,6 @@
 """Stored values that can be read in parts: codecs use them instead of a store."""
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
@@ -85,8 +86,25 @@ class StoredParts(Protocol):
         Both are sorted.
         """
 
+    def is_small(self, ranges: Sequence[Range]) -> bool:
+        """Whether ranges of the decoded bytes take less time than all of them."""
+
     def decode(self, ranges: Sequence[Range], located: Located) -> Buffer:
-        """Return ranges of the decoded bytes, one after another, given what `locate` returned."""
+        """Return ranges of the decoded bytes, one after another.
+
+        `located` are the stored ranges that `locate` returned, or others that contain them.
+        """
+
+
+def cut(located: Located, begin: int, end: int) -> memoryview:
+    """Return the bytes of a stored range that lies within one of some others."""
+    number = bisect_right(located, begin, key=_start) - 1 if len(located) > 1 else 0
+    (start, _), data = located[number]
+    return memoryview(data)[begin - start : end - start]
+
+
+def _start(located: tuple[Range, Buffer]) -> int:
+    return located[0][0]
 
 
 @dataclass(frozen=True)
@@ -108,5 +126,10 @@ class PlainParts:
     def locate(self, ranges: Sequence[Range]) -> Sequence[Range]:
         return [(self.offset + start, length) for start, length in ranges]
 
+    def is_small(self, ranges: Sequence[Range]) -> bool:
+        return True
+
     def decode(self, ranges: Sequence[Range], located: Located) -> Buffer:
-        return located[0][1] if len(located) == 1 else b"".join(data for _, data in located)
+        at = self.offset
+        cuts = [cut(located, at + start, at + start + length) for start, length in ranges]
+        return cuts[0] if len(cuts) == 1 else b"".join(cuts)

@@ -105,11 +105,12 @@ def decode_part(pipeline: Pipeline, data: Buffer, inside: Request) -> np.ndarray
         return None
     value = HeldValue(data)
     stored = _stored_parts(pipeline, value)
-    layout = None if stored is None else find_part(pipeline, inside)
-    if stored is None or layout is None:
+    if stored is None or stored.stored != value.size:
         return None
-    part = _chunk_part(stored, layout, value)
-    return None if part is None else part.elements(pipeline, inside)
+    layout = find_part(pipeline, inside)
+    if layout is None or not stored.is_small(layout.ranges):
+        return None
+    return ChunkPart(layout, stored, [((0, value.size), data)]).elements(pipeline, inside)
 
 
 def _stored_parts(pipeline: Pipeline, value: Value) -> StoredParts | None:

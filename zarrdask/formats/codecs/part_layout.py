@@ -75,7 +75,8 @@ def part_layout(
     start, counts, steps, positions = 0, list[int](), list[int](), dict[int, np.ndarray]()
     for pick, stride in zip(request, strides, strict=True):
         if isinstance(pick, slice):
-            low, count, step = pick.start, pick_size(pick), pick.step
+            low, step = pick.start, pick.step
+            count = pick.stop - low if step == 1 else pick_size(pick)
         else:
             # Positions of an array are read with all between them.
             low, step = int(pick.min()), 1
@@ -87,7 +88,7 @@ def part_layout(
     # The bytes from the first to the last element along some of the last axes are one range.
     size, number, axis = (strides[-1] if strides else whole), prod(counts), len(counts)
     best, least = (size, number, axis), number * (overhead + size)
-    while axis:
+    while axis and number > 1:
         axis -= 1
         number //= counts[axis]
         size += (counts[axis] - 1) * steps[axis]

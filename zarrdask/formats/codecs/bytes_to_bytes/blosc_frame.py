@@ -2,12 +2,12 @@
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import accumulate, chain, pairwise
 from struct import Struct, pack, unpack_from
+from typing import NamedTuple
 
 from zarrdask.formats.byte_ranges import Buffer, Range, Value
-from zarrdask.formats.codecs.byte_source import Located, PlainParts
+from zarrdask.formats.codecs.byte_source import Located, PlainParts, cut
 
 #: version, version of the inner format, flags, typesize, decoded size, block size, encoded size
 HEADER = Struct("<BBBBIII")
@@ -52,12 +52,15 @@ def read_blocks(value: Value, whole: int, decode: Decode) -> "PlainParts | Frame
     in_order = sorted(starts)
     if in_order[0] < table or in_order[-1] >= stored:
         return None
-    ends = dict(pairwise([*in_order, stored]))
-    return FrameBlocks(tuple(kind), size, block, stored, [(at, ends[at]) for at in starts], decode)
+    bounds = list(pairwise((*in_order, stored)))
+    is_ordered = [*starts] == in_order
+    if not is_ordered:
+        ends = dict(bounds)
+        bounds = [(at, ends[at]) for at in starts]
+    return FrameBlocks(tuple(kind), size, block, stored, bounds, is_ordered, decode)
 
 
-@dataclass(frozen=True, eq=False)
-class FrameBlocks:
+class FrameBlocks(NamedTuple):
     """The blocks of a frame.
 
     Attributes
@@ -70,6 +73,8 @@ class FrameBlocks:
         The size of the frame in bytes.
     bounds : list of (int, int)
         Where each block begins and ends in the frame.
+    is_ordered : bool
+        Whether the blocks are stored one after another.
     decode_frame : callable
         The decoder of frames.
     """
@@ -79,42 +84,45 @@ class FrameBlocks:
     block: int
     stored: int
     bounds: list[tuple[int, int]]
+    is_ordered: bool
     decode_frame: Decode
 
     def locate(self, ranges: Sequence[Range]) -> list[Range] | None:
         """Return the ranges of the frame that hold some decoded bytes; None if these are most."""
-        runs = self._runs(ranges)
-        if sum(map(self._size, runs)) > _MOST * self.whole:
+        if not self.is_small(ranges):
             return None
         located = list[Range]()
-        for begin, end in sorted(chain.from_iterable(self._bounds(run) for run in runs)):
+        for begin, end in sorted(chain.from_iterable(map(self._bounds, self._runs(ranges)))):
             if located and sum(located[-1]) == begin:
                 located[-1] = (located[-1][0], end - located[-1][0])
             else:
                 located.append((begin, end - begin))
         return located
 
+    def is_small(self, ranges: Sequence[Range]) -> bool:
+        """Whether the blocks that hold ranges take less time than all blocks."""
+        return sum(map(self._size, self._runs(ranges))) <= _MOST * self.whole
+
     def decode(self, ranges: Sequence[Range], located: Located) -> Buffer:
-        """Return the decoded bytes of ranges, one after another, given what `locate` returned."""
+        """Return the decoded bytes of ranges, one after another; see `StoredParts`."""
         runs = self._runs(ranges)
-        firsts = [begin for (begin, _), _ in located]
-        decoded = list[memoryview]()
-        for run in runs:
-            blocks = []
-            for begin, end in self._bounds(run):
-                (start, _), data = located[bisect_right(firsts, begin) - 1]
-                blocks.append(memoryview(data)[begin - start : end - start])
-            decoded.append(memoryview(self.decode_frame(self._frame(run, blocks), self._size(run))))
+        decoded = [memoryview(self._decode_run(run, located)) for run in runs]
+        if len(ranges) == 1:
+            offset = ranges[0][0] - runs[0].start * self.block
+            return decoded[0][offset : offset + ranges[0][1]]
         numbers = [run.start * self.block for run in runs]
         cuts = []
         for start, length in ranges:
             number = bisect_right(numbers, start) - 1
             offset = start - numbers[number]
             cuts.append(decoded[number][offset : offset + length])
-        return cuts[0] if len(cuts) == 1 else b"".join(cuts)
+        return b"".join(cuts)
 
     def _runs(self, ranges: Sequence[Range]) -> list[range]:
         """Return the numbers of the blocks that hold ranges; of several runs, each is one range."""
+        if len(ranges) == 1:
+            start, length = ranges[0]
+            return [range(start // self.block, (start + length - 1) // self.block + 1)]
         runs = list[range]()
         for start, length in ranges:
             begin, end = start // self.block, (start + length - 1) // self.block + 1
@@ -132,13 +140,21 @@ class FrameBlocks:
         """Return the decoded size of a run of blocks."""
         return min(run.stop * self.block, self.whole) - run.start * self.block
 
-    def _frame(self, run: range, blocks: Sequence[Buffer]) -> bytes:
-        """Return a frame that consists of a run of blocks only, given the bytes of each."""
-        flags, size = self.kind[2], self._size(run)
+    def _decode_run(self, run: range, located: Located) -> Buffer:
+        """Decode a run of blocks: a frame that consists of these blocks only."""
+        flags, size, bounds = self.kind[2], self._size(run), self._bounds(run)
         if size < self.block:
             # The last block is shorter and never split, but here it is the only one.
             flags |= _WHOLE
-        *starts, end = accumulate(map(len, blocks), initial=HEADER.size + 4 * len(run))
+        table = HEADER.size + 4 * len(run)
+        if self.is_ordered:
+            first, last = bounds[0][0], bounds[-1][1]
+            starts, end = [begin - first + table for begin, _ in bounds], last - first + table
+            blocks = [cut(located, first, last)]
+        else:
+            *starts, end = accumulate((end - begin for begin, end in bounds), initial=table)
+            blocks = [cut(located, begin, end) for begin, end in bounds]
         kind = (*self.kind[:2], flags, self.kind[3])
         header = HEADER.pack(*kind, size, min(self.block, size), end)
-        return b"".join((header, pack(f"<{len(run)}I", *starts), *blocks))
+        frame = b"".join((header, pack(f"<{len(run)}I", *starts), *blocks))
+        return self.decode_frame(frame, size)
