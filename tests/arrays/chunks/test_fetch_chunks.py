@@ -37,9 +37,8 @@ def blosc(cname="zstd", shuffle="shuffle", blocksize=9000, typesize=4, clevel=5)
 def small_chunks_in_parts():
     """Read parts of chunks of a few hundred KiB, so that tests need no larger ones."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fetch_chunks, "_MIN_COMPRESSED_BYTES", 2**17)
-        patch.setattr(fetch_chunks, "_MIN_PLANNED_BYTES", 2**17)
-        patch.setattr(fetch_chunks, "_MIN_PLAIN_BYTES", 2**17)
+        patch.setattr(fetch_chunks, "MIN_COMPRESSED_BYTES", 2**17)
+        patch.setattr(fetch_chunks, "MIN_PLAIN_BYTES", 2**17)
         yield
 
 
@@ -181,7 +180,7 @@ def test_an_older_version_that_is_open_is_read_to_its_end(tmp_path, monkeypatch)
         return head
 
     monkeypatch.setattr(OpenFile, "part", replaced)
-    monkeypatch.setattr(fetch_chunks, "_MIN_COMPRESSED_BYTES", 2**17)
+    monkeypatch.setattr(fetch_chunks, "MIN_COMPRESSED_BYTES", 2**17)
     np.testing.assert_array_equal(z[3, 4, 5:7], VALUES[3, 4, 5:7])
     np.testing.assert_array_equal(z[3, 4, 5:7], NOISE[3, 4, 5:7])
 

@@ -25,9 +25,7 @@ from zarrdask.storage.remote.large_values import get_values
 
 #: The size in bytes, decoded, below which a file is read whole as fast as in parts: of elements as
 #: they are, and of compressed blocks, which are found by a read of their own.
-_MIN_PLAIN_BYTES, _MIN_COMPRESSED_BYTES = 2**18, 2**23
-#: The same size for plans: blocks are decoded by themselves also where all of them are read.
-_MIN_PLANNED_BYTES = 2**21
+MIN_PLAIN_BYTES, MIN_COMPRESSED_BYTES = 2**18, 2**21
 
 #: The keys of chunks in the store, and which part of each is needed.
 KeyedProjection = tuple[list[str], Projection]
@@ -60,11 +58,11 @@ def fetch_chunks(
 
 def _reads_parts(chunks: StoredChunks) -> bool:
     """Whether parts of chunks may be read without the rest."""
-    pipeline, units = chunks.metadata.pipeline, chunks.units
-    least = _MIN_COMPRESSED_BYTES if pipeline.compressors else _MIN_PLAIN_BYTES
+    pipeline = chunks.metadata.pipeline
+    least = MIN_COMPRESSED_BYTES if pipeline.compressors else MIN_PLAIN_BYTES
     if pipeline.partial is None or pipeline.spec.nbytes < least:
         return False
-    return not chunks.is_remote and implements(type(units), "reading")
+    return not chunks.is_remote and implements(type(chunks.units), "reading")
 
 
 def _requests(
@@ -114,10 +112,7 @@ def divided_axes(chunks: StoredChunks, region: Region) -> tuple[Axis, ...] | Non
     """
     grid, pipeline = chunks.metadata.grid, chunks.metadata.pipeline
     is_plain = chunks.is_stored and chunks.elements is None and chunks.metadata.shard is None
-    if not is_plain or not grid.is_regular or chunks.is_remote:
-        return None
-    least = _MIN_PLANNED_BYTES if pipeline.compressors else _MIN_PLAIN_BYTES
-    if pipeline.partial is None or pipeline.spec.nbytes < least:
+    if not is_plain or not grid.is_regular or not _reads_parts(chunks):
         return None
     numbers = [axis.numbers(pick) for axis, pick in zip(grid.axes, region, strict=True)]
     if not all(numbers):

@@ -80,7 +80,7 @@ def sync(
     NodeNotFoundError
         If there is no node at the source.
     NodeExistsError
-        If the target lies in the source or around it; or if it has an array in the place of a
+        If the target lies in the source or around it; or if it has an array in the destination of a
         group, or a group in that of an array, and `delete` is False; or if one of them is in a
         hierarchy of the draft of Zarr v3, and the other one in none, or in one of another dialect;
         or if another writer creates nodes there now.
@@ -107,34 +107,41 @@ def sync(
         storage_options, (source, source_options), (target, target_options)
     )
     origin = find_origin(source, of_source).node.current
-    place = locate_target(target, None, of_target)
-    check_apart(origin, place, replaces=True)
+    destination = locate_target(target, None, of_target)
+    check_apart(origin, destination, replaces=True)
     if not dry_run:
-        place.store.check_writable()
+        destination.store.check_writable()
     if origin.layout.base is not None:
-        place = place.in_hierarchy_like(origin, create=not dry_run)
+        destination = destination.in_hierarchy_like(origin, create=not dry_run)
     report, meanwhile = None, set[str]()
-    with nullcontext() if dry_run else place.lock("rewrite"):
+    with nullcontext() if dry_run else destination.lock("rewrite"):
         for _ in range(_MAX_ROUNDS):
-            listings = list_node(origin), list_node(place) if dry_run else list_settled(place)
-            known = listed_digests(origin, listings[0]), listed_digests(place, listings[1])
+            listings = (
+                list_node(origin),
+                list_node(destination) if dry_run else list_settled(destination),
+            )
+            known = listed_digests(origin, listings[0]), listed_digests(destination, listings[1])
             digests = known[0].digests, known[1].digests
-            plan = plan_sync(origin, place, listings, digests, by, delete=delete, dry_run=dry_run)
-            copied = WrittenObjects(by_md5=place.store.capabilities.has_latency)
+            plan = plan_sync(
+                origin, destination, listings, digests, by, delete=delete, dry_run=dry_run
+            )
+            copied = WrittenObjects(by_md5=destination.store.capabilities.has_latency)
             changed, size, node = plan.changed_meanwhile, 0, origin
             if not (dry_run or changed or plan.is_empty):
                 try:
-                    size, changed = execute(plan, origin, place, copied if manifest else None)
+                    size, changed = execute(plan, origin, destination, copied if manifest else None)
                 except ChangedTargetError as error:
-                    changed, node = error.keys, place
+                    changed, node = error.keys, destination
             elif (
-                not dry_run and plan.is_empty and (listings[1].own or place.layout.base is not None)
+                not dry_run
+                and plan.is_empty
+                and (listings[1].own or destination.layout.base is not None)
             ):
-                place.discard_dead_claim()
-            report = _joined(report, _report(plan, origin, place, size, dry_run=dry_run))
+                destination.discard_dead_claim()
+            report = _joined(report, _report(plan, origin, destination, size, dry_run=dry_run))
             if manifest and not dry_run and not changed:
                 keys = {*plan.source, *plan.kept}
-                keep_manifest(place, known[1], listings[1], copied, keys)
+                keep_manifest(destination, known[1], listings[1], copied, keys)
                 if manifest == "both":
                     known[0].digests.update(copied.digests())
                     keep_manifest(origin, known[0], listings[0], {}, plan.source)
@@ -149,13 +156,13 @@ def sync(
 
 
 def _report(
-    plan: SyncPlan, origin: NodePath, place: NodePath, size: int, *, dry_run: bool
+    plan: SyncPlan, origin: NodePath, destination: NodePath, size: int, *, dry_run: bool
 ) -> SyncReport:
     if dry_run:
         size = sum(plan.source[key].size for key in (*plan.added, *plan.changed))
     return SyncReport(
         origin.location,
-        place.location,
+        destination.location,
         added=tuple(plan.added),
         changed=tuple(plan.changed),
         removed=tuple(plan.removed),
