@@ -75,7 +75,7 @@ def check_chunks(verb, place, folder, step):
     for names in ((verb, "sync"), ("sync", verb)):
         both = pair(*names, place, folder / names[0])
         start = both.store.snapshot()
-        for number in range(0, both.alone(0)[1], step):
+        for number in range(0, both.alone(0, start)[1], step):
             both.store.restore(start)
             ending, reached = both.paused(0, number)
             assert ending.errors == (None, None), reached

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import dask.array as da
 import numpy as np
+from dask import array as da
 from xarray import DataArray, Dataset, Variable
 
 from zarrdask.errors import NodeTypeError, SelectionError

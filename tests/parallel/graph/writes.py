@@ -15,7 +15,7 @@ from zarrdask.storage.wrapper import WrappedStore
 
 
 class WritesStore(MemoryStore):
-    """Values in memory; counts how often each key is set or erased."""
+    """Values in memory; counts how often each key is set or erased, but for markers."""
 
     def __init__(self):
         super().__init__()
@@ -24,7 +24,8 @@ class WritesStore(MemoryStore):
 
     def _count(self, key):
         with self._lock:
-            self.writes[key] += 1
+            if not key.endswith(".zarrdask-unfinished"):  # It is erased at the end.
+                self.writes[key] += 1
 
     def set(self, key, value):
         self._count(key)

@@ -69,7 +69,7 @@ def test_members_of_json_are_documented(tmp_path, monkeypatch, capsys):
         "`stats` of a group": ["stats", "a"],
         "`plan-write`": ["plan-write", "a/t", "n"],
         "`manifest`": ["manifest", "a"],
-        "`verify --manifest`": ["verify", "a", "--manifest", "m.json"],
+        "`verify --manifest`, `--stored-manifest`": ["verify", "a", "--manifest", "m.json"],
     }
     rows = dict(
         re.findall(r"^\| (`.*?) \| (.*`.*) \|$", PAGE.partition("## JSON")[2], re.MULTILINE)

@@ -17,7 +17,7 @@ from zarrdask.storage.zarr import detect
 
 #: The versions of the documents that were found, by `StoredChunks.decoding`; see `key_stamp`. They
 #: are not looked for again in remote stores, where each costs a request.
-_FOUND = dict[str, str]()
+FOUND = dict[str, str]()
 
 
 def check_still_stored(chunks: StoredChunks) -> None:
@@ -33,7 +33,7 @@ def check_still_stored(chunks: StoredChunks) -> None:
     NodeNotFoundError
         If the document of the array is missing, too.
     """
-    if not chunks.is_stored or (chunks.is_remote and chunks.decoding in _FOUND):
+    if not chunks.is_stored or (chunks.is_remote and chunks.decoding in FOUND):
         return
     store = fresh(chunks.store)
     version = _document_version(store, chunks)
@@ -45,12 +45,12 @@ def check_still_stored(chunks: StoredChunks) -> None:
             key=chunks.location,
         )
     # A later write of the array would have written another document.
-    is_checked = bool(version) and version == _FOUND.get(chunks.decoding)
+    is_checked = bool(version) and version == FOUND.get(chunks.decoding)
     if is_checked:
         return
     is_running = warn_if_unfinished(store, chunks.prefix)
     if chunks.is_remote or not is_running:
-        _FOUND[chunks.decoding] = version or ""
+        FOUND[chunks.decoding] = version or ""
 
 
 def _document_version(store: Store, chunks: StoredChunks) -> str | None:
