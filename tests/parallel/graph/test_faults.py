@@ -208,6 +208,8 @@ def test_failures_that_pass_are_not_seen(kind):
     assert failures > 18
 
 
+# Where nothing can be erased after a failure, the array stays marked as unfinished.
+@pytest.mark.filterwarnings("ignore:.*an unfinished write is here:UserWarning")
 @kinds
 def test_failures_that_last_leave_the_old_or_the_new(kind):
     failed = 0
