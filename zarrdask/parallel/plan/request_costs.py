@@ -15,6 +15,8 @@ _GIB = 2**30
 #: How the bytes of chunks that will be encoded are estimated.
 AS_SOURCE = "if they compress as the source does"
 UNCOMPRESSED = "before compression"
+#: How the bytes of parts of chunks are estimated.
+ALIKE = "if parts of a chunk compress alike"
 
 
 def overlaps(blocks: Iterable[np.ndarray], others: Iterable[np.ndarray]) -> int:

@@ -24,11 +24,11 @@ from zarrdask.formats.metadata.losses import rewrite_loss
 from zarrdask.parallel.execution.counter import Counter, Reporter, Tasks, reports
 from zarrdask.parallel.execution.executor import Workers, check_reached, workers
 from zarrdask.parallel.execution.forks import TaskStores
-from zarrdask.parallel.graph.encoded_sizes import EncodedSizes, stored_bytes
+from zarrdask.parallel.graph.encoded_sizes import EncodedSizes, overlapped, stored_bytes
 from zarrdask.parallel.graph.fuse.writes import fuse_writes
 from zarrdask.parallel.graph.tasks import write_blocks
 from zarrdask.parallel.plan.plan_report import PlanReport
-from zarrdask.parallel.plan.request_costs import UNCOMPRESSED, RequestCosts
+from zarrdask.parallel.plan.request_costs import ALIKE, UNCOMPRESSED, RequestCosts, overlaps
 from zarrdask.parallel.plan.strategies import Scheme
 from zarrdask.parallel.rewrite.cluster import check_workers, run_exchange
 from zarrdask.parallel.rewrite.copy_costs import moved_costs
@@ -114,13 +114,32 @@ class RechunkPlan(PlanReport):
         if fetches is None or fetches.fetched is None:
             estimates["fetched"] = UNCOMPRESSED
         else:
-            fetched = fetches.fetched
-            before = first.requests - self._stored_by(first)
-            requests["GET"] += fetches.requests["GET"] - before
+            parts = self._fetched_in_parts(sizes)
+            before, sent = first.requests - self._stored_by(first), fetches.requests["GET"]
+            if parts is not None and parts < fetches.fetched:
+                # The first bytes of a compressed chunk tell where its parts are.
+                sent *= 2 if self.source.metadata.pipeline.compressors else 1
+                estimates["fetched"] = ALIKE
+            else:
+                parts = fetches.fetched
+            fetched = parts
+            requests["GET"] += sent - before
         fetched += sum(stage.bytes_read for stage in later if stage.reads == "packed")
         packed = (stage for stage in self.scheme.stages if stage.writes == "packed")
         stored += sum(stage.bytes_written for stage in packed)
         return RequestCosts(requests, fetched, stored, estimates)
+
+    def _fetched_in_parts(self, sizes: EncodedSizes) -> int | None:
+        """Return the bytes of the parts of chunks that the first pass reads; None if it reads all.
+
+        Parts of one size are taken to have the same number of bytes.
+        """
+        if self.grids.divided is None:
+            return None
+        regions, parts = self.scheme.stages[0].regions, self.grids.parts
+        share = overlaps(regions.edges, parts.edges) / max(parts.size, 1)
+        units = overlapped(self.source.metadata.grid, self.region)
+        return int((sizes.total(units) or 0) * share)
 
     @property
     def _dimension_names(self) -> tuple[str | None, ...] | None:
