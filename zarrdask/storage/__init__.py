@@ -2,6 +2,10 @@
 
 A store can be passed wherever a URL can. A store class of your own derives from `Store` and should
 pass the tests of `zarrdask.testing.StoreContract`.
+
+This room imports `zarrdask.formats` and the rooms below it, and no Dask. The other rooms take
+`Store` (`base`), `open_store` (`resolve`), the documents and keys of Zarr (`zarr`), manifests
+(`snapshots`) and locks (`locks`).
 """
 
 from importlib import import_module
