@@ -73,6 +73,15 @@ def test_missing_chunks_warn_until_the_array_is_written_again(monkeypatch, zarr_
     assert zarrdask.open_array(store, "g/a")[...].tolist() == VALUES.tolist()
 
 
+def test_a_write_that_recorded_nothing_is_not_resumed(monkeypatch):
+    store = {}
+    interrupt(monkeypatch, store)
+    x = da.from_array(VALUES, chunks=10)
+    with pytest.raises(zarrdask.errors.NodeExistsError, match=f"g/a: {WARNS}.*overwrite=True"):
+        zarrdask.to_zarr(x, store, "g/a", resume=True)
+    assert len(left(store)) == 1
+
+
 def test_copies_say_that_the_source_is_unfinished(monkeypatch, tmp_path):
     interrupt(monkeypatch, tmp_path / "a.zarr")
     with pytest.warns(UserWarning, match=WARNS):

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from zarrdask.arrays.chunks.stored import StoredChunks
+from zarrdask.arrays.chunks.unfinished import unfinished_write
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.errors import NodeExistsError, NodeNotFoundError
 from zarrdask.formats.byte_ranges import Buffer, Tag
@@ -56,6 +57,9 @@ def compared(chunks: StoredChunks) -> StoredChunks:
 def find_complete_node(node: NodePath, metadata: Metadata) -> NodePath | None:
     """Return a node as its hierarchy sees it, if all its documents are those of some metadata.
 
+    If the documents are there, but the write that created the node was killed before all chunks
+    were stored, the error says what to do: there is no record of those that were.
+
     In stores whose changes appear together, an interrupted write leaves nothing to be resumed.
     """
     if node.store.capabilities.bounded or node.store.capabilities.forks or node.is_begun():
@@ -65,4 +69,8 @@ def find_complete_node(node: NodePath, metadata: Metadata) -> NodePath | None:
     except NodeNotFoundError:
         return None
     stored = view.stored_metadata(metadata.zarr_format)
-    return view if stored is not None and stored.render() == metadata.render() else None
+    if stored is None or stored.render() != metadata.render():
+        return None
+    if unfinished_write(view.store, view.prefix) is not None:
+        raise view.exists_error()
+    return view
