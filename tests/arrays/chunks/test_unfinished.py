@@ -90,6 +90,17 @@ def test_copies_say_that_the_source_is_unfinished(monkeypatch, tmp_path):
         zarrdask.sync(tmp_path / "a.zarr", tmp_path / "c.zarr")
 
 
+@for_each("in_memory", [False, True])
+def test_an_array_warns_once(tmp_path, in_memory):
+    store = {} if in_memory else tmp_path
+    zarrdask.create_array(store, "a", shape=9, chunks=1, dtype="i4")
+    stored = zarrdask.open_array(store, "a").store
+    stored.set(f"a/{unfinished.NAME}", f"{in_memory} abcdef 77 1700000000".encode())
+    with pytest.warns(UserWarning, match=WARNS) as caught:
+        assert [int(zarrdask.open_array(store, "a")[number]) for number in range(9)] == [0] * 9
+    assert len(caught) == 1
+
+
 @for_each("zarr_format", FORMATS)
 def test_writes_that_end_leave_no_marker(zarr_format):
     options, x = {"zarr_format": zarr_format}, da.from_array(VALUES, chunks=10)

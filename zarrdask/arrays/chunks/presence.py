@@ -48,7 +48,7 @@ def check_still_stored(chunks: StoredChunks) -> None:
     is_checked = bool(version) and version == FOUND.get(chunks.decoding)
     if is_checked:
         return
-    is_running = warn_if_unfinished(store, chunks.prefix)
+    is_running = warn_if_unfinished(store, chunks.prefix, once=True)
     if chunks.is_remote or not is_running:
         FOUND[chunks.decoding] = version or ""
 

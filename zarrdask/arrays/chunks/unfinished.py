@@ -13,6 +13,8 @@ from zarrdask.storage.locks import writers
 
 #: The name of the marker, in the directory of the array.
 NAME = ".zarrdask-unfinished"
+#: The markers of which this process was warned, by the locations of their arrays.
+_WARNED = set[tuple[str, bytes]]()
 _ADVICE = (
     "an unfinished write is here: the to_zarr call that created this array failed or was killed"
     "{or_runs}, so chunks that it did not store read as the fill value. Write the array again with "
@@ -32,8 +34,11 @@ def unfinished_write(store: Store, prefix: str) -> str | None:
     return None if writer is None else _advice(store, prefix, writer)
 
 
-def warn_if_unfinished(store: Store, prefix: str) -> bool:
-    """Warn if the write that created an array did not end; return whether it runs now."""
+def warn_if_unfinished(store: Store, prefix: str, *, once: bool = False) -> bool:
+    """Warn if the write that created an array did not end; return whether it runs now.
+
+    With `once`, this process is warned once of each marker.
+    """
     try:
         writer = store.get(prefix + NAME)
     except ZarrdaskError:
@@ -41,9 +46,13 @@ def warn_if_unfinished(store: Store, prefix: str) -> bool:
     if writer is None:
         return False
     advice = _advice(store, prefix, writer)
-    if advice is not None:
-        warnings.warn(f"{_shown(store, prefix)}: {advice}", stacklevel=2)
-    return advice is None
+    if advice is None:
+        return True
+    array = _shown(store, prefix)
+    if not once or (array, bytes(writer)) not in _WARNED:
+        _WARNED.add((array, bytes(writer)))
+        warnings.warn(f"{array}: {advice}", stacklevel=2)
+    return False
 
 
 def _advice(store: Store, prefix: str, writer: bytes) -> str | None:
