@@ -135,6 +135,20 @@ def test_a_write_of_another_machine_may_still_run(tmp_path):
         zarrdask.open_array(tmp_path)[...]
 
 
+@pytest.mark.parametrize(
+    "create",
+    [
+        lambda url: zarrdask.create_array(url, "a", shape=4, dtype="i4"),
+        lambda url: zarrdask.create_array(url, "a", shape=4, dtype="i4", overwrite=True),
+        lambda url: zarrdask.to_zarr(VALUES, url, "a", commit="last"),
+    ],
+)
+def test_a_new_array_has_no_marker_of_one_that_has_no_documents(create):
+    store = {f"a/{unfinished.NAME}": b"0123 abcdef 77 1700000000"}
+    create(store)
+    assert left(store) == []
+
+
 def test_another_writer_of_the_same_array_keeps_its_marker(tmp_path):
     name = tmp_path / unfinished.NAME
     zarrdask.create_array(tmp_path, shape=4, dtype="i4")
@@ -142,6 +156,45 @@ def test_another_writer_of_the_same_array_keeps_its_marker(tmp_path):
     with pytest.raises(zarrdask.errors.NodeExistsError):
         zarrdask.to_zarr(VALUES, tmp_path)
     assert name.exists()
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_writer_leaves_the_array_of_the_one_that_replaced_it(tmp_path, monkeypatch, fails):
+    # The store can't keep the old array until the new one is complete.
+    monkeypatch.setattr("zarrdask.parallel.graph.target._can_stage", lambda _: False)
+    replaced = []
+
+    def replace(block, block_info=None):
+        if not replaced:
+            replaced.append(unfinished.NAME in os.listdir(tmp_path / "g/a"))
+            interrupt(monkeypatch, tmp_path, overwrite=True)
+        return fail(block, block_info) if fails else block
+
+    x = da.from_array(VALUES, chunks=10).map_blocks(replace, meta=np.ones(1))
+    with dask.config.set({"scheduler": "sync", "zarrdask.fuse": False}):
+        if fails:
+            with pytest.raises(RuntimeError) as caught:
+                zarrdask.to_zarr(x, tmp_path, "g/a")
+            assert "another writer has replaced the array" in caught.value.__notes__[0]
+        else:
+            zarrdask.to_zarr(x, tmp_path, "g/a")
+    assert replaced == [True]
+    assert len(left(tmp_path)) == 1  # that of the second writer, which did not end
+    assert zarrdask.open_array(tmp_path, "g/a").shape == VALUES.shape
+
+
+def test_a_failure_leaves_the_complete_array_of_another_writer(tmp_path):
+    replaced = []
+
+    def replace(block):
+        if not replaced:
+            replaced.append(zarrdask.to_zarr(VALUES, tmp_path, chunks=10, overwrite=True))
+        raise RuntimeError("this block fails")
+
+    x = da.from_array(VALUES, chunks=10).map_blocks(replace, meta=np.ones(1))
+    with dask.config.set(scheduler="sync"), pytest.raises(RuntimeError):
+        zarrdask.to_zarr(x, tmp_path)
+    assert zarrdask.open_array(tmp_path)[...].tolist() == VALUES.tolist()
 
 
 @pytest.mark.slow

@@ -17,10 +17,17 @@ def new_marker(node: StorePath) -> bytes | None:
     return writers.new_writer() if can_claim(node.store) else None
 
 
-def put_marked(node: StorePath, put: Callable[[], None], marker: bytes | None) -> None:
-    """Store a marker, if there is one, and then the documents; concurrently if that is faster."""
+def put_marked(
+    node: StorePath, put: Callable[[], None], marker: bytes | None, *, is_absent: bool = True
+) -> None:
+    """Store a marker, if there is one, and then the documents; concurrently if that is faster.
+
+    If there is none, that of a former writer is erased, unless nothing is there (`is_absent`).
+    """
     store, key = node.store, node.prefix + unfinished.NAME
     if marker is None:
+        if not is_absent:
+            _erase_dead_marker(node)
         put()
         return
     writers.begin(marker)
@@ -37,9 +44,32 @@ def put_marked(node: StorePath, put: Callable[[], None], marker: bytes | None) -
 
 
 def erase_markers(nodes: Iterable[StorePath], marker: bytes) -> None:
-    """Erase the markers of arrays when all their chunks are stored."""
+    """Erase the markers of arrays when all their chunks are stored.
+
+    The marker of another writer, which has replaced an array meanwhile, stays; except where it
+    takes a request of its own to see whose it is.
+    """
     nodes = list(nodes)
     if nodes:
         store = nodes[0].store
-        request_on_each(store, store.erase, [node.prefix + unfinished.NAME for node in nodes])
+        keys = [node.prefix + unfinished.NAME for node in nodes]
+        if not store.capabilities.has_latency:
+            keys = [key for key in keys if store.get(key) == marker]
+        request_on_each(store, store.erase, keys)
     writers.end(marker)
+
+
+def _erase_dead_marker(node: StorePath) -> None:
+    """Erase the marker of a writer that was killed before it stored the documents of its array.
+
+    Those that are stored now are another writer's. In remote stores it is left there: to look for
+    it would take a request for each new array.
+    """
+    store = node.store
+    if not store.capabilities.has_latency and unfinished.unfinished_write(store, node.prefix):
+        store.erase(node.prefix + unfinished.NAME)
+
+
+def is_marked(node: StorePath, marker: bytes) -> bool:
+    """Whether an array still has a marker: no other writer has replaced the array."""
+    return node.store.get(node.prefix + unfinished.NAME) == marker

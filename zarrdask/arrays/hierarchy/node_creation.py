@@ -114,7 +114,7 @@ def create_node(
                 if begun:
                     erase_beside(real)
             put = partial(put_documents if overwrite else put_new_documents, real, documents)
-            put_marked(real, put, marker)
+            put_marked(real, put, marker, is_absent=is_absent)
             has_rivals = is_rival and await_claims(real.via(again(real.store)))
             if isinstance(metadata, ArrayMetadata) and has_rivals:
                 erase_leftovers(real.fresh.chunks(metadata))

@@ -10,7 +10,7 @@ from zarrdask.arrays.chunks.stored_keys import erase_leftovers
 from zarrdask.arrays.hierarchy.changes.journal import BESIDE, erase_beside, is_begun
 from zarrdask.arrays.hierarchy.changes.transaction import Change
 from zarrdask.arrays.hierarchy.claim import Claim, claimed
-from zarrdask.arrays.hierarchy.marker import erase_markers
+from zarrdask.arrays.hierarchy.marker import erase_markers, is_marked
 from zarrdask.arrays.hierarchy.node_creation import put_first_members
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.arrays.hierarchy.path import key_prefix
@@ -84,7 +84,8 @@ class NewArray(Change):
         if self.created is None:
             return f"{erased}there is no array; the same call may be made again"
         node = self.created.fresh
-        if not _is_stored(node, self.metadata):
+        is_own = self.marker is None or is_marked(node, self.marker)
+        if not (is_own and _is_stored(node, self.metadata)):
             return f"{erased}another writer has replaced the array"
         try:
             with node.changing(whole=True) as real:
