@@ -28,7 +28,9 @@ def values(store):
         array = opened(store)
     except NodeNotFoundError:
         return None
-    presence.FOUND.clear()  # the reader is another process than the one before
+    # The reader is another process than the one before.
+    presence.FOUND.clear()
+    unfinished.WARNED.clear()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         seen = array[...].tolist(), dict(array.attrs)

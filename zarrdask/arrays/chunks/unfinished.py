@@ -14,7 +14,7 @@ from zarrdask.storage.locks import writers
 #: The name of the marker, in the directory of the array.
 NAME = ".zarrdask-unfinished"
 #: The markers of which this process was warned, by the locations of their arrays.
-_WARNED = set[tuple[str, bytes]]()
+WARNED = set[tuple[str, bytes]]()
 _ADVICE = (
     "an unfinished write is here: the to_zarr call that created this array failed or was killed"
     "{or_runs}, so chunks that it did not store read as the fill value. Write the array again with "
@@ -49,8 +49,8 @@ def warn_if_unfinished(store: Store, prefix: str, *, once: bool = False) -> bool
     if advice is None:
         return True
     array = _shown(store, prefix)
-    if not once or (array, bytes(writer)) not in _WARNED:
-        _WARNED.add((array, bytes(writer)))
+    if not once or (array, bytes(writer)) not in WARNED:
+        WARNED.add((array, bytes(writer)))
         warnings.warn(f"{array}: {advice}", stacklevel=2)
     return False
 
