@@ -13,7 +13,9 @@ import xarray
 
 import zarrdask
 from tests.covering import for_each
+from tests.storage.latency import LatencyStore
 from zarrdask.arrays.chunks import unfinished
+from zarrdask.storage.locks import writers
 
 FORMATS = (2, 3, "v3-draft", "v3-draft-protocol")
 WARNS = "an unfinished write is here"
@@ -126,6 +128,20 @@ def test_a_write_that_runs_on_this_machine_is_not_reported(tmp_path):
         zarrdask.to_zarr(x, tmp_path)
     assert seen[0] == 0.0
     assert seen[-1] > 0.0
+
+
+def test_a_remote_write_that_was_read_while_it_ran_is_reported_when_it_is_gone():
+    store = LatencyStore(seconds=0)
+    z = zarrdask.create_array(store, shape=4, dtype="f8", chunks=2)
+    z[:2] = 1
+    marker = writers.new_writer()
+    store.set(unfinished.NAME, marker)
+    writers.begin(marker)
+    z = zarrdask.open_array(store)
+    assert z[...].tolist() == [1, 1, 0, 0], "without a warning"
+    writers.end(marker)
+    with pytest.warns(UserWarning, match=WARNS):
+        assert z[...].tolist() == [1, 1, 0, 0]
 
 
 def test_a_write_of_another_machine_may_still_run(tmp_path):

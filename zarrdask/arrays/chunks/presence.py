@@ -23,10 +23,10 @@ FOUND = dict[str, str]()
 def check_still_stored(chunks: StoredChunks) -> None:
     """Check that an array with a missing chunk is still stored.
 
-    Local stores are checked by each call, remote ones until the array is found once in a process.
-    Nothing is checked if the document of the array was not read from the store, as that of an
-    array that is being written. If it is stored, but the write that created it was killed, this
-    warns.
+    Local stores are checked by each call, remote ones until the array is found once in a process
+    while no writer of this machine creates it. Nothing is checked if the document of the array was
+    not read from the store, as that of an array that is being written. If the array is stored, but
+    the write that created it was killed, this warns.
 
     Raises
     ------
@@ -45,11 +45,10 @@ def check_still_stored(chunks: StoredChunks) -> None:
             key=chunks.location,
         )
     # A later write of the array would have written another document.
-    is_checked = bool(version) and version == FOUND.get(chunks.decoding)
-    if is_checked:
+    if version and version == FOUND.get(chunks.decoding):
         return
-    is_running = warn_if_unfinished(store, chunks.prefix, once=True)
-    if chunks.is_remote or not is_running:
+    # A writer that runs now may be killed later, and leaves the document as it is.
+    if not warn_if_unfinished(store, chunks.prefix, once=True):
         FOUND[chunks.decoding] = version or ""
 
 

@@ -27,10 +27,7 @@ def unfinished_write(store: Store, prefix: str) -> str | None:
 
     A write that runs in a process of this machine is not reported.
     """
-    try:
-        writer = store.get(prefix + NAME)
-    except ZarrdaskError:
-        return None  # this is advice only
+    writer = _stored_marker(store, prefix)
     return None if writer is None else _advice(store, prefix, writer)
 
 
@@ -39,10 +36,7 @@ def warn_if_unfinished(store: Store, prefix: str, *, once: bool = False) -> bool
 
     With `once`, this process is warned once of each marker.
     """
-    try:
-        writer = store.get(prefix + NAME)
-    except ZarrdaskError:
-        return False  # this is advice only
+    writer = _stored_marker(store, prefix)
     if writer is None:
         return False
     advice = _advice(store, prefix, writer)
@@ -53,6 +47,14 @@ def warn_if_unfinished(store: Store, prefix: str, *, once: bool = False) -> bool
         WARNED.add((array, bytes(writer)))
         warnings.warn(f"{array}: {advice}", stacklevel=2)
     return False
+
+
+def _stored_marker(store: Store, prefix: str) -> bytes | None:
+    """Return the marker of an array, if there is one that can be read: it is for advice only."""
+    try:
+        return store.get(prefix + NAME)
+    except ZarrdaskError:
+        return None
 
 
 def _advice(store: Store, prefix: str, writer: bytes) -> str | None:
