@@ -6,9 +6,9 @@ from hashlib import md5
 from typing import NamedTuple
 
 from zarrdask.arrays.chunks import unfinished
+from zarrdask.arrays.hierarchy import stored_manifest
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.arrays.hierarchy.path import StorePath
-from zarrdask.arrays.hierarchy.stored_manifest import current_digests
 from zarrdask.errors import MetadataError, StoreError, UnsupportedError
 from zarrdask.formats.byte_ranges import Buffer, StoredObject
 from zarrdask.formats.store_keys import check_relative
@@ -26,8 +26,6 @@ class Listing(dict[str, StoredObject]):
 
 #: The beginning of the names of files that this package itself keeps beside nodes.
 OWN_FILE = ".zarrdask-"
-#: The key of a manifest that is stored in its node.
-MANIFEST = f"{OWN_FILE}manifest"
 #: The ETag of an object of S3: the MD5 digest of its value, or of those of its parts.
 _MD5 = re.compile(r"[0-9a-f]{32}")
 _MD5_OF_PARTS = re.compile(r"[0-9a-f]{32}(-\d+)?")
@@ -85,15 +83,16 @@ def listed_digests(node: NodePath, listing: Listing) -> KnownDigests:
     use here, and is left out.
     """
     stored, digests = None, dict[str, str]()
-    prefixes = {key.removesuffix(MANIFEST) for key in listing.own if key.endswith(f"/{MANIFEST}")}
-    if MANIFEST in listing.own or node.layout.base is not None:
+    name = stored_manifest.NAME
+    prefixes = {key.removesuffix(name) for key in listing.own if key.endswith(f"/{name}")}
+    if name in listing.own or node.layout.base is not None:
         prefixes.add("")
     for prefix in sorted(prefixes):
         with suppress(MetadataError, UnsupportedError, StoreError):
             manifest = node.join(prefix).stored_manifest()
             stored = stored if prefix else manifest
             entries = (entry.at(prefix + entry.key) for entry in manifest.entries)
-            digests |= current_digests(entries, listing)
+            digests |= stored_manifest.current_digests(entries, listing)
     for key, entry in listing.items():
         if (md5_digest := md5_of(entry)) is not None:
             digests[key] = f"md5:{md5_digest}"
