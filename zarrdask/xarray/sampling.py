@@ -20,7 +20,7 @@ _POINT = "point"
 
 
 @dataclass(frozen=True, eq=False)
-class _Places:
+class _DatasetCubes:
     """Where the cubes of a dataset are, by dimension."""
 
     #: The new dimension, and the coordinates that the points have along it.
@@ -56,33 +56,33 @@ def sample(obj: Any, points: Any, size: Any, *, ends: Any) -> Any:
 
 
 def _sample(dataset: Dataset, points: Any, size: Any, ends: Any) -> Dataset:
-    places = _places(dataset, points, size, ends)
+    cubes = _find_cubes(dataset, points, size, ends)
     requests, sampled = dict[Any, CubeRequest](), dict[Any, Variable]()
     for name, variable in dataset.variables.items():
-        dims = places.own(variable)
+        dims = cubes.own(variable)
         source = _source(variable) if dims else None
         if source is not None:
             numbers = {variable.get_axis_num(dim): dim for dim in dims}
             requests[name] = CubeRequest(
                 source,
-                {number: places.starts[dim] for number, dim in numbers.items()},
-                {number: places.lengths[dim] for number, dim in numbers.items()},
-                places.ends,
+                {number: cubes.starts[dim] for number, dim in numbers.items()},
+                {number: cubes.lengths[dim] for number, dim in numbers.items()},
+                cubes.ends,
                 is_lazy=isinstance(variable._data, da.Array),
             )
         elif dims:
-            sampled[name] = _indexed(variable, places)
+            sampled[name] = _indexed(variable, cubes)
     for name, values in sample_each(requests).items():
         variable = dataset.variables[name]
-        sampled[name] = Variable((places.dim, *variable.dims), values, variable.attrs)
+        sampled[name] = Variable((cubes.dim, *variable.dims), values, variable.attrs)
     rest = dataset.drop_vars(sampled)
     coords = {name: sampled[name] for name in dataset.coords if name in sampled}
-    result = rest.assign_coords({**coords, **places.labels})
+    result = rest.assign_coords({**coords, **cubes.labels})
     result = result.assign({name: v for name, v in sampled.items() if name not in coords})
     return result[list(dataset.data_vars)]
 
 
-def _places(dataset: Dataset, points: Any, size: Any, ends: Any) -> _Places:
+def _find_cubes(dataset: Dataset, points: Any, size: Any, ends: Any) -> _DatasetCubes:
     """Return where cubes are: the checked positions, without the cubes that are dropped."""
     if not isinstance(points, Mapping):
         raise SelectionError(
@@ -115,7 +115,7 @@ def _places(dataset: Dataset, points: Any, size: Any, ends: Any) -> _Places:
         kept = np.all([*inside], axis=0)
         starts = {each: start[kept] for each, start in starts.items()}
         labels = {name: each.isel({dim: kept}) for name, each in labels.items()}
-    return _Places(dim, labels, starts, positions.lengths, ends)
+    return _DatasetCubes(dim, labels, starts, positions.lengths, ends)
 
 
 def _labels(points: Mapping[Any, Any]) -> tuple[Any, dict[Any, Variable]]:
@@ -162,16 +162,16 @@ def _array_of(x: da.Array) -> Any:
     return getattr(node, "value", node)
 
 
-def _indexed(variable: Variable, places: _Places) -> Variable:
+def _indexed(variable: Variable, cubes: _DatasetCubes) -> Variable:
     """Return the cubes of a variable in memory, or of another Dask array, by xarray's indexing."""
     index, mask = dict[Any, Variable](), None
-    for dim in places.own(variable):
-        every = places.starts[dim][:, None] + np.arange(places.lengths[dim])
+    for dim in cubes.own(variable):
+        every = cubes.starts[dim][:, None] + np.arange(cubes.lengths[dim])
         last = variable.sizes[dim] - 1
-        index[dim] = Variable((places.dim, dim), np.clip(every, 0, max(last, 0)))
-        is_within = Variable((places.dim, dim), (every >= 0) & (every <= last))
+        index[dim] = Variable((cubes.dim, dim), np.clip(every, 0, max(last, 0)))
+        is_within = Variable((cubes.dim, dim), (every >= 0) & (every <= last))
         mask = is_within if mask is None else mask & is_within
-    found = variable.to_base_variable().isel(index).transpose(places.dim, *variable.dims)
-    if places.ends == "pad" and mask is not None and not mask.values.all():
+    found = variable.to_base_variable().isel(index).transpose(cubes.dim, *variable.dims)
+    if cubes.ends == "pad" and mask is not None and not mask.values.all():
         found = found.where(mask)
     return found
