@@ -68,7 +68,7 @@ def _lengths(size: Any, axes: list[int | str]) -> dict[int | str, int]:
         length = lengths.get(axis, 1)
         if not is_integer(length) or length < 1:
             raise SelectionError(
-                f"this is not a length, for axis {axis!r}",
+                f"invalid length for axis {axis!r}",
                 key="size",
                 found=length,
                 expected="an integer from 1",
