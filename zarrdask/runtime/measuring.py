@@ -197,7 +197,7 @@ class ThreadCounts:
         #: How many requests were counted, so that the stores around one that sends a request can
         #: see that it was counted.
         self.sent = 0
-        #: How many chunks of batches were not decoded: missing ones, and those of a cache.
+        #: How many chunks of batches were not decoded: missing chunks, and chunks in a cache.
         self.left_out = 0
         #: Whether another thread waits for the requests of this one, and counts the seconds.
         self.is_waited_for = False
@@ -210,7 +210,7 @@ class ThreadCounts:
         return found
 
     def current_for(self, store: HasUrl | None) -> Counter:
-        """Return the counter of what goes on; outside of a read or a write, that of a store."""
+        """Return the counter of the current read or write; outside of one, the store's."""
         if self.current is not None:
             return self.current
         return self.counter(Labels("", "", "" if store is None else store.url))

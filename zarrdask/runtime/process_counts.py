@@ -26,7 +26,7 @@ _users = 0
 def directory() -> Iterator[str]:
     """Yield the directory to which processes that are started here write their counts.
 
-    All blocks of a process share it, as do those of the processes that it starts.
+    It is shared by all blocks of a process, and of the processes that it starts.
     """
     global _made, _users  # noqa: PLW0603
     with _SHARING:

@@ -10,8 +10,8 @@ import numpy as np
 def prepare(dtype: np.dtype[Any]) -> None:
     """Make this process send arrays of a dtype so that they arrive with that dtype.
 
-    distributed sends the typestr of numbers and times. That of float8_e5m2 is "<f1", which NumPy
-    does not know; that of times with a multiple of the generic unit lacks the factor.
+    distributed sends the typestr of numbers and times. The typestr of float8_e5m2 is "<f1", which
+    NumPy does not know; times with a multiple of the generic unit lose the factor in theirs.
     """
     if dtype.kind not in "OV" and not _identifies(dtype.str, dtype):
         _register()

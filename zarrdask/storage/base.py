@@ -132,8 +132,8 @@ class Store(ABC):
         start, length : int
             As in `get_range`; with a negative start, the length is the whole end of the value.
         tag : object, optional
-            That of an earlier part. If the value has another one now, or the server sends no ETag,
-            the result is None, as for a missing value.
+            The tag of an earlier part. If the value has another one now, or the server sends no
+            ETag, the result is None, as for a missing value.
         """
         raise not_supported(self.url, "read by parts of one version")
 
@@ -148,7 +148,7 @@ class Store(ABC):
         ----------
         key : str
         tag : object, optional
-            That of an earlier version; None for the value in any case.
+            The tag of an earlier version; None for the value in any case.
         start, length : int
             As in `get_range`; by default, the whole value is returned.
         """

@@ -29,7 +29,7 @@ CREDENTIALS = {
     ),
     "RequestTimeTooSkewed": "the clock of this machine is wrong: set it",
 }
-#: Names of options in other software, and those of the file system of S3.
+#: Names of options in other software, and in the file system of S3.
 _SYNONYMS = {
     **dict.fromkeys(("aws_access_key_id", "access_key_id", "access_key"), "key"),
     **dict.fromkeys(("aws_secret_access_key", "secret_access_key", "secret_key"), "secret"),

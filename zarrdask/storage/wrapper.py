@@ -45,7 +45,7 @@ class WrappedStore(Store):
 
     @property
     def capabilities(self) -> Capabilities:  # type: ignore[override]
-        """Those of the inner store that the methods of a subclass do not bypass."""
+        """The capabilities of the inner store that the methods of a subclass do not bypass."""
         lost = self._declared.lost
         return without(self.inner.capabilities, lost) if lost else self.inner.capabilities
 

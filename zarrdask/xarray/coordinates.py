@@ -96,7 +96,7 @@ def _is_coordinate(name: str, metadata: ArrayMetadata, mentioned: Container[str]
 
 
 def read_small_arrays(arrays: Mapping[K, Array]) -> dict[K, np.ndarray]:
-    """Read those of several arrays of one store that are small and have at most one axis.
+    """Read several arrays of one store: only small ones with at most one axis.
 
     Arrays that cannot be read are left out: whoever reads them by themselves gets the error.
     """

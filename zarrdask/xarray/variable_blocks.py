@@ -212,8 +212,8 @@ def decode(values: np.ndarray, functions: Functions) -> np.ndarray:
 class DecodedRegion(ArrayRegion):
     """A region of a stored array, whose elements functions decode one by one.
 
-    `dtype` is that of the decoded elements, and `version` that of the array when it was opened; see
-    `check_version`. Its parts by `read` and `select` are not decoded.
+    `dtype` is the dtype of the decoded elements, and `version` the version of the array when it was
+    opened; see `check_version`. Its parts by `read` and `select` are not decoded.
     """
 
     __slots__ = ("_dtype", "functions", "version")

@@ -25,7 +25,7 @@ def check_still_stored(chunks: StoredChunks) -> None:
 
     Local stores are checked by each call, remote ones until the array is found once in a process
     while no writer of this machine creates it. Nothing is checked if the document of the array was
-    not read from the store, as that of an array that is being written. If the array is stored, but
+    not read from the store, as for an array that is being written. If the array is stored, but
     the write that created it was killed, this warns.
 
     Raises

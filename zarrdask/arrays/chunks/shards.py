@@ -244,7 +244,7 @@ class _Wanted(NamedTuple):
     whole : int
         The size of the whole value in bytes.
     tag : optional
-        That of the version that is needed.
+        The tag of the version that is needed.
     """
 
     key: str

@@ -105,7 +105,7 @@ class StoredChunks:
         Whether regions that overlap are read, so that decoded chunks are cached in any case.
     is_stored : bool
         Whether the document of the array was read from the store, where it must be as long as the
-        array is read. That of an array that is being written may follow after its chunks.
+        array is read. The document of an array that is being written may follow after its chunks.
     units : Store
         The store seen through the array's storage transformers: chunks and shards are read from
         it and written to it.

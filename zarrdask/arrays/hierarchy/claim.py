@@ -278,7 +278,7 @@ def _covers(value: bytes, claimed: StorePath, node: StorePath) -> bool:
 
 
 def _is_same(stored: bytes | None, value: bytes) -> bool:
-    """Whether a claim is stored, and is that of the writer of another value."""
+    """Whether a claim is stored, and has the same writer as another value."""
     return stored is not None and writers.name_in(stored) == writers.name_in(value)
 
 

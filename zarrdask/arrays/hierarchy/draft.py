@@ -100,7 +100,7 @@ def begin(node: StorePath, metadata: Metadata, *, overwrite: bool) -> DraftStore
 
 
 def in_hierarchy_like(node: AnyPath, source: StorePath, *, create: bool) -> AnyPath:
-    """Return a node, which need not exist, in a hierarchy of the same dialect as that of a source.
+    """Return a node, which need not exist, in a hierarchy of the same dialect as a source's.
 
     If it is in none, there will be one with the same entry point; `create` says whether to write
     that now.

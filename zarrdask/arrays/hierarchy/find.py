@@ -127,9 +127,9 @@ def read_documents(
 ) -> list[Documents]:
     """Return the documents of several nodes, whose names are given in rounds.
 
-    Those of one round are requested together, for the nodes for which no earlier round returned a
-    document that makes a node. Servers answer 403 for a missing key if one may not list them: once
-    a document makes a node, those that would make another one are taken to be absent.
+    The documents of one round are requested together, for the nodes for which no earlier round
+    returned a document that makes a node. Servers answer 403 for a missing key if one may not list
+    them: once a document makes a node, those that would make another one are taken to be absent.
 
     The ETags of documents are added to `tags`, by key, if the server sends them.
     """

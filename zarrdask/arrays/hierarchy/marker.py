@@ -22,7 +22,7 @@ def put_marked(
 ) -> None:
     """Store a marker, if there is one, and then the documents; concurrently if that is faster.
 
-    If there is none, that of a former writer is erased, unless nothing is there (`is_absent`).
+    Without one, the marker of a former writer is erased, unless nothing is there (`is_absent`).
     """
     store, key = node.store, node.prefix + unfinished.NAME
     if marker is None:
@@ -40,7 +40,8 @@ def put_marked(
             store.erase(key)
         raise
     if not is_marked:
-        store.set(key, marker)  # that of a writer that was killed before it stored the documents
+        # It replaces the marker of a writer that was killed before it stored the documents.
+        store.set(key, marker)
 
 
 def erase_markers(nodes: Iterable[StorePath], marker: bytes) -> None:

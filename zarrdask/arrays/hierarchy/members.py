@@ -123,7 +123,7 @@ def _metadata_of(
 def _may_be_shared(metadata: ArrayMetadata) -> bool:
     """Whether metadata depends on the documents only, and nobody can change a part of it.
 
-    Values of attributes become those of variables of xarray, whose lists users may change.
+    xarray takes the values of attributes as they are, and users may change their lists.
     """
     values = (*metadata.attributes.values(), *metadata.extra.values())
     is_flat = not any(isinstance(value, dict | list) for value in values)

@@ -72,7 +72,7 @@ def create_node(
     """Write a new node, and the groups above it that don't exist (conformance A-48, C-6).
 
     With `overwrite`, an existing node is removed first, with everything below it. What an
-    interrupted rewrite has left is removed, too, unless `is_recorded`: then the record is that of
+    interrupted rewrite has left is removed, too, unless `is_recorded`: then the record belongs to
     the caller, who removes it when the nodes below are complete. With `is_claimed`, the caller
     holds the claim of the node; otherwise other writers of an array are excluded here. `documents`
     are those of the metadata, by default without consolidated metadata. `marker` is stored beside
@@ -140,8 +140,8 @@ def _read_again(node: StorePath, names: tuple[str, ...], store: Store) -> Store:
 def _needs_claim(node: StorePath, *, is_absent: bool) -> bool:
     """Check that no other writer creates an array; return whether a claim is necessary.
 
-    It is if something that was left here is going to be erased, and if a refused document may be
-    that of this writer, as the store repeats requests.
+    It is if something that was left here is going to be erased, and if this writer may have stored
+    a refused document itself, as the store repeats requests.
     """
     has_claim = check_unclaimed(node, is_absent=is_absent)
     return has_claim or node.store.capabilities.repeats or (not is_absent and is_begun(node))
@@ -152,7 +152,7 @@ def prefetched(node: AnyPath, metadata: Metadata | None, *, listed: bool = False
 
     The result is the node in a store that serves them from memory; it is the node itself if the
     store has no latency, if the documents were read before, or in the draft. Without `metadata`,
-    the format is that of the groups above, which are read. With `listed`, the node's directory is
+    the format follows from the groups above, which are read. With `listed`, the node's directory is
     listed, too, as for the creation of its members.
     """
     node.store.check_writable()
@@ -295,7 +295,7 @@ def put_members(
     again: bool,
     markers: Mapping[str, bytes] = MappingProxyType({}),
 ) -> None:
-    """Write the documents of new nodes below a group: those of all nodes at the same time.
+    """Write the documents of new nodes below a group, of all nodes at the same time.
 
     With `again`, this may have been done before. `markers` are stored beside the documents.
     """
@@ -308,7 +308,7 @@ def put_members(
 def put_first_members(group: StorePath, members: Mapping[str, Documents]) -> None:
     """Write the documents of nodes below a group that does not exist yet: all in one round trip.
 
-    The order of those of a node does not matter, as nobody reads it. This may have been done
+    The order of a node's documents does not matter, as nobody reads it. This may have been done
     before.
     """
     items = [

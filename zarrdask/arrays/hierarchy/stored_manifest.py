@@ -1,7 +1,7 @@
 """The manifest that is stored in a node itself, under a name that no format uses.
 
 Each entry says what the digest of one version of an object is. It stays true whatever happens
-later: an entry whose version is no longer that of the object is out of date, which a listing shows.
+later: if the object has another version now, which a listing shows, the entry is out of date.
 So no writer needs to keep the manifest up to date, and of two writers that store it at the same
 time, one only loses digests, which are then computed again.
 """
@@ -86,7 +86,7 @@ def _documents(node: StorePath) -> dict[str, ManifestEntry | None]:
 def lasting_entry(node: StorePath, entry: ManifestEntry) -> ManifestEntry:
     """Return an entry as it may be stored: without a version that a change might not change.
 
-    That of a local file that was written just now stays the same if the file is changed at once.
+    The version of a local file that was just written stays the same if the file is changed at once.
     """
     is_local = node.store.capabilities.stamps and entry.version is not None
     return (

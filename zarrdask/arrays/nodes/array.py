@@ -289,7 +289,7 @@ class Array(ArrayProperties):
         ReadOnlyError
             If the array was opened for reading only.
         SelectionError
-            If there is no such axis, or `n` is not that of whole leading chunks.
+            If there is no such axis, or `n` elements are not a number of whole leading chunks.
         UnsupportedError
             If the chunks would have to be copied to new keys: in all other stores, and where chunks
             have different lengths.

@@ -454,7 +454,7 @@ def new_group(
 ) -> Group:
     """Write a new group, and return it, opened for writing.
 
-    If the format is None, it is that of the groups above.
+    If the format is None, it follows from the groups above.
     """
     node = lookup.node if zarr_format is not None else lookup.node.prefetched(None)
     metadata = GroupMetadata(node.format_of_new(zarr_format), attributes)

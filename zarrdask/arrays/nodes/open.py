@@ -45,7 +45,7 @@ def open_array(
     storage_options : dict, optional
         Options for fsspec, such as credentials.
     zarr_format : {2, 3, "v3-draft", "v3-draft-protocol"}, optional
-        The only format whose documents are requested; by default, those of all formats are. It
+        The only format whose documents are requested; by default, all formats are tried. It
         saves requests, and opens arrays in stores that deny access to documents that don't exist.
     strict : bool, optional
         Whether metadata that breaks a rule of the format, but whose meaning is clear, raises an

@@ -46,7 +46,7 @@ def open(  # noqa: A001
         Options for fsspec, such as credentials.
     zarr_format : {2, 3, "v3-draft", "v3-draft-protocol"}, optional
         The only format whose documents are requested, of the node and of all nodes below it. By
-        default those of all formats are.
+        default the documents of all formats are.
     strict : bool, optional
         As in `open_array`.
     consolidated : bool, optional
@@ -54,7 +54,7 @@ def open(  # noqa: A001
         consolidated metadata, of the node or of a group above it; False reads each node's own
         documents.
     snapshot : Manifest, str or os.PathLike, optional
-        As in `open_array`: the nodes below are those of the snapshot, too.
+        As in `open_array`; it also has the nodes below.
 
     Returns
     -------

@@ -70,7 +70,7 @@ def batches(
     -------
     Batches
         An iterable of arrays, or of dicts of arrays if `arrays` are several. The first axis of each
-        is that of the samples.
+        counts the samples.
 
     Raises
     ------

@@ -311,7 +311,7 @@ class Batches(Displayed):
             "all chunks" if drawn is None else f"about {counted(round(drawn), 'chunk')} at a time"
         )
         yield "shuffle", f"samples are drawn from {source}"
-        yield "", f"a batch has those of {mean:.1f} chunks, of {full:.1f} if all were permuted"
+        yield "", f"a batch has samples of {mean:.1f} chunks, of {full:.1f} if all were permuted"
 
     def _text(self) -> str:
         return aligned(self.facts(), line_width=100)

@@ -2,8 +2,8 @@
 
 Samples are shuffled so that each chunk is needed during a short part of the epoch only. The *cell*
 of a sample is the column that it begins in. Runs of successive cells are put in random order; then
-each sample is delayed by a random time, up to that of a number of cells. So at any time, samples
-are drawn from about so many cells.
+each sample is delayed by a random time, at most as long as a number of cells lasts. So at any time,
+samples are drawn from about so many cells.
 """
 
 from typing import NamedTuple

@@ -25,7 +25,7 @@ class PartLayout(NamedTuple):
     ranges : list of (int, int)
         The start and the length of each range, sorted; they do not overlap.
     shape, strides : sequence of int
-        Those of an array in these bytes; the strides are in bytes.
+        The shape and the strides, in bytes, of an array in these bytes.
     index : optional
         The NumPy index of the requested elements in this array; None if they are all of it.
     """

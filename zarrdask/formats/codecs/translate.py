@@ -34,9 +34,9 @@ from zarrdask.formats.codecs.registry import CODECS, parse_codec
 
 #: The codecs of numcodecs that are array -> array codecs in v3.
 _FILTERS = frozenset({"astype", "bitround", "delta", "fixedscaleoffset", "packbits", "quantize"})
-#: Those that are array -> bytes codecs in v3.
+#: Filters that are array -> bytes codecs in v3.
 _SERIALIZERS = frozenset({"pcodec", "zfpy"})
-#: Those of objects that exist in v3.
+#: Codecs of objects that exist in v3.
 _OBJECTS = frozenset({"vlen-utf8", "vlen-bytes"})
 #: The default levels of compression of the libraries.
 _GZIP_LEVEL, _ZSTD_LEVEL = 6, 3

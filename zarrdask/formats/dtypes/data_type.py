@@ -17,9 +17,9 @@ from zarrdask.formats.extension import members_of
 class DataType:
     """A data type. It is equal by value, and pickles.
 
-    Subclasses define its name and the spelling of its fill values in v3, which by default is that
-    of the core specification (C-31 to C-34). Codecs define the stored bytes: the ``bytes`` codec
-    stores those of `dtype`.
+    Subclasses define its name and the spelling of its fill values in v3, by default as in the
+    core specification (C-31 to C-34). Codecs define the stored bytes: the ``bytes`` codec stores
+    the bytes of `dtype`.
 
     Attributes
     ----------

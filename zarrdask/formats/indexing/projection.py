@@ -21,7 +21,7 @@ class Points:
     Parameters
     ----------
     coordinates : tuple of ndarray, optional
-        One 1-d array of positions for each axis; by default those of `offsets`.
+        One 1-d array of positions for each axis; by default computed from `offsets`.
     offsets : ndarray, optional
         The positions among the elements of an array in C order. It is faster to sort one array, and
         to take elements by it, than one for each axis.

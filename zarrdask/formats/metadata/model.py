@@ -147,7 +147,7 @@ class ArrayMetadata:
     def _zero(self) -> Any:
         """Return the zero of the data type; of objects the empty value, such as an empty text.
 
-        That of times is NaT, as zarr-python reads it.
+        The zero of times is NaT, as zarr-python reads it.
         """
         if self.dtype.kind in "mM":
             return np.array("NaT", self.dtype)[()]

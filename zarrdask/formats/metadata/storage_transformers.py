@@ -47,7 +47,7 @@ class TransformerClass(Protocol):
         """
 
 
-#: The core of v3 defines no storage transformer. That of the draft, sharding, is read as a codec.
+#: The core of v3 defines no storage transformer. The draft's, sharding, is read as a codec.
 TRANSFORMERS: Registry[type[TransformerClass]] = Registry(
     "storage transformer", "storage_transformers", "zarrdask.storage_transformers", {}
 )

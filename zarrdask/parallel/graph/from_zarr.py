@@ -93,7 +93,7 @@ def from_zarr(
     depth : int, tuple, or dict of axes or names of dimensions to depths, optional
         By how many elements blocks overlap their neighbours: along all axes, each axis, or some.
         An axis may have a pair, before and after the block, if it has no boundary. Each block is
-        equal to that of `dask.array.overlap.overlap`, but read from the store by one task; blocks
+        what `dask.array.overlap.overlap` returns, but is read from the store by one task; blocks
         that are shorter than the depth are joined. Default blocks are joined along these axes.
         Chunks that blocks share are cached, up to half of ``zarrdask.keep-memory``.
     boundary : "reflect", "nearest", "periodic", "none" or a value, default "none"
@@ -125,7 +125,7 @@ def from_zarr(
     Where many small blocks are reduced, or merged to larger ones, one task reads several of them:
     up to ``zarrdask.fuse-blocks`` blocks, of ``zarrdask.fuse-size`` bytes together.
 
-    With ``skip_missing=True``, the result is that of what is stored at the time of the call. All
+    With ``skip_missing=True``, the result reflects what is stored at the time of the call. All
     equal tasks on missing blocks become one, so functions are called once for all missing blocks
     of a shape, and must not depend on anything but their arguments.
 

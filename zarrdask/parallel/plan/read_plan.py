@@ -30,9 +30,9 @@ class ArrayReads(ReadCounts, Report):
     """The reads of one stored array.
 
     A stored object is a chunk, or a shard. A task decodes each chunk that its region overlaps, as a
-    whole: `decoded` are the bytes of these chunks, `needed` those of their elements that are in
-    the regions, and `fetched` the stored bytes. On a local disk and in memory, chunks that are not
-    stored are left out; elsewhere it is not known which are, and all count.
+    whole: `decoded` counts the bytes of these chunks, `needed` the bytes of their elements that
+    are in the regions, and `fetched` the stored bytes. On a local disk and in memory, chunks that
+    are not stored are left out; elsewhere it is not known which are, and all count.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class ArrayReads(ReadCounts, Report):
     sizes : numpy.ndarray, optional
         The stored bytes of each chunk in `box`, -1 for chunks that are not stored; if known.
     sent : RequestCosts, optional
-        The requests for shards, and their bytes with those of indexes; if known.
+        The requests for shards, and their bytes including indexes; if known.
     """
 
     derived: ClassVar[tuple[str, ...]] = (

@@ -201,7 +201,7 @@ class WritePlan(Report):
     def moved(self) -> int:
         """The number of bytes that move from one block to another.
 
-        Of each written block, these are all bytes except those of its largest piece. No other
+        In each written block, all bytes move except its largest piece. No other
         choice of boundaries between units moves fewer bytes.
         """
         kept = prod(axis.pieces.kept for axis in self.axes)
@@ -247,7 +247,7 @@ class WritePlan(Report):
         """The requests by class, and the price by the setting ``zarrdask.prices``.
 
         One PUT for each chunk or shard, and one GET for each that is changed in part. The encoded
-        bytes are those of uncompressed chunks or shards, unless codecs do not compress.
+        bytes are counted before compression, if codecs compress.
         """
         size = self.unit_bytes if self.encoded_size is None else self.encoded_size
         fetched, stored = self.read_modify_write * size, self.objects * size

@@ -90,8 +90,8 @@ def copy(
         then read. The target is then a writable session of icechunk whose repository has a virtual
         chunk container for the source, and reading a chunk that was changed later raises an error.
     zarr_format : {2, 3, "v3-draft", "v3-draft-protocol"}, optional
-        The format of the copy. The default is that of the group that is the target, or else that
-        of the source; 3 for a copy by reference.
+        The format of the copy. By default it follows the target, if that is a group, or else the
+        source; 3 for a copy by reference.
     overwrite : bool, default False
         Whether a node at the target is removed first, but not what an interrupted run of the same
         copy has written. Otherwise it raises an error.
@@ -233,7 +233,7 @@ def copy(
 
 
 def _check_lengths(nodes: list[NodeCopy], changes: dict[str, Any]) -> None:
-    """Check that the lengths of chunks and shards are those of arrays of the group."""
+    """Check that the lengths of chunks and shards name arrays of the group."""
     before: dict[str, Any] = {node.path: node.before for node in nodes if node.is_array}
     for key in ("chunks", "shards"):
         check_member_lengths(key, changes.get(key), before)

@@ -148,7 +148,7 @@ def move_inner(
 ) -> TransferResult:
     """Copy the inner chunks of units, without decoding them.
 
-    Missing chunks stay missing, as do shards without any chunk. The indices are those of units of
+    Missing chunks stay missing, as do shards without any chunk. The indices count units of
     the target if it has shards, else of the source.
     """
     copy = _unpack_shard if target.metadata.shard is None else _pack_shard

@@ -120,7 +120,7 @@ class Rewrite(Change):
     def add(self, below: str, target: Destination) -> None:
         """Note that all chunks of an array are stored: its document is written soon.
 
-        That of an array at the root is written by `commit`.
+        The document of an array at the root is written by `commit`.
         """
         self._stored[below] = target
         if below:

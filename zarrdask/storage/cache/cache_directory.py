@@ -239,7 +239,7 @@ class CacheDirectory:
             if not folder.is_dir(follow_symlinks=False):
                 continue
             if any(is_temporary(name) for name in os.listdir(folder)):
-                tidy(folder.path)  # those of processes that were killed
+                tidy(folder.path)  # the files of processes that were killed
             for file in os.scandir(folder):
                 with suppress(OSError):
                     status = file.stat(follow_symlinks=False)
@@ -308,7 +308,7 @@ def _encoded(name: bytes, entry: Entry) -> tuple[bytes, Buffer]:
 
 
 def _decoded(name: bytes, data: bytes) -> Entry | None:
-    """Return the entry of a file; None if it is damaged, or that of another name."""
+    """Return the entry of a file; None if it is damaged, or has another name."""
     view = memoryview(data)
     try:
         length, size = _HEAD.unpack_from(view, _DIGEST_BYTES)

@@ -31,7 +31,7 @@ _SERIAL = count()
 class _Thread(threading.local):
     """The directory of the last file that a thread wrote, and whether it was a new one.
 
-    Then the directory of the next file is probably new as well, as those of an array's chunks are.
+    Then the directory of the next file is probably new as well, as for an array's chunks.
     """
 
     def __init__(self) -> None:

@@ -84,7 +84,8 @@ class LocalStore(Store):
     #: The mode of new files, before the umask.
     _file_mode: ClassVar[int] = 0o666
     #: Whether all keys are keys of chunks. Then a directory that has the name of a value, or a file
-    #: that of a directory, raises an error; otherwise "a" may be a directory as "a/b" is a key.
+    #: with the name of a directory, raises an error; otherwise "a" may be a directory as "a/b" is a
+    #: key.
     holds_chunks: bool = field(default=False, compare=False, repr=False)
 
     capabilities = Capabilities(

@@ -20,7 +20,7 @@ _POLL_INTERVAL = 0.005
 def file_lock(path: str, number: int) -> AbstractContextManager[None]:
     """Return a context that holds the lock of a file, and renews a version stamp at its end.
 
-    `number` is that of the object that is changed under the lock; see `file_stamps`. If the file
+    `number` identifies the object that is changed under the lock; see `file_stamps`. If the file
     can't be created or locked, a `StoreError` is raised.
     """
     return _polled_lock(path, number) if IS_WINDOWS else _waiting_lock(path, number)

@@ -187,7 +187,7 @@ def _botocore_errors() -> tuple[type[Exception], ...]:
 
 
 def _profile_settings(session: Any) -> dict[str, Any]:
-    """Return the settings of a profile; those of its section of services are ``services``."""
+    """Return the settings of a profile; its section of services is ``services``."""
     try:
         settings = dict(session.get_scoped_config())
     except _botocore_errors() as error:

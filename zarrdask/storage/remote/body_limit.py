@@ -1,7 +1,7 @@
 """How long the body of an answer may be: a server may send one without an end.
 
-The limit of a request is that of the thread which sends it. It is checked while the body is read,
-so that a longer one is never in memory as a whole.
+A thread has a limit, which applies to the requests that it sends. It is checked while the body is
+read, so that a longer one is never in memory as a whole.
 """
 
 import threading

@@ -100,7 +100,7 @@ class Fetched:
             case Form.TAGGED:
                 return Answer(self.value, size, condition)
             case Form.VERSION:
-                # Without the size, parts of several versions might be taken for those of one.
+                # Without the size, parts of several versions might be taken for parts of one.
                 tag = strong_etag(etag) if size or self.is_whole else None
                 return Answer(self._part(request), size, tag)
         # A server that sends no parts sends none of a certain version either.

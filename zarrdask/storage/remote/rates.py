@@ -126,8 +126,8 @@ class RequestRate:
         Parameters
         ----------
         sent : float
-            When the request was sent. Until a round trip after the limit was lowered, refusals
-            are those of requests before.
+            When the request was sent. Within a round trip after the limit was lowered, refusals
+            concern earlier requests.
         pause_seconds : float
             For how long the store asks to be left alone (``Retry-After``).
         """
@@ -167,7 +167,7 @@ class RequestRate:
 def place_of(url: str, endpoint: str = "") -> str:
     """Return the bucket or host of a URL, without a password; of another text, the text.
 
-    In a chain of protocols (``simplecache::s3://bucket/key``), that of the last one counts. The
+    In a chain of protocols (``simplecache::s3://bucket/key``), the last one counts. The
     endpoint is the URL of the server that has the bucket; it is left out if the cloud has one
     bucket of that name.
     """

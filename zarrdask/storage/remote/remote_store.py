@@ -17,7 +17,7 @@ from zarrdask.storage.request import Answer, Request, Send, ask
 
 _LOG = logging.getLogger(__name__)
 
-#: What the store of fsspec lacks where it lists for that of obstore.
+#: What the store of fsspec lacks where it lists for the store of obstore.
 _PARTS = frozenset({"lists_parts"})
 
 
@@ -69,7 +69,7 @@ class RemoteStore(PolicyStore):
 
     @property
     def capabilities(self) -> Capabilities:  # type: ignore[override]
-        """Those of the store that is used in this process."""
+        """The capabilities of the store that is used in this process."""
         has = self.inner.capabilities
         return without(has, _PARTS) if self._is_listed_by_fsspec else has
 

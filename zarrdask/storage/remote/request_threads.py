@@ -120,7 +120,7 @@ class RequestThreads:
     def finish(self) -> None:
         """Wait until all requests are done: a thread must not be within one as Python ends.
 
-        Later requests, such as those of other functions that run at the end, have no threads.
+        Later requests, such as by other functions that run at the end, have no threads.
         """
         with self._lock:
             threads, self._threads, self._size = self._threads, [], 0

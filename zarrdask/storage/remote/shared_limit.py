@@ -33,7 +33,7 @@ class HeldLimit:
 class SharedLimit:
     """The limit of a certain name, of all threads.
 
-    Times are those of the monotonic clock, which processes share. After a restart of the machine,
+    Times are read from the monotonic clock, which processes share. After a restart of the machine,
     they lie in the future, so the limit is not valid. Windows has no fast locks of files: there,
     and where the file can't be used, each process has a limit of its own.
 

@@ -31,7 +31,7 @@ class SnapshotStore(Store):
     inner : Store
         The store of the node.
     prefix : str
-        The prefix of the node's keys, which those of this store lack.
+        The prefix of the node's keys, which the keys of this store lack.
     manifest : Manifest
         The objects.
     """

@@ -80,7 +80,7 @@ class ConsolidatedStore(WrappedStore):
 
     @property
     def capabilities(self) -> Capabilities:  # type: ignore[override]
-        """Those of the inner store; and the members of groups can always be listed."""
+        """The inner store's; and the members of groups can always be listed."""
         inner = super().capabilities
         return inner if self.consolidated is None else replace(inner, listable=True)
 

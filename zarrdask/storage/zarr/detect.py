@@ -38,9 +38,9 @@ def names(store: Store) -> tuple[str, ...]:
 class Search:
     """The formats that a node may have, and the order in which their documents are requested."""
 
-    #: The format that the node is expected to have, such as that of the group above it. Its
-    #: documents, and those of formats that are preferred to it, are requested first, those of other
-    #: formats only where there are none. By default all are requested together.
+    #: The format that the node is expected to have, such as the format of the group above
+    #: it. Its documents, and those of preferred formats, are requested first, and other documents
+    #: only where there are none. By default all are requested together.
     zarr_format: ZarrFormat | None = None
     #: Whether the documents of other formats are never requested.
     only: bool = False
@@ -121,7 +121,7 @@ def other_nodes(documents: Documents, metadata: Metadata) -> list[str]:
 def parse(documents: Documents, store: Store | None = None) -> Metadata | None:
     """Return the node that documents (by name) describe, or None if there is none.
 
-    A hierarchy of the draft has nodes of one format only. In any other store, those of all other
+    A hierarchy of the draft has nodes of one format only. In any other store, all other
     formats are tried, the preferred one first.
     """
     layout = DIRECTORIES if store is None else layout_of(store)

@@ -248,7 +248,7 @@ class DraftStore(WrappedStore):
 
     @property
     def capabilities(self) -> Capabilities:  # type: ignore[override]
-        """Those of the underlying store; a listing is one of documents and one of chunks."""
+        """The inner store's; a listing consists of one of documents and one of chunks."""
         return without(self.inner.capabilities, self._declared.lost | {"lists_parts"})
 
     def entries(

@@ -113,7 +113,7 @@ def _other_values(
 ) -> Iterator[str]:
     """Yield the keys of the values that differ; only the side is read whose digest is not known.
 
-    Those of values that are equal are known then.
+    The digests of equal values are known then.
     """
     for has_target in (True, False):
         node = source if has_target else target

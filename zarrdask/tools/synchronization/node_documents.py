@@ -1,4 +1,4 @@
-"""The documents among the objects of a hierarchy, and how those of two copies differ."""
+"""The documents among the objects of a hierarchy, and how they differ in two copies."""
 
 import json
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class Difference(Enum):
 
 
 def document_names() -> frozenset[str]:
-    """Return the names of the documents of nodes, that of consolidated metadata included."""
+    """Return the names of the documents of nodes, including consolidated metadata."""
     return frozenset((*detect.all_names(), *detect.node_names(), consolidated.KEY))
 
 

@@ -80,10 +80,10 @@ def sync(
     NodeNotFoundError
         If there is no node at the source.
     NodeExistsError
-        If the target lies in the source or around it; or if it has an array in the destination of a
-        group, or a group in that of an array, and `delete` is False; or if one of them is in a
-        hierarchy of the draft of Zarr v3, and the other one in none, or in one of another dialect;
-        or if another writer creates nodes there now.
+        If the target lies in the source or around it; or if it has an array where the source
+        has a group, or a group where that has an array, and `delete` is False; or if one of them is
+        in a hierarchy of the draft of Zarr v3, and the other one in none, or in one of another
+        dialect; or if another writer creates nodes there now.
     UnsupportedError
         If a store can't be listed.
     StoreError

@@ -81,7 +81,7 @@ class SyncPlan:
     def steps(self) -> list[tuple[str, list[str]]]:
         """Return the nodes of which documents or chunks are stored or erased at the end.
 
-        Each has the keys of the documents to store; those of smaller arrays are stored already.
+        Each has the keys of the documents to store; documents of smaller arrays are stored already.
         """
         keys = [key for key in self.documents if node_of(key) not in self.smaller]
         steps = [(path, [*group]) for path, group in groupby(keys, node_of)]
@@ -110,8 +110,9 @@ def plan_sync(
     Raises
     ------
     NodeExistsError
-        If there is a group in the place of an array, or an array in that of a group, and what the
-        source lacks is not deleted; or if there is a hierarchy of the draft in the place of a node.
+        If there is a group in the place of an array, or an array in the place of a group, and what
+        the source lacks is not deleted; or if there is a hierarchy of the draft in the place of a
+        node.
     """
     ours, theirs = listings
     nodes, nodes_before = _nodes(ours), _nodes(theirs)

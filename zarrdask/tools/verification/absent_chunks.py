@@ -104,7 +104,7 @@ def find_absent(task: AbsenceTask) -> list[Index]:
 
 
 def _problem(task: AbsenceTask, index: Index) -> Problem:
-    """Return the problem of a chunk; its index is that of the chunk or shard that would hold it."""
+    """Return the problem of a chunk; its index names the chunk or shard that would hold it."""
     chunks, metadata = task.chunks, task.chunks.metadata
     region = metadata.read_grid.region(index)
     [unit] = project(region, metadata.grid.axes).indices

@@ -113,7 +113,7 @@ def _centres(values: np.ndarray, factor: int, length: int) -> np.ndarray:
 
 
 def coarsen_bounds(variable: Variable, factor: int, length: int) -> Variable:
-    """Return the bounds of the first windows, from those of the cells along the first dimension."""
+    """Return the bounds of the first windows, from the bounds of the cells of the first axis."""
     values = np.asarray(variable.values)
     first = np.arange(length) * factor
     last = np.minimum(first + factor, len(values)) - 1

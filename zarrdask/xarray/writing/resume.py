@@ -85,9 +85,9 @@ def find_complete(to: Destination, contents: Mapping[str, Content]) -> WritePlan
 
 
 def find_written(to: Destination, contents: Mapping[str, Content]) -> WritePlan | None:
-    """Return the plan that compares a new dataset with that of the same call, if that is there.
+    """Return the plan that compares a dataset with a stored one, if the same call has written that.
 
-    All documents are those that the call writes.
+    It has if all documents equal the documents that the call writes.
     """
     if to.options.resume == "restart" or to.options.mode != "w-":
         return None

@@ -181,7 +181,7 @@ class ConcatenatedStore(ElementStore):
 
     @cached_property
     def capabilities(self) -> Capabilities:  # type: ignore[override]
-        """Those of the members, as far as reading is concerned."""
+        """What all members can do, as far as reading is concerned."""
         return Capabilities(
             writable=False,
             shared=self._is_shared,

@@ -165,7 +165,7 @@ class Concatenation:
     options : mapping, optional
         The options of stores at URLs.
     is_saved : bool
-        Whether the members are those of a saved list: they must have the stamps that it has.
+        Whether the members come from a saved list: they must have the stamps that it has.
     """
 
     metadata: ArrayMetadata

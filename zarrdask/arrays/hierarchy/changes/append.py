@@ -178,7 +178,7 @@ def guarded(
 ) -> StoredChunks:
     """Return the chunks of a longer array, as an append stores them.
 
-    `shape` is that of the array as it was read just now, or when the clock of this process was
+    `shape` is the shape of the array as it was just read, or when the clock of this process was
     `checked`; that matters only without a lease.
     """
     if node.store.capabilities.bounded:

@@ -13,7 +13,7 @@ from zarrdask.storage.wrapper import WrappedStore
 
 
 class ComparedStore(WrappedStore):
-    """Chunks and shards that are compared with those of a write; none is changed."""
+    """Chunks and shards that are compared with what a write would store; none is changed."""
 
     def set(self, key: str, value: Buffer) -> None:
         self._compare(key, value)
@@ -55,7 +55,7 @@ def compared(chunks: StoredChunks) -> StoredChunks:
 
 
 def find_complete_node(node: NodePath, metadata: Metadata) -> NodePath | None:
-    """Return a node as its hierarchy sees it, if all its documents are those of some metadata.
+    """Return a node as its hierarchy sees it, if all its documents equal those of `metadata`.
 
     If the documents are there, but the write that created the node was killed before all chunks
     were stored, the error says what to do: there is no record of those that were.

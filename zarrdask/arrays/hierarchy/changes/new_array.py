@@ -194,8 +194,8 @@ def create_after_chunks(
     """Write the documents of a new node below which all is stored. The caller holds its claim.
 
     `view` is the node as its hierarchy sees it; `is_recorded` and the result are those of
-    `NodePath.create`. With `is_again`, this may have been done before: then equal documents are
-    those of this writer.
+    `NodePath.create`. With `is_again`, this may have been done before: then equal documents
+    were stored by this writer.
     """
     # Warnings about the metadata were emitted when the write was requested.
     with strictness(strict=False, quiet=True):

@@ -99,7 +99,7 @@ def stack(
     sources, component, storage_options, missing
         As in `concat`.
     axis : int or sequence of int, default 0
-        The position of the new axis in the result; of nested lists, that of one for each level.
+        The position of the new axis in the result; with nested lists, one for each level.
     dimension_names : str or sequence, optional
         The names of the new axes.
 

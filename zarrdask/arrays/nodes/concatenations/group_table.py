@@ -154,7 +154,7 @@ class _Reader:
         self._form = first.metadata.format
         #: By the names of arrays, documents and their metadata, the last ones first.
         self._known = dict[str, tuple[Any, ArrayMetadata | None]]()
-        #: The documents of the last group, and the group: those of the next one are often equal.
+        #: The documents of the last group, and the group: the next group often has equal documents.
         self._last: tuple[Any, OpenedGroup] | None = None
 
     def group(self, node: NodePath, documents: Any, tags: Mapping[str, str]) -> OpenedGroup | None:

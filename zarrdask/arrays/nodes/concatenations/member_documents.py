@@ -22,7 +22,7 @@ from zarrdask.storage.zarr.draft_store import layout_of
 
 T = TypeVar("T")
 #: The schemes of URLs whose directories have names without a suffix, as a rule; "" is for local
-#: paths. Names with other suffixes than ".zarr" may be those of archives or references.
+#: paths. Other suffixes than ".zarr" may name archives or references.
 _HIERARCHICAL = {"", "file", *REMOTE_SCHEMES}
 
 
@@ -132,7 +132,7 @@ def read_stores(
 ) -> list[ReadDocuments]:
     """Return the documents of nodes from a number on, store by store; see `read_documents`.
 
-    Those of several stores are requested concurrently, too. The documents of the node before
+    Documents in several stores are requested concurrently, too. The documents of the node before
     `start`, which was found by itself, are read again if that yields their ETags.
     """
     by_store = dict[int, list[int]]()

@@ -68,7 +68,7 @@ def join(
     axes : tuple of int
         The axis of the result for each level of lists.
     added : tuple of int
-        Those of them that the members do not have.
+        The axes among them that the members do not have.
     names : sequence of (str or None), optional
         The names of the axes.
     attributes : mapping, optional

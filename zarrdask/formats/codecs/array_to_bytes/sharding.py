@@ -56,7 +56,7 @@ class ShardingCodec(Configured):
     chunk_shape : tuple of int
         The shape of the inner chunks, whose lengths divide the lengths of the shard.
     codecs, index_codecs : tuple of Codec
-        The codecs of the inner chunks, and of the index. Those of the index are None in files of
+        The codecs of the inner chunks, and of the index. `index_codecs` is None in files of
         2023, in which it is little-endian, with a checksum of crc32c or without (conformance S-27).
     index_location : {"end", "start"}
         The position of the index in the shard.
@@ -397,7 +397,7 @@ def read_shard(
     are `required`, a missing one raises an error.
     """
     part = out[outside]
-    # That of points has one axis.
+    # The destination of points has one axis.
     is_transposed = pipeline.axes is not None and part.ndim > 1
     target = part.transpose(pipeline.axes) if is_transposed else part
     cast(Shard, pipeline.serializer).read(value, chunks, target, required=required)

@@ -108,7 +108,7 @@ class BloscCodec(Configured):
         if stored != len(data):
             kind = TruncatedError if stored > len(data) else CodecError
             raise kind(
-                "the length of the value is not that of its Blosc frame",
+                "the value is not as long as its Blosc frame",
                 found=f"{len(data)} bytes",
                 expected=f"{stored} bytes",
             )

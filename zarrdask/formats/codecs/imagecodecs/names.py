@@ -1,7 +1,7 @@
 """The names of the codecs of imagecodecs, by the types of their input and output.
 
 Some are left out: ``cms``, which may change the shape and the data type of a chunk; ``zstd1``,
-whose default item size is that of the array, which a codec of bytes does not get; and those for
+whose default item size is the array's, which a codec of bytes does not get; and those for
 which damaged values crash the process (``sperr``, ``zfp``), take very long (``hcomp``, ``jpegls``),
 or decode to wrong values without an error (``pcx``, ``qoi``, ``szip``).
 """

@@ -27,8 +27,8 @@ def run_fused(
 ) -> Any:
     """Compute the result of a fused task, or the list of its results: the task.
 
-    `inputs` are tasks that only its blocks need. `results` are those of the tasks `needs`, among
-    them the functions of blocks.
+    `inputs` are tasks that only its blocks need. `results` are the results of the tasks `needs`,
+    among them the functions of blocks.
     """
     evaluation = _Evaluation(fused, inputs, dict(zip(needs, results, strict=True)))
     with planned_reads(evaluation.reads()):

@@ -90,7 +90,7 @@ def _length(graph: HighLevelGraph, functions: Functions, limits: FuseLimits) -> 
 def _orders(graph: HighLevelGraph, functions: Functions) -> dict[str, int]:
     """Return a number for each layer: what functions of the same number need of each other.
 
-    A function whose blocks need results that are computed from those of another has a larger one.
+    A function whose blocks need results computed from blocks of another function has a larger one.
     """
     orders = dict[str, int]()
     for name in graph._toposort_layers():

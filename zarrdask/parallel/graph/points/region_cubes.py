@@ -17,7 +17,7 @@ from zarrdask.parallel.graph.blocks import region_blocks
 
 @dataclass(frozen=True)
 class Cubes:
-    """Which cubes of a region are read: those of one shape, at many positions.
+    """Which cubes of a region are read: cubes of one shape, at many positions.
 
     Attributes
     ----------

@@ -22,7 +22,7 @@ def keep_headers(fs: Any) -> None:
     trace = _trace()
     traces = fs.client_kwargs.get("trace_configs") or []
     if trace not in traces:
-        # The file system may be in use elsewhere, and its options are those of the user.
+        # The file system may be in use elsewhere, and its options belong to the user.
         fs.client_kwargs = {**fs.client_kwargs, "trace_configs": [*traces, trace]}
     session = getattr(fs, "_session", None)
     if session is not None and trace not in session.trace_configs:

@@ -37,7 +37,7 @@ _METADATA_SERVERS = re.compile(r"//(169\.254\.\d+\.\d+|metadata\.google\.interna
 
 
 class RequestError(Exception):
-    """A request failed; `status` and `s3_code` are those of the answer.
+    """A request failed; `status` and `s3_code` come from the answer.
 
     It stands for an error of obstore as the cause of ours: the text of that one may have the whole
     signed URL of the request.

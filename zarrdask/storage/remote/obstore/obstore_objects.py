@@ -26,7 +26,7 @@ def settings_of(store: Any) -> dict[str, Any]:
 
 
 def unsupported(store: Any) -> frozenset[str]:
-    """Return the capabilities that stores in an object lack, of those of `ObstoreStore`."""
+    """Return the capabilities of `ObstoreStore` that stores in an object lack."""
     kind = kind_of(store)
     is_conditional = settings_of(store).get("conditional_put") != "disabled"
     supported = {

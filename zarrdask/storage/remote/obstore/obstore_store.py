@@ -54,7 +54,7 @@ class ObstoreStore(ClientStore):
         An ``S3Store``, ``GCSStore``, ``AzureStore``, ``HTTPStore``, ``LocalStore`` or
         ``MemoryStore``.
     prefix : str
-        A prefix of all keys, in addition to that of the object itself.
+        A prefix of all keys, in addition to the object's own.
     """
 
     # Parts of a value are not read by obstore's `get_ranges`: it keeps up to ten requests in flight
