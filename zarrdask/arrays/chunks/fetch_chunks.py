@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from math import prod
-from typing import NamedTuple
+from typing import Any
 
+from zarrdask.arrays.chunks.remote_parts import ChunkRequest, fetch_remote
 from zarrdask.arrays.chunks.stored import StoredChunks
 from zarrdask.formats.byte_ranges import Buffer
 from zarrdask.formats.codecs.chunk_parts import (
@@ -16,6 +17,7 @@ from zarrdask.formats.codecs.chunk_parts import (
 )
 from zarrdask.formats.codecs.pipeline import Pipeline
 from zarrdask.formats.grids.axis import Axis, Even
+from zarrdask.formats.grids.chunk_grid import Index
 from zarrdask.formats.indexing.projection import Projection, Regions, Request, request_size
 from zarrdask.formats.indexing.selection import Region
 from zarrdask.runtime.scratch import Scratch
@@ -23,20 +25,13 @@ from zarrdask.storage.base import Store, implements
 from zarrdask.storage.local.open_file import OpenFile
 from zarrdask.storage.remote.large_values import get_values
 
-#: The size in bytes, decoded, below which a file is read whole as fast as in parts: of elements as
-#: they are, and of compressed blocks, which are found by a read of their own.
+#: The size in bytes, decoded, below which a value is read whole as fast as in parts: of elements as
+#: they are, and of compressed blocks, which are found by a read of their own. Where that is a round
+#: trip, the half that is saved of a chunk, compressed to a half, takes as long.
 MIN_PLAIN_BYTES, MIN_COMPRESSED_BYTES = 2**18, 2**21
 
 #: The keys of chunks in the store, and which part of each is needed.
 KeyedProjection = tuple[list[str], Projection]
-
-
-class ChunkRequest(NamedTuple):
-    """What is needed of one chunk: a part, or all of it if `inside` is None."""
-
-    key: str
-    pipeline: Pipeline
-    inside: Request | None
 
 
 def fetch_chunks(
@@ -44,39 +39,47 @@ def fetch_chunks(
 ) -> Iterator[Buffer | FetchedChunk | None]:
     """Yield what is needed of each chunk until the next one is requested; None if it is missing."""
     store, nbytes = chunks.units, chunks.metadata.pipeline.spec.nbytes
-    if _reads_parts(chunks):
-        if not isinstance(parts, list):
-            requests = (each for part in parts for each in _requests(chunks, *part))
+    if reads_parts(chunks):
+        requests: Iterable[ChunkRequest]
+        requests = (each for part in parts for each in _requests(chunks, *part))
+        if isinstance(parts, list):
+            requests = list(requests)
+        if not isinstance(requests, list) or any(each.inside is not None for each in requests):
+            if chunks.is_remote:
+                return fetch_remote(store, requests, chunks.metadata.pipeline)
             return _fetch(store, requests, nbytes, scratch)
-        needed = [each for part in parts for each in _requests(chunks, *part)]
-        if any(each.inside is not None for each in needed):
-            return _fetch(store, needed, nbytes, scratch)
     # A single key of a list is requested in this thread.
     keys = (key for part, _ in parts for key in part)
     return get_values(store, [*keys] if isinstance(parts, list) else keys, nbytes, scratch)
 
 
-def _reads_parts(chunks: StoredChunks) -> bool:
+def reads_parts(chunks: StoredChunks) -> bool:
     """Whether parts of chunks may be read without the rest."""
     pipeline = chunks.metadata.pipeline
     least = MIN_COMPRESSED_BYTES if pipeline.compressors else MIN_PLAIN_BYTES
     if pipeline.partial is None or pipeline.spec.nbytes < least:
         return False
-    return not chunks.is_remote and implements(type(chunks.units), "reading")
+    has = chunks.units.capabilities
+    if has.has_latency:
+        return has.etags and has.concurrent
+    return implements(type(chunks.units), "reading")
 
 
 def _requests(
     chunks: StoredChunks, keys: list[str], projection: Projection
 ) -> Iterator[ChunkRequest]:
-    metadata = chunks.metadata
     for key, index, inside in zip(keys, projection.indices, projection.insides, strict=True):
-        pipeline = metadata.pipeline_at(index)
-        if isinstance(inside, Regions):
-            inside = inside.regions[0] if len(inside.regions) == 1 else None
-        # A part is less than half of the chunk.
-        if inside is not None and 2 * request_size(inside) > prod(pipeline.spec.shape):
-            inside = None
-        yield ChunkRequest(key, pipeline, inside)
+        yield chunk_request(chunks, key, index, inside)
+
+
+def chunk_request(chunks: StoredChunks, key: str, index: Index, inside: Any) -> ChunkRequest:
+    """Return what is needed of a chunk: all of it if that is more than half."""
+    pipeline = chunks.metadata.pipeline_at(index)
+    if isinstance(inside, Regions):
+        inside = inside.regions[0] if len(inside.regions) == 1 else None
+    if inside is not None and 2 * request_size(inside) > prod(pipeline.spec.shape):
+        inside = None
+    return ChunkRequest(key, pipeline, inside)
 
 
 def _fetch(
@@ -112,7 +115,7 @@ def divided_axes(chunks: StoredChunks, region: Region) -> tuple[Axis, ...] | Non
     """
     grid, pipeline = chunks.metadata.grid, chunks.metadata.pipeline
     is_plain = chunks.is_stored and chunks.elements is None and chunks.metadata.shard is None
-    if not is_plain or not grid.is_regular or not _reads_parts(chunks):
+    if not is_plain or not grid.is_regular or not reads_parts(chunks):
         return None
     numbers = [axis.numbers(pick) for axis, pick in zip(grid.axes, region, strict=True)]
     if not all(numbers):

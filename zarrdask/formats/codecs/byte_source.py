@@ -77,6 +77,10 @@ class StoredParts(Protocol):
         """The size of the stored value in bytes."""
 
     @property
+    def head(self) -> int:
+        """The number of the first bytes, which say where the others are."""
+
+    @property
     def block(self) -> int:
         """The size of the blocks that are decoded as a whole, in decoded bytes."""
 
@@ -122,6 +126,10 @@ class PlainParts:
     offset: int
     stored: int
     block: ClassVar[int] = 1
+
+    @property
+    def head(self) -> int:
+        return self.offset
 
     def locate(self, ranges: Sequence[Range]) -> Sequence[Range]:
         return [(self.offset + start, length) for start, length in ranges]

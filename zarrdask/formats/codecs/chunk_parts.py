@@ -81,7 +81,7 @@ def part_shape(pipeline: Pipeline, value: Value) -> tuple[int, ...] | None:
 
     None is returned if the chunk is missing, or read as a whole in any case.
     """
-    stored = _stored_parts(pipeline, value)
+    stored = stored_parts(pipeline, value)
     if stored is None or value.part(0, 1) is None:
         return None
     size, shape = max(stored.block, RANGE_BYTES), list(pipeline.spec.shape)
@@ -95,7 +95,7 @@ def read_chunk_part(pipeline: Pipeline, layout: PartLayout, value: SizedValue) -
 
     The bytes are valid until the next part of a value is read.
     """
-    stored = _stored_parts(pipeline, value)
+    stored = stored_parts(pipeline, value)
     return None if stored is None else _chunk_part(stored, layout, value)
 
 
@@ -104,7 +104,7 @@ def decode_part(pipeline: Pipeline, data: Buffer, inside: Request) -> np.ndarray
     if pipeline.spec.nbytes <= MIN_CHUNK_BYTES or not pipeline.compressors:
         return None
     value = HeldValue(data)
-    stored = _stored_parts(pipeline, value)
+    stored = stored_parts(pipeline, value)
     if stored is None or stored.stored != value.size:
         return None
     layout = find_part(pipeline, inside)
@@ -113,7 +113,7 @@ def decode_part(pipeline: Pipeline, data: Buffer, inside: Request) -> np.ndarray
     return ChunkPart(layout, stored, [((0, value.size), data)]).elements(pipeline, inside)
 
 
-def _stored_parts(pipeline: Pipeline, value: Value) -> StoredParts | None:
+def stored_parts(pipeline: Pipeline, value: Value) -> StoredParts | None:
     """Return what says where the parts of a chunk are stored, if they are read by themselves."""
     codec = pipeline.partial
     return None if codec is None else codec.read_parts(value, pipeline.spec.nbytes)

@@ -11,6 +11,8 @@ import numpy as np
 from toolz import partition_all
 
 from zarrdask import config
+from zarrdask.arrays.chunks.fetch_chunks import reads_parts
+from zarrdask.arrays.chunks.part_requests import FirstBytes, first_bytes, part_sizes
 from zarrdask.arrays.chunks.shards import MAX_ROUND_RANGES
 from zarrdask.arrays.chunks.stored import StoredChunks
 from zarrdask.arrays.chunks.stored_keys import unit_sizes
@@ -29,8 +31,10 @@ from zarrdask.parallel.plan.request_costs import AS_SOURCE, UNCOMPRESSED, Reques
 from zarrdask.storage.listing import is_listed_fast
 from zarrdask.storage.local.open_file import FILE_GAP, FILE_LIMIT
 
-#: The most chunks, and the most reads of shards, that a plan looks at.
-_MAX_CHUNKS, _MAX_SHARD_READS = 2**20, 10_000
+#: The most chunks, and the most reads of parts of shards or chunks, that a plan looks at.
+_MAX_CHUNKS, _MAX_PART_READS = 2**20, 10_000
+#: The most chunks of a remote store whose first bytes a plan reads.
+_MAX_REMOTE_HEADS = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,20 +94,59 @@ class EncodedSizes:
 
     # ---- what reads fetch
 
+    @cached_property
+    def reads_parts(self) -> bool:
+        """Whether parts of units may be read without the rest."""
+        return self.chunks.metadata.shard is not None or reads_parts(self.chunks)
+
+    def are_planned(self, reads: int, units: int) -> bool:
+        """Whether a number of reads of parts of so many units are planned one by one."""
+        is_remote = self.chunks.is_remote and self.chunks.metadata.shard is None
+        has_heads = is_remote and bool(self.chunks.metadata.pipeline.compressors)
+        return reads <= _MAX_PART_READS and (not has_heads or units <= _MAX_REMOTE_HEADS)
+
     def read(self, region: Region) -> RequestCosts:
         """Return the requests for the units, or the parts of shards, that a region overlaps."""
         metadata = self.chunks.metadata
-        if metadata.shard is None:
+        if not self.reads_parts:
             units = list(overlapped(metadata.grid, region))
             return RequestCosts({"GET": len(units)}, self.total(units))
         indices, insides, _ = project(region, metadata.grid.axes)
         total = RequestCosts({"GET": 0}, 0)
+        if metadata.shard is None:
+            for unit, inside in zip(indices, insides, strict=True):
+                total += self._read_chunk(unit, inside)
+            return total
         for unit, inside in zip(indices, insides, strict=True):
             if inside is None and self.chunks.is_remote:
                 total += RequestCosts({"GET": 1}, self.total([unit]))
             else:
                 total += self._read_part(unit, inside)
         return total
+
+    def _read_chunk(self, unit: Index, inside: Any) -> RequestCosts:
+        sizes = part_sizes(self.chunks, unit, inside, self._first_bytes)
+        if None not in sizes:
+            return RequestCosts({"GET": len(sizes)}, sum(map(int, sizes)))  # type: ignore[arg-type]
+        if self.units is None:
+            whole = self.chunks.metadata.pipeline_at(unit).encoded_size
+        else:
+            whole = self.units.get(unit, 0)
+        parts = sum(size for size in sizes if size is not None)
+        return RequestCosts({"GET": len(sizes)}, None if whole is None else whole + parts)
+
+    def _first_bytes(self, unit: Index) -> FirstBytes:
+        """Return what the first bytes of a chunk say, which remote stores send once."""
+        first = self._first.get(unit)
+        if first is None:
+            first = self._first[unit] = first_bytes(self.chunks, unit)
+            return first
+        is_kept = self.chunks.is_remote and config.get("index-cache-size") > 0
+        return first._replace(sizes=()) if is_kept and not first.is_whole else first
+
+    @cached_property
+    def _first(self) -> dict[Index, FirstBytes]:
+        return {}
 
     def _read_part(self, unit: Index, inside: Any) -> RequestCosts:
         index, pipeline = self.indexes.get(unit), self.chunks.metadata.pipeline_at(unit)
@@ -128,25 +171,27 @@ class EncodedSizes:
         """Return the requests of tasks that read a region each; None if they are not known.
 
         The regions are counted from an element of the array, and read in tiles of about so many
-        elements. `whole` says whether shards are fetched as a whole.
+        elements. `whole` says whether chunks and shards are fetched as a whole.
         """
         metadata = self.chunks.metadata
-        if self.units is None or prod(axis.count for axis in metadata.read_grid.axes) > _MAX_CHUNKS:
+        if prod(axis.count for axis in metadata.read_grid.axes) > _MAX_CHUNKS:
             return None
         axes = metadata.grid.axes
         ones = _weighted(np.ones(metadata.grid.counts), axes, regions.edges, start)
-        if metadata.shard is not None and not whole:
-            if ones > _MAX_SHARD_READS:
+        is_parted = self.reads_parts and not whole
+        if not (is_parted and metadata.pipeline.encoded_size) and self.units is None:
+            return None
+        if is_parted:
+            if not self.are_planned(ones, metadata.grid.size):
                 return None
-            total = RequestCosts({"GET": 0}, 0)
-            grid = metadata.read_grid
+            total, grid = RequestCosts({"GET": 0}, 0), metadata.read_grid
             least = prod(grid.chunk_shape) if self.chunks.is_remote else 1
             for number in range(regions.size):
                 for part in tiles(regions.region(number), grid.axes, start, tile, least):
                     total += self.read(shifted(part, start))
             return total
         sizes = np.zeros(metadata.grid.counts)
-        for unit, size in self.units.items():
+        for unit, size in (self.units or {}).items():
             sizes[unit] = size
         return RequestCosts({"GET": ones}, _weighted(sizes, axes, regions.edges, start))
 

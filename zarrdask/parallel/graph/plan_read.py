@@ -13,6 +13,7 @@ from zarrdask.arrays.chunks.stored_keys import chunk_sizes
 from zarrdask.arrays.nodes.array import chunks_of
 from zarrdask.arrays.nodes.open import open_array
 from zarrdask.errors import SelectionError, ZarrdaskError
+from zarrdask.formats.grids.chunk_grid import Index
 from zarrdask.formats.indexing.selection import Region, basic, index_by_name, is_basic
 from zarrdask.parallel.execution.dask_private import Task, convert_legacy_graph
 from zarrdask.parallel.graph.dependencies import reads_of
@@ -112,18 +113,42 @@ def _reads(chunks: StoredChunks, regions: list[Region]) -> ArrayReads:
         chunks.location, metadata, metadata.read_grid.axes, metadata.grid.axes, tuple(ordered)
     )
     sizes = _sizes(chunks, reads)
-    return replace(reads, sizes=sizes, sent=None if sizes is None else _sent(chunks, reads))
+    return replace(reads, sizes=sizes, sent=_sent(chunks, reads, sizes))
 
 
-def _sent(chunks: StoredChunks, reads: ArrayReads) -> RequestCosts | None:
-    """Return the requests for shards, whose indexes say which chunks are neighbours."""
+def _sent(chunks: StoredChunks, reads: ArrayReads, sizes: np.ndarray | None) -> RequestCosts | None:
+    """Return the requests for parts of shards and chunks; None if all chunks are read whole.
+
+    The index of a shard, and the first bytes of a chunk, say where its parts are.
+    """
     units = reads.units(_MAX_SIZED_UNITS)
-    if chunks.metadata.shard is None or units is None:
+    encoded = EncodedSizes(
+        chunks, None if units is None else _unit_sizes(chunks, reads, units, sizes)
+    )
+    is_sharded = chunks.metadata.shard is not None
+    if units is None or not encoded.reads_parts or (is_sharded and sizes is None):
         return None
-    shards, total = EncodedSizes(chunks, dict.fromkeys(units, 0)), RequestCosts({"GET": 0}, 0)
-    for region in reads.regions:
-        total += shards.read(region)
+    if not encoded.are_planned(len(units) * len(reads.regions), len(units)):
+        return None
+    total = RequestCosts({"GET": 0}, 0)
+    try:
+        for region in reads.regions:
+            total += encoded.read(region)
+    except (ZarrdaskError, OSError):
+        return None  # a plan does not fail because of what is wrong with the store
     return total
+
+
+def _unit_sizes(
+    chunks: StoredChunks, reads: ArrayReads, units: set[Index], sizes: np.ndarray | None
+) -> dict[Index, int] | None:
+    """Return the sizes of units, those of chunks that are not stored being left out."""
+    if chunks.metadata.shard is not None:
+        return dict.fromkeys(units, 0)
+    if sizes is None:
+        return None
+    found = ((unit, int(sizes[reads.cell(unit)])) for unit in units)
+    return {unit: size for unit, size in found if size >= 0}
 
 
 def _sizes(chunks: StoredChunks, reads: ArrayReads) -> np.ndarray | None:

@@ -146,8 +146,11 @@ class ReadCounts:
     def count_at(self, index: Index) -> int:
         """Return how often a chunk is decoded."""
         inside = all(low <= i <= high for i, (low, high) in zip(index, self.box, strict=True))
-        offset = tuple(i - low for i, (low, _) in zip(index, self.box, strict=True))
-        return int(self.counts[offset]) if inside else 0
+        return int(self.counts[self.cell(index)]) if inside else 0
+
+    def cell(self, index: Index) -> Index:
+        """Return the index of a chunk in an array over `box`."""
+        return tuple(i - low for i, (low, _) in zip(index, self.box, strict=True))
 
     @property
     def tasks(self) -> int:
@@ -202,9 +205,10 @@ class ReadCounts:
     def requests(self) -> int:
         """The largest number of requests, of chunks that are not stored, too.
 
-        One for each chunk that a task reads. Of a shard, one if it is needed as a whole; or else
-        one for the index, and one for each chunk. There are fewer where neighbouring chunks of a
-        shard are requested together; where the indexes of shards are known, these are counted.
+        One for each chunk that a task reads, or for each range of it. Of a shard, one if it is
+        needed as a whole; or else one for the index, and one for each chunk. There are fewer where
+        neighbouring chunks of a shard are requested together; where the indexes of shards are
+        known, these are counted.
         """
         if self.sent is not None:
             return self.sent.requests["GET"]
@@ -235,7 +239,12 @@ class ReadCounts:
 
     @property
     def fetched(self) -> int | None:
-        """The stored bytes of the decoded chunks, each as often as it is decoded; None: unknown."""
+        """The stored bytes that are read of the decoded chunks, without indexes; None: unknown.
+
+        Those of a chunk count as often as it is decoded.
+        """
+        if self.sent is not None and not self.is_sharded:
+            return self.sent.fetched
         return None if self.sizes is None else int((self.sizes * self.counts).sum())
 
     @property

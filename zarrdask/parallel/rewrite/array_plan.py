@@ -105,41 +105,41 @@ class RechunkPlan(PlanReport):
         if first.moves and sizes.units is not None:
             owners = chunks.metadata if self.grids.shards else self.target.metadata
             return moved_costs(first.moves, sizes, self.target.metadata, [*owners.grid.indices()])
-        start = tuple(pick.start for pick in self.region)
-        tile = first.costs.slab // max(self.grids.itemsize, 1)
-        fetches = sizes.read_all(first.regions, start, tile=tile)
+        fetches = self._read_by_first(sizes)
         stored, basis = stored_bytes(self.target.metadata, self.objects, sizes)
         estimates = {} if basis is None else {"stored": basis}
         fetched, requests = first.bytes_read, dict(costs.requests)
         if fetches is None or fetches.fetched is None:
             estimates["fetched"] = UNCOMPRESSED
         else:
-            parts = self._fetched_in_parts(sizes)
-            before, sent = first.requests - self._stored_by(first), fetches.requests["GET"]
-            if parts is not None and parts < fetches.fetched:
-                # The first bytes of a compressed chunk tell where its parts are.
-                sent *= 2 if self.source.metadata.pipeline.compressors else 1
-                estimates["fetched"] = ALIKE
-            else:
-                parts = fetches.fetched
-            fetched = parts
-            requests["GET"] += sent - before
+            fetched = fetches.fetched
+            estimates |= fetches.estimates
+            requests["GET"] += fetches.requests["GET"] - first.requests + self._stored_by(first)
         fetched += sum(stage.bytes_read for stage in later if stage.reads == "packed")
         packed = (stage for stage in self.scheme.stages if stage.writes == "packed")
         stored += sum(stage.bytes_written for stage in packed)
         return RequestCosts(requests, fetched, stored, estimates)
 
-    def _fetched_in_parts(self, sizes: EncodedSizes) -> int | None:
-        """Return the bytes of the parts of chunks that the first pass reads; None if it reads all.
+    def _read_by_first(self, sizes: EncodedSizes) -> RequestCosts | None:
+        """Return what the first pass fetches; None if it is not known.
 
-        Parts of one size are taken to have the same number of bytes.
+        If there are too many parts of chunks to look at, those of one size are taken to have the
+        same number of bytes.
         """
-        if self.grids.divided is None:
-            return None
-        regions, parts = self.scheme.stages[0].regions, self.grids.parts
-        share = overlaps(regions.edges, parts.edges) / max(parts.size, 1)
+        first, start = self.scheme.stages[0], tuple(pick.start for pick in self.region)
+        tile = first.costs.slab // max(self.grids.itemsize, 1)
+        fetches = sizes.read_all(first.regions, start, tile=tile)
+        if fetches is not None or self.grids.divided is None:
+            return fetches
+        fetches = sizes.read_all(first.regions, start, tile=tile, whole=True)
+        share = overlaps(first.regions.edges, self.grids.parts.edges)
         units = overlapped(self.source.metadata.grid, self.region)
-        return int((sizes.total(units) or 0) * share)
+        parts = int((sizes.total(units) or 0) * share / max(self.grids.parts.size, 1))
+        if fetches is None or fetches.fetched is None or parts >= fetches.fetched:
+            return fetches
+        # The first bytes of a compressed chunk tell where its parts are.
+        sent = fetches.requests["GET"] * (2 if self.source.metadata.pipeline.compressors else 1)
+        return RequestCosts({"GET": sent}, parts, estimates={"fetched": ALIKE})
 
     @property
     def _dimension_names(self) -> tuple[str | None, ...] | None:

@@ -87,6 +87,11 @@ class FrameBlocks(NamedTuple):
     is_ordered: bool
     decode_frame: Decode
 
+    @property
+    def head(self) -> int:
+        """The size of the header and the table."""
+        return HEADER.size + 4 * len(self.bounds)
+
     def locate(self, ranges: Sequence[Range]) -> list[Range] | None:
         """Return the ranges of the frame that hold some decoded bytes; None if these are most."""
         if not self.is_small(ranges):

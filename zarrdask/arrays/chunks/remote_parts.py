@@ -1,0 +1,240 @@
+"""Fetch parts of large chunks from a remote store, where that takes less time than all of them.
+
+The ranges of an uncompressed chunk follow from its shape. Those of a Blosc chunk follow from its
+header, which takes a request before. The requests for all chunks are in flight together, and the
+ranges of a chunk are requested as soon as its header has been received. If the store has ETags,
+headers are cached as shard indexes are, so that a second read of a chunk takes one round trip.
+
+All parts of a chunk are of one version: ranges are pinned to the ETag of the header, and several
+ranges without a header have to have the same ETag. A chunk that has changed is read as a whole.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice, tee
+from typing import NamedTuple
+
+from zarrdask import config
+from zarrdask.formats.byte_ranges import Buffer, Part, Range, Tag, join_ranges
+from zarrdask.formats.codecs.byte_source import HeldValue, StoredParts
+from zarrdask.formats.codecs.chunk_parts import ChunkPart, FetchedChunk, find_part, stored_parts
+from zarrdask.formats.codecs.part_layout import RANGE_BYTES, PartLayout
+from zarrdask.formats.codecs.pipeline import Pipeline
+from zarrdask.formats.indexing.projection import Request
+from zarrdask.runtime.shard_indexes import INDEXES, CachedIndex, IndexLocation
+from zarrdask.storage.base import Store
+from zarrdask.storage.remote.in_flight import window
+from zarrdask.storage.remote.large_values import get_large, large_size
+
+#: The first bytes of a compressed chunk that are requested: the header and the table of blocks of
+#: nearly all chunks, and all of a small one.
+HEAD_BYTES = 2**16
+
+#: What is yielded for a chunk.
+Fetched = Buffer | FetchedChunk | None
+
+
+class ChunkRequest(NamedTuple):
+    """What is needed of one chunk: a part, or all of it if `inside` is None."""
+
+    key: str
+    pipeline: Pipeline
+    inside: Request | None
+
+
+class PartRanges(NamedTuple):
+    """The part of a chunk that is requested.
+
+    Attributes
+    ----------
+    layout : PartLayout
+        Where the requested elements are in the decoded bytes.
+    stored : StoredParts
+        What decodes the bytes.
+    ranges : list of (int, int)
+        The ranges to request, which contain all that is needed but the first bytes.
+    """
+
+    layout: PartLayout
+    stored: StoredParts
+    ranges: list[Range]
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What is requested of a chunk: a part, all of it if that is None, or nothing any more.
+
+    `tag` is the ETag of the first bytes, `head`; these are empty if they were not requested.
+    """
+
+    request: ChunkRequest
+    part: PartRanges | None = None
+    head: Buffer = b""
+    tag: Tag | None = None
+    #: All of the chunk, or None if it is missing, if that is known already.
+    content: Buffer | None = None
+    is_complete: bool = False
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all of the chunk is requested now."""
+        return self.part is None and not self.is_complete
+
+
+class _Wanted(NamedTuple):
+    """A range to request, or all of a chunk if the length is None."""
+
+    plan: _Plan
+    start: int
+    length: int | None
+
+
+def remote_layout(request: ChunkRequest) -> PartLayout | None:
+    """Return where the requested elements are in a chunk; None if all of it is requested."""
+    if request.inside is None:
+        return None
+    return find_part(request.pipeline, request.inside, _gap())
+
+
+def remote_ranges(
+    store: Store, layout: PartLayout, stored: StoredParts, head: int
+) -> PartRanges | None:
+    """Return the ranges that are requested of a chunk; None if all of it takes hardly longer.
+
+    The first `head` bytes are there already.
+    """
+    located = stored.locate(layout.ranges)
+    if located is None:
+        return None
+    needed = [("", start, length) for start, length in located if start + length > head]
+    joined = [(r.start, r.length or 0) for r in join_ranges(needed, config.get("coalesce-gap"))]
+    # Several ranges take as long as one with the gaps that would be filled.
+    cost = sum(length + _gap() for _, length in joined)
+    if cost > stored.stored or max((n for _, n in joined), default=0) > large_size(store):
+        return None
+    return PartRanges(layout, stored, joined)
+
+
+def _gap() -> int:
+    """Return the bytes that are transferred in the time that one more request takes."""
+    return max(int(config.get("coalesce-gap")), RANGE_BYTES)
+
+
+def fetch_remote(
+    store: Store, requests: Iterable[ChunkRequest], pipeline: Pipeline
+) -> Iterator[Fetched]:
+    """Yield what is needed of each chunk while later ones are fetched; None if it is missing.
+
+    The store has the capability `etags`; `pipeline` is that of the largest chunk.
+    """
+    nbytes, has_heads = pipeline.spec.nbytes, bool(pipeline.compressors)
+    is_large, largest = nbytes > large_size(store), 0
+
+    def fetch(wanted: _Wanted) -> Part | Buffer | None:
+        nonlocal largest
+        (key, *_), (start, length) = wanted.plan.request, wanted[1:]
+        if length is not None:
+            return store.get_part(key, start, length, wanted.plan.tag)
+        value = store.get_range(key, 0)
+        largest = max(largest, len(value or b""))
+        return value
+
+    def size(wanted: _Wanted) -> int:
+        # Until the first value is there, only its size before it was compressed is known.
+        return wanted.length or largest or nbytes
+
+    begin = partial(_begun, store)
+    plans, ahead, all_plans = tee(window(begin, requests) if has_heads else map(begin, requests), 3)
+    large = get_large(store, ((p.request.key, nbytes) for p in all_plans if p.is_whole))
+    parts = window(fetch, (w for p in ahead for w in _wanted(p, is_large=is_large)), size=size)
+    for plan in plans:
+        if plan.is_complete:
+            yield plan.content
+        elif plan.part is not None:
+            fetched = list(islice(parts, len(plan.part.ranges)))
+            yield _completed(store, plan, plan.part, fetched)  # type: ignore[arg-type]
+        else:
+            yield next(large if is_large else parts)  # type: ignore[misc]
+
+
+def _wanted(plan: _Plan, *, is_large: bool) -> Iterator[_Wanted]:
+    if plan.part is not None:
+        yield from (_Wanted(plan, *each) for each in plan.part.ranges)
+    elif plan.is_whole and not is_large:
+        yield _Wanted(plan, 0, None)
+
+
+def _begun(store: Store, request: ChunkRequest) -> _Plan:
+    """Return the plan of a chunk, after a request for its first bytes if that is necessary."""
+    layout = remote_layout(request)
+    if layout is None:
+        return _Plan(request)
+    pipeline = request.pipeline
+    if not pipeline.compressors:
+        return _planned(store, request, layout)
+    at, keeps = head_location(store, request), config.get("index-cache-size") > 0
+    cached = INDEXES.get(at) if keeps else None
+    if cached is not None:
+        return _planned(store, request, layout, cached.data, cached.tag, is_cached=True)
+    first = store.get_part(request.key, 0, HEAD_BYTES)
+    if first is None or len(first.value) == first.size:
+        content = None if first is None else first.value
+        return _Plan(request, content=content, is_complete=True)
+    if first.tag is None:
+        return _Plan(request)
+    plan = _planned(store, request, layout, first.value, first.tag)
+    if plan.part is not None and plan.part.stored.stored != first.size:
+        return _Plan(request)  # it is damaged
+    if keeps and plan.part is not None:
+        head = bytes(memoryview(first.value)[: plan.part.stored.head])
+        INDEXES.put(at, CachedIndex(head, first.tag))
+    return plan
+
+
+def _planned(
+    store: Store,
+    request: ChunkRequest,
+    layout: PartLayout,
+    head: Buffer = b"",
+    tag: Tag | None = None,
+    *,
+    is_cached: bool = False,
+) -> _Plan:
+    stored = stored_parts(request.pipeline, HeldValue(head))
+    head = b"" if is_cached else head
+    part = None if stored is None else remote_ranges(store, layout, stored, len(head))
+    return _Plan(request, part, head, tag)
+
+
+def head_location(store: Store, request: ChunkRequest) -> IndexLocation:
+    """Return the location of the first bytes of a chunk in the cache."""
+    return IndexLocation(store.identity.token, request.key, 0, HEAD_BYTES)
+
+
+def _completed(
+    store: Store, plan: _Plan, part: PartRanges, fetched: Sequence[Part | None]
+) -> Fetched:
+    """Return the part of a chunk, given its ranges; all of it if they are not of one version."""
+    if plan.tag is None and not any(fetched):
+        return None
+    located = [((0, len(plan.head)), plan.head)] if plan.head else []
+    tags = set[Tag | None]() if plan.tag is None else {plan.tag}
+    for each, answer in zip(part.ranges, fetched, strict=True):
+        if answer is None:
+            return _read_again(store, plan)
+        if len(answer.value) == answer.size:
+            return answer.value  # the server does not support range requests
+        tags.add(answer.tag)
+        if len(answer.value) != each[1] or answer.size != part.stored.stored:
+            return _read_again(store, plan)
+        located.append((each, answer.value))
+    if len(tags) > 1 or (None in tags and len(fetched) > 1):
+        return _read_again(store, plan)
+    return ChunkPart(part.layout, part.stored, located)
+
+
+def _read_again(store: Store, plan: _Plan) -> Buffer | None:
+    """Read a chunk as a whole, which has changed, or whose length is not the expected one."""
+    INDEXES.put(head_location(store, plan.request), None)
+    return store.get(plan.request.key)
