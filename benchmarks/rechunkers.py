@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks.rows import Shape
 from zarrdask.formats.grids.axis import Even
-from zarrdask.parallel.plan.owned_regions import choice, pieces_between
+from zarrdask.parallel.plan.owned_regions import ReadEdges, choice, pieces_between
 
 #: What cubed holds of a block: two arrays, a buffer each to read and to write, and one more.
 _COPIES = 5
@@ -97,7 +97,7 @@ def _count(work: Work, copy: Copy) -> tuple[int, int, int]:
 def _touched(shape: Shape, tasks: Shape, chunks: Shape) -> tuple[int, int]:
     """Return how many elements have the chunks that tasks meet, and how many these are."""
     axes = [
-        choice(Even(n, task).edges, Even(n, chunk).edges)
+        choice(Even(n, task).edges, ReadEdges.whole(Even(n, chunk).edges))
         for n, task, chunk in zip(shape, tasks, chunks, strict=True)
     ]
     return prod(axis.covered for axis in axes), prod(axis.overlapped for axis in axes)

@@ -9,7 +9,13 @@ from hypothesis import strategies as st
 
 from tests.axes import axis_of
 from tests.covering import for_each
-from zarrdask.parallel.plan.owned_regions import Cutting, choice, choices, pieces_between
+from zarrdask.parallel.plan.owned_regions import (
+    Cutting,
+    ReadEdges,
+    choice,
+    choices,
+    pieces_between,
+)
 
 
 @st.composite
@@ -107,7 +113,7 @@ class TestChoice:
     @given(PAIRS)
     def test_it_counts_what_regions_meet(self, pair):
         regions, pieces = pair
-        found = choice(regions, pieces)
+        found = choice(regions, ReadEdges.whole(pieces))
         met = [p for r, p in product(spans(regions), spans(pieces)) if overlap(r, p)]
         assert found.overlapped == len(met)
         assert found.covered == sum(end - start for start, end in met)
@@ -128,7 +134,7 @@ class TestChoices:
     def test_regions_are_whole_units_from_one_each_to_all_in_one(self, drawn, limit):
         size, axis, pieces = drawn
         units = axis_of(axis, size).edges.tolist()
-        found = choices(axis_of(axis, size), pieces, limit)
+        found = choices(axis_of(axis, size), ReadEdges.whole(pieces), limit)
         for each in found:
             assert [each.edges[0], each.edges[-1]] == [0, size]
             assert set(each.edges.tolist()) <= set(units)
@@ -140,12 +146,12 @@ class TestChoices:
     @for_each("limit", [4, 10, 60])
     @for_each(("axis", "size"), [(1, 10**5), (70, 10**7), (np.arange(0, 10**5 + 1, 10), 10**5)])
     def test_long_axes_have_no_more_choices_than_may_be(self, axis, size, limit):
-        found = choices(axis_of(axis, size), axis_of(1000, size).edges, limit)
+        found = choices(axis_of(axis, size), ReadEdges.whole(axis_of(1000, size).edges), limit)
         assert 3 <= len(found) <= limit
 
     def test_lengths_that_fit_the_pieces_are_among_them(self):
         # 12 is the least common multiple: regions of so many elements share no piece.
-        found = choices(axis_of(4, 1200), axis_of(6, 1200).edges, 60)
+        found = choices(axis_of(4, 1200), ReadEdges.whole(axis_of(6, 1200).edges), 60)
         lengths = {each.longest for each in found}
         assert {4, 12, 24, 1200} <= lengths
         for each in found:
@@ -154,7 +160,7 @@ class TestChoices:
 
     def test_irregular_units_are_joined_up_to_a_length(self):
         units = np.array([0, 1, 5, 6, 10, 11, 12, 20, 21, 32])
-        for each in choices(axis_of(units), axis_of(8, 32).edges, 60):
+        for each in choices(axis_of(units), ReadEdges.whole(axis_of(8, 32).edges), 60):
             lengths = np.diff(each.edges)
             # No neighbours could be joined and be no longer than the longest.
             limit = max(each.longest, 11)

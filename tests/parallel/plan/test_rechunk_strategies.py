@@ -63,6 +63,25 @@ def test_parts_of_chunks_make_one_pass_where_whole_chunks_take_two():
     assert best.requests == 256 * rows + 16 * 16
 
 
+def test_chunks_of_shards_are_requested_by_runs_and_each_index_once_a_task():
+    grids = grids_of((64, 256, 256), 4, (1, 32, 32), (64, 32, 32))
+    held = replace(grids, holders=axes_of((16, 256, 256), grids.shape))
+    best = schemes(held, Costs(4 * MIB, 1))[0]
+    [stage], [regions] = best.stages, best.cuttings
+    rows, columns = regions.counts[1:]
+    # The chunks of a row are neighbours in a shard: 64 planes have 8 rows of chunks each.
+    runs, indexes = 64 * 8 * columns, 4 * rows * columns
+    assert stage.requests == runs + indexes + grids.units.size
+    assert best.requests < schemes(grids, Costs(4 * MIB, 1))[0].requests
+
+
+@given(jobs())
+def test_objects_of_one_chunk_each_change_only_the_number_of_requests(job):
+    grids, costs = job
+    held = replace(grids, holders=grids.source)
+    assert {s.name for s in schemes(held, costs)} == {s.name for s in schemes(grids, costs)}
+
+
 @given(jobs())
 def test_parts_that_are_whole_chunks_change_no_plan(job):
     grids, costs = job

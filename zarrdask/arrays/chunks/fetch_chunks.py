@@ -5,7 +5,7 @@ from itertools import groupby
 from math import prod
 from typing import Any
 
-from zarrdask.arrays.chunks.remote_parts import ChunkRequest, fetch_remote
+from zarrdask.arrays.chunks.remote_parts import ChunkRequest, fetch_remote, range_overhead
 from zarrdask.arrays.chunks.stored import StoredChunks
 from zarrdask.formats.byte_ranges import Buffer
 from zarrdask.formats.codecs.chunk_parts import (
@@ -15,6 +15,7 @@ from zarrdask.formats.codecs.chunk_parts import (
     part_shape,
     read_chunk_part,
 )
+from zarrdask.formats.codecs.part_layout import RANGE_BYTES
 from zarrdask.formats.codecs.pipeline import Pipeline
 from zarrdask.formats.grids.axis import Axis, Even
 from zarrdask.formats.grids.chunk_grid import Index
@@ -120,10 +121,11 @@ def divided_axes(chunks: StoredChunks, region: Region) -> tuple[Axis, ...] | Non
     numbers = [axis.numbers(pick) for axis, pick in zip(grid.axes, region, strict=True)]
     if not all(numbers):
         return None
+    overhead = range_overhead() if chunks.is_remote else RANGE_BYTES
     for share in (0, 0.5, 1):
         index = tuple(each[int(share * (len(each) - 1))] for each in numbers)
         with chunks.units.reading(chunks.key(index), Scratch()) as value:
-            shape = part_shape(pipeline, value)
+            shape = part_shape(pipeline, value, overhead)
         if shape is not None:
             return tuple(map(_divided, grid.axes, shape, region))
     return None

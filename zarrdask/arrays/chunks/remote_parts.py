@@ -94,7 +94,7 @@ def remote_layout(request: ChunkRequest) -> PartLayout | None:
     """Return where the requested elements are in a chunk; None if all of it is requested."""
     if request.inside is None:
         return None
-    return find_part(request.pipeline, request.inside, _gap())
+    return find_part(request.pipeline, request.inside, range_overhead())
 
 
 def remote_ranges(
@@ -110,13 +110,13 @@ def remote_ranges(
     needed = [("", start, length) for start, length in located if start + length > head]
     joined = [(r.start, r.length or 0) for r in join_ranges(needed, config.get("coalesce-gap"))]
     # Several ranges take as long as one with the gaps that would be filled.
-    cost = sum(length + _gap() for _, length in joined)
+    cost = sum(length + range_overhead() for _, length in joined)
     if cost > stored.stored or max((n for _, n in joined), default=0) > large_size(store):
         return None
     return PartRanges(layout, stored, joined)
 
 
-def _gap() -> int:
+def range_overhead() -> int:
     """Return the bytes that are transferred in the time that one more request takes."""
     return max(int(config.get("coalesce-gap")), RANGE_BYTES)
 

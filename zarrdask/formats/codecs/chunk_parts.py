@@ -76,15 +76,18 @@ def find_part(
     return part_layout(request, pipeline.strides, pipeline.spec.nbytes, overhead)  # type: ignore[arg-type]
 
 
-def part_shape(pipeline: Pipeline, value: Value) -> tuple[int, ...] | None:
+def part_shape(
+    pipeline: Pipeline, value: Value, overhead: int = RANGE_BYTES
+) -> tuple[int, ...] | None:
     """Return the shape of the least part of a chunk that is read in less time than more of it.
 
-    None is returned if the chunk is missing, or read as a whole in any case.
+    `overhead` is as in `part_layout`. None is returned if the chunk is missing, but needed to know,
+    or read as a whole in any case.
     """
     stored = stored_parts(pipeline, value)
-    if stored is None or value.part(0, 1) is None:
+    if stored is None:
         return None
-    size, shape = max(stored.block, RANGE_BYTES), list(pipeline.spec.shape)
+    size, shape = max(stored.block, overhead), list(pipeline.spec.shape)
     for axis, stride in zip(pipeline.axes or range(len(shape)), pipeline.strides, strict=True):
         shape[axis] = min(-(-size // stride), shape[axis])
     return tuple(shape)

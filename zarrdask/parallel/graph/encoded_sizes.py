@@ -33,8 +33,8 @@ from zarrdask.storage.local.open_file import FILE_GAP, FILE_LIMIT
 
 #: The most chunks, and the most reads of parts of shards or chunks, that a plan looks at.
 _MAX_CHUNKS, _MAX_PART_READS = 2**20, 10_000
-#: The most chunks of a remote store whose first bytes a plan reads.
-_MAX_REMOTE_HEADS = 64
+#: The most shards or chunks of a remote store whose indexes or first bytes a plan reads.
+_MAX_REMOTE_INDEXES = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +84,10 @@ class EncodedSizes:
     def indexes(self) -> dict[Index, Buffer]:
         """The encoded index of each shard that is stored."""
         chunks, indexes = self.chunks, dict[Index, Buffer]()
-        for batch in partition_all(MAX_ROUND_RANGES, sorted(self.units or ())):
+        units = self.units or {}
+        if self.units is None and chunks.metadata.grid.size <= _MAX_REMOTE_INDEXES:
+            units = dict.fromkeys(chunks.metadata.grid.indices(), 0)
+        for batch in partition_all(MAX_ROUND_RANGES, sorted(units)):
             pipelines = (chunks.metadata.pipeline_at(unit) for unit in batch)
             ranges = (cast(Shard, each.serializer).index_range for each in pipelines)
             keys = map(chunks.key, batch)
@@ -101,9 +104,10 @@ class EncodedSizes:
 
     def are_planned(self, reads: int, units: int) -> bool:
         """Whether a number of reads of parts of so many units are planned one by one."""
-        is_remote = self.chunks.is_remote and self.chunks.metadata.shard is None
-        has_heads = is_remote and bool(self.chunks.metadata.pipeline.compressors)
-        return reads <= _MAX_PART_READS and (not has_heads or units <= _MAX_REMOTE_HEADS)
+        metadata = self.chunks.metadata
+        has_indexes = metadata.shard is not None or bool(metadata.pipeline.compressors)
+        is_slow = self.chunks.is_remote and has_indexes
+        return reads <= _MAX_PART_READS and not (is_slow and units > _MAX_REMOTE_INDEXES)
 
     def read(self, region: Region) -> RequestCosts:
         """Return the requests for the units, or the parts of shards, that a region overlaps."""
@@ -119,7 +123,7 @@ class EncodedSizes:
             return total
         for unit, inside in zip(indices, insides, strict=True):
             if inside is None and self.chunks.is_remote:
-                total += RequestCosts({"GET": 1}, self.total([unit]))
+                total += RequestCosts({"GET": 1}, self._whole_size(unit))
             else:
                 total += self._read_part(unit, inside)
         return total
@@ -128,10 +132,7 @@ class EncodedSizes:
         sizes = part_sizes(self.chunks, unit, inside, self._first_bytes)
         if None not in sizes:
             return RequestCosts({"GET": len(sizes)}, sum(map(int, sizes)))  # type: ignore[arg-type]
-        if self.units is None:
-            whole = self.chunks.metadata.pipeline_at(unit).encoded_size
-        else:
-            whole = self.units.get(unit, 0)
+        whole = self._whole_size(unit)
         parts = sum(size for size in sizes if size is not None)
         return RequestCosts({"GET": len(sizes)}, None if whole is None else whole + parts)
 
@@ -139,10 +140,11 @@ class EncodedSizes:
         """Return what the first bytes of a chunk say, which remote stores send once."""
         first = self._first.get(unit)
         if first is None:
+            if not self.are_planned(0, len(self._first) + 1):
+                return FirstBytes(None)  # as if all of it was read
             first = self._first[unit] = first_bytes(self.chunks, unit)
             return first
-        is_kept = self.chunks.is_remote and config.get("index-cache-size") > 0
-        return first._replace(sizes=()) if is_kept and not first.is_whole else first
+        return first._replace(sizes=()) if self._keeps_indexes and not first.is_whole else first
 
     @cached_property
     def _first(self) -> dict[Index, FirstBytes]:
@@ -151,9 +153,49 @@ class EncodedSizes:
     def _read_part(self, unit: Index, inside: Any) -> RequestCosts:
         index, pipeline = self.indexes.get(unit), self.chunks.metadata.pipeline_at(unit)
         if index is None or shard_of(pipeline) is None:
-            return RequestCosts({"GET": 1}, None if self.units is None else 0)
+            is_missing = index is None and self._knows_indexes
+            return RequestCosts({"GET": 1}, 0 if is_missing else None)
         located = locate(pipeline, HeldValue(index), inside)
-        return self.read_ranges(index, [] if located is None else located.ranges)
+        costs = self.read_ranges(index, [] if located is None else located.ranges)
+        if self._keeps_indexes:
+            if unit in self._requested:
+                return RequestCosts(
+                    {"GET": costs.requests["GET"] - 1}, (costs.fetched or 0) - len(index)
+                )
+            self._requested.add(unit)
+        return costs
+
+    def _whole_size(self, unit: Index) -> int | None:
+        """Return the size of a unit in bytes, as the index of a shard without gaps says it."""
+        if self.units is not None:
+            return self.units.get(unit, 0)
+        metadata, index = self.chunks.metadata, None
+        if metadata.shard is None:
+            return metadata.pipeline_at(unit).encoded_size
+        index = self.indexes.get(unit)
+        if index is None:
+            return 0 if self._knows_indexes else None
+        shard = cast(Shard, metadata.pipeline_at(unit).serializer)
+        table = shard.read_index(HeldValue(index))
+        sizes = None if table is None else table.stored_bytes
+        return None if sizes is None else shard.index_size + int(sizes[sizes > 0].sum())
+
+    @property
+    def _knows_indexes(self) -> bool:
+        """Whether shards without an index are not stored."""
+        return self.units is not None or self.chunks.metadata.grid.size <= _MAX_REMOTE_INDEXES
+
+    @property
+    def _keeps_indexes(self) -> bool:
+        """Whether what is read first of a unit is cached, so that it is read once."""
+        has = self.chunks.units.capabilities
+        is_kept = has.has_latency and has.concurrent and has.etags
+        return is_kept and config.get("index-cache-size") > 0
+
+    @cached_property
+    def _requested(self) -> set[Index]:
+        """The shards whose index is in the cache by then."""
+        return set()
 
     def read_ranges(self, index: Buffer, ranges: list[Range]) -> RequestCosts:
         """Return the requests for the index of a shard and for ranges, whose neighbours join."""
@@ -179,7 +221,7 @@ class EncodedSizes:
         axes = metadata.grid.axes
         ones = _weighted(np.ones(metadata.grid.counts), axes, regions.edges, start)
         is_parted = self.reads_parts and not whole
-        if not (is_parted and metadata.pipeline.encoded_size) and self.units is None:
+        if not is_parted and self.units is None:
             return None
         if is_parted:
             if not self.are_planned(ones, metadata.grid.size):

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from math import ceil, gcd, log
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -103,6 +103,8 @@ class Choice:
     covered: int
     #: The number of these pieces.
     overlapped: int
+    #: The number of objects that hold these pieces.
+    held: int
 
     @property
     def count(self) -> int:
@@ -110,22 +112,43 @@ class Choice:
         return len(self.edges) - 1
 
 
-def choice(edges: np.ndarray, pieces: np.ndarray, parts: np.ndarray | None = None) -> Choice:
-    """Return regions along an axis, measured by the boundaries of the pieces that are read.
+class ReadEdges(NamedTuple):
+    """The boundaries along an axis of what is read.
 
-    `parts` are the boundaries of what can be read of a piece without the rest: by default all.
+    Attributes
+    ----------
+    pieces : ndarray
+        Those of the pieces of the source.
+    parts : ndarray
+        Those of what can be read of a piece without the rest, which may be all of it.
+    objects : ndarray
+        Those of the stored objects that hold the pieces, which may be one each.
+    """
 
-    >>> regions = choice(np.array([0, 6, 10]), np.array([0, 4, 8, 10]))
+    pieces: np.ndarray
+    parts: np.ndarray
+    objects: np.ndarray
+
+    @classmethod
+    def whole(cls, pieces: np.ndarray) -> "ReadEdges":
+        """Return the boundaries of pieces that are objects, and read as a whole."""
+        return cls(pieces, pieces, pieces)
+
+
+def choice(edges: np.ndarray, read: ReadEdges) -> Choice:
+    """Return regions along an axis, measured by the boundaries of what is read.
+
+    >>> regions = choice(np.array([0, 6, 10]), ReadEdges.whole(np.array([0, 4, 8, 10])))
     >>> regions.longest, regions.covered, regions.overlapped
     (6, 14, 4)
     """
-    first, last = _overlapped(edges, pieces)
-    overlapped, covering = int((last - first).sum()), pieces
-    if parts is not None:
-        first, last = _overlapped(edges, parts)
-        covering = parts
-    covered = int((covering[last] - covering[first]).sum())
-    return Choice(edges, int(np.diff(edges).max(initial=0)), covered, overlapped)
+    overlapped, held = (
+        int((last - first).sum())
+        for first, last in (_overlapped(edges, each) for each in (read.pieces, read.objects))
+    )
+    first, last = _overlapped(edges, read.parts)
+    covered = int((read.parts[last] - read.parts[first]).sum())
+    return Choice(edges, int(np.diff(edges).max(initial=0)), covered, overlapped, held)
 
 
 def _overlapped(edges: np.ndarray, pieces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -134,13 +157,11 @@ def _overlapped(edges: np.ndarray, pieces: np.ndarray) -> tuple[np.ndarray, np.n
     return first, np.searchsorted(pieces, edges[1:], "left")
 
 
-def choices(
-    units: Axis, pieces: np.ndarray, limit: int, parts: np.ndarray | None = None
-) -> list[Choice]:
-    """Return ways to join the units of an axis to regions; `parts` are as in `choice`."""
-    edges, size = units.edges, units.size
+def choices(units: Axis, read: ReadEdges, limit: int) -> list[Choice]:
+    """Return ways to join the units of an axis to regions, given what is read."""
+    edges, size, pieces = units.edges, units.size, read.pieces
     if len(edges) <= 2:
-        return [choice(edges, pieces, parts)]
+        return [choice(edges, read)]
     longest = int(np.diff(edges).max())
     typical = int(np.diff(pieces).max(initial=1))
     near = _lengths(longest, typical, size)
@@ -150,7 +171,7 @@ def choices(
     for length in lengths:
         joined = units.join(length, MAX_JOINED)
         by_count.setdefault(joined.count, joined)
-    return [choice(joined.edges, pieces, parts) for joined in by_count.values()]
+    return [choice(joined.edges, read) for joined in by_count.values()]
 
 
 def _lengths(unit: int, piece: int, size: int) -> list[int]:

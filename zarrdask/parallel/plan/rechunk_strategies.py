@@ -18,7 +18,13 @@ from zarrdask.display.words import byte_size as in_words
 from zarrdask.errors import MetadataError
 from zarrdask.formats.grids.axis import Even
 from zarrdask.parallel.plan.align import auto_block
-from zarrdask.parallel.plan.owned_regions import Choice, Cutting, choice, pieces_between
+from zarrdask.parallel.plan.owned_regions import (
+    Choice,
+    Cutting,
+    ReadEdges,
+    choice,
+    pieces_between,
+)
 from zarrdask.parallel.plan.shuffle import exchanges
 from zarrdask.parallel.plan.strategies import (
     PART,
@@ -36,6 +42,8 @@ from zarrdask.parallel.plan.strategies import (
     joined,
     lengths_of,
     outer,
+    outer_product,
+    read_requests,
     to_read,
     to_write,
 )
@@ -46,6 +54,8 @@ _BATCH_BYTES = 2**26
 _FITTING_ROUNDS = 3
 #: The number of lengths that are tried for a pass between two others.
 _MIDDLE_LENGTHS = 9
+#: The attributes of choices that count what is read: pieces, and objects that hold them.
+_COUNTED = ("overlapped", "held")
 
 
 def schemes(grids: Grids, costs: Costs) -> list[Scheme]:
@@ -122,14 +132,9 @@ def packing(grids: Grids, costs: Costs, *, reads_units: bool) -> tuple[Stage, ..
     `reads_units`; then an error is raised if the memory is too small for a task. Otherwise, the
     pieces of the source are in memory anyway. The units are blocks of a Dask array, and not joined.
     """
-    units = [
-        choice(axis.edges, pieces, parts)
-        for axis, pieces, parts in zip(
-            grids.target, grids.pieces.edges, grids.parts.edges, strict=True
-        )
-    ]
+    units = [choice(axis.edges, read) for axis, read in zip(grids.target, grids.read, strict=True)]
     moved = prod(c.covered for c in units) * grids.itemsize
-    direct = moved + prod(c.overlapped for c in units) * costs.request
+    direct = moved + _requests(grids, units) * costs.request
     plans = list[tuple[float, tuple[Stage, ...]]]([(direct, ())] if reads_units else [])
     if not costs.packs or (plans and direct <= grids.nbytes + grids.pieces.size * costs.request):
         return ()
@@ -140,7 +145,7 @@ def packing(grids: Grids, costs: Costs, *, reads_units: bool) -> tuple[Stage, ..
     while at_once == 1 or (at_once <= costs.threads and costs.memory // at_once >= least):
         some = costs._replace(at_once=at_once)
         reading = to_read(grids, some)
-        sources = joined(grids.source, grids.pieces.counts, grids.units)
+        sources = joined(grids.source, grids.pieces.counts, _whole(grids.units))
         room = min(_share(some, reading)[1], some.room // some.copies)
         source = cutting(_fitted(sources, units, grids.itemsize, room, some))
         target = cutting(units)
@@ -178,19 +183,31 @@ def _moving(grids: Grids, costs: Costs, held: int) -> Scheme:
 
 def _one_pass(grids: Grids, costs: Costs, per_thread: int) -> Scheme:
     threads, room = _share(costs, per_thread)
-    axes = joined(grids.target, grids.units.counts, grids.pieces, grids.parts)
+    axes = joined(grids.target, grids.units.counts, grids.read)
     tasks = outer(axes, "count")
     longest = outer(axes, "longest") * grids.itemsize
     moved = outer(axes, "covered") * grids.itemsize + grids.nbytes
-    requests = outer(axes, "overlapped")
+    numbers = ([[getattr(c, name) for c in axis] for axis in axes] for name in _COUNTED)
+    requests = sum(map(outer_product, read_requests(grids, *numbers)))
     cost = moved + requests * costs.request + tasks * TASK
     chosen = cheapest(axes, cost * idle(tasks, costs.tasks), longest, room)
     regions = cutting(chosen)
-    parts = prod(c.overlapped for c in chosen) + grids.units.size
+    parts = _requests(grids, chosen) + grids.units.size
     read = prod(c.covered for c in chosen) * grids.itemsize
     peak = prod(regions.longest) * grids.itemsize + threads * per_thread
     stage = Stage(regions, "source", "target", parts, read, grids.nbytes, peak, threads, costs)
     return _scheme("one pass", (stage,), costs)
+
+
+def _requests(grids: Grids, regions: Sequence[Choice]) -> int:
+    """Return the number of requests that read what regions overlap of the source."""
+    numbers = ([getattr(axis, name) for axis in regions] for name in _COUNTED)
+    return sum(map(prod, read_requests(grids, *numbers)))
+
+
+def _whole(pieces: Cutting) -> list[ReadEdges]:
+    """Return the boundaries of pieces along each axis, which are read as a whole."""
+    return [ReadEdges.whole(edges) for edges in pieces.edges]
 
 
 def _share(costs: Costs, per_thread: int) -> tuple[int, int]:
@@ -209,8 +226,8 @@ def _two_passes(grids: Grids, costs: Costs) -> tuple[Cutting, Cutting]:
     reading = min(_share(costs, to_read(grids, costs))[1], costs.room // costs.copies)
     per_thread = max(to_write(grids), costs.copies * costs.slab)
     writing = _share(costs, per_thread)[1]
-    sources = joined(grids.source, grids.pieces.counts, grids.units)
-    targets = joined(grids.target, grids.units.counts, grids.pieces)
+    sources = joined(grids.source, grids.pieces.counts, _whole(grids.units))
+    targets = joined(grids.target, grids.units.counts, _whole(grids.pieces))
     target = [axis[0] for axis in targets]
     source = [axis[0] for axis in sources]
     for _ in range(_FITTING_ROUNDS):
@@ -243,7 +260,7 @@ def _middle(grids: Grids, costs: Costs, source: Cutting, target: Cutting) -> Cut
         low, high = (max(int(np.diff(e).max(initial=1)), 1) for e in (one, other))
         lengths = np.unique(np.geomspace(low, high, _MIDDLE_LENGTHS).astype(np.int64)).tolist()
         tried = [one, other, *(Even(size, n).edges for n in lengths)]
-        axes.append([choice(edges, edges) for edges in tried])
+        axes.append([choice(edges, ReadEdges.whole(edges)) for edges in tried])
         for number, edges in enumerate((one, other)):
             between = np.array([pieces_between(c.edges, edges) for c in axes[-1]], float)
             pieces[number] = np.multiply.outer(pieces[number], between)
@@ -263,7 +280,8 @@ def _stages(grids: Grids, costs: Costs, cuttings: Sequence[Cutting]) -> Iterator
         before = cuttings[number - 1] if number else None
         if before is None:
             per_thread = to_read(grids, costs)
-            parts = grids.pieces.size
+            axes = zip(regions.edges, grids.read, strict=True)
+            parts = _requests(grids, [choice(*each) for each in axes])
         else:
             edges = list(zip(before.edges, regions.edges, strict=True))
             piece = prod(int(np.diff(np.union1d(a, b)).max(initial=0)) for a, b in edges)

@@ -21,6 +21,7 @@ from zarrdask.formats.grids.axis import Axis, Even
 from zarrdask.parallel.plan.owned_regions import (
     MAX_JOINED,
     Cutting,
+    ReadEdges,
     choices,
     geometric,
     pieces_between,
@@ -97,7 +98,7 @@ def exchanges(grids: Grids, costs: Costs) -> Iterator[Scheme]:
 def _boxes(grids: Grids, costs: Costs) -> Iterator[Cutting]:
     """Yield boxes that fit in the memory of all workers together, the largest first."""
     common = [one.common(other) for one, other in zip(grids.source, grids.target, strict=True)]
-    axes = [choices(axis, axis.edges, _MAX_LENGTHS) for axis in common]
+    axes = [choices(axis, ReadEdges.whole(axis.edges), _MAX_LENGTHS) for axis in common]
     sizes = outer(axes, "longest") * grids.itemsize
     order = np.lexsort((outer(axes, "count").ravel(), -sizes.ravel()))
     previous, remaining = float(costs.memory * costs.processes) * _STEP, _MAX_BOXES

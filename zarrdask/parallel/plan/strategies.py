@@ -10,7 +10,7 @@ import numpy as np
 
 from zarrdask.formats.grids.axis import Axis
 from zarrdask.formats.grids.chunk_grid import Shape
-from zarrdask.parallel.plan.owned_regions import Choice, Cutting, choices
+from zarrdask.parallel.plan.owned_regions import Choice, Cutting, ReadEdges, choices
 
 T = TypeVar("T")
 
@@ -176,6 +176,8 @@ class Grids:
     #: The smallest parts of the pieces that can be read and decoded without the rest; None if a
     #: piece is read as a whole.
     divided: tuple[Axis, ...] | None = None
+    #: The shards that hold the pieces; None if each piece is an object.
+    holders: tuple[Axis, ...] | None = None
 
     @property
     def shape(self) -> Shape:
@@ -201,6 +203,29 @@ class Grids:
     def parts(self) -> Cutting:
         """The parts of the pieces that are read, clipped to the array."""
         return self.pieces if self.divided is None else Cutting.of(self.divided)
+
+    @cached_property
+    def objects(self) -> Cutting:
+        """The stored objects that hold the pieces, clipped to the array."""
+        return self.pieces if self.holders is None else Cutting.of(self.holders)
+
+    @property
+    def read(self) -> list[ReadEdges]:
+        """The boundaries of what is read along each axis."""
+        cuttings = (self.pieces, self.parts, self.objects)
+        edges = zip(*(each.edges for each in cuttings), strict=True)
+        return [ReadEdges(*each) for each in edges]
+
+    @cached_property
+    def run_axis(self) -> int | None:
+        """The axis along which neighbouring pieces of a shard follow one another, if there is one.
+
+        They are one request.
+        """
+        if self.holders is None:
+            return None
+        pairs = enumerate(zip(self.holders, self.source, strict=True))
+        return max((at for at, (h, s) in pairs if h.longest > s.longest), default=None)
 
     @cached_property
     def units(self) -> Cutting:
@@ -249,25 +274,36 @@ def to_write(grids: Grids) -> int:
 # Regions
 
 
-def joined(
-    units: Sequence[Axis], counts: Shape, pieces: Cutting, parts: Cutting | None = None
-) -> list[list[Choice]]:
-    """Return the choices, along each axis, of how many chunks or shards form a region.
-
-    The `pieces` are read: all of each, or only the `parts` that a region overlaps.
-    """
+def joined(units: Sequence[Axis], counts: Shape, read: Sequence[ReadEdges]) -> list[list[Choice]]:
+    """Return the choices, along each axis, of how many chunks or shards form a region."""
     limit = max(4, int(_MAX_COMBINATIONS ** (1 / max(sum(n > 1 for n in counts), 1))))
-    return [
-        choices(axis, edges, min(limit, 60), least)
-        for axis, edges, least in zip(units, pieces.edges, (parts or pieces).edges, strict=True)
-    ]
+    return [choices(axis, edges, min(limit, 60)) for axis, edges in zip(units, read, strict=True)]
+
+
+def read_requests(grids: Grids, overlapped: Sequence[T], held: Sequence[T]) -> Sequence[list[T]]:
+    """Return factors along the axes, whose products add up to the requests that read pieces.
+
+    Along each axis, `overlapped` pieces in `held` objects are read. Neighbouring pieces of a shard
+    are one request, and its index is another.
+    """
+    if grids.holders is None:
+        return [[*overlapped]]
+    runs = [*overlapped]
+    if grids.run_axis is not None:
+        runs[grids.run_axis] = held[grids.run_axis]
+    return [runs, [*held]]
 
 
 def outer(axes: Sequence[Sequence[Any]], name: str) -> np.ndarray:
     """Return the product of an attribute, for each combination of choices along the axes."""
+    return outer_product([[getattr(c, name) for c in axis] for axis in axes])
+
+
+def outer_product(axes: Sequence[Sequence[float]]) -> np.ndarray:
+    """Return the products of numbers, for each combination of one along each axis."""
     products = np.ones((), float)
     for axis in axes:
-        products = np.multiply.outer(products, np.array([getattr(c, name) for c in axis], float))
+        products = np.multiply.outer(products, np.array(axis, float))
     return products
 
 

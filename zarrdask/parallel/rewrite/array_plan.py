@@ -18,6 +18,7 @@ from zarrdask.arrays.chunks.stored import StoredChunks
 from zarrdask.arrays.hierarchy.changes.journal import Fingerprint, Journal, digest, digest_of_parts
 from zarrdask.arrays.nodes.arguments import checks_booleans
 from zarrdask.arrays.nodes.array import Array, chunks_of
+from zarrdask.errors import ZarrdaskError
 from zarrdask.formats.indexing.regions import moved
 from zarrdask.formats.indexing.selection import Region, region_shape, whole_region
 from zarrdask.formats.metadata.losses import rewrite_loss
@@ -91,6 +92,10 @@ class RechunkPlan(PlanReport):
     @property
     def requests_planned(self) -> RequestCosts:
         """The requests by class, the encoded bytes, and the price by ``zarrdask.prices``."""
+        return self._requests_planned
+
+    @cached_property
+    def _requests_planned(self) -> RequestCosts:
         costs, chunks = super().requests_planned, chunks_of(self.source)
         if self.blocks is not None:
             stages = self.scheme.stages
@@ -109,12 +114,13 @@ class RechunkPlan(PlanReport):
         stored, basis = stored_bytes(self.target.metadata, self.objects, sizes)
         estimates = {} if basis is None else {"stored": basis}
         fetched, requests = first.bytes_read, dict(costs.requests)
+        if fetches is not None:
+            estimates |= fetches.estimates
+            requests["GET"] += fetches.requests["GET"] - first.requests + self._stored_by(first)
         if fetches is None or fetches.fetched is None:
             estimates["fetched"] = UNCOMPRESSED
         else:
             fetched = fetches.fetched
-            estimates |= fetches.estimates
-            requests["GET"] += fetches.requests["GET"] - first.requests + self._stored_by(first)
         fetched += sum(stage.bytes_read for stage in later if stage.reads == "packed")
         packed = (stage for stage in self.scheme.stages if stage.writes == "packed")
         stored += sum(stage.bytes_written for stage in packed)
@@ -128,7 +134,10 @@ class RechunkPlan(PlanReport):
         """
         first, start = self.scheme.stages[0], tuple(pick.start for pick in self.region)
         tile = first.costs.slab // max(self.grids.itemsize, 1)
-        fetches = sizes.read_all(first.regions, start, tile=tile)
+        try:
+            fetches = sizes.read_all(first.regions, start, tile=tile)
+        except (ZarrdaskError, OSError):
+            return None  # a plan does not fail because of what is wrong with the store
         if fetches is not None or self.grids.divided is None:
             return fetches
         fetches = sizes.read_all(first.regions, start, tile=tile, whole=True)
@@ -281,7 +290,9 @@ class RechunkPlan(PlanReport):
         if self._is_direct:
             return []
         stored = with_storable_fill(chunks_of(self.source), self.target.metadata)
-        source = ArrayTiles(ArrayRegion(stored, self.region))
+        divided = self.grids.divided
+        parts = None if divided is None else tuple(axis.longest for axis in divided)
+        source = ArrayTiles(ArrayRegion(stored, self.region), parts=parts)
         region = moved(whole_region(region_shape(self.region)), self.target.start)
         written = ArrayRegion(chunks, region)
         empty = config.get("write-empty-chunks")

@@ -130,13 +130,15 @@ class RegionReader(Protocol):
 class ArrayTiles:
     """A region of a stored array, read by the first pass or written by the last, tile by tile.
 
-    `empty` and `beyond` are as in `write_region`, and `casting` as in `as_stored`.
+    `empty` and `beyond` are as in `write_region`, and `casting` as in `as_stored`. `parts` is the
+    shape of the parts of chunks that are read without the rest, if they are.
     """
 
     region: ArrayRegion
     empty: bool = False
     beyond: Beyond = "keep"
     casting: Casting = None
+    parts: Shape | None = None
 
     def read(self, region: Region, buffer: RegionBuffer, context: TaskContext) -> None:
         """Read a region into a buffer."""
@@ -150,9 +152,9 @@ class ArrayTiles:
             context.add(tile)
 
         grid, limit = self.region.metadata.read_grid, context.slab // max(context.dtype.itemsize, 1)
-        # A remote store returns whole chunks, and several at once: so even a tile that overlaps
-        # only a small part of a chunk costs the memory of all of it.
-        least = prod(grid.chunk_shape) if self.region.is_remote else 1
+        # A remote store returns whole chunks or parts, and several at once: so even a tile that
+        # overlaps only a small part of a chunk costs the memory of what is returned.
+        least = least_read(grid.chunk_shape, region, self.parts) if self.region.is_remote else 1
         context.slot.each(read_tile, tiles(region, grid.axes, self.region.start, limit, least))
 
     @contextmanager
@@ -259,6 +261,19 @@ class PackedRegions:
     def changing(self) -> Iterator[tuple["PackedRegions", list[Changes]]]:
         """Yield the target: other processes can see the store of temporary objects."""
         yield self, []
+
+
+def least_read(chunk_shape: Shape, region: Region, parts: Shape | None) -> int:
+    """Return the number of elements that are read of a chunk that a region overlaps.
+
+    >>> least_read((8, 10), (slice(2, 3, 1), slice(0, 10, 1)), (2, 10))
+    40
+    """
+    whole = prod(chunk_shape)
+    if parts is None or 2 * prod(map(min, chunk_shape, region_shape(region))) > whole:
+        return whole
+    axes = zip(chunk_shape, region_shape(region), parts, strict=True)
+    return prod(min(chunk, -(-length // part) * part + part) for chunk, length, part in axes)
 
 
 # --------------------------------------------------------------------------------------------

@@ -188,6 +188,7 @@ def plan_target(
         transfer,
         array.metadata.grid.axes if unpacks_shards else None,
         None if transfer else divided_axes(chunks_of(array), region),
+        holders_of(array.metadata, region),
     )
     stores = array.store, target.node.store
     is_remote = any(store.capabilities.has_latency for store in stores)
@@ -209,6 +210,11 @@ def plan_target(
         temp=options.temp_of(target.view),
         overwrite=options.overwrite,
     )
+
+
+def holders_of(metadata: ArrayMetadata, region: Region) -> tuple[Axis, ...] | None:
+    """Return the shards of a region along each axis; None if there are none."""
+    return None if metadata.shard is None else _axes_within(metadata.grid.axes, region)
 
 
 def _axes_within(axes: tuple[Axis, ...], region: Region) -> tuple[Axis, ...]:

@@ -48,6 +48,7 @@ from zarrdask.parallel.rewrite.passes import (
     TaskContext,
     WholeBuffer,
 )
+from zarrdask.parallel.rewrite.planning import holders_of
 from zarrdask.parallel.rewrite.temporary import TemporaryPrefix
 from zarrdask.runtime.system import after_fork
 from zarrdask.runtime.workspace import Slot
@@ -212,7 +213,8 @@ def _plan_stored(source: ArrayRegion, blocks: Chunks, costs: Costs) -> tuple[Sta
     axes = zip(source.metadata.read_grid.axes, source.region, strict=True)
     pieces = tuple(axis.part(pick) for axis, pick in axes)
     parts = divided_axes(source.stored, source.region)
-    grids = Grids(source.dtype.itemsize, pieces, _axes(blocks), divided=parts)
+    holders = holders_of(source.metadata, source.region)
+    grids = Grids(source.dtype.itemsize, pieces, _axes(blocks), divided=parts, holders=holders)
     return packing(grids, costs, reads_units=True)
 
 
