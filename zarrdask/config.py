@@ -87,7 +87,8 @@ DEFAULTS: dict[str, Any] = {
     # Bytes: chunks, and shards that are read whole, of more than four times this size are read by
     # requests for ranges of it (stores with latency); 0 reads each by one request.
     "range-size": 8 * 2**20,
-    # Bytes: the size of the cache of shard indexes (of remote stores that send ETags); 0 for none.
+    # Bytes: the size of the cache of shard indexes and of headers of chunks that are read in parts
+    # (of remote stores that send ETags); 0 for none.
     "index-cache-size": 32 * 2**20,
     # Bytes: decoded chunks that a process caches for later reads; 0 caches only chunks that
     # overlapping blocks share, up to half of keep-memory. The cache counts towards keep-memory.

@@ -1,6 +1,7 @@
 """Indexes of remote shards, cached for the next read of the same shards.
 
-An index is cached with the version of its shard. Requests for chunks are pinned to that version, so
+So are the headers of large chunks that are read in parts, which say where these are. An index is
+cached with the version of its shard. Requests for chunks are pinned to that version, so
 that writers need not invalidate the cache.
 """
 

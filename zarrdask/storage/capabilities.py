@@ -75,6 +75,9 @@ class Capabilities:
         False.
     compact : bool
         Each task may carry a pickled copy, as it is small. Default: True.
+    keeps_values : bool
+        Values that were read are kept on a local disk, where one that was read whole serves reads
+        of its parts. Default: False.
     bodies_limited : bool
         Answers are read up to a number of bytes: see `zarrdask.storage.remote.body_limit`. Default:
         False.
@@ -101,6 +104,7 @@ class Capabilities:
     lists_parts: bool = False
     stamps: bool = False
     compact: bool = True
+    keeps_values: bool = False
     bodies_limited: bool = False
 
     @property

@@ -62,7 +62,7 @@ def reads_parts(chunks: StoredChunks) -> bool:
         return False
     has = chunks.units.capabilities
     if has.has_latency:
-        return has.etags and has.concurrent
+        return has.etags and has.concurrent and not has.keeps_values
     return implements(type(chunks.units), "reading")
 
 

@@ -37,10 +37,11 @@ def plan_read(
     """Plan a read: which chunks would be decoded, how often, and by how many requests.
 
     Only metadata is read; on a local disk and in memory, also the sizes of up to 10,000 stored
-    objects, and the shard indexes. The plan prints as text; a notebook and its method `svg` show a
-    drawing. Of a Dask array, the tasks are those after its optimisation; chunks that several tasks
-    decode are a reason to choose other blocks (``from_zarr(..., chunks=...)``) or other chunks
-    (`rechunk`).
+    objects, and the shard indexes. Of large Blosc chunks that are read in parts, the headers are
+    read, too; those of remote stores if they are at most 64. The plan prints as text; a notebook
+    and its method `svg` show a drawing. Of a Dask array, the tasks are those after its
+    optimisation; chunks that several tasks decode are a reason to choose other blocks
+    (``from_zarr(..., chunks=...)``) or other chunks (`rechunk`).
 
     Parameters
     ----------
@@ -128,7 +129,7 @@ def _sent(chunks: StoredChunks, reads: ArrayReads, sizes: np.ndarray | None) -> 
     is_sharded = chunks.metadata.shard is not None
     if units is None or not encoded.reads_parts or (is_sharded and sizes is None):
         return None
-    if not encoded.are_planned(len(units) * len(reads.regions), len(units)):
+    if not encoded.are_planned(reads.overlapped_units, len(units)):
         return None
     total = RequestCosts({"GET": 0}, 0)
     try:

@@ -218,16 +218,16 @@ class ReadCounts:
         whole = sum(
             prod(axis.chunks_of_whole_units for axis in overlap) for overlap in self._overlaps
         )
-        return self._overlapped_units + chunks - whole
+        return self.overlapped_units + chunks - whole
 
     @property
-    def _overlapped_units(self) -> int:
+    def overlapped_units(self) -> int:
         """The number of objects that regions overlap, each counted once per region."""
         return sum(prod(len(axis.units) for axis in overlap) for overlap in self._overlaps)
 
     def units(self, limit: int) -> set[Index] | None:
         """Return the objects that regions overlap, or None if they are more than a number."""
-        if self._overlapped_units > limit:
+        if self.overlapped_units > limit:
             return None
         axes = ([axis.units.tolist() for axis in overlap] for overlap in self._overlaps)
         return {unit for lists in axes for unit in product(*lists)}

@@ -9,8 +9,9 @@ import logging
 import os
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from errno import EDQUOT, ENOSPC
-from functools import cached_property
+from functools import cached_property, lru_cache
 from hashlib import blake2b
 from typing import Any, NoReturn
 
@@ -66,6 +67,10 @@ class DiskCachedStore(PolicyStore):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _cached_here, (self.source, self.directory, self.offline)
+
+    @property
+    def capabilities(self) -> Capabilities:  # type: ignore[override]
+        return _keeping(self.inner.capabilities)
 
     def above(self) -> Store | None:
         above = self.source.above()
@@ -192,6 +197,11 @@ def _uncached(store: Store, error: StoreError, *, offline: bool) -> Store:
     """Return a store without a cache, where the directory can't be used."""
     _LOG.warning("values of %s are not cached in this process: %s", store.url, error)
     return OfflineStore(store) if offline else store
+
+
+@lru_cache(maxsize=64)
+def _keeping(capabilities: Capabilities) -> Capabilities:
+    return replace(capabilities, keeps_values=True)
 
 
 def _count_hit() -> None:
