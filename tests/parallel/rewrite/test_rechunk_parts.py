@@ -6,6 +6,7 @@ import pytest
 import zarrdask
 from tests.arrays.chunks.remote import Remote, blosc
 from zarrdask.arrays.chunks import fetch_chunks
+from zarrdask.parallel.graph import encoded_sizes
 from zarrdask.runtime.shard_indexes import INDEXES
 
 VALUES = np.random.default_rng(0).standard_normal((8, 256, 256), dtype="f4")
@@ -57,3 +58,24 @@ def test_a_rewrite_of_remote_chunks_is_one_pass_that_moves_what_is_planned(name,
     assert "fetched" not in costs.estimates
     assert costs.fetched == pytest.approx(source.fetched, rel=0.02)
     assert source.fetched < 1.5 * sum(map(len, source.inner.values.values()))
+
+
+def test_of_many_compressed_chunks_a_plan_reads_some_headers(monkeypatch):
+    monkeypatch.setattr(fetch_chunks, "MIN_COMPRESSED_BYTES", 2**17)
+    monkeypatch.setattr(encoded_sizes, "_MAX_REMOTE_INDEXES", 4)
+    source, target = Bucket(), Bucket()
+    z = zarrdask.create_array(source, shape=VALUES.shape, dtype="f4", **SOURCES["blosc"])
+    z[...] = VALUES
+    INDEXES.clear()
+    plan = zarrdask.rechunk(
+        z, target, chunks=(8, 32, 256), compressors=[], max_mem="2 MiB", scheduler="sync"
+    )
+    source.clear()
+    costs = plan.requests_planned
+    assert len(source.calls) <= 4
+    source.clear()
+    plan.execute("sync", progress=False)
+    assert costs.estimates["fetched"] == "from some of the chunks"
+    sent = sum(key.startswith("c/") for key in source.keys)
+    assert costs.requests["GET"] == pytest.approx(sent, rel=0.02)
+    assert costs.fetched == pytest.approx(source.fetched, rel=0.02)

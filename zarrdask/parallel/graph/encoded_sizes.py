@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
+from itertools import product, repeat
 from math import prod
 from typing import Any, cast
 
@@ -24,10 +24,10 @@ from zarrdask.formats.grids.axis import Axis
 from zarrdask.formats.grids.chunk_grid import ChunkGrid, Index
 from zarrdask.formats.indexing.projection import project
 from zarrdask.formats.indexing.regions import tiles
-from zarrdask.formats.indexing.selection import Region, shifted
+from zarrdask.formats.indexing.selection import Region, intersection, shifted
 from zarrdask.formats.metadata.model import ArrayMetadata
 from zarrdask.parallel.plan.owned_regions import Cutting
-from zarrdask.parallel.plan.request_costs import AS_SOURCE, UNCOMPRESSED, RequestCosts
+from zarrdask.parallel.plan.request_costs import AS_SOURCE, SAMPLED, UNCOMPRESSED, RequestCosts
 from zarrdask.storage.listing import is_listed_fast
 from zarrdask.storage.local.open_file import FILE_GAP, FILE_LIMIT
 
@@ -236,6 +236,26 @@ class EncodedSizes:
         for unit, size in (self.units or {}).items():
             sizes[unit] = size
         return RequestCosts({"GET": ones}, _weighted(sizes, axes, regions.edges, start))
+
+    def read_sample(self, regions: Cutting, start: Index) -> RequestCosts:
+        """Return the requests of tasks that read a region each, estimated from some chunks."""
+        grid, total = self.chunks.metadata.grid, RequestCosts({"GET": 0}, 0)
+        stops = [at + int(edges[-1]) for at, edges in zip(start, regions.edges, strict=True)]
+        region = tuple(map(slice, start, stops, repeat(1)))
+        numbers = [axis.numbers(pick) for axis, pick in zip(grid.axes, region, strict=True)]
+        count = prod(map(len, numbers))
+        sample = np.unique(np.linspace(0, count - 1, _MAX_REMOTE_INDEXES).astype(np.int64))
+        back = tuple(-at for at in start)
+        for places in zip(*np.unravel_index(sample, [*map(len, numbers)]), strict=True):
+            unit = tuple(axis[int(at)] for axis, at in zip(numbers, places, strict=True))
+            box = intersection(grid.region(unit), region)
+            for _, part in regions.overlapping(shifted(box, back)):
+                origin = tuple(n - at for n, at in zip(start, grid.start(unit), strict=True))
+                total += self._read_chunk(unit, shifted(part, origin))
+        share = count / max(len(sample), 1)
+        fetched = None if total.fetched is None else round(total.fetched * share)
+        requests = {"GET": round(total.requests["GET"] * share)}
+        return RequestCosts(requests, fetched, estimates={"fetched": SAMPLED})
 
 
 def _weighted(

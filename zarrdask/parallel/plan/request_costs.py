@@ -16,7 +16,7 @@ _GIB = 2**30
 AS_SOURCE = "if they compress as the source does"
 UNCOMPRESSED = "before compression"
 #: How the bytes of parts of chunks are estimated.
-ALIKE = "if parts of a chunk compress alike"
+SAMPLED = "from some of the chunks"
 
 
 def overlaps(blocks: Iterable[np.ndarray], others: Iterable[np.ndarray]) -> int:

@@ -25,11 +25,11 @@ from zarrdask.formats.metadata.losses import rewrite_loss
 from zarrdask.parallel.execution.counter import Counter, Reporter, Tasks, reports
 from zarrdask.parallel.execution.executor import Workers, check_reached, workers
 from zarrdask.parallel.execution.forks import TaskStores
-from zarrdask.parallel.graph.encoded_sizes import EncodedSizes, overlapped, stored_bytes
+from zarrdask.parallel.graph.encoded_sizes import EncodedSizes, stored_bytes
 from zarrdask.parallel.graph.fuse.writes import fuse_writes
 from zarrdask.parallel.graph.tasks import write_blocks
 from zarrdask.parallel.plan.plan_report import PlanReport
-from zarrdask.parallel.plan.request_costs import ALIKE, UNCOMPRESSED, RequestCosts, overlaps
+from zarrdask.parallel.plan.request_costs import UNCOMPRESSED, RequestCosts
 from zarrdask.parallel.plan.strategies import Scheme
 from zarrdask.parallel.rewrite.cluster import check_workers, run_exchange
 from zarrdask.parallel.rewrite.copy_costs import moved_costs
@@ -129,26 +129,17 @@ class RechunkPlan(PlanReport):
     def _read_by_first(self, sizes: EncodedSizes) -> RequestCosts | None:
         """Return what the first pass fetches; None if it is not known.
 
-        If there are too many parts of chunks to look at, those of one size are taken to have the
-        same number of bytes.
+        If there are too many parts of chunks to look at, it is estimated from some chunks.
         """
         first, start = self.scheme.stages[0], tuple(pick.start for pick in self.region)
         tile = first.costs.slab // max(self.grids.itemsize, 1)
         try:
             fetches = sizes.read_all(first.regions, start, tile=tile)
+            if fetches is None and self.grids.divided is not None:
+                fetches = sizes.read_sample(first.regions, start)
         except (ZarrdaskError, OSError):
             return None  # a plan does not fail because of what is wrong with the store
-        if fetches is not None or self.grids.divided is None:
-            return fetches
-        fetches = sizes.read_all(first.regions, start, tile=tile, whole=True)
-        share = overlaps(first.regions.edges, self.grids.parts.edges)
-        units = overlapped(self.source.metadata.grid, self.region)
-        parts = int((sizes.total(units) or 0) * share / max(self.grids.parts.size, 1))
-        if fetches is None or fetches.fetched is None or parts >= fetches.fetched:
-            return fetches
-        # The first bytes of a compressed chunk tell where its parts are.
-        sent = fetches.requests["GET"] * (2 if self.source.metadata.pipeline.compressors else 1)
-        return RequestCosts({"GET": sent}, parts, estimates={"fetched": ALIKE})
+        return fetches
 
     @property
     def _dimension_names(self) -> tuple[str | None, ...] | None:
