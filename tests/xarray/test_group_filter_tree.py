@@ -39,6 +39,31 @@ def test_a_path_without_patterns_needs_no_listing_above(store):
     assert list(store.listings) == ["v2/sweep_0/"]
 
 
+def test_arrays_that_differ_in_attributes_share_the_rest():
+    store = {}
+    for name in ("a", "b", "c"):
+        zarrdask.create_array(
+            *(store, f"{name}/x"),
+            shape=3,
+            dtype="f4",
+            dimension_names=("t",),
+            fill_value=-1 if name == "c" else 0,
+            attributes={"scan": name, "range": [0, 1]},
+        )
+    group, known = zarrdask.open_group(store), {}
+    members = {
+        name: dict(group[name].node_path.children(known=known))["x"] for name in ("a", "b", "c")
+    }
+    assert members["a"].pipeline is members["b"].pipeline
+    for name, metadata in members.items():
+        alone = zarrdask.open_array(store, f"{name}/x").metadata
+        assert metadata == alone
+        assert metadata.documents == alone.documents
+    groups = xr.open_groups(store, engine="zarrdask")
+    groups["/a"]["x"].attrs["range"].append(2)
+    assert [groups[f"/{name}"]["x"].attrs["range"] for name in "ab"] == [[0, 1, 2], [0, 1]]
+
+
 def test_equal_arrays_of_a_tree_have_attributes_of_their_own(monkeypatch):
     store = {}
     for path in ("a", "b", "c"):

@@ -1,13 +1,16 @@
 """Read the small coordinates of datasets with one request for all, whatever their number."""
 
 from collections.abc import Container, Hashable, Mapping
+from contextlib import suppress
 from dataclasses import replace
+from itertools import chain, islice
 from typing import Any, TypeVar
 
 import numpy as np
 import xarray
 
 from zarrdask.arrays.chunks.region import ArrayRegion
+from zarrdask.arrays.chunks.stored import StoredChunks
 from zarrdask.arrays.nodes.array import Array, chunks_of
 from zarrdask.errors import ZarrdaskError
 from zarrdask.formats.metadata.model import ArrayMetadata
@@ -121,15 +124,32 @@ def _read_size(metadata: ArrayMetadata) -> float:
 
 
 def _read_together(arrays: Mapping[K, Array]) -> dict[K, np.ndarray]:
-    chunks = [chunks_of(array) for array in arrays.values()]
-    keys = [each.key(index) for each in chunks for index in each.metadata.grid.indices()]
-    # Each value is valid until the next is asked for: keep copies.
-    encoded = zip(keys, chunks[0].units.get_many(keys, Scratch()), strict=True)
-    held = MemoryStore({key: bytes(value) for key, value in encoded if value is not None})
+    stored = {name: chunks_of(array) for name, array in arrays.items()}
+    keys = {
+        name: [chunks.key(index) for index in chunks.metadata.grid.indices()]
+        for name, chunks in stored.items()
+    }
+    units = next(iter(stored.values())).units
+    encoded = units.get_many(chain.from_iterable(keys.values()), Scratch())
     values = {}
-    for name, array in arrays.items():
-        try:
-            values[name] = ArrayRegion(replace(chunks_of(array), store=held, is_stored=False))[...]
-        except ZarrdaskError:
-            continue
+    for name, chunks in stored.items():
+        # Each value is valid until the next is asked for: keep copies.
+        copies = [
+            None if each is None else bytes(each) for each in islice(encoded, len(keys[name]))
+        ]
+        with suppress(ZarrdaskError):
+            values[name] = _decoded(chunks, dict(zip(keys[name], copies, strict=True)))
+    return values
+
+
+def _decoded(chunks: StoredChunks, encoded: dict[str, bytes | None]) -> np.ndarray:
+    """Return the elements of an array for its encoded chunks or shards, by key."""
+    metadata, present = chunks.metadata, {k: v for k, v in encoded.items() if v is not None}
+    if len(encoded) == len(present) == 1 and metadata.shard is None:
+        # Nearly all coordinates: trees have thousands of them.
+        chunk = metadata.pipeline.decode_apart(*present.values())
+        within: tuple[slice, ...] = tuple(map(slice, metadata.shape))
+        return chunk[within]
+    held = MemoryStore(present)
+    values: np.ndarray = ArrayRegion(replace(chunks, store=held, is_stored=False))[...]
     return values

@@ -12,12 +12,11 @@ from xarray.core.indexing import BasicIndexer, LazilyIndexedArray
 from zarrdask.arrays.chunks.missing_chunks import Missing, chosen_missing
 from zarrdask.arrays.hierarchy.group_filter import GroupFilter
 from zarrdask.arrays.hierarchy.lookup import look_up
-from zarrdask.arrays.hierarchy.members import Known
 from zarrdask.arrays.hierarchy.path import ancestors, join_path
 from zarrdask.arrays.nodes.array import Array
 from zarrdask.errors import NodeNotFoundError, NodeTypeError, ZarrdaskError
 from zarrdask.formats.compliance import strictness
-from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata, ZarrFormat
+from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata, Known, ZarrFormat
 from zarrdask.storage.base import Store
 from zarrdask.storage.cache.prefetched import prefetch
 from zarrdask.storage.remote.concurrent_requests import request_on_each

@@ -127,7 +127,9 @@ class StoredChunks:
     def __post_init__(self) -> None:
         # Consolidated metadata holds no chunks: these are listed and read in the store itself.
         object.__setattr__(self, "store", uncached(self.store))
-        units = bounded(self.store.for_chunks(), most_encoded_bytes(self.metadata))
+        units = self.store.for_chunks()
+        if units.capabilities.bodies_limited:
+            units = bounded(units, most_encoded_bytes(self.metadata))
         if self.guard is not None:
             units = self.guard(units)
         for transformer in reversed(self.metadata.transformers):

@@ -19,7 +19,13 @@ from zarrdask.formats.byte_ranges import Buffer
 from zarrdask.formats.compliance import report_deviation, strictness, warn_compliance
 from zarrdask.formats.grids.keys import ChunkKeyEncoding
 from zarrdask.formats.metadata.json import Documents
-from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
+from zarrdask.formats.metadata.model import (
+    ArrayMetadata,
+    GroupMetadata,
+    Known,
+    Metadata,
+    ZarrFormat,
+)
 from zarrdask.formats.metadata.v2 import V2
 from zarrdask.formats.metadata.v3 import EntryPointError
 from zarrdask.runtime.scratch import Scratch
@@ -200,13 +206,16 @@ def documents_of(node: StorePath, search: Search) -> Documents:
     return read_documents(node.store, [node.path], search.rounds(node.store))[0]
 
 
-def node_of(node: StorePath, documents: Documents, search: Search | None) -> Metadata | None:
+def node_of(
+    node: StorePath, documents: Documents, search: Search | None, known: Known | None = None
+) -> Metadata | None:
     """Return the metadata of a node whose documents were read, or None if there is no node.
 
-    Without a search, that is a node of any format with a document.
+    Without a search, that is a node of any format with a document. Arrays share parts of metadata
+    in `known`, if given.
     """
     try:
-        metadata = detect.parse(documents, node.store)
+        metadata = detect.parse(documents, node.store, known)
         if metadata is not None:
             form = metadata.format
             if form.has_conventions:

@@ -1,7 +1,6 @@
 """The nodes below a group: their names, documents and metadata."""
 
-from collections.abc import Callable, Container, Iterator, MutableMapping
-from typing import Any
+from collections.abc import Callable, Container, Iterator
 
 from zarrdask.arrays.hierarchy.changes.journal import BESIDE
 from zarrdask.arrays.hierarchy.find import documents_of, implied_group, node_of, read_documents
@@ -11,14 +10,11 @@ from zarrdask.errors import ZarrdaskError
 from zarrdask.formats.compliance import strictness
 from zarrdask.formats.metadata.formats import find_format
 from zarrdask.formats.metadata.json import Documents
-from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata, Metadata
+from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata, Known, Metadata
 from zarrdask.storage.zarr import detect
 from zarrdask.storage.zarr.consolidated_documents import Entries
 from zarrdask.storage.zarr.consolidated_store import as_consolidated
 from zarrdask.storage.zarr.detect import ANY, Search
-
-#: The metadata of arrays by their documents.
-Known = MutableMapping[tuple[Any, ...], ArrayMetadata]
 
 
 def member_documents(
@@ -85,8 +81,8 @@ def child_nodes(
 
     The metadata of an invalid node is replaced by the error. The parameters are those of
     `member_documents`. If groups are `chosen`, arrays are left out unless this group is chosen.
-    Arrays with the same documents share the metadata in `known`, to which it is added: trees have
-    thousands of such arrays.
+    Arrays with the same documents share the metadata in `known`, to which it is added, and those
+    that differ in their attributes share the rest: trees have thousands of such arrays.
     """
     has_arrays = chosen is None or chosen.accepts("")
     left = None if has_arrays else chosen
@@ -114,7 +110,7 @@ def _metadata_of(
     shared = known.get(key)
     if shared is not None:
         return shared
-    metadata = node_of(group.join(name), documents, search)
+    metadata = node_of(group.join(name), documents, search, known)
     if isinstance(metadata, ArrayMetadata) and _may_be_shared(metadata):
         known[key] = metadata
     return metadata

@@ -114,7 +114,7 @@ def normalise_path(path: str | None) -> str:
     >>> normalise_path("//foo//bar/")
     'foo/bar'
     """
-    if not isinstance(path, str | None) or any("\ud800" <= c <= "\udfff" for c in path or ""):
+    if not isinstance(path, str | None) or (path and not path.isascii() and _has_surrogate(path)):
         raise MetadataError(
             "a path must be Unicode text", key="path", found=path, expected="names joined by '/'"
         )
@@ -128,6 +128,10 @@ def normalise_path(path: str | None) -> str:
                 found=path,
             )
     return "/".join(names)
+
+
+def _has_surrogate(text: str) -> bool:
+    return any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def key_prefix(path: str) -> str:

@@ -22,7 +22,7 @@ from zarrdask.formats.metadata.array_options import ArrayOptions, as_list, codec
 from zarrdask.formats.metadata.extensions import parse_extensions, parse_transformers
 from zarrdask.formats.metadata.formats import formats
 from zarrdask.formats.metadata.json import Documents
-from zarrdask.formats.metadata.model import Metadata, ZarrFormat
+from zarrdask.formats.metadata.model import Known, Metadata, ZarrFormat
 from zarrdask.formats.metadata.storage_transformers import StorageTransformer
 
 #: The grid, codecs and storage transformers of an array.
@@ -93,6 +93,13 @@ class Format(ABC):
         `minor` is the minor version of the hierarchy, which only the draft has: if it is not 0,
         unknown members are ignored.
         """
+
+    def parse_shared(self, documents: Documents, known: Known) -> Metadata | None:
+        """Return the same as `parse`; arrays may share what does not depend on their attributes.
+
+        It is taken from, and added to, `known`.
+        """
+        return self.parse(documents)
 
     @abstractmethod
     def render(self, metadata: Metadata) -> dict[str, bytes | None]:

@@ -1,6 +1,6 @@
 """The model of arrays and groups, which is the same for all formats."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from copy import copy
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
@@ -208,6 +208,15 @@ class ArrayMetadata:
         )
         return metadata
 
+    def with_attributes(self, attributes: Attributes) -> "ArrayMetadata":
+        """Return the metadata of an array with other attributes, without its documents.
+
+        The codecs stay bound, so that this costs next to nothing.
+        """
+        metadata = object.__new__(type(self))
+        vars(metadata).update(vars(self), attributes=attributes, documents=None)
+        return metadata
+
     def resized(self, shape: Shape) -> "ArrayMetadata":
         """Return the metadata of the same array with another shape."""
         if shape == self.shape:
@@ -276,3 +285,6 @@ class GroupMetadata:
 
 
 Metadata = ArrayMetadata | GroupMetadata
+#: Metadata of arrays, from which arrays with equal documents, or parts of these, take it: by the
+#: documents, or by the part.
+Known = MutableMapping[Any, ArrayMetadata]

@@ -25,7 +25,7 @@ from zarrdask.formats.metadata.json import (
     render_json,
     required,
 )
-from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata, Metadata
+from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata, Known, Metadata
 from zarrdask.formats.metadata.node_layout import DRAFT, PROTOCOL
 
 _VERSION = 3
@@ -69,6 +69,12 @@ class V3(Format):
     consolidated_key = _KEY
 
     def parse(self, documents: Documents, minor: int = 0) -> Metadata | None:
+        return self._parse(documents, None)
+
+    def parse_shared(self, documents: Documents, known: Known) -> Metadata | None:
+        return self._parse(documents, known)
+
+    def _parse(self, documents: Documents, known: Known | None) -> Metadata | None:
         data = documents.get(_KEY)
         if data is None:
             return None
@@ -83,6 +89,8 @@ class V3(Format):
                 "this is not v3 metadata", key="zarr_format", found=version, expected="3"
             )
         if one_of(kind, "node_type", ("array", "group")) == "array":
+            if known is not None:
+                return _parse_shared(document, known)
             return repaired(_parse_array, document, repair_v3_array)
         # It describes other nodes, and may be outdated when the group is written again.
         consolidated = document.pop("consolidated_metadata", None)
@@ -156,6 +164,19 @@ def _parse_array(document: Json) -> ArrayMetadata:
         codecs=codecs,
         **_parse_optional(document, _ARRAY, _ARRAY_OPTIONAL),
     )
+
+
+def _parse_shared(document: Json, known: Known) -> ArrayMetadata:
+    """Parse an array, of which all but the attributes may be known from another array."""
+    attributes = instance_of(document.pop("attributes", {}), "attributes", dict)
+    part = repr(document)
+    metadata = known.get(part)
+    if metadata is None:
+        metadata = repaired(_parse_array, document, repair_v3_array)
+        # Repairs are reported for each array, and users may change other members.
+        if not (metadata.is_repaired or metadata.extra):
+            known[part] = metadata
+    return metadata.with_attributes(attributes)
 
 
 def _little_endian(codecs: tuple[Codec, ...]) -> tuple[Codec, ...]:

@@ -5,7 +5,7 @@ from functools import cache
 
 from zarrdask.formats.metadata.formats import find_format, formats
 from zarrdask.formats.metadata.json import Documents
-from zarrdask.formats.metadata.model import ArrayMetadata, Metadata, ZarrFormat
+from zarrdask.formats.metadata.model import ArrayMetadata, Known, Metadata, ZarrFormat
 from zarrdask.formats.metadata.node_layout import DIRECTORIES, DOCUMENTS
 from zarrdask.storage.base import Store
 from zarrdask.storage.zarr.draft_store import layout_of
@@ -92,7 +92,7 @@ def is_node(documents: Documents, name: str | None = None) -> bool:
     if name is not None:
         free = (form for form in formats() if not form.is_reserved(name))
         makes_node = frozenset(each for form in free for each in form.node_documents)
-    return any(documents.get(each) is not None for each in makes_node)
+    return any(data is not None and each in makes_node for each, data in documents.items())
 
 
 def other_documents(documents: Documents) -> tuple[str, ...]:
@@ -118,11 +118,13 @@ def other_nodes(documents: Documents, metadata: Metadata) -> list[str]:
     ]
 
 
-def parse(documents: Documents, store: Store | None = None) -> Metadata | None:
+def parse(
+    documents: Documents, store: Store | None = None, known: Known | None = None
+) -> Metadata | None:
     """Return the node that documents (by name) describe, or None if there is none.
 
-    A hierarchy of the draft has nodes of one format only. In any other store, all other
-    formats are tried, the preferred one first.
+    A hierarchy of the draft has nodes of one format only. In any other store, all other formats
+    are tried, the preferred one first. Arrays share parts of metadata in `known`, if given.
     """
     layout = DIRECTORIES if store is None else layout_of(store)
     metadata = None
@@ -130,7 +132,9 @@ def parse(documents: Documents, store: Store | None = None) -> Metadata | None:
         metadata = find_format(layout.zarr_format).parse(documents, layout.minor)
     else:
         for form in formats():
-            metadata = form.parse(documents)
+            metadata = (
+                form.parse(documents) if known is None else form.parse_shared(documents, known)
+            )
             if metadata is not None:
                 break
     if isinstance(metadata, ArrayMetadata):
