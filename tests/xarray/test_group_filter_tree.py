@@ -5,6 +5,8 @@ import xarray as xr
 
 import zarrdask
 from tests.counting import CountingStore
+from tests.xarray.counting import RoundsStore
+from zarrdask.arrays.hierarchy.group_filter import GroupFilter
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.storage.zarr import detect
 
@@ -37,6 +39,51 @@ def test_a_path_without_patterns_needs_no_listing_above(store):
     tree = xr.open_datatree(store, engine="zarrdask", group_filter="/v2/sweep_0")
     assert sorted(tree.groups) == ["/", "/v2", "/v2/sweep_0"]
     assert list(store.listings) == ["v2/sweep_0/"]
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_what_patterns_lead_to_is_requested_together(zarr_format):
+    values = {}
+    zarrdask.create_group(values, zarr_format=zarr_format)
+    for path in ("a/s0", "a/s1", "b/s0", "b/s1"):
+        group = zarrdask.create_group(values, path)
+        group.create_array("x", shape=2, dtype="i4", dimension_names=("x",))[...] = [3, 4]
+    store = RoundsStore(values, together=["list_dir", "get_many"])
+    groups = xr.open_groups(store, engine="zarrdask", group_filter="/*/s0", zarr_format=zarr_format)
+    assert [*groups] == ["/", "/a", "/b", "/a/s0", "/b/s0"]
+    assert groups["/b/s0"].x.sum() == 7
+    # The first group and its members' names; groups, and the names of their members; the
+    # documents of the arrays, concurrently for each group; the coordinates.
+    rounds = [sorted(what[:1]) for kind, what in store.calls if kind == "list_dir"]
+    assert sorted(rounds) == [[""], ["a/s0/"], ["b/s0/"]]
+    many = [what for kind, what in store.calls if kind == "get_many"]
+    assert {key.rpartition("/")[0] for key in many[1]} == {"a", "b", "a/s0", "b/s0"}
+    assert len(many) == 5
+
+
+def test_a_pattern_that_leads_to_many_groups_lists_none_that_may_not_exist():
+    values = {}
+    zarrdask.create_group(values)
+    for number in range(70):
+        zarrdask.create_group(values, f"v{number}")
+    zarrdask.create_array(values, "v7/s/x", shape=2, dtype="i4", dimension_names=("x",))
+    store = RoundsStore(values)
+    groups = xr.open_groups(store, engine="zarrdask", group_filter="/*/s")
+    assert [*groups] == ["/", "/v7", "/v7/s"]
+    assert [what for kind, what in store.calls if kind == "list_dir"] == [[""], ["v7/s/"]]
+
+
+def test_a_walk_reads_ahead_what_patterns_lead_to():
+    values = {}
+    for path in ("a/s0", "a/s1", "b/s0"):
+        zarrdask.create_array(values, f"{path}/x", shape=2, dtype="i4")
+    store = RoundsStore(values)
+    root = zarrdask.open_group(store).node_path
+    store.calls.clear()
+    walked = [path for path, _ in root.walk(chosen=GroupFilter.of("/*/s0"))]
+    assert sorted(walked) == ["a", "a/s0", "a/s0/x", "b", "b/s0", "b/s0/x"]
+    many = [what for kind, what in store.calls if kind == "get_many"]
+    assert len(many) == 3
 
 
 def test_arrays_that_differ_in_attributes_share_the_rest():

@@ -99,7 +99,7 @@ def _is_coordinate(name: str, metadata: ArrayMetadata, mentioned: Container[str]
 
 
 def read_small_arrays(arrays: Mapping[K, Array]) -> dict[K, np.ndarray]:
-    """Read several arrays of one store: only small ones with at most one axis.
+    """Read those of several arrays of one store that are small and have at most one axis.
 
     Arrays that cannot be read are left out: whoever reads them by themselves gets the error.
     """
@@ -148,8 +148,7 @@ def _decoded(chunks: StoredChunks, encoded: dict[str, bytes | None]) -> np.ndarr
     if len(encoded) == len(present) == 1 and metadata.shard is None:
         # Nearly all coordinates: trees have thousands of them.
         chunk = metadata.pipeline.decode_apart(*present.values())
-        within: tuple[slice, ...] = tuple(map(slice, metadata.shape))
-        return chunk[within]
+        return chunk[: metadata.shape[0]] if metadata.shape else chunk
     held = MemoryStore(present)
     values: np.ndarray = ArrayRegion(replace(chunks, store=held, is_stored=False))[...]
     return values

@@ -109,6 +109,10 @@ class Hierarchy:
     def tree(self) -> dict[str, StoredGroup]:
         """Return all groups, parents first, level by level."""
         groups: dict[str, StoredGroup] = {}
+        chosen, skip = self.options.group_filter, self.options.drop_variables
+        search = Search(self.metadata.zarr_format)
+        root = self.node.via(self.listed or self.node.store)
+        self.listed = root.expect_chosen(search, chosen, skip=skip).store
         level, store = {"": self.metadata}, self.node.store
         while level:
             following: dict[str, GroupMetadata] = {}
@@ -117,7 +121,6 @@ class Hierarchy:
                 groups[group.path] = group
                 following |= below
             level = following
-        chosen = self.options.group_filter
         return groups if chosen is None else _needed(groups, chosen)
 
     def _group(

@@ -14,6 +14,7 @@ import pytest
 import zarrdask
 from tests.covering import for_each, sample
 from zarrdask.errors import MetadataError
+from zarrdask.formats.metadata.json import _is_shallow, parse_json
 
 FORMATS = [2, 3, "v3-draft", "v3-draft-protocol"]
 #: What stands in documents, by the name of the attribute. No token is written by this library.
@@ -222,3 +223,29 @@ def test_nothing_is_replaced_by_what_cannot_be_written(zarr_format):
             da.zeros(3), target, "z", overwrite=True, attributes=z.attrs, zarr_format=zarr_format
         )
     assert target == before
+
+
+@for_each(
+    ("text", "is_shallow"),
+    [
+        ('{"a": [{}, [1], "b"], "c\\u00b0": {"": []}}', True),
+        # Brackets and quotes in texts are not those of the document.
+        ('{"a": "]", "b": [["]", ["]"]]]}', False),
+        ('{"a": "\\"", "b": [[]]}', False),
+        ('{"a[": "b", "c]": "d"}', False),
+        ("[" * 5 + "]" * 5, True),
+        ("[" * 6 + "]" * 6, False),
+        ("[" * 6 + '"]' * 6 + "]" * 6, False),
+        ("\0[]", False),
+    ],
+)
+def test_brackets_show_that_a_document_is_shallow(text, is_shallow):
+    assert _is_shallow(text.encode(), 5) == is_shallow
+
+
+def test_a_large_document_that_is_nested_too_deeply_is_refused():
+    members = {f"a{n}": {"b": [n]} for n in range(200)}
+    assert parse_json(json.dumps(members).encode(), "zarr.json") == members
+    for deep in ("[" * 140 + "]" * 140, "[" * 140 + '"]"' + "]" * 140):
+        with pytest.raises(MetadataError, match="nested too deeply"):
+            parse_json(f'{{"deep": {deep}}}'.encode(), "zarr.json")

@@ -1,6 +1,6 @@
 """Choose groups of a hierarchy by glob patterns of their paths. Pure."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
@@ -82,6 +82,21 @@ class GroupFilter:
         names = _names(path)
         heads = {rest[0] for each in self.patterns for rest in _rests(each, names) if rest}
         return None if any(_MAGIC & {*head} for head in heads) else frozenset(heads)
+
+    def paths_below(self, names: Iterable[str]) -> "Iterator[tuple[str, bool]]":
+        """Yield the paths that are looked at, as far as they follow from the names of members.
+
+        With each comes whether the members of the group there have to be listed.
+
+        >>> list(GroupFilter.of("/*/sweep_0").paths_below(["a", "b"]))
+        [('a', False), ('a/sweep_0', True), ('b', False), ('b/sweep_0', True)]
+        """
+        for name in filter(self.may_have, names):
+            below = self.below(name)
+            following = None if below.accepts("") else below.next_names("")
+            yield name, following is None
+            for path, is_listed in below.paths_below(sorted(following or ())):
+                yield f"{name}/{path}", is_listed
 
 
 def _names(path: str) -> tuple[str, ...]:

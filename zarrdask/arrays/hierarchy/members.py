@@ -5,16 +5,20 @@ from collections.abc import Callable, Container, Iterator
 from zarrdask.arrays.hierarchy.changes.journal import BESIDE
 from zarrdask.arrays.hierarchy.find import documents_of, implied_group, node_of, read_documents
 from zarrdask.arrays.hierarchy.group_filter import GroupFilter
-from zarrdask.arrays.hierarchy.path import StorePath, join_path
+from zarrdask.arrays.hierarchy.path import AnyPath, StorePath, join_path
 from zarrdask.errors import ZarrdaskError
 from zarrdask.formats.compliance import strictness
 from zarrdask.formats.metadata.formats import find_format
 from zarrdask.formats.metadata.json import Documents
 from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata, Known, Metadata
+from zarrdask.storage.cache.prefetched import PrefetchedStore, prefetch
 from zarrdask.storage.zarr import detect
 from zarrdask.storage.zarr.consolidated_documents import Entries
 from zarrdask.storage.zarr.consolidated_store import as_consolidated
 from zarrdask.storage.zarr.detect import ANY, Search
+
+#: The most groups that are listed before it is known whether they exist.
+_MAX_EXPECTED_LISTINGS = 64
 
 
 def member_documents(
@@ -34,10 +38,7 @@ def member_documents(
     names follow from the patterns are requested without a listing, and others are not read.
     """
     store = group.store
-    prefixes = _candidates(group, chosen)
-    # Names that no node can have are names of directories with another purpose.
-    names = [n for n in prefixes if n.strip(".") and "\\" not in n and n not in skip]
-    names = [name for name in names if f"{name}/" != BESIDE]
+    names = _candidates(group, chosen, skip)
     paths = [join_path(group.path, name) for name in names]
     is_free = reserved or not group.layout.reserves_names
     for name, member in zip(names, read_documents(store, paths, search.rounds(store)), strict=True):
@@ -51,14 +52,41 @@ def member_documents(
             yield name, member
 
 
-def _candidates(group: StorePath, chosen: GroupFilter | None) -> list[str]:
+def _candidates(
+    group: StorePath, chosen: GroupFilter | None, skip: Container[str] = ()
+) -> list[str]:
     """Return the names of what may be nodes right below a group."""
-    if chosen is not None:
-        names = chosen.next_names("")
-        if names is not None:
-            return sorted(names)
-    _, prefixes = group.store.list_dir(group.prefix)
-    return [name for name in prefixes if chosen is None or chosen.may_have(name)]
+    names = None if chosen is None else chosen.next_names("")
+    if names is None:
+        _, prefixes = group.store.list_dir(group.prefix)
+        names = frozenset(n for n in prefixes if chosen is None or chosen.may_have(n))
+    # Names that no node can have are names of directories with another purpose.
+    valid = (name for name in names if name.strip(".") and "\\" not in name)
+    return sorted(name for name in valid if name not in skip and f"{name}/" != BESIDE)
+
+
+def expect_chosen(
+    group: AnyPath, search: Search, chosen: GroupFilter | None, *, skip: Container[str] = ()
+) -> AnyPath:
+    """Return a group in a view of its store that reads ahead what patterns lead to.
+
+    The documents and listings that follow from the patterns and the names of the group's members
+    are requested in one round trip, instead of one or two for each level.
+    """
+    is_plain = not group.is_cached and group.layout.documents is None
+    if chosen is None or not is_plain or not group.store.capabilities.has_latency:
+        return group
+    if chosen.next_names("") is None:
+        group = group.via(prefetch(group.store, (), listed=[group.prefix]))
+    store = group.store
+    paths = [*chosen.paths_below(_candidates(group, chosen, skip))]
+    listed = [group.join(path).prefix for path, is_listed in paths if is_listed]
+    # Not every one of many groups exists.
+    if len(listed) > _MAX_EXPECTED_LISTINGS or not store.capabilities.listable:
+        listed = []
+    names = search.rounds(store)[0]
+    keys = [group.join(path).prefix + name for path, _ in paths for name in names]
+    return group.via(PrefetchedStore(store, keys, listed))
 
 
 def member_names(group: StorePath, search: Search = ANY) -> list[str]:
@@ -153,6 +181,7 @@ def walk_nodes(
             nodes = list(child_nodes(root.join(group), expected, chosen=below))
         return [(join_path(group, name), node) for name, node in reversed(nodes)]
 
+    root = expect_chosen(root, search, chosen) if depth is None else root
     pending = members("", search) if depth is None or depth > 0 else []
     while pending:
         below, node = pending.pop()

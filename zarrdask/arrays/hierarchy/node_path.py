@@ -19,7 +19,13 @@ from zarrdask.arrays.hierarchy.find import (
     version_stamp,
 )
 from zarrdask.arrays.hierarchy.format_above import format_above, format_of_new
-from zarrdask.arrays.hierarchy.members import child_nodes, documents_below, member_names, walk_nodes
+from zarrdask.arrays.hierarchy.members import (
+    child_nodes,
+    documents_below,
+    expect_chosen,
+    member_names,
+    walk_nodes,
+)
 from zarrdask.arrays.hierarchy.node_creation import (
     check_creation,
     check_members,
@@ -75,6 +81,7 @@ class NodePath(StorePath):
     # Members of a group
     names = member_names
     children = child_nodes
+    expect_chosen = expect_chosen
     walk = walk_nodes
     documents_below = documents_below
 

@@ -4,6 +4,7 @@ In v2 it is ``.zmetadata``, beside the group's own documents; in v3 it is a memb
 ``zarr.json``, ``consolidated_metadata``.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -32,6 +33,8 @@ MEMBER = "consolidated_metadata"
 #: The names of the documents to request, to find consolidated metadata of either format.
 NAMES = (KEY, _V3)
 _FORMAT = "zarr_consolidated_format"
+#: A name in a path that is empty, or consists of periods only.
+_NO_NAME = re.compile(r"(?:^|/)\.*(?:/|$)")
 _BYPASS = "with consolidated=False each node's own documents are read"
 
 
@@ -195,8 +198,9 @@ def _parse_v3(member: Mapping[str, Any]) -> Entries:
     for path, document in _items(member.get("metadata"), MEMBER):
         _check_path(path, f"{MEMBER} {path}", slash=True)
         # The member is empty in nested groups, whose nodes have entries of their own here.
-        own_members = {name: value for name, value in document.items() if name != MEMBER}
-        entries[path] = {_V3: own_members}
+        if MEMBER in document:
+            document = {name: value for name, value in document.items() if name != MEMBER}
+        entries[path] = {_V3: document}
     return entries
 
 
@@ -215,7 +219,7 @@ def _items(metadata: Any, key: str) -> Iterable[tuple[str, Json]]:
 
 def _check_path(path: str, key: str, *, slash: bool) -> None:
     """Check the path of an entry: names such as ".." would lead out of the group."""
-    if slash and any(not name.strip(".") for name in path.split("/")):
+    if slash and _NO_NAME.search(path):
         raise MetadataError(
             "invalid path of a node below the group",
             key=key,
@@ -232,9 +236,10 @@ def index_entries(entries: Entries) -> ConsolidatedMetadata:
     """Return the index that a store of consolidated metadata uses: documents and members."""
     groups = {*filter(entries.is_group, entries), ""}
     members: dict[str, set[str]] = {path: set() for path in groups}
+    makes_node = detect.node_names()
     for path, documents in entries.items():
         above, _, name = path.rpartition("/")
-        if path and above in groups and not documents.keys().isdisjoint(detect.node_names()):
+        if path and above in groups and not documents.keys().isdisjoint(makes_node):
             members[above].add(name)
     ordered = {path: sorted(names) for path, names in members.items()}
     return ConsolidatedMetadata(entries, ordered, frozenset((*detect.all_names(), KEY)), dump_json)
