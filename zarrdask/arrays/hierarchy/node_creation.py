@@ -1,7 +1,7 @@
 """Create nodes: check that it is possible, then write the documents in a safe order."""
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager, nullcontext
 from functools import cache, partial
 from types import MappingProxyType
 from typing import Literal, TypeVar
@@ -113,8 +113,9 @@ def create_node(
                     erase_leftovers(real.chunks(metadata))
                 if begun:
                     erase_beside(real)
-            put = partial(put_documents if overwrite else put_new_documents, real, documents)
-            put_marked(real, put, marker, is_absent=is_absent)
+            put = partial(put_documents if exists else put_new_documents, real, documents)
+            with _replacing(real, documents, marker) if overwrite else nullcontext():
+                put_marked(real, put, marker, is_absent=is_absent)
             has_rivals = is_rival and await_claims(real.via(again(real.store)))
             if isinstance(metadata, ArrayMetadata) and has_rivals:
                 erase_leftovers(real.fresh.chunks(metadata))
@@ -122,6 +123,16 @@ def create_node(
         # The first write compares them with what is stored then: it need not parse that.
         vars(metadata)["documents"] = rendered
     return node
+
+
+@contextmanager
+def _replacing(node: StorePath, documents: Documents, marker: bytes | None) -> Iterator[None]:
+    """If another writer has created a node since it was looked for, replace it."""
+    try:
+        yield
+    except NodeExistsError:
+        remove_keys(node)
+        put_marked(node, partial(put_documents, node, documents), marker)
 
 
 def _consolidated_names(metadata: Metadata) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from itertools import chain
 from zarrdask.arrays.chunks import unfinished
 from zarrdask.arrays.chunks.stored_keys import erase_leftovers
 from zarrdask.arrays.hierarchy.changes.journal import BESIDE, erase_beside, is_begun
+from zarrdask.arrays.hierarchy.changes.owner_lock import owner_lock
 from zarrdask.arrays.hierarchy.changes.transaction import Change
 from zarrdask.arrays.hierarchy.claim import Claim, claimed
 from zarrdask.arrays.hierarchy.marker import erase_markers, is_marked
@@ -83,18 +84,31 @@ class NewArray(Change):
         erased = "the previous content was erased; " if self.existed else ""
         if self.created is None:
             return f"{erased}there is no array; the same call may be made again"
-        node = self.created.fresh
-        is_own = self.marker is None or is_marked(node, self.marker)
-        if not (is_own and _is_stored(node, self.metadata)):
-            return f"{erased}another writer has replaced the array"
         try:
-            with node.changing(whole=True) as real:
-                names = [name for name, data in self.metadata.render().items() if data is not None]
-                names += [unfinished.NAME] if self.marker is not None else []
-                real.store.erase_values([real.prefix + name for name in names])
+            if not (self._is_own() and self._erase_documents(self.created.fresh)):
+                return f"{erased}another writer has replaced the array"
         except UnsupportedError:
             return f"{erased}chunks or shards that were not written read as the fill value"
         return f"{erased}there is no array; the same call writes it anew, and replaces its chunks"
+
+    def _is_own(self) -> bool:
+        """Whether the documents and the marker that are stored are those of this write."""
+        if self.created is None:
+            return False
+        node = self.created.fresh
+        is_marked_so = self.marker is None or is_marked(node, self.marker)
+        return is_marked_so and _is_stored(node, self.metadata)
+
+    def _erase_documents(self, node: NodePath) -> bool:
+        """Erase the documents, unless another writer has replaced the array by now."""
+        names = [name for name, data in self.metadata.render().items() if data is not None]
+        names += [unfinished.NAME] if self.marker is not None else []
+        # The lock comes last, as consolidated metadata that is dropped has locks of its own.
+        with node.changing(whole=True) as real, owner_lock(node):
+            is_own = self._is_own()
+            if is_own:
+                real.store.erase_values([real.prefix + name for name in names])
+        return is_own
 
 
 @dataclass

@@ -2,10 +2,13 @@
 
 The document of an array is erased before its chunks, so that no reader sees an array that lacks
 some of them. The document of a group is erased last, so that the same call can remove the rest.
+An array whose write has not ended is first taken from its writer (`owner_lock`).
 """
 
 from contextlib import suppress
 
+from zarrdask.arrays.chunks import unfinished
+from zarrdask.arrays.hierarchy.changes.owner_lock import disown
 from zarrdask.arrays.hierarchy.path import StorePath
 from zarrdask.errors import LinkError, ZarrdaskError
 from zarrdask.formats.compliance import strictness
@@ -26,24 +29,28 @@ def remove_keys(node: StorePath) -> None:
         documents = [prefix + name for name in detect.names(store)]
         # A node that is a symbolic link is removed below; its target stays.
         with suppress(LinkError):
-            if _is_group(node):
+            is_group, is_unfinished = _read(node)
+            if is_unfinished:
+                disown(node)
+            if is_group:
                 _remove_members(node)
                 documents.reverse()  # The document that makes it a group follows its attributes.
             store.erase_values(documents)
     store.erase_prefix(prefix)
 
 
-def _is_group(node: StorePath) -> bool:
-    """Whether the documents of a node describe a group."""
-    names = detect.names(node.store)
+def _read(node: StorePath) -> tuple[bool, bool]:
+    """Return whether the documents of a node describe a group, and whether it has a marker."""
+    names = [*detect.names(node.store), unfinished.NAME]
     values = node.store.get_many([node.prefix + name for name in names], Scratch())
     documents = {
         name: None if value is None else bytes(value)
         for name, value in zip(names, values, strict=True)
     }
+    is_unfinished = documents.pop(unfinished.NAME) is not None
     with strictness(strict=False, quiet=True), suppress(ZarrdaskError):
-        return isinstance(detect.parse(documents, node.store), GroupMetadata)
-    return False
+        return isinstance(detect.parse(documents, node.store), GroupMetadata), is_unfinished
+    return False, is_unfinished
 
 
 def _remove_members(group: StorePath) -> None:
@@ -52,11 +59,15 @@ def _remove_members(group: StorePath) -> None:
     names = {*detect.names(store), consolidated.KEY}
     # A member that is a symbolic link is removed below.
     with suppress(LinkError):
-        documents = [
-            key
-            for key in store.list_prefix(prefix)
-            if "/" in key[len(prefix) :] and key.rpartition("/")[2] in names
-        ]
+        documents, arrays = list[str](), list[StorePath]()
+        for key in store.list_prefix(prefix):
+            parent, _, name = key.rpartition("/")
+            if "/" in key[len(prefix) :] and name in names:
+                documents.append(key)
+            elif name == unfinished.NAME:
+                arrays.append(group.at(parent))
+        for _ in request_each(store, disown, arrays):
+            pass
         documents.sort(key=lambda key: key.count("/"), reverse=True)
         store.erase_values(documents)
     keys, members = store.list_dir(prefix)

@@ -4,6 +4,7 @@ import os
 from typing import cast
 
 from zarrdask.arrays.hierarchy.changes.change import changing
+from zarrdask.arrays.hierarchy.changes.owner_lock import owner_lock
 from zarrdask.arrays.hierarchy.changes.transaction import Change
 from zarrdask.arrays.hierarchy.find import version_stamp
 from zarrdask.arrays.hierarchy.node_creation import create_parents
@@ -59,7 +60,8 @@ class ReplacedNode(Change):
         try:
             # A rename keeps the times and inode numbers of files, so the stamp identifies the node.
             if version_stamp(self.new) == self._stamp:
-                with changing(self._node, whole=True):
+                # The marker of the old node goes with it.
+                with changing(self._node, whole=True), owner_lock(self._node):
                     self._staging.commit()
             elif version_stamp(self._node) != self._stamp:
                 raise StoreError(
