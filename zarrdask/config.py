@@ -65,7 +65,7 @@ DEFAULTS: dict[str, Any] = {
     "forbidden": "error",
     # How consolidated metadata is treated when a node in it is changed: "drop" or "update".
     "consolidated-after-change": "drop",
-    # Whether `to_zarr` and `append` keep the manifest that is stored in an array up to date.
+    # Whether new arrays get a stored manifest, and all writes to an array keep it up to date.
     "manifests": False,
     # Whether a prefix without a document is read as a v3 group if there are keys below it.
     "implicit-groups": False,

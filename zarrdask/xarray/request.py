@@ -40,6 +40,8 @@ class WriteSettings:
     compute: bool = True
     resume: Resume = False
     progress: Show = False
+    #: Whether manifests of arrays are kept up to date.
+    manifests: bool = False
 
     @property
     def format(self) -> Format:

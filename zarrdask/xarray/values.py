@@ -38,10 +38,11 @@ def _target(variable: VariableWrite, inputs: Inputs) -> WriteTarget:
     return WriteTarget(array, region, chunks, None, beyond, is_new=False)
 
 
-def write_in_memory(targets: Targets, *, later: bool) -> list[WriteJob]:
+def write_in_memory(targets: Targets, *, later: bool, digests: bool = False) -> list[WriteJob]:
     """Write the values that are in memory, and return the tasks that write the Dask arrays.
 
-    As in `write_jobs`, `later` is whether the caller returns the tasks.
+    As in `write_jobs`, `later` is whether the caller returns the tasks, and `digests` whether it
+    updates manifests at the end.
     """
     writes = [each for each in targets if each[0].is_dask]
     # If an earlier run has stored all blocks, it has stored these values before. In a dataset that
@@ -50,7 +51,7 @@ def write_in_memory(targets: Targets, *, later: bool) -> list[WriteJob]:
     if not is_stored or any(to.is_compared for _, to in writes):
         _write_eager([each for each in targets if not each[0].is_dask])
     empty = [v.write_empty for v, _ in writes]
-    return write_jobs([(v.data, to) for v, to in writes], empty, later=later)
+    return write_jobs([(v.data, to) for v, to in writes], empty, later=later, digests=digests)
 
 
 def _write_eager(writes: Targets) -> None:

@@ -51,10 +51,11 @@ from zarrdask.arrays.hierarchy.resize import (
     update_node,
 )
 from zarrdask.arrays.hierarchy.stored_manifest import (
+    begin_manifest,
+    keep_manifest,
     lasting_entry,
     store_manifest,
     stored_manifest,
-    update_manifest,
 )
 
 
@@ -88,7 +89,8 @@ class NodePath(StorePath):
     # Manifests
     stored_manifest = stored_manifest
     store_manifest = store_manifest
-    update_manifest = update_manifest
+    begin_manifest = begin_manifest
+    keep_manifest = keep_manifest
     lasting_entry = lasting_entry
 
     # Creation

@@ -9,12 +9,16 @@ time, one only loses digests, which are then computed again.
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from types import MappingProxyType
 
+from zarrdask import config
+from zarrdask.arrays.chunks.stored import StoredChunks
 from zarrdask.arrays.hierarchy.path import StorePath
 from zarrdask.arrays.hierarchy.resize import change_documents
 from zarrdask.errors import MetadataError, StoreError
 from zarrdask.formats.byte_ranges import StoredObject
 from zarrdask.storage.local.open_file import is_settled
+from zarrdask.storage.snapshots.digesting_store import DigestingFork, DigestingStore
 from zarrdask.storage.snapshots.object_manifest import Manifest, ManifestEntry
 from zarrdask.storage.snapshots.written_objects import WrittenObjects
 from zarrdask.storage.zarr import detect
@@ -46,6 +50,44 @@ def store_manifest(node: StorePath, manifest: Manifest) -> None:
     """Store a manifest in its node, in place of an older one."""
     store = stored_in(node.store)
     store.set(f"{node.prefix}{NAME}", manifest.render())
+
+
+def digested(chunks: StoredChunks) -> StoredChunks:
+    """Return the chunks of an array whose digests are computed when they are stored here.
+
+    Sessions of icechunk have versions of their own, and no manifests.
+    """
+    if chunks.store.capabilities.forks:
+        return chunks
+    return replace(chunks, store=DigestingStore(chunks.store))
+
+
+def keep_manifest(
+    node: StorePath,
+    chunks: StoredChunks,
+    parts: Mapping[str, list[bytes]] = MappingProxyType({}),
+    *,
+    is_whole: bool = False,
+) -> None:
+    """Note in the manifest of an array what was stored in its chunks, if digests were computed.
+
+    `parts` are what forks of other processes have returned, by their names; `is_whole` is as in
+    `update_manifest`.
+    """
+    store = chunks.store
+    if isinstance(store, DigestingStore):
+        written = store.written
+    elif isinstance(store, DigestingFork):
+        written = store.written_with(parts.get(store.name, ()))
+    else:
+        return
+    update_manifest(node, written.below(chunks.prefix), is_whole=is_whole)
+
+
+def begin_manifest(node: StorePath) -> None:
+    """Store the manifest of a new array without chunks, if the setting says so."""
+    if config.get("manifests") and not node.store.capabilities.forks:
+        update_manifest(node, {}, is_whole=True)
 
 
 def update_manifest(

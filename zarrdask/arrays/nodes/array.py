@@ -1,6 +1,7 @@
 """Stored arrays, read and written by NumPy's indexing; each access happens immediately."""
 
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -14,6 +15,7 @@ from zarrdask.arrays.chunks.stored import StoredChunks
 from zarrdask.arrays.chunks.write import write_region
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.arrays.hierarchy.resize import existing_array
+from zarrdask.arrays.hierarchy.stored_manifest import digested
 from zarrdask.arrays.nodes import indexers
 from zarrdask.arrays.nodes.many import read_regions
 from zarrdask.arrays.nodes.node import Change, check_writable
@@ -197,7 +199,10 @@ class Array(ArrayProperties):
             self._stored = self.node_path.store_repaired(self._stored)
         empty, threads = config.get("write-empty-chunks"), self._threads
         with self.store.batch():
-            write_region(self._stored, request, values, empty=empty, threads=threads, show=None)
+            chunks = digested(self._stored) if config.get("manifests") else self._stored
+            write_region(chunks, request, values, empty=empty, threads=threads, show=None)
+            if chunks is not self._stored:
+                self.node_path.current.keep_manifest(chunks)
 
     def erase(self, region: Any) -> None:
         """Set the elements of a region to the fill value.
@@ -239,7 +244,8 @@ class Array(ArrayProperties):
             )
         picks = find_region(region, self.shape, self.dimension_names)
         self._stored = self.node_path.store_repaired(self._stored)
-        self.node_path.erase_elements(self._stored, picks)
+        with self._changing() as chunks:
+            self.node_path.erase_elements(chunks, picks)
 
     def resize(self, shape: Any, *, outside: Literal["erase", "keep"] = "erase") -> None:
         """Change the shape of the array (conformance C-76).
@@ -265,7 +271,8 @@ class Array(ArrayProperties):
         one_of(outside, "outside", ("erase", "keep"))
         check_writable(self)
         erase = outside == "erase"
-        self._stored = self.node_path.resize(self._stored, shape, erase=erase)
+        with self._changing() as chunks:
+            self._stored = self.node_path.resize(chunks, shape, erase=erase)
 
     def drop_before(self, axis: int | str, n: int) -> Shape:
         """Drop the leading chunks along an axis; the others get lower indices.
@@ -341,7 +348,8 @@ class Array(ArrayProperties):
                 expected="an array-like",
             )
         values = indexers.broadcast(values, np.shape(values), self)
-        self._stored = self.node_path.append(self._stored, values, axis=axis)
+        with self._changing() as chunks:
+            self._stored = self.node_path.append(chunks, values, axis=axis)
         return self.shape
 
     def _save_attributes(self, change: Change) -> None:
@@ -351,8 +359,19 @@ class Array(ArrayProperties):
             metadata = existing_array(stored, self.node_path.location)
             return replace(metadata, attributes=change(metadata.attributes))
 
-        metadata = self.node_path.update(self.zarr_format, update)
-        self._stored = replace(self._stored, metadata=metadata)
+        with self._changing():
+            metadata = self.node_path.update(self.zarr_format, update)
+            self._stored = replace(self._stored, metadata=metadata)
+
+    @contextmanager
+    def _changing(self) -> Iterator[StoredChunks]:
+        """Yield the chunks for a change, and note it in the manifest if the setting says so."""
+        before = self._stored
+        chunks = digested(before) if config.get("manifests") else before
+        yield chunks
+        if chunks is not before:
+            self._stored = replace(self._stored, store=before.store)
+            self.node_path.current.keep_manifest(chunks)
 
     # ---- text
 

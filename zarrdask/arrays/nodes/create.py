@@ -148,6 +148,8 @@ def create_array(
             zarr_format=node.format_of_new(zarr_format),
         )
     )
-    array = Array(node.create(metadata, overwrite=overwrite), metadata, "r+")
+    node = node.create(metadata, overwrite=overwrite)
+    node.current.begin_manifest()
+    array = Array(node, metadata, "r+")
     set_chunks(array, replace(chunks_of(array), is_stored=True))
     return array

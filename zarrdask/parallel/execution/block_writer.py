@@ -17,7 +17,7 @@ from zarrdask.parallel.execution.forks import changing_region
 from zarrdask.parallel.execution.locks import among_workers
 from zarrdask.runtime.cancellation import write_named
 from zarrdask.runtime.turns import Pace
-from zarrdask.storage.adapters.forks import Changes
+from zarrdask.storage.adapters.forks import Changes, Fork
 from zarrdask.storage.locks.chunk_locks import ChunkLocks
 from zarrdask.storage.locks.lock_files import lock_place
 from zarrdask.storage.remote.in_flight import Requests
@@ -140,6 +140,11 @@ class BlockWriter:
                 del joined[self.name]
             if self.log is not None and written:
                 self.log.add(written)
+
+    @property
+    def receipt_dtype(self) -> np.dtype[Any]:
+        """The data type of receipts, which Dask joins: those of forks may be changes."""
+        return np.dtype(object if isinstance(self.region.stored.store, Fork) else np.intp)
 
     @property
     def pace(self) -> Pace:

@@ -1,8 +1,10 @@
 """The stores that tasks write to: forks of those that tasks in other processes can't see."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from itertools import chain
+from uuid import uuid4
 
 import numpy as np
 
@@ -26,7 +28,8 @@ class TaskStores:
         Whether the tasks are computed after the call. Others may write to the store before that, so
         tasks that read from it don't write to a fork.
     is_digested : bool, default False
-        Whether the digests of what tasks write are computed, and returned by a `DigestingFork`.
+        Whether the digests of what tasks write are computed, and returned by a `DigestingFork`: to
+        this process, or, if they are computed later, to the last task.
     """
 
     def __init__(
@@ -47,7 +50,8 @@ class TaskStores:
         """Return the chunks of an array as tasks change them."""
         store = chunks.store
         if self._is_digested and not store.capabilities.forks:
-            return replace(chunks, store=DigestingFork(store))
+            name = f"later-{uuid4().hex}" if self._is_later else ""
+            return replace(chunks, store=DigestingFork(store, name))
         if not (self._is_forked and store.capabilities.forks):
             return chunks
         token = store.identity.token
@@ -66,7 +70,8 @@ class TaskStores:
         """
         if reads and self._is_later:
             check_visible(region.stored.store)
-            return region
+            if region.stored.store.capabilities.forks:
+                return region
         return _in(region, self.chunks(region.stored))
 
 
@@ -74,7 +79,26 @@ class TaskStores:
 def changing_chunks(chunks: StoredChunks) -> Iterator[tuple[StoredChunks, list[Changes]]]:
     """Yield the chunks that a task changes, and a list that holds its changes after the block."""
     with changing(chunks.store) as (store, changes):
-        yield chunks if store is chunks.store else replace(chunks, store=store), changes
+        yield _with_store(chunks, store), changes
+
+
+@contextmanager
+def changing_each(
+    arrays: Iterable[StoredChunks],
+) -> Iterator[tuple[list[StoredChunks], list[Changes]]]:
+    """Yield the chunks of arrays that one task changes, as `changing_chunks`."""
+    arrays, changes = [*arrays], list[Changes]()
+    stores, made = dict[int, Store](), list[list[Changes]]()
+    with ExitStack() as stack:
+        for store in {id(each.store): each.store for each in arrays}.values():
+            stores[id(store)], of_store = stack.enter_context(changing(store))
+            made.append(of_store)
+        yield [_with_store(each, stores[id(each.store)]) for each in arrays], changes
+    changes += chain.from_iterable(made)
+
+
+def _with_store(chunks: StoredChunks, store: Store) -> StoredChunks:
+    return chunks if store is chunks.store else replace(chunks, store=store)
 
 
 @contextmanager

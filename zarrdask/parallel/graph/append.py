@@ -127,7 +127,8 @@ def append(
     with shape_lock(array.node_path) as lease, array.store.batch():
         seen = array.node_path.snapshot(array.zarr_format)
         current = seen.refreshed(chunks_of(array))
-        set_chunks(array, _append(x, array, axis, current, lease, resume, seen, show=progress))
+        how = resume, config.get("manifests")
+        set_chunks(array, _append(x, array, axis, current, lease, how, seen, show=progress))
     return None
 
 
@@ -137,14 +138,16 @@ def _append(
     axis: int | str,
     chunks: StoredChunks,
     lease: Lease | None,
-    resume: Resume,
+    how: tuple[Resume, bool],
     seen: NodePath,
     **compute_options: Any,
 ) -> StoredChunks:
     """Append to an array, given its current chunks, while holding the lock of its shape.
 
+    `how` is whether the append is resumed, and whether digests are computed for the manifest;
     `seen` is the array in the store in which they were read.
     """
+    resume, digests = how
     target = _target(x, array, axis, chunks, lease, seen)
     writes = [(x, target)]
     if resume:
@@ -156,7 +159,7 @@ def _append(
                 writes = before
         writes = resumable(writes, resume)
     with writing([to for _, to in writes]):
-        jobs = write_jobs(writes, digests=config.get("manifests"))
+        jobs = write_jobs(writes, digests=digests)
         compute(jobs, **compute_options)
     keep_manifests(jobs)
     return chunks_of(writes[0][1].array)
@@ -197,7 +200,7 @@ class DeferredAppend:
     """
 
     # Not a dataclass: Dask would search one for tasks, and compute `x` as a single block.
-    __slots__ = ("axis", "casting", "chunks", "locked_at", "path", "resume", "x")
+    __slots__ = ("axis", "casting", "chunks", "digests", "locked_at", "path", "resume", "x")
 
     def __init__(
         self, chunks: StoredChunks, path: str, x: da.Array, axis: int | str, resume: Resume
@@ -209,6 +212,7 @@ class DeferredAppend:
         self.resume = resume
         self.locked_at = lock_place()
         self.casting = chosen_casting()
+        self.digests = config.get("manifests")
 
     def __call__(self) -> None:
         """Run the task: append the array."""
@@ -223,4 +227,5 @@ class DeferredAppend:
             if not (self.resume and has_all_values(before)):
                 check_shape(current.metadata, (shape,), array.node_path.location)
             with requested_casting(self.casting):
-                _append(self.x, array, self.axis, current, lease, self.resume, seen, **options)
+                how = self.resume, self.digests
+                _append(self.x, array, self.axis, current, lease, how, seen, **options)

@@ -25,6 +25,7 @@ from zarrdask.arrays.hierarchy.changes.transaction import Change
 from zarrdask.arrays.hierarchy.lookup import locate_node
 from zarrdask.arrays.hierarchy.marker import new_marker
 from zarrdask.arrays.hierarchy.node_path import NodePath
+from zarrdask.arrays.hierarchy.stored_manifest import digested
 from zarrdask.arrays.nodes.array import Array, chunks_of
 from zarrdask.arrays.nodes.group import Group
 from zarrdask.arrays.nodes.node import check_writable
@@ -111,6 +112,14 @@ class WriteTarget:
         """Whether values are compared with the stored ones, and not stored."""
         return self.chunks.guard is ComparedStore
 
+    @property
+    def stores_all(self) -> bool:
+        """Whether this call stores all chunks, as no earlier run has stored any."""
+        before = self.recorded
+        return not self.is_compared and (
+            before is None or not (before.stored or before.is_complete)
+        )
+
     @cached_property
     def written(self) -> ArrayRegion:
         """The written region of the final array."""
@@ -136,6 +145,10 @@ class WriteTarget:
         array = Array(view.fresh, metadata, "r+")
         chunks = compared(chunks_of(array))
         return cls(array, whole_region(array.shape), chunks, None)
+
+    def digested(self) -> Self:
+        """Return the same, with digests of the chunks that this process stores."""
+        return replace(self, chunks=digested(self.chunks))
 
     def known(self, record: ArrayRecord) -> Self:
         """Return the same without blocks, if the array is known to be as the write stored it."""

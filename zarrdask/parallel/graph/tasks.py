@@ -24,6 +24,7 @@ from zarrdask.parallel.execution.forks import TaskStores, changes_of
 from zarrdask.parallel.execution.locks import check_parts_are_locked
 from zarrdask.parallel.graph.block_writes import BlockWrites
 from zarrdask.parallel.graph.fuse.optimization import optimized
+from zarrdask.parallel.graph.manifests import ManifestUpdate, update_manifests
 from zarrdask.parallel.graph.missing_blocks import equal_blocks
 from zarrdask.parallel.plan.write_plan import plan_writes
 from zarrdask.storage.adapters.forks import Changes
@@ -82,16 +83,17 @@ def write_blocks(
 def write_block(values: np.ndarray, writer: BlockWriter, block: Region) -> np.ndarray:
     """Write a block, and return its receipt: the task."""
     receipt = writer.write(values, block)
-    dtype = np.intp if isinstance(receipt, int) else object
-    return np.full((1,) * len(block), receipt, dtype)
+    return np.full((1,) * len(block), receipt, writer.receipt_dtype)
 
 
 #: An action that finishes a write, after all its blocks were stored.
 Action = Callable[[], object]
 
 
-def finish(commits: Sequence[Action | None], *receipts: Any) -> Changes | None:
-    """Commit writes, after all their blocks were stored: the last task.
+def finish(
+    commits: Sequence[Action | None], updates: Sequence[ManifestUpdate], *receipts: Any
+) -> Changes | None:
+    """Commit writes, after all their blocks were stored, and update manifests: the last task.
 
     Return the changes of forks that still have to be merged in the process that has the store.
     """
@@ -99,14 +101,18 @@ def finish(commits: Sequence[Action | None], *receipts: Any) -> Changes | None:
     for commit in commits:
         if commit is not None:
             commit()
-    return changes
+    return update_manifests(updates, changes)
 
 
-def gather(receipts: Sequence[da.Array], commits: Sequence[Action | None]) -> Delayed:
-    """Return one Delayed that stores all blocks of all writes, then commits each write."""
+def gather(
+    receipts: Sequence[da.Array],
+    commits: Sequence[Action | None],
+    updates: Sequence[ManifestUpdate] = (),
+) -> Delayed:
+    """Return one Delayed that stores all blocks of all writes, then finishes them."""
     blocks = _delayed(receipts)
     # Dask would search arguments for tasks, but not the arguments of a partial function.
-    last = delayed(partial(finish, commits), pure=False, traverse=False)
+    last = delayed(partial(finish, commits, updates), pure=False, traverse=False)
     return last(*blocks, dask_key_name=f"to-zarr-{uuid4().hex}")
 
 

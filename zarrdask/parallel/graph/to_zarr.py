@@ -169,7 +169,7 @@ def to_zarr(
     if not compute:
         check_deferrable([target.array for _, target in writes])
         if resume:
-            task = partial(_write_in_task, plan, resume, chosen_casting())
+            task = partial(_write_in_task, plan, resume, chosen_casting(), config.get("manifests"))
             later = delayed(task, pure=False, traverse=False)
             return later(dask_key_name=f"to-zarr-{uuid4().hex}")
     if return_stored:
@@ -177,7 +177,9 @@ def to_zarr(
     if resume:
         writes = resumable(writes, resume)
     with writing([target for _, target in writes], commits=compute):
-        digests = compute and config.get("manifests")
+        # Of an array that is read as it is written, a part may be computed.
+        is_read = return_stored and not compute
+        digests = config.get("manifests") and not is_read
         jobs = write_jobs(writes, later=not compute and not return_stored, digests=digests)
         if not compute:
             return jobs[0].stored() if return_stored else deferred(jobs)
@@ -189,12 +191,19 @@ def to_zarr(
     return from_zarr(target.array, region=target.region)
 
 
-def _write_in_task(plan: Callable[[], Writes], resume: Resume, casting: Casting) -> None:
+def _write_in_task(
+    plan: Callable[[], Writes],
+    resume: Resume,
+    casting: Casting,
+    digests: bool,  # noqa: FBT001 - of a partial function
+) -> None:
     """Write what a plan consists of, and compute it: a task, which is resumed if it is killed."""
     with requested_casting(casting):
         writes = resumable(plan(), resume)
         with scheduler_in_task() as options, writing([target for _, target in writes]):
-            compute_jobs(write_jobs(writes), **options)
+            jobs = write_jobs(writes, digests=digests)
+            compute_jobs(jobs, **options)
+        keep_manifests(jobs)
 
 
 class _Parent(NamedTuple):

@@ -4,6 +4,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from math import prod
 from numbers import Number
 from typing import Any, NamedTuple
@@ -18,6 +19,7 @@ from dask.delayed import Delayed
 
 from zarrdask.arrays.chunks.cast import as_stored, check_dense, chosen_casting
 from zarrdask.arrays.chunks.region import ArrayRegion
+from zarrdask.arrays.hierarchy.changes.new_array import NewArray
 from zarrdask.arrays.hierarchy.changes.transaction import transaction
 from zarrdask.arrays.nodes.array import Array
 from zarrdask.arrays.nodes.indexers import broadcast
@@ -30,6 +32,7 @@ from zarrdask.parallel.execution.forks import TaskStores
 from zarrdask.parallel.graph.block_writes import BlockWrites
 from zarrdask.parallel.graph.conflicts import check_disjoint
 from zarrdask.parallel.graph.fuse.writes import fuse_writes
+from zarrdask.parallel.graph.manifests import ManifestUpdate, update_manifests
 from zarrdask.parallel.graph.placement import known_blocks
 from zarrdask.parallel.graph.target import WriteTarget
 from zarrdask.parallel.graph.tasks import Action, gather, read_blocks, write_blocks
@@ -57,6 +60,15 @@ class WriteJob(NamedTuple):
         """The action that finishes the write, if there is one."""
         change = self.target.change
         return None if change is None or not change.has_commit else change.commit
+
+    @property
+    def update(self) -> ManifestUpdate | None:
+        """The update of the manifest, if digests are computed."""
+        target, chunks = self.target, self.tasks.writer.region.stored
+        if not isinstance(chunks.store, DigestingFork):
+            return None
+        is_whole = target.is_new and target.stores_all
+        return ManifestUpdate(target.array.node_path, chunks, is_whole)
 
     def stored(self) -> da.Array:
         """Return the stored array as a Dask array, which is written when it is computed."""
@@ -191,7 +203,7 @@ def write_jobs(
 
     For each write, `empty` is whether chunks that hold only the fill value are stored; as
     configured by default. `later` is whether the caller returns the tasks, and `digests` whether it
-    calls `keep_manifests` at the end.
+    updates manifests at the end.
     """
     jobs, stores = [], TaskStores.of_scheduler(is_later=later, is_digested=digests)
     for (x, to), stores_empty in zip(writes, empty or [None] * len(writes), strict=True):
@@ -210,12 +222,7 @@ def write_jobs(
 
 def keep_manifests(jobs: Iterable[WriteJob]) -> None:
     """Store the manifests of arrays, after all blocks were stored, and the changes committed."""
-    for job in jobs:
-        target, chunks = job.target, job.tasks.writer.region.stored
-        if isinstance(chunks.store, DigestingFork):
-            written = chunks.store.written.below(chunks.prefix)
-            is_whole = target.is_new and target.recorded is None
-            target.array.node_path.current.update_manifest(written, is_whole=is_whole)
+    update_manifests([job.update for job in jobs if job.update is not None])
 
 
 def check_deferrable(arrays: Iterable[Array]) -> None:
@@ -259,9 +266,27 @@ def compute(jobs: Sequence[WriteJob], *, show: Show = False, **options: Any) -> 
         raise
 
 
-def deferred(jobs: Sequence[WriteJob], completions: Sequence[Action] = ()) -> Delayed:
-    """Return one Delayed that writes all blocks of all jobs, commits each, then completes all."""
+def _begun_update(update: ManifestUpdate, target: WriteTarget) -> ManifestUpdate:
+    """Return an update that is made later, after others may have written to a new array."""
+    if not isinstance(target.change, NewArray):
+        return update
+    update.node.current.begin_manifest()
+    return replace(update, is_whole=False)
+
+
+def deferred(
+    jobs: Sequence[WriteJob],
+    completions: Sequence[Action] = (),
+    updates: Sequence[ManifestUpdate] | None = None,
+) -> Delayed:
+    """Return one Delayed that writes all blocks of all jobs, commits each, then completes all.
+
+    Then manifests are updated: by default those of the jobs.
+    """
     # By then, other writes may have stored chunks that blocks without values have to erase.
     tasks = [job.tasks._replace(equal_blocks=None) for job in jobs]
     # All blocks come first: a commit may replace what another array is computed from.
-    return gather(fuse_writes(tasks), [*(job.commit for job in jobs), *completions])
+    commits = [*(job.commit for job in jobs), *completions]
+    if updates is None:
+        updates = [_begun_update(job.update, job.target) for job in jobs if job.update is not None]
+    return gather(fuse_writes(tasks), commits, updates)

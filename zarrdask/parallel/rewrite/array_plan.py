@@ -24,7 +24,6 @@ from zarrdask.formats.indexing.selection import Region, region_shape, whole_regi
 from zarrdask.formats.metadata.losses import rewrite_loss
 from zarrdask.parallel.execution.counter import Counter, Reporter, Tasks, reports
 from zarrdask.parallel.execution.executor import Workers, check_reached, workers
-from zarrdask.parallel.execution.forks import TaskStores
 from zarrdask.parallel.graph.encoded_sizes import EncodedSizes, stored_bytes
 from zarrdask.parallel.graph.fuse.writes import fuse_writes
 from zarrdask.parallel.graph.tasks import write_blocks
@@ -216,8 +215,7 @@ class RechunkPlan(PlanReport):
                 tasks.clear()
         if not any(done):
             clear_prefix(self.temp)
-        stores = TaskStores(is_forked=on.are_elsewhere)
-        target = stores.chunks(self.target.chunks)
+        target = rewrite.chunks(below, self.target, on)
         passes = self._passes(target)
         block_bytes = 0 if self.blocks is None else self.grids.nbytes
         pass_bytes = 2 * self.source.dtype.itemsize * prod(self.grids.shape)

@@ -21,7 +21,7 @@ from zarrdask.formats.grids.chunk_grid import Index
 from zarrdask.formats.metadata.convert import has_equal_fill
 from zarrdask.formats.metadata.model import ArrayMetadata
 from zarrdask.parallel.execution.executor import Workers
-from zarrdask.parallel.execution.forks import TaskStores, changing_chunks
+from zarrdask.parallel.execution.forks import changing_chunks
 from zarrdask.parallel.rewrite.destination import Destination
 from zarrdask.parallel.rewrite.move import (
     InnerGrid,
@@ -151,7 +151,7 @@ def copy_arrays(
                 remaining[part.job] -= 1
             add({part.job for part in tasks[number]})
 
-        rewrite.run(0, copy_chunks, _forked(tasks, on), finished, on, _name)
+        rewrite.run(0, copy_chunks, _changed(tasks, jobs, rewrite, on), finished, on, _name)
         rewrite.write_documents()
     stored = counted(count, "chunk or shard")
     notes = [f"an earlier run copied {copied} of {stored}"] if copied else []
@@ -170,12 +170,12 @@ def _copy(part: Part) -> _Copied:
     return result, changes
 
 
-def _forked(tasks: Sequence[Sequence[Part]], on: Workers) -> Sequence[Sequence[Part]]:
-    """Return tasks that write to a fork of a store which they can't see."""
-    stores = TaskStores(is_forked=on.are_elsewhere)
-    if not any(part.target.store.capabilities.forks for task in tasks[:1] for part in task):
-        return tasks
-    return [[part._replace(target=stores.chunks(part.target)) for part in task] for task in tasks]
+def _changed(
+    tasks: Sequence[Sequence[Part]], jobs: Sequence[ArrayJob], rewrite: Rewrite, on: Workers
+) -> Sequence[Sequence[Part]]:
+    """Return tasks that write to the chunks of a rewrite."""
+    targets = [rewrite.chunks(job.node.path, job.target, on) for job in jobs]
+    return [[part._replace(target=targets[part.job]) for part in task] for task in tasks]
 
 
 def _name(parts: Sequence[Part]) -> str:

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 
+from zarrdask import config
+from zarrdask.arrays.chunks.stored import StoredChunks
 from zarrdask.arrays.chunks.stored_keys import stored_units
 from zarrdask.arrays.hierarchy.changes.append import AppendedArray, AppendGuard
 from zarrdask.arrays.hierarchy.changes.journal import Fingerprint, Journal
@@ -18,8 +20,10 @@ from zarrdask.arrays.nodes.array import Array
 from zarrdask.errors import StoreError
 from zarrdask.formats.metadata.model import Metadata
 from zarrdask.parallel.execution.executor import Workers, run
+from zarrdask.parallel.execution.forks import TaskStores
 from zarrdask.parallel.execution.locks import shape_lock
 from zarrdask.parallel.rewrite.destination import Destination
+from zarrdask.storage.remote.concurrent_requests import request_on_each
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -48,6 +52,9 @@ class Rewrite(Change):
     completions: list[Callable[[], None]] = field(default_factory=list, init=False)
     #: The arrays whose chunks are all stored, and whose documents are not.
     _stored: dict[str, Destination] = field(default_factory=dict, init=False)
+    #: The stores of tasks, and the chunks of arrays in them.
+    _stores: TaskStores | None = field(default=None, init=False)
+    _written: dict[str, StoredChunks] = field(default_factory=dict, init=False)
     _has_begun: bool = field(default=False, init=False)
 
     @property
@@ -83,6 +90,24 @@ class Rewrite(Change):
         """Return whether nothing is stored of an array: another process may have removed it."""
         is_listed = self.resumed and target.view.store.capabilities.listable
         return is_listed and next(stored_units(target.chunks), None) is None
+
+    def chunks(self, below: str, target: Destination, on: Workers) -> StoredChunks:
+        """Return the chunks of an array as tasks change them."""
+        if self._stores is None:
+            is_digested = config.get("manifests")
+            self._stores = TaskStores(is_forked=on.are_elsewhere, is_digested=is_digested)
+        self._written[below] = self._stores.chunks(target.chunks)
+        return self._written[below]
+
+    def keep_manifests(self, arrays: Mapping[str, Destination], *, are_new: bool) -> None:
+        """Note in the manifests of arrays what tasks have stored, if the setting says so."""
+
+        def keep(below: str) -> None:
+            target = arrays[below]
+            is_whole = are_new and target.along is None and not self.resumed
+            target.view.current.keep_manifest(self._written[below], is_whole=is_whole)
+
+        request_on_each(self.view.store, keep, arrays.keys() & self._written.keys())
 
     def remaining(self, stage: int, count: int) -> list[int]:
         """Return the numbers of the tasks of a stage that are not done, of `count` tasks."""
@@ -155,11 +180,13 @@ class Rewrite(Change):
             is_again = self.journal.has_written_root
             self.journal.write_root()
             self.array = root.commit(is_again=is_again)
+            self.keep_manifests({"": root}, are_new=True)
         if arrays and not self._is_early:
             self.journal.nodes.update(dict.fromkeys(arrays, "written"))
             self.journal.store()
             members = {below: target.metadata for below, target in arrays.items()}
             self.view.create_members(members, has_chunks=True, is_again=False)
+            self.keep_manifests(arrays, are_new=True)
 
     def commit(self) -> None:
         """Write the last documents, complete what depends on them, and erase the record."""

@@ -29,6 +29,9 @@ class DigestingStore(WrappedStore):
         by_md5 = inner.capabilities.has_latency
         self.written = WrittenObjects(by_md5=by_md5) if written is None else written
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return DigestingStore, (self.inner, self.written)
+
     def for_chunks(self) -> Store:
         return DigestingStore(self.inner.for_chunks(), self.written)
 
@@ -83,7 +86,8 @@ class DigestingFork(WrappedStore, Fork):
     inner : Store
         The store.
     name : str, optional
-        As in `Fork`.
+        As in `Fork`. With a name of the caller, changes do not arrive in this process: the last
+        task takes them from what other tasks return.
     """
 
     is_merged_at_once = True
@@ -105,6 +109,13 @@ class DigestingFork(WrappedStore, Fork):
 
     def merge(self, changes: Iterable[bytes]) -> None:
         self.written.merge(changes)
+
+    def written_with(self, parts: Iterable[bytes]) -> WrittenObjects:
+        """Return what tasks have written: what was merged, and these parts."""
+        written = WrittenObjects(by_md5=self.written.by_md5)
+        written.update(self.written)
+        written.merge(parts)
+        return written
 
     def check_unchanged(self) -> None:
         """Nothing to check: the store itself is changed."""

@@ -14,6 +14,7 @@ from zarrdask.arrays.chunks.stored import StoredChunks
 from zarrdask.formats.grids.chunk_grid import Index
 from zarrdask.formats.indexing.regions import tiles, view, within
 from zarrdask.formats.indexing.selection import Region, region_shape, whole_region
+from zarrdask.parallel.execution.forks import changing_each
 from zarrdask.parallel.plan.owned_regions import Cutting
 from zarrdask.parallel.plan.strategies import Stage
 from zarrdask.parallel.rewrite.passes import (
@@ -27,7 +28,7 @@ from zarrdask.parallel.rewrite.passes import (
 )
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.runtime.workspace import slots
-from zarrdask.storage.adapters.forks import Changes, changing
+from zarrdask.storage.adapters.forks import Changes
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.tools.pyramids.kernels import Reduction
 from zarrdask.tools.pyramids.level_blocks import BlockGrid
@@ -139,17 +140,8 @@ class PyramidPass:
         try:
             context = TaskContext(self.dtype, costs.slab, slot, count)
             index = self.grids[self.last].index(number)
-            changes = list[Changes]()
-            if not self.targets:
-                self._compute(index, context, {})
-            else:
-                store = next(iter(self.targets.values())).store  # all levels are in one
-                with changing(store) as (changed, changes):
-                    targets = {
-                        level: each if changed is store else replace(each, store=changed)
-                        for level, each in self.targets.items()
-                    }
-                    self._compute(index, context, targets)
+            with changing_each(self.targets.values()) as (targets, changes):
+                self._compute(index, context, dict(zip(self.targets, targets, strict=True)))
             return Changes.joined(changes)
         finally:
             free.put(slot)

@@ -12,6 +12,7 @@ import numpy as np
 from zarrdask import config
 from zarrdask.arrays.chunks.cast import chosen_casting
 from zarrdask.arrays.chunks.region import ArrayRegion
+from zarrdask.arrays.chunks.stored import StoredChunks
 from zarrdask.arrays.chunks.versions import UnitVersions
 from zarrdask.arrays.hierarchy.changes.journal import Fingerprint, digest
 from zarrdask.arrays.hierarchy.node_path import NodePath
@@ -24,7 +25,6 @@ from zarrdask.formats.grids.chunk_grid import Shape
 from zarrdask.formats.indexing.selection import Region
 from zarrdask.formats.metadata.model import GroupMetadata, Metadata
 from zarrdask.parallel.execution.executor import Workers, check_reached, workers
-from zarrdask.parallel.execution.forks import TaskStores
 from zarrdask.parallel.graph.encoded_sizes import EncodedSizes, stored_bytes
 from zarrdask.parallel.plan.plan_report import PlanReport
 from zarrdask.parallel.plan.request_costs import UNCOMPRESSED, RequestCosts, overlaps
@@ -316,8 +316,10 @@ class PyramidPlan(PlanReport):
                     each.clear()
         if not any(done):
             clear_prefix(self.temp)
-        stores = TaskStores(is_forked=on.are_elsewhere)
-        passes = self._passes(stores)
+        targets = {
+            n: rewrite.chunks(self.levels[n].path, each, on) for n, each in self.targets.items()
+        }
+        passes = self._passes(targets)
         total = sum(stage.bytes_read for stage in self.scheme.stages)
         with progress_bar(2 * total, "pyramid", show, unit="byte") as shown:
             name = next(iter(self.targets.values())).chunks.task_name("pyramid")
@@ -344,7 +346,7 @@ class PyramidPlan(PlanReport):
         rewrite.journal.done(0).update(range(count))
         rewrite.journal.store()
 
-    def _passes(self, stores: TaskStores) -> list[PyramidPass]:
+    def _passes(self, targets: Mapping[int, StoredChunks]) -> list[PyramidPass]:
         grids, array = self.blocks.grids, self.source.array
         dtype = self.source.metadata.dtype
         source: RegionReader | None = None
@@ -362,16 +364,13 @@ class PyramidPlan(PlanReport):
                 readers = grids[following].cutting(following)
                 prefix = f"{self.temp[1]}{following}/"
                 packed = PackedRegions(self.temp[0], prefix, owners, readers)
-            targets = {
-                n: stores.chunks(self.targets[n].chunks) for n in numbers if n in self.targets
-            }
             passes.append(
                 PyramidPass(
                     stage,
                     source,
                     {n: grids[n] for n in numbers},
                     {n: self.reductions[n] for n in numbers if n < len(self.reductions)},
-                    targets,
+                    {n: targets[n] for n in numbers if n in targets},
                     packed,
                     dtype,
                     empty=bool(config.get("write-empty-chunks")),

@@ -144,6 +144,9 @@ class PyramidUpdate(Report):
                 _resize(array, level)
             if plan is not None and is_early:
                 plan.run(rewrite, on, show)
+            if plan is not None:
+                written = {record.levels[n].path: each for n, each in plan.targets.items()}
+                rewrite.keep_manifests(written, are_new=False)
             record.write(node)
 
 

@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 import xarray
 
+from zarrdask import config
 from zarrdask.arrays.hierarchy.lookup import locate_node
 from zarrdask.arrays.hierarchy.path import normalise_path
 from zarrdask.arrays.nodes.arguments import suggests_arguments
@@ -151,6 +152,7 @@ def to_zarr(
         compute,
         resume,
         progress if compute else False,
+        config.get("manifests"),
     )
     options.check()
     if isinstance(obj, xarray.DataTree) and append_dim is not None:

@@ -14,12 +14,14 @@ from zarrdask.arrays.hierarchy.changes.transaction import Change, transaction
 from zarrdask.errors import NodeExistsError
 from zarrdask.formats.grids.chunk_grid import Shape
 from zarrdask.parallel.execution.client import scheduler_in_task
+from zarrdask.parallel.graph.manifests import ManifestUpdate, update_manifests
 from zarrdask.parallel.graph.write_job import compute, deferred
 from zarrdask.storage.locks.lock_files import lock_place
 from zarrdask.xarray.request import Content
 from zarrdask.xarray.values import write_in_memory
 from zarrdask.xarray.writing.dataset_changes import ChangedDataset, ReplacedDataset, creates_nodes
 from zarrdask.xarray.writing.destination import Destination
+from zarrdask.xarray.writing.manifests import begin_manifests, manifest_updates
 from zarrdask.xarray.writing.plan import GroupWrite
 from zarrdask.xarray.writing.resume import (
     WritePlan,
@@ -74,15 +76,24 @@ def write(
         changes = []
     elif to.options.resume:
         targets, changes = resumed(plan, changes, to.options.resume)
+    if digests := to.options.manifests:
+        targets = [(v, each if v.is_dask else each.digested()) for v, each in targets]
     with transaction(changes, commits=to.options.compute):
-        jobs = write_in_memory(targets, later=not to.options.compute)
-        if to.options.compute:
-            compute(jobs, show=to.options.progress, **(compute_options or {}))
-            return None
-        # Documents that come first are complete now: others may write regions before the result.
-        if is_early := isinstance(change, ChangedDataset) and not change.late:
-            change.commit()
-        return deferred(jobs, [] if is_early else [change.commit])
+        jobs = write_in_memory(targets, later=not to.options.compute, digests=digests)
+        updates = list[ManifestUpdate]()
+        if digests:
+            are_staged = plan.stage is not None
+            updates = manifest_updates(to.node, targets, jobs, are_staged=are_staged)
+        if not to.options.compute:
+            # Documents that come first are complete now: others may write regions before the
+            # result.
+            if is_early := isinstance(change, ChangedDataset) and not change.late:
+                change.commit()
+                updates = begin_manifests(updates)
+            return deferred(jobs, [] if is_early else [change.commit], updates)
+        compute(jobs, show=to.options.progress, **(compute_options or {}))
+    update_manifests(updates)
+    return None
 
 
 def _change(to: Destination, plan: WritePlan) -> Change:

@@ -99,9 +99,7 @@ def write_fused(
                 pace=writers[0].pace,
             )
     merged = [each for every in changes for each in every]
-    if not merged:
-        return np.array(counts, np.intp)
-    receipt = np.array(counts, object)
+    receipt = np.array(counts, np.result_type(*(writer.receipt_dtype for writer in writers)))
     receipt[: len(merged)] = merged  # There is a block of each writer.
     return receipt
 
