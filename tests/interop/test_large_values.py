@@ -9,6 +9,7 @@ import pytest
 
 import zarrdask
 from benchmarks.object_server import serving
+from zarrdask.runtime.shard_indexes import INDEXES
 from zarrdask.storage.resolve import resolve
 
 
@@ -54,3 +55,33 @@ def test_large_chunks_are_read_in_ranges(endpoint, remote, scheme, setting):
     assert store.get_part("k", 4, 4, first.tag) is None
     assert store.get_part("none", 0, 4) is None
     assert bytes(store.get_part("empty", 0, 4).value) == b""
+
+
+@pytest.mark.parametrize("remote", ["fsspec", "auto"])
+@pytest.mark.parametrize("scheme", ["s3", "http"])
+def test_parts_of_large_chunks_are_read_in_ranges(endpoint, remote, scheme, setting):
+    setting({"zarrdask.remote": remote})
+    options = {"key": "k", "secret": "s", "endpoint_url": endpoint}
+    bucket = resolve(f"s3://parts-{remote}-{scheme}", options)
+    values = np.random.default_rng(0).standard_normal((2, 768, 1024), dtype="f4")
+    blosc = {"cname": "lz4", "clevel": 1, "shuffle": "shuffle", "blocksize": 2**17}
+    blosc = {"name": "blosc", "configuration": blosc | {"typesize": 4}}
+    for name, compressors in (("raw", []), ("blosc", [blosc])):
+        INDEXES.clear()
+        zarrdask.to_zarr(
+            values, bucket, name, chunks=(1, 768, 1024), compressors=compressors, mode="w"
+        )
+        place, its = bucket.url, options
+        if scheme == "http":
+            place, its = f"{endpoint}/parts-{remote}-{scheme}", {}
+        z = zarrdask.open_array(place, name, storage_options=its)
+        heads = 2 if name == "blosc" else 0
+        for row, sent in ((700, 2 + heads), (400, 2)):
+            plan = zarrdask.plan_read(z, np.s_[:, row, 5:9])
+            requests(endpoint)
+            with zarrdask.measured() as m:
+                np.testing.assert_array_equal(z[:, row, 5:9], values[:, row, 5:9])
+            assert requests(endpoint) == plan.requests == sent
+            assert plan.fetched == m.bytes_fetched < values.nbytes / 5
+        zarrdask.open_array(bucket, name, mode="r+")[...] = -values
+        np.testing.assert_array_equal(z[:, 400, 5:9], -values[:, 400, 5:9])
