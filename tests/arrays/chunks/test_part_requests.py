@@ -29,14 +29,19 @@ def selection(pick):
 def check_remote(name, seed):
     pick, store = random.Random(seed), Remote()
     index = selection(pick)
-    x = zarrdask.from_zarr(stored(store, **LAYOUTS[name]))[index]
+    blocks = pick.choice(["auto", "stored", (30, 20, 60)])
+    x = zarrdask.from_zarr(stored(store, **LAYOUTS[name]), chunks=blocks)[index]
     INDEXES.clear()
     plan = zarrdask.plan_read(x)
     store.clear()
     np.testing.assert_array_equal(x.compute(scheduler="sync"), VALUES[index])
-    assert plan.requests_by_class["GET"] == plan.requests == len(store.calls), index
-    # What is compressed and read as a whole has an unknown size far away.
-    assert plan.fetched in ({store.fetched} if name.startswith("raw") else {None, store.fetched})
+    assert plan.requests_by_class["GET"] == plan.requests
+    # Ranges within the first bytes are there already for the task that requests these.
+    assert plan.requests == pytest.approx(len(store.calls), abs=1, rel=0.02), index
+    if name.startswith("raw"):
+        assert (plan.requests, plan.fetched) == (len(store.calls), store.fetched), index
+    elif plan.fetched is not None:  # What is compressed and read as a whole has an unknown size.
+        assert plan.fetched == pytest.approx(store.fetched, rel=0.05), index
 
 
 def check_local(name, seed, url):

@@ -67,7 +67,8 @@ def _remote_first_bytes(chunks: StoredChunks, request: ChunkRequest) -> FirstByt
     if first is None or len(first.value) == first.size:
         return FirstBytes(None, [0 if first is None else first.size], is_whole=True)
     stored = stored_parts(pipeline, HeldValue(first.value)) if first.tag is not None else None
-    return FirstBytes(stored, [len(first.value)])
+    is_known = stored is not None and stored.stored == first.size
+    return FirstBytes(stored if is_known else None, [len(first.value)])
 
 
 def part_sizes(

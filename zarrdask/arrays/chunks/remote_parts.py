@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice, tee
+from threading import Lock
 from typing import NamedTuple
 
 from zarrdask import config
@@ -23,6 +24,7 @@ from zarrdask.formats.codecs.part_layout import RANGE_BYTES, PartLayout
 from zarrdask.formats.codecs.pipeline import Pipeline
 from zarrdask.formats.indexing.projection import Request
 from zarrdask.runtime.shard_indexes import INDEXES, CachedIndex, IndexLocation
+from zarrdask.runtime.system import after_fork
 from zarrdask.storage.base import Store
 from zarrdask.storage.remote.in_flight import window
 from zarrdask.storage.remote.large_values import get_large, large_size
@@ -30,6 +32,9 @@ from zarrdask.storage.remote.large_values import get_large, large_size
 #: The first bytes of a compressed chunk that are requested: the header and the table of blocks of
 #: nearly all chunks, and all of a small one.
 HEAD_BYTES = 2**16
+
+#: The locks of headers that are being requested.
+_REQUESTED = dict[IndexLocation, Lock]()
 
 #: What is yielded for a chunk.
 Fetched = Buffer | FetchedChunk | None
@@ -170,39 +175,48 @@ def _begun(store: Store, request: ChunkRequest) -> _Plan:
     layout = remote_layout(request)
     if layout is None:
         return _Plan(request)
-    pipeline = request.pipeline
-    if not pipeline.compressors:
-        return _planned(store, request, layout)
-    at, keeps = head_location(store, request), config.get("index-cache-size") > 0
-    cached = INDEXES.get(at) if keeps else None
-    if cached is not None:
-        return _planned(store, request, layout, cached.data, cached.tag, is_cached=True)
+    if not request.pipeline.compressors:
+        stored = stored_parts(request.pipeline, HeldValue(b""))
+        return _planned(store, request, layout, stored)
+    if not config.get("index-cache-size"):
+        return _with_head(store, request, layout, None)
+    at = head_location(store, request)
+    # Of several tasks that need a header, one requests it.
+    with _REQUESTED.setdefault(at, Lock()):
+        try:
+            cached = INDEXES.get(at)
+            if cached is None:
+                return _with_head(store, request, layout, at)
+            stored = stored_parts(request.pipeline, HeldValue(cached.data))
+            return _planned(store, request, layout, stored, tag=cached.tag)
+        finally:
+            _REQUESTED.pop(at, None)
+
+
+def _with_head(
+    store: Store, request: ChunkRequest, layout: PartLayout, at: IndexLocation | None
+) -> _Plan:
+    """Return the plan of a chunk after a request for its first bytes, which are cached `at`."""
     first = store.get_part(request.key, 0, HEAD_BYTES)
     if first is None or len(first.value) == first.size:
         content = None if first is None else first.value
         return _Plan(request, content=content, is_complete=True)
-    if first.tag is None:
+    stored = None if first.tag is None else stored_parts(request.pipeline, HeldValue(first.value))
+    if stored is None or stored.stored != first.size:
         return _Plan(request)
-    plan = _planned(store, request, layout, first.value, first.tag)
-    if plan.part is not None and plan.part.stored.stored != first.size:
-        return _Plan(request)  # it is damaged
-    if keeps and plan.part is not None:
-        head = bytes(memoryview(first.value)[: plan.part.stored.head])
-        INDEXES.put(at, CachedIndex(head, first.tag))
-    return plan
+    if at is not None:
+        INDEXES.put(at, CachedIndex(bytes(memoryview(first.value)[: stored.head]), first.tag))
+    return _planned(store, request, layout, stored, first.value, first.tag)
 
 
 def _planned(
     store: Store,
     request: ChunkRequest,
     layout: PartLayout,
+    stored: StoredParts | None,
     head: Buffer = b"",
     tag: Tag | None = None,
-    *,
-    is_cached: bool = False,
 ) -> _Plan:
-    stored = stored_parts(request.pipeline, HeldValue(head))
-    head = b"" if is_cached else head
     part = None if stored is None else remote_ranges(store, layout, stored, len(head))
     return _Plan(request, part, head, tag)
 
@@ -238,3 +252,7 @@ def _read_again(store: Store, plan: _Plan) -> Buffer | None:
     """Read a chunk as a whole, which has changed, or whose length is not the expected one."""
     INDEXES.put(head_location(store, plan.request), None)
     return store.get(plan.request.key)
+
+
+# The threads of the parent process, which hold these locks, do not run in a forked one.
+after_fork(_REQUESTED.clear)

@@ -144,7 +144,8 @@ class EncodedSizes:
                 return FirstBytes(None)  # as if all of it was read
             first = self._first[unit] = first_bytes(self.chunks, unit)
             return first
-        return first._replace(sizes=()) if self._keeps_indexes and not first.is_whole else first
+        is_cached = self._keeps_indexes and first.stored is not None
+        return first._replace(sizes=()) if is_cached else first
 
     @cached_property
     def _first(self) -> dict[Index, FirstBytes]:
