@@ -23,7 +23,7 @@ _END: Any = object()
 def count(name: str, number: int = 1, store: HasUrl | None = None) -> None:
     """Add to a number of what goes on; outside of a read or a write, of a store."""
     counter = LOCAL.counts.current_for(store)
-    vars(counter)[name] += number
+    counter.add(name, number)
     counter.settle()
 
 
@@ -77,18 +77,18 @@ def decode_batch(work: Callable[[Iterator[Item]], int], items: Iterator[Item], n
     return number
 
 
-def decode_one(work: Callable[[Iterator[Item]], int], items: Iterator[Item]) -> int:
-    """Do work that decodes one chunk, and count it."""
-    thread, start = LOCAL.counts, perf_counter()
-    before = thread.left_out
+def decode_one(work: Callable[[Iterator[Item]], int], items: Iterator[Item]) -> None:
+    """Do work that waits for one chunk and decodes it, and count it."""
+    thread = LOCAL.counts
+    counter = thread.current or thread.current_for(None)
+    before, waited, start = thread.left_out, counter.waiting, perf_counter()
     work(items)
     if thread.left_out == before:
-        counter = thread.current or thread.current_for(None)
         counter.decoded += 1
-        counter.decoding += perf_counter() - start
+        # The chunk may have been requested when it was needed.
+        counter.decoding += perf_counter() - start - (counter.waiting - waited)
         if not counter.open:
             counter.settle()
-    return 1
 
 
 def request(kind: str, store: HasUrl, send: Callable[[], T], stored: int = 0) -> T:
@@ -110,14 +110,11 @@ def request(kind: str, store: HasUrl, send: Callable[[], T], stored: int = 0) ->
 def _count_requests(
     counter: Counter, kind: str, number: int, seconds: float, *, fetched: int = 0, stored: int = 0
 ) -> None:
-    numbers = vars(counter)
-    numbers[kind] += number
-    if fetched:
-        numbers["fetched"] += fetched
-    if stored:
-        numbers["stored"] += stored
+    counter.add(kind, number)
+    counter.fetched += fetched
+    counter.stored += stored
     if not counter.thread.is_waited_for:
-        numbers["waiting"] += seconds
+        counter.waiting += seconds
     if not counter.open:
         counter.settle()
 
@@ -181,6 +178,22 @@ def reads(store: HasUrl, values: Iterator[Any]) -> Iterator[Any]:
                 counter.settle()
 
 
+def read_one(store: HasUrl, values: Iterator[Any]) -> Iterator[Any]:
+    """Return the only value, which is read from a local disk now."""
+    thread, start = LOCAL.counts, perf_counter()
+    value = next(values)
+    counter = thread.current or thread.current_for(store)
+    if not thread.is_waited_for:
+        counter.waiting += perf_counter() - start
+    thread.sent += 1
+    counter.GET += 1
+    if value is not None:
+        counter.fetched += len(value)
+    if not counter.open:
+        counter.settle()
+    return iter((value,))
+
+
 def count_reads(store: HasUrl, number: int, seconds: float, fetched: int) -> None:
     """Count reads of parts of a file."""
     thread = LOCAL.counts
@@ -208,7 +221,7 @@ def waited(wait: Callable[[], object], name: str = "waiting") -> None:
     finally:
         if not thread.is_waited_for:
             counter = thread.current_for(None)
-            vars(counter)[name] += perf_counter() - start
+            counter.add(name, perf_counter() - start)
             counter.settle()
 
 

@@ -8,8 +8,9 @@ the sums of all threads at its end and at its beginning.
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
+from operator import attrgetter
 from time import perf_counter
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -27,6 +28,9 @@ NAMES = (
     *("decoded", "encoded", "cache_hits", "waiting", "decoding", "encoding", "locked"),
     *("elapsed", "operations"),
 )
+#: Returns all numbers of a counter, in the order of the names.
+_all_of: Callable[[Any], tuple[float, ...]] = attrgetter(*NAMES)
+_MODULES = sys.modules
 
 
 class Labels(NamedTuple):
@@ -78,11 +82,10 @@ class HasUrl(Protocol):
     def url(self) -> str: ...
 
 
-class Counter(AbstractContextManager[None]):
-    """What one thread counts for a task, an array and a store.
+class _Numbers:
+    """All numbers, in slots, to which it takes least time to add."""
 
-    It is also the context of a read or a write: what is counted within it belongs to it.
-    """
+    __slots__ = NAMES
 
     GET: int
     decoded: int
@@ -90,23 +93,41 @@ class Counter(AbstractContextManager[None]):
     encoded: int
     encoding: float
     fetched: int
+    stored: int
     waiting: float
     elapsed: float
     operations: int
 
+    def add(self, name: str, number: float) -> None:
+        """Add to the number with a name."""
+        setattr(self, name, getattr(self, name) + number)
+
+
+class Counter(_Numbers, AbstractContextManager[None]):
+    """What one thread counts for a task, an array and a store.
+
+    It is also the context of a read or a write: what is counted within it belongs to it.
+    """
+
+    __slots__ = ("_reported", "labels", "open", "others", "thread")
+
     def __init__(self, labels: Labels, thread: "ThreadCounts") -> None:
-        vars(self).update(dict.fromkeys(NAMES, 0))
+        for name in NAMES:
+            setattr(self, name, 0)
         self.labels, self.thread = labels, thread
         #: The number of reads, writes and parts of these that add to it now.
         self.open = 0
         #: What other threads have counted for a read or a write of this one, if that is reported.
         self.others: list[Counts] = []
-        self._reported: Counts = dict.fromkeys(NAMES, 0)
+        self._reported = _all_of(self)
 
     def __enter__(self) -> None:
         thread = self.thread
-        span = self._span() if "opentelemetry.trace" in sys.modules else None
+        span = self._span() if "opentelemetry.trace" in _MODULES else None
         self.open += 1
+        if thread.held is not None and self not in thread.held:
+            thread.held.append(self)
+            self.open += 1
         thread.stack.append((thread.current, span, perf_counter()))
         thread.current = self
 
@@ -119,34 +140,34 @@ class Counter(AbstractContextManager[None]):
         self.elapsed += seconds
         if outer is not None:
             outer.elapsed -= seconds
-        if span is None and not REPORTS:
+        if span is None and (not REPORTS or thread.held is not None):
             self.open -= 1
             return
-        with _HANDING_OVER:
-            self.open -= 1
-            others, self.others = total(self.others), []
+        others = self.close()
         if span is not None:
             started, before = span
             spans.end_span(started, total([difference(self.counts(), before), others]))
         self.report(others)
+
+    def close(self) -> Counts:
+        """End a read or a write, and return what other threads have counted for it."""
+        with _HANDING_OVER:
+            self.open -= 1
+            others, self.others = total(self.others), []
+        return others
 
     def _span(self) -> "_Span":
         return spans.start_span(self.labels.task, self.labels._asdict()), self.counts()
 
     def counts(self) -> Counts:
         """Return all numbers."""
-        numbers = vars(self)
-        return {name: numbers[name] for name in NAMES}
+        return dict(zip(NAMES, _all_of(self), strict=True))
 
     def unreported(self) -> Counts:
         """Return what was counted since the last call."""
-        numbers, reported, counts = vars(self), self._reported, Counts()
-        for name in NAMES:
-            number = numbers[name]
-            if number != reported[name]:
-                counts[name] = number - reported[name]
-                reported[name] = number
-        return counts
+        before, self._reported = self._reported, _all_of(self)
+        each = zip(NAMES, self._reported, before, strict=True)
+        return {name: number - last for name, number, last in each if number != last}
 
     def report(self, others: Counts | None = None) -> None:
         """Report what was counted since the last report, and counts of other threads."""
@@ -160,7 +181,7 @@ class Counter(AbstractContextManager[None]):
 
     def end_part(self, outer: "Counter") -> None:
         """End a part of a read or a write of another thread, which reports it if it goes on."""
-        if not REPORTS and "opentelemetry.trace" not in sys.modules:
+        if not REPORTS and "opentelemetry.trace" not in _MODULES:
             self.open -= 1
             return
         with _HANDING_OVER:
@@ -181,7 +202,9 @@ class ThreadCounts:
     __slots__ = (
         "counters",
         "current",
+        "held",
         "is_waited_for",
+        "latest",
         "left_out",
         "sent",
         "stack",
@@ -191,9 +214,13 @@ class ThreadCounts:
     def __init__(self) -> None:
         self.thread = threading.current_thread()
         self.counters = dict[Labels, Counter]()
+        #: The counter of the latest read or write, and what it was found by.
+        self.latest: tuple[Any, str, Any, Counter] | None = None
         #: The counter of the read or write that goes on; with those around it, in the stack.
         self.current: Counter | None = None
         self.stack: list[tuple[Counter | None, _Span | None, float]] = []
+        #: The counters that are reported together when a task ends; None outside of such a task.
+        self.held: list[Counter] | None = None
         #: How many requests were counted, so that the stores around one that sends a request can
         #: see that it was counted.
         self.sent = 0
@@ -246,9 +273,34 @@ LOCAL = _Local()
 UNMEASURED = nullcontext()
 
 
-def operation(labels: Labels) -> Counter:
-    """Return a context whose counts belong to a read or a write."""
-    return LOCAL.counts.counter(labels)
+def operation(array: Any, verb: str, task: Any, labels: Callable[[str, Any], Labels]) -> Counter:
+    """Return a context whose counts belong to a read or a write of an array in a task.
+
+    Few objects stand for the array, so that these and the task are compared by identity.
+    """
+    thread = LOCAL.counts
+    latest = thread.latest
+    if latest is not None and latest[0] is array and latest[2] is task and latest[1] == verb:
+        return latest[3]
+    counter = thread.counter(labels(verb, task))
+    thread.latest = array, verb, task, counter
+    return counter
+
+
+@contextmanager
+def reported_together() -> Iterator[None]:
+    """Report what this thread counts in reads and writes once, at the end: that of a task."""
+    thread = LOCAL.counts
+    if not REPORTS or thread.held is not None:
+        yield
+        return
+    held = thread.held = []
+    try:
+        yield
+    finally:
+        thread.held = None
+        for counter in held:
+            counter.report(counter.close())
 
 
 # ---- what is measured, and for whom
@@ -297,6 +349,7 @@ def _update() -> None:
         for thread in _THREADS:
             if thread.current is None:
                 thread.counters.clear()
+                thread.latest = None
 
 
 def totals() -> dict[Labels, Counts]:

@@ -16,27 +16,30 @@ _UNITS = {
     **dict.fromkeys(("fetched", "stored"), "bytes"),
     **dict.fromkeys(("waiting", "decoding", "encoding", "locked"), "seconds"),
 }
-#: What is no metric of its own: `distributed` measures the seconds of tasks itself.
-_LEFT_OUT = {"elapsed", "operations"}
+#: The names and units of the metrics. `distributed` measures the seconds of tasks itself.
+_METRICS = {
+    name: (f"zarr-{name}", _UNITS.get(name, "count"))
+    for name in measuring.NAMES
+    if name not in ("elapsed", "operations")
+}
 
 
-def task_prefix() -> str:
-    """Return the prefix of the name of the task that this thread of a worker runs; else ""."""
-    key = _task_key()
-    if key is None:
-        return ""
-    return _prefix(key)
+def task_key() -> Any:
+    """Return the key of the task that this thread of a worker runs, or None."""
+    state = getattr(sys.modules.get("distributed.worker"), "thread_state", None)
+    return getattr(state, "key", None) if hasattr(state, "execution_state") else None
+
+
+def task_prefix(key: Any) -> str:
+    """Return the prefix of the name of a task."""
+    # The tasks of one array differ in the rest of a tuple.
+    return _prefix(key[0] if isinstance(key, tuple) else key)
 
 
 @lru_cache(maxsize=1024)
-def _prefix(key: Any) -> str:
+def _prefix(name: Any) -> str:
     key_split = getattr(sys.modules.get("dask.utils"), "key_split", str)
-    return str(key_split(key))
-
-
-def _task_key() -> Any:
-    state = getattr(sys.modules.get("distributed.worker"), "thread_state", None)
-    return getattr(state, "key", None) if hasattr(state, "execution_state") else None
+    return str(key_split(name))
 
 
 def measure_worker() -> None:
@@ -51,11 +54,12 @@ def measure_worker() -> None:
 def _report_task(_labels: Labels, counts: Counts) -> None:
     """Add counts to the metrics of the task."""
     meter = getattr(sys.modules.get("distributed.metrics"), "context_meter", None)
-    if meter is None or _task_key() is None:
+    if meter is None or task_key() is None:
         return
     for name, number in counts.items():
-        if number and name not in _LEFT_OUT:
-            meter.digest_metric(f"zarr-{name}", number, _UNITS.get(name, "count"))
+        if name in _METRICS:
+            label, unit = _METRICS[name]
+            meter.digest_metric(label, number, unit)
 
 
 def totals() -> tuple[str, dict[Labels, Counts]]:

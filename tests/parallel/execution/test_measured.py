@@ -16,6 +16,8 @@ from distributed import Client, LocalCluster
 
 import zarrdask
 from tests.parallel.execution.counted_jobs import NAMES, VARIABLE, noted, random_job, register
+from tests.storage.latency import FarStore
+from zarrdask.arrays.chunks.region import planned_reads
 from zarrdask.errors import MetadataError
 from zarrdask.runtime import measuring, process_counts
 from zarrdask.storage.memory import MemoryStore
@@ -281,6 +283,29 @@ def test_seconds_under_locks_are_counted():
         z[0, 0] = 2
     assert m.seconds_locked > 0
     assert m.chunks_decoded == m.chunks_encoded == 1
+
+
+def test_what_a_fused_task_reads_is_reported_once():
+    z, reports = ones(MemoryStore()), []
+    measuring.begin(report := lambda labels, counts: reports.append((labels, counts)))
+    try:
+        with planned_reads(()):
+            z[:2]
+            z[2:]
+            before = [each for each in reports if each[0].array == "t2m"]
+    finally:
+        measuring.end(report)
+    assert before == []
+    ((_, counts),) = (each for each in reports if each[0].array == "t2m")
+    assert (counts["decoded"], counts["operations"]) == (2, 2)
+
+
+def test_the_wait_for_a_chunk_is_not_counted_as_decoding():
+    z = ones(FarStore(seconds=0.02))
+    with zarrdask.measured() as m:
+        z[:2]
+    assert m.chunks_decoded == m.requests["GET"] == 1
+    assert m.seconds_waiting > m.seconds_decoding
 
 
 def test_spans_are_made_if_opentelemetry_is_loaded(monkeypatch):

@@ -25,6 +25,7 @@ from zarrdask.formats.indexing.selection import (
     whole_region,
 )
 from zarrdask.formats.metadata.model import ArrayMetadata
+from zarrdask.runtime.measuring import reported_together
 from zarrdask.storage.locks.chunk_locks import ChunkLocks
 from zarrdask.storage.remote.in_flight import Requests
 
@@ -283,6 +284,7 @@ def planned_reads(reads: Iterable[tuple[ArrayRegion, Any]]) -> Iterator[None]:
     own = {source: _Planned(source, each) for source, each in indices.items()}
     _THREAD.planned = {**outer, **own}
     try:
-        yield
+        with reported_together():
+            yield
     finally:
         _THREAD.planned = outer

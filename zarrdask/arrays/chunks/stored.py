@@ -30,7 +30,7 @@ from zarrdask.formats.indexing.selection import Region
 from zarrdask.formats.metadata.model import ArrayMetadata
 from zarrdask.runtime import measuring, serialize
 from zarrdask.runtime.decoded_chunks import CHUNKS
-from zarrdask.runtime.worker_metrics import measure_worker, task_prefix
+from zarrdask.runtime.worker_metrics import measure_worker, task_key, task_prefix
 from zarrdask.storage.base import Store
 from zarrdask.storage.locks.chunk_locks import canonical_location
 from zarrdask.storage.remote.body_limit import bounded
@@ -182,17 +182,19 @@ class StoredChunks:
         """Return a context in which what is counted belongs to a read or a write of this array."""
         if not measuring.IS_ACTIVE:
             return measuring.UNMEASURED
-        key = verb, task_prefix() if "distributed.worker" in sys.modules else ""
-        labels = self._labels.get(key)
-        if labels is None:
-            array, task = self.prefix.rstrip("/") or "/", key[1] or self.task_name(verb)
-            labels = self._labels[key] = measuring.Labels(task, array, self.store.url)
-        return measuring.operation(labels)
+        task = task_key() if "distributed.worker" in sys.modules else None
+        return measuring.operation(self._token, verb, task, self._labels)
+
+    def _labels(self, verb: str, task: Any) -> measuring.Labels:
+        """Return what counts are about, in a task of `distributed` that has a key, or another."""
+        prefix = "" if task is None else task_prefix(task)
+        array = self.prefix.rstrip("/") or "/"
+        return measuring.Labels(prefix or self.task_name(verb), array, self.store.url)
 
     @cached_property
-    def _labels(self) -> dict[tuple[str, str], measuring.Labels]:
-        """What counts are about, by a verb and the prefix of a task."""
-        return {}
+    def _token(self) -> object:
+        """An object that stands for the array, without keeping its store alive."""
+        return object()
 
     @cached_property
     def canonical_location(self) -> str:

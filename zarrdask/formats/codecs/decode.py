@@ -114,12 +114,12 @@ def scatter(
         work = partial(_scatter_regions, pipeline, out, kind, again, missed)
     else:
         work = partial(_scatter, pipeline, out, kind, again, missed)
+    items = zip(names, insides, outsides, values, strict=True)
     if measuring.IS_ACTIVE and pipeline.is_counted:
         if len(names) == 1:
-            work = partial(counting.decode_one, work)
-        else:
-            work = partial(counting.decode_batch, work, nbytes=pipeline.spec.nbytes)
-    items = zip(names, insides, outsides, values, strict=True)
+            counting.decode_one(work, items)
+            return
+        work = partial(counting.decode_batch, work, nbytes=pipeline.spec.nbytes)
     if again or len(names) == 1:
         work(items)
     else:
