@@ -27,7 +27,7 @@ from zarrdask.storage.schemes import ADAPTERS, STORES
 
 REGISTRIES = (ADAPTERS, CODECS, DATA_TYPES, EXTENSIONS, GRIDS, KEY_ENCODINGS, STORES, TRANSFORMERS)
 
-pytest_plugins = ["tests.cost", "tests.suites", "tests.docstrings"]
+pytest_plugins = ["tests.cost", "tests.reports", "tests.suites", "tests.docstrings"]
 pytest.register_assert_rewrite("tests.contracts.codec")
 
 settings.register_profile(
@@ -100,8 +100,7 @@ def pytest_collection_modifyitems(config, items):
 
 def pytest_collection_finish(session):
     """Make ready for thousands of tests."""
-    # They stay until the end: no collection of garbage goes through them again.
-    gc.collect()
+    # They stay until the end: no collection of garbage goes through them, now or later.
     gc.freeze()
     # Only now: distributed, which tests import, says what it needs itself.
     preloaded = [
@@ -114,6 +113,13 @@ def pytest_collection_finish(session):
     multiprocessing.set_forkserver_preload(preloaded)
     if hasattr(session.config, "workerinput"):  # of pytest-xdist: there are many tests
         multiprocessing.forkserver.ensure_running()  # it imports while the first tests run
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup():
+    """Limit the rate of requests by what a test has been refused, not by what others were."""
+    # A fixture that each test has takes ten times as long.
+    retry.request_rate = cache(RequestRate)
 
 
 def _failed_if_skipped(report):
@@ -153,12 +159,6 @@ def setting():
     yield set_
     for change in reversed(entered):
         change.__exit__(None, None, None)
-
-
-@pytest.fixture(autouse=True)
-def own_rates(monkeypatch):
-    """Limit the rate of requests by what this test has been refused, not by what others were."""
-    monkeypatch.setattr(retry, "request_rate", cache(RequestRate))
 
 
 @pytest.fixture
