@@ -1,15 +1,13 @@
 """Jobs in processes of their own write to a session of icechunk by a fork that is a file."""
 
 import pickle
-import subprocess
-import sys
-from concurrent.futures import ThreadPoolExecutor
 
 import icechunk
 import numpy as np
 import pytest
 
 import zarrdask
+from tests.processes import Program
 from zarrdask.errors import MetadataError, StoreError, UnsupportedError
 from zarrdask.storage import SavedFork
 
@@ -56,16 +54,10 @@ def _write(run, job, region, value):
         zarrdask.open_array(store, "a", mode="r+")[region] = value
 
 
-def test_jobs_write_and_one_process_merges(repository, run, tmp_path):
-    (script := tmp_path / "job.py").write_text(_JOB)
-
-    def start(number):
-        command = [sys.executable, str(script), str(run), str(number)]
-        return subprocess.run(command, check=False, capture_output=True, text=True)
-
-    with ThreadPoolExecutor(2) as pool:
-        ended = list(pool.map(start, [2, 3]))
-    assert [each.returncode for each in ended] == [0, 1], ended
+def test_jobs_write_and_one_process_merges(repository, run):
+    jobs = [Program(_JOB, run, number) for number in (2, 3)]
+    ended = [job.finish() for job in jobs]
+    assert [each.code for each in ended] == [0, 1], ended
     for number in range(2):
         rows = slice(10 * number, 10 * number + 10)
         _write(run, f"part-{number}", rows, VALUES[rows])

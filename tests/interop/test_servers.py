@@ -1,8 +1,6 @@
 """What zarrdask promises of object stores, at servers that are not ours."""
 
 import json
-import subprocess
-import sys
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
@@ -13,6 +11,7 @@ import pytest
 
 import zarrdask
 from tests.interop.servers.rows import COMPLETE, CONDITIONAL, Place, conditional, place, servers
+from tests.processes import Program
 from zarrdask.errors import NodeExistsError, StoreError
 from zarrdask.storage.locks.leases import lease
 from zarrdask.storage.locks.unchanged import change_if_unchanged
@@ -196,9 +195,9 @@ def test_two_machines_append_and_change_parts_and_attributes(conditional, tmp_pa
     root.create_array("x", shape=(0, 3), dtype="i4", chunks=(4, 3))
     root.create_array("chunk", shape=6, dtype="i4", chunks=6)
     given = json.dumps(conditional.options)
-    command = [sys.executable, "-c", WRITER, conditional.url, given, conditional.package]
-    writers = [subprocess.Popen([*command, str(tmp_path / first), first]) for first in "01"]
-    assert [writer.wait(100) for writer in writers] == [0, 0]
+    place = conditional.url, given, conditional.package
+    writers = [Program(WRITER, *place, tmp_path / first, first) for first in "01"]
+    assert [writer.finish().code for writer in writers] == [0, 0]
     root = zarrdask.open_group(conditional.url, **options)
     attributes = {f"{first}-{number}": number for first in "01" for number in range(3)}
     assert dict(root["x"].attrs) == dict(root.attrs) == attributes

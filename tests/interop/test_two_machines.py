@@ -1,18 +1,15 @@
 """Writers that share an object store, but no directory of locks, as on two machines."""
 
-import subprocess
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 import zarrdask
 from benchmarks.object_server import serving
+from tests.processes import Program
 from zarrdask.storage.resolve import resolve
 
-ROOT = Path(__file__).parents[2]
 WRITER = """
 import sys
 import dask, zarrdask
@@ -52,13 +49,8 @@ def test_parts_of_a_unit_are_written_by_two_machines(endpoint, remote, setting, 
     root = zarrdask.create_group(url, storage_options=options)
     root.create_array("chunk", shape=40, dtype="i4", chunks=40)
     root.create_array("shard", shape=40, dtype="i4", chunks=4, shards=40)
-    writers = [
-        subprocess.Popen(
-            [sys.executable, "-c", WRITER, url, endpoint, remote, tmp_path / first, first]
-        )
-        for first in "01"
-    ]
-    assert [writer.wait(100) for writer in writers] == [0, 0]
+    writers = [Program(WRITER, url, endpoint, remote, tmp_path / first, first) for first in "01"]
+    assert [writer.finish() for writer in writers] == [(0, "", "")] * 2
     for name in ("chunk", "shard"):
         np.testing.assert_array_equal(root[name][...], np.arange(1, 41))
 
@@ -73,13 +65,8 @@ def test_two_machines_append_and_change_attributes(
     root = zarrdask.create_group(url, zarr_format=zarr_format, storage_options=options)
     root.create_array("x", shape=(0, 3), dtype="i4", chunks=(4, 3))
     zarrdask.consolidate_metadata(url, storage_options=options)
-    writers = [
-        subprocess.Popen(
-            [sys.executable, "-c", APPENDING, url, endpoint, remote, tmp_path / first, first]
-        )
-        for first in "01"
-    ]
-    assert [writer.wait(100) for writer in writers] == [0, 0]
+    writers = [Program(APPENDING, url, endpoint, remote, tmp_path / first, first) for first in "01"]
+    assert [writer.finish() for writer in writers] == [(0, "", "")] * 2
     root = zarrdask.open_group(url, storage_options=options)
     attributes = {f"{first}-{number}": number for first in "01" for number in range(5)}
     assert dict(root["x"].attrs) == dict(root.attrs) == attributes

@@ -2,13 +2,10 @@
 
 import os
 import pickle
-import subprocess
-import sys
 import threading
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from random import Random
 
 import numpy as np
@@ -17,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import zarrdask
+from tests.processes import running
 from tests.storage.latency import VersionedStore
 from zarrdask.arrays.nodes.array import chunks_of
 from zarrdask.formats.codecs.pipeline import Pipeline
@@ -278,11 +276,7 @@ def _no_stale_value(tmp_path, layout, trials):
     place = tmp_path / "a.zarr"
     zarrdask.create_array(place, shape=SHAPE, dtype="i4", **LAYOUTS[layout])[...] = VALUES
     z = zarrdask.open_array(place)
-    command = [sys.executable, "-c", WRITER, str(place), str(trials)]
-    environment = os.environ | {"PYTHONPATH": str(Path(zarrdask.__file__).parents[2])}
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
-    ) as writer:
+    with running(WRITER, place, trials) as writer:
         held = 0
         for number in range(1, trials + 1):
             assert int(writer.stdout.readline()) == number
@@ -291,8 +285,7 @@ def _no_stale_value(tmp_path, layout, trials):
             assert list(values) == [number] * 4 + list(VALUES[4:6, 1])
             assert z[2, 1] == number
             held += CHUNKS.nbytes > 0
-            writer.stdin.write("\n")
-            writer.stdin.flush()
+            writer.tell()
     assert held > trials / 20, "hardly any chunk was cached"
 
 

@@ -6,11 +6,9 @@ import itertools
 import os
 import random
 import signal
-import subprocess
-import sys
 import threading
 import time
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import dask
@@ -21,12 +19,12 @@ from distributed import Client, LocalCluster, Status, WorkerPlugin
 
 import zarrdask
 from tests.parallel.graph.writer import LAYOUTS, NEW, OLD, job, write_slowly
+from tests.processes import running
 from zarrdask.arrays.nodes.array import chunks_of
 from zarrdask.storage.local.local_store import LocalStore
 
 pytestmark = pytest.mark.stress
 
-ROOT = Path(__file__).parents[3]
 #: Seconds after which a test is no longer waited for.
 PATIENCE = 60
 
@@ -179,33 +177,10 @@ def test_a_fused_task_is_run_again(client, tmp_path):
 # ---- the client
 
 
-@contextmanager
 def writer(*arguments):
-    """Start a process that writes when it is told to; afterwards nothing is left of it."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.parallel.graph.writer", *map(str, arguments)],
-        cwd=ROOT,
-        text=True,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        start_new_session=True,
-    )
-    try:
-        yield process
-    finally:
-        process.kill()
-        try:
-            # Its workers have the same pipe: when that ends, they have ended.
-            process.communicate(timeout=PATIENCE)
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            raise
-
-
-def tell(process):
-    """Let a process begin."""
-    process.stdin.write("go\n")
-    process.stdin.flush()
+    """Return a context with a process that writes when it is told to."""
+    code = "import sys; from tests.parallel.graph import writer; writer.main(*sys.argv[1:])"
+    return running(code, *arguments)
 
 
 def check_killed(place, kind):
@@ -241,9 +216,9 @@ def test_the_process_that_computes_is_killed(tmp_path, kind, cluster, count):
             assert process.stdout.readline() == "ready\n"
         for process, place in zip(processes, places, strict=True):
             known = stamps(place)
-            tell(process)
+            process.tell()
             wait_for_files(
-                place, known, rng.randrange(1, 13), lambda each=process: each.poll() is not None
+                place, known, rng.randrange(1, 13), lambda each=process: not each.is_alive()
             )
             time.sleep(rng.uniform(0, 0.02))
             process.kill()
@@ -311,7 +286,8 @@ def test_a_disk_that_is_full_keeps_the_old_values(tmp_path, monkeypatch, number,
 def test_a_file_that_may_not_get_that_large_keeps_its_old_values(tmp_path):
     stored(tmp_path, 1)
     with writer(tmp_path, "part", 1, "limit") as process:
-        said, _ = process.communicate("go\n", timeout=PATIENCE)
+        process.tell()
+        said = process.finish().out
     assert said.startswith(f"ready\n{tmp_path}/a/")
     assert "File too large" in said
     np.testing.assert_array_equal(zarrdask.open_array(tmp_path, "a")[...], OLD)

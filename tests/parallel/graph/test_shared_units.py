@@ -1,10 +1,8 @@
 """Writes that share stored units: under each scheduler nothing is lost."""
 
-import subprocess
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+from contextlib import ExitStack
 
 import dask
 import dask.array as da
@@ -14,13 +12,13 @@ from distributed import Client, LocalCluster
 
 import zarrdask
 from tests.parallel.graph.writes import SlowStore
+from tests.processes import running
 from zarrdask.parallel.execution import locks
 from zarrdask.storage.local.local_store import LocalStore
 from zarrdask.storage.memory import MemoryStore
 
 pytestmark = pytest.mark.stress
 
-ROOT = Path(__file__).parents[3]
 PATIENCE = 60
 SHAPE = (12, 10)
 LAYOUTS = {
@@ -285,27 +283,13 @@ for value in (10, 20, 30):
 
 def test_several_processes(tmp_path):
     z = made(LocalStore(str(tmp_path)), LAYOUTS["shards"])
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", WRITE, str(tmp_path), str(number)],
-            cwd=ROOT,
-            text=True,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-        )
-        for number in range(len(REGIONS))
-    ]
-    try:
-        for process in processes:
-            assert process.stdout.readline() == "ready\n"
-        for process in processes:
-            process.stdin.write("\n")
-            process.stdin.flush()
-        for process in processes:
-            process.communicate(timeout=PATIENCE)
-            assert process.returncode == 0
-    finally:
-        for process in processes:
-            process.kill()
-            process.communicate()
+    with ExitStack() as stack:
+        programs = [
+            stack.enter_context(running(WRITE, tmp_path, number)) for number in range(len(REGIONS))
+        ]
+        for program in programs:
+            assert program.stdout.readline() == "ready\n"
+        for program in programs:
+            program.tell()
+        assert [program.finish().code for program in programs] == [0] * len(REGIONS)
     check(z, 30)

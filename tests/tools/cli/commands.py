@@ -1,24 +1,14 @@
 """Run commands in this process, or in one of their own."""
 
 import os
-import signal
 import subprocess
 import sys
-from multiprocessing import get_context
 from pathlib import Path
-from typing import NamedTuple
 
+from tests.processes import Done, Program
 from zarrdask.tools.cli.app import run
 
 ROOT = Path(__file__).parents[3]
-
-
-class Done(NamedTuple):
-    """What a command did."""
-
-    code: int
-    out: str
-    err: str
 
 
 def call(capsys, *arguments):
@@ -50,31 +40,7 @@ def spawn(*arguments, **options):
 
 def fork(*arguments, code):
     """Run Python, as `spawn` does, in a process that is forked: it has imported everything."""
-    context = get_context("forkserver")
-    reading, writing = zip(*(context.Pipe(duplex=False) for _ in range(2)), strict=True)
-    process = context.Process(target=_execute, args=(code, list(map(str, arguments)), writing))
-    process.start()
-    printed = []
-    for pipe in writing:
-        pipe.close()
-    for pipe in reading:
-        with pipe, open(pipe.fileno(), closefd=False) as file:
-            printed.append(file.read())
-    process.join(60)
-    return Done(process.exitcode, *printed)
-
-
-def _execute(code, arguments, outputs):
-    for number, pipe in enumerate(outputs, 1):
-        os.dup2(pipe.fileno(), number)
-        pipe.close()
-    os.setsid()
-    # The server that forks may have been started while an interrupt had to wait.
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    sys.stdout, sys.stderr = (os.fdopen(number, "w") for number in (1, 2))
-    sys.argv = ["zarrdask", *arguments]
-    exec(code, {"__name__": "__main__"})
+    return Program(code, *arguments).finish()
 
 
 def lines(done):

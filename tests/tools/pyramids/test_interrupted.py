@@ -2,8 +2,6 @@
 
 import random
 import shutil
-import subprocess
-import sys
 import time
 from contextlib import suppress
 
@@ -12,6 +10,7 @@ import pytest
 
 import zarrdask
 from tests.parallel.rewrite.cut_short import cut_short
+from tests.processes import Program
 from tests.tools.pyramids.reference import reference
 from zarrdask.arrays.hierarchy.changes import journal
 from zarrdask.errors import NodeExistsError, StoreError
@@ -81,19 +80,14 @@ plan.execute("threads", progress=False)
 def test_what_is_killed_goes_on(tmp_path, seed):
     array, wait, kills = source(tmp_path), random.Random(seed), 0
     for _ in range(3):
-        process = subprocess.Popen(
-            [sys.executable, "-c", RUN, str(tmp_path / "a"), str(tmp_path / "b")],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-        )
-        process.stdout.readline()
+        program = Program(RUN, tmp_path / "a", tmp_path / "b")
+        program.stdout.readline()
         time.sleep(wait.uniform(0, 0.15))
-        process.kill()
-        process.communicate()
-        if process.returncode == 0:
+        program.kill()
+        if program.finish().code == 0:
             break
         kills += 1
-    if process.returncode:
+    if program.exitcode:
         with suppress(NodeExistsError):  # it was killed when it had written everything
             planned(array, tmp_path / "b").execute("threads", progress=False)
     check(zarrdask.open_group(tmp_path / "b"))
@@ -115,14 +109,11 @@ def test_an_update_that_is_killed_is_stale_until_it_is_done_again(tmp_path, seed
     group = planned(source(tmp_path), place).execute("threads", progress=False)
     group["0"][:50, 40:] = 255
     group["0"].append(VALUES[:20])
-    process = subprocess.Popen(
-        [sys.executable, "-c", UPDATE, str(place)], stdout=subprocess.PIPE, text=True
-    )
-    process.stdout.readline()
+    program = Program(UPDATE, place)
+    program.stdout.readline()
     time.sleep(random.Random(seed).uniform(0, 0.1))
-    process.kill()
-    process.communicate()
-    if process.returncode:
+    program.kill()
+    if program.finish().code:
         assert "stale" in {problem.kind for problem in zarrdask.verify(place).failures}
     updated = zarrdask.update_pyramid(place).execute("threads", progress=False)
     levels = reference(updated["0"][...], [(2, 2)] * 4, "mean", "trim")

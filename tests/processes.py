@@ -1,0 +1,100 @@
+"""Python programs in processes of their own, which are forked: everything is imported already.
+
+A new interpreter spends one to three seconds of CPU time on imports. Start one, by `subprocess`,
+only where the test is about imports, the command line or how an interpreter starts.
+"""
+
+import os
+import signal
+import sys
+from contextlib import contextmanager
+from multiprocessing import get_context
+from typing import NamedTuple
+
+#: Seconds after which the end of a program is no longer waited for.
+PATIENCE = 100
+_FORKING = get_context("forkserver")
+
+
+class Done(NamedTuple):
+    """How a program ended, and what it printed that was not read before."""
+
+    code: int
+    out: str
+    err: str
+
+
+class Program(_FORKING.Process):
+    """A process that runs code as ``python -c CODE ARGUMENTS`` does, in a session of its own.
+
+    Parameters
+    ----------
+    code : str
+        The program.
+    *arguments
+        The rest of its ``sys.argv``, as strings.
+    environment : dict, optional
+        Environment variables besides the variables of this process.
+
+    Attributes
+    ----------
+    stdin, stdout, stderr : TextIO
+        Pipes from and to the process.
+    """
+
+    def __init__(self, code, *arguments, environment=None):
+        super().__init__()
+        self._code, self._argv = code, ["-c", *map(str, arguments)]
+        self._environment = {**os.environ, **(environment or {})}
+        (stdin, given), *outputs = (_FORKING.Pipe(duplex=False) for _ in range(3))
+        self._ends = [stdin, *(printed for _, printed in outputs)]
+        self.start()
+        for end in self._ends:
+            end.close()
+        self.stdin = _opened(given, "w")
+        self.stdout, self.stderr = (_opened(output, "r") for output, _ in outputs)
+
+    def run(self):
+        for number, end in enumerate(self._ends):
+            os.dup2(end.fileno(), number)
+            end.close()
+        os.setsid()
+        # The server that forks may have been started while an interrupt had to wait.
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        sys.stdin, sys.stdout, sys.stderr = map(os.fdopen, range(3), "rww")
+        sys.argv = self._argv
+        os.environ.clear()
+        os.environ.update(self._environment)
+        exec(compile(self._code, "<program>", "exec"), {"__name__": "__main__"})
+
+    def tell(self, line=""):
+        """Write a line to its input."""
+        self.stdin.write(f"{line}\n")
+
+    def finish(self, timeout=PATIENCE):
+        """Close its input, and return how it ended."""
+        self.stdin.close()
+        with self.stdout, self.stderr:
+            printed = self.stdout.read(), self.stderr.read()
+        self.join(timeout)
+        return Done(self.exitcode, *printed)
+
+
+def _opened(connection, mode):
+    """Return an end of a pipe as a file."""
+    with connection:
+        return os.fdopen(os.dup(connection.fileno()), mode, buffering=1)
+
+
+@contextmanager
+def running(code, *arguments, **options):
+    """Return a context in which a program runs, which is killed at its end."""
+    program = Program(code, *arguments, **options)
+    try:
+        yield program
+    finally:
+        program.kill()
+        program.join(PATIENCE)
+        for stream in (program.stdin, program.stdout, program.stderr):
+            stream.close()
