@@ -171,6 +171,7 @@ def test_without_etags_chunks_are_read_whole():
         assert [call for call in store.calls if call == "get" or call == "get_range"]
 
 
+@pytest.mark.slow
 @for_each("codec", [None, blosc(), blosc(clevel=0)])
 @for_each("cut_at", [0, 3, 20, 5000, -1, None])
 def test_a_value_of_another_length_is_an_error(codec, cut_at):
@@ -183,7 +184,7 @@ def test_a_value_of_another_length_is_an_error(codec, cut_at):
 
 
 @pytest.mark.parametrize("is_erased", [False, True])
-@pytest.mark.parametrize("name", ["raw", "zstd"])
+@pytest.mark.parametrize("name", ["raw", pytest.param("zstd", marks=pytest.mark.slow)])
 def test_a_chunk_that_is_replaced_between_requests_is_of_one_version(name, is_erased):
     """Another writer replaces the chunk after each of the requests for its parts, in turn."""
     index = np.s_[0:48:12, 4, 10:14]

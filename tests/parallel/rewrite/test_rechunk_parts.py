@@ -60,6 +60,7 @@ def test_a_rewrite_of_remote_chunks_is_one_pass_that_moves_what_is_planned(name,
     assert source.fetched < 1.5 * sum(map(len, source.inner.values.values()))
 
 
+@pytest.mark.slow
 def test_of_many_compressed_chunks_a_plan_reads_some_headers(monkeypatch):
     monkeypatch.setattr(fetch_chunks, "MIN_COMPRESSED_BYTES", 2**17)
     monkeypatch.setattr(encoded_sizes, "_MAX_REMOTE_INDEXES", 4)
