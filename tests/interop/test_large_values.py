@@ -71,10 +71,10 @@ def test_parts_of_large_chunks_are_read_in_ranges(endpoint, remote, scheme, sett
         zarrdask.to_zarr(
             values, bucket, name, chunks=(1, 768, 1024), compressors=compressors, mode="w"
         )
-        place, its = bucket.url, options
+        url, its = bucket.url, options
         if scheme == "http":
-            place, its = f"{endpoint}/parts-{remote}-{scheme}", {}
-        z = zarrdask.open_array(place, name, storage_options=its)
+            url, its = f"{endpoint}/parts-{remote}-{scheme}", {}
+        z = zarrdask.open_array(url, name, storage_options=its)
         heads = 2 if name == "blosc" else 0
         for row, sent in ((700, 2 + heads), (400, 2)):
             plan = zarrdask.plan_read(z, np.s_[:, row, 5:9])

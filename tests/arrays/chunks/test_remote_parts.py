@@ -252,3 +252,22 @@ def test_a_chunk_in_the_cache_on_the_local_disk_serves_its_parts(tmp_path):
     np.testing.assert_array_equal(z[3:9, 4, 10], VALUES[3:9, 4, 10])
     offline = zarrdask.open_array(DiskCachedStore(store, cache, offline=True))
     np.testing.assert_array_equal(offline[20, 7:9, 10:30], VALUES[20, 7:9, 10:30])
+
+
+class Damaging(Remote):
+    """A store that damages one of the parts on the way."""
+
+    def get_part(self, key, start, length, tag=None):
+        part = super().get_part(key, start, length, tag)
+        if len(self.ranges) == self.number:
+            return part._replace(value=bytes(len(part.value)))
+        return part
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_part_that_is_damaged_on_the_way_is_read_again_with_all_of_the_chunk(number):
+    store = Damaging()
+    z = stored(store, compressors=[blosc()])
+    store.number = number
+    np.testing.assert_array_equal(z[20, 4, 10:14], VALUES[20, 4, 10:14])
+    np.testing.assert_array_equal(z[21, 4, 10:14], VALUES[21, 4, 10:14])

@@ -5,8 +5,7 @@ import pytest
 
 import zarrdask
 from tests.arrays.chunks.remote import Remote, blosc
-from zarrdask.arrays.chunks import fetch_chunks
-from zarrdask.parallel.graph import encoded_sizes
+from zarrdask.arrays.chunks import fetch_chunks, part_requests
 from zarrdask.runtime.shard_indexes import INDEXES
 
 VALUES = np.random.default_rng(0).standard_normal((8, 256, 256), dtype="f4")
@@ -63,7 +62,7 @@ def test_a_rewrite_of_remote_chunks_is_one_pass_that_moves_what_is_planned(name,
 @pytest.mark.slow
 def test_of_many_compressed_chunks_a_plan_reads_some_headers(monkeypatch):
     monkeypatch.setattr(fetch_chunks, "MIN_COMPRESSED_BYTES", 2**17)
-    monkeypatch.setattr(encoded_sizes, "_MAX_REMOTE_INDEXES", 4)
+    monkeypatch.setattr(part_requests, "MAX_REMOTE_INDEXES", 4)
     source, target = Bucket(), Bucket()
     z = zarrdask.create_array(source, shape=VALUES.shape, dtype="f4", **SOURCES["blosc"])
     z[...] = VALUES

@@ -42,12 +42,15 @@ def fetch_chunks(
     store, nbytes = chunks.units, chunks.metadata.pipeline.spec.nbytes
     if reads_parts(chunks):
         requests: Iterable[ChunkRequest]
-        requests = (each for part in parts for each in _requests(chunks, *part))
         if isinstance(parts, list):
-            requests = list(requests)
-        if not isinstance(requests, list) or any(each.inside is not None for each in requests):
-            if chunks.is_remote:
-                return fetch_remote(store, requests, chunks.metadata.pipeline)
+            requests = [each for part in parts for each in _requests(chunks, *part)]
+            is_parted = any(each.inside is not None for each in requests)
+        else:
+            requests = (each for part in parts for each in _requests(chunks, *part))
+            is_parted = True
+        if is_parted and chunks.is_remote:
+            return fetch_remote(store, requests, chunks.metadata.pipeline)
+        if is_parted:
             return _fetch(store, requests, nbytes, scratch)
     # A single key of a list is requested in this thread.
     keys = (key for part, _ in parts for key in part)

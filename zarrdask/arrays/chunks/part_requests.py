@@ -1,10 +1,11 @@
 """The requests by which parts of large chunks are read, for plans: as they are sent."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from zarrdask import config
-from zarrdask.arrays.chunks.fetch_chunks import chunk_request
+from zarrdask.arrays.chunks.fetch_chunks import chunk_request, reads_parts
 from zarrdask.arrays.chunks.remote_parts import (
     HEAD_BYTES,
     ChunkRequest,
@@ -13,17 +14,19 @@ from zarrdask.arrays.chunks.remote_parts import (
     remote_ranges,
 )
 from zarrdask.arrays.chunks.stored import StoredChunks
-from zarrdask.formats.byte_ranges import Range, coalesce
+from zarrdask.formats.byte_ranges import Buffer, Range, coalesce
 from zarrdask.formats.codecs.byte_source import HeldValue, StoredParts
-from zarrdask.formats.codecs.bytes_to_bytes.blosc_frame import HEAD_BYTES as FILE_HEAD_BYTES
 from zarrdask.formats.codecs.chunk_parts import find_part, stored_parts
 from zarrdask.formats.grids.chunk_grid import Index
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.runtime.shard_indexes import INDEXES
 from zarrdask.storage.local.open_file import FILE_GAP, FILE_LIMIT, OpenFile
 
+#: See `PartRequests.limit`: one round of requests.
+MAX_REMOTE_INDEXES = 64
 
-class FirstBytes(NamedTuple):
+
+class _FirstBytes(NamedTuple):
     """What the first bytes of a chunk say.
 
     Attributes
@@ -41,60 +44,113 @@ class FirstBytes(NamedTuple):
     is_whole: bool = False
 
 
-def first_bytes(chunks: StoredChunks, index: Index) -> FirstBytes:
+@dataclass(frozen=True)
+class _Recorded:
+    """A file whose first bytes are read, and the size of each read."""
+
+    file: OpenFile
+    sizes: list[int] = field(default_factory=list)
+
+    def part(self, start: int, length: int) -> Buffer | None:
+        part = self.file.part(start, length)
+        self.sizes.append(len(part or b""))
+        return part
+
+
+@dataclass(frozen=True, eq=False)
+class PartRequests:
+    """The requests for parts of the chunks of an array, one read after another.
+
+    Attributes
+    ----------
+    chunks : StoredChunks
+        The array.
+    """
+
+    chunks: StoredChunks
+    _first: dict[Index, _FirstBytes] = field(default_factory=dict)
+
+    @property
+    def is_used(self) -> bool:
+        """Whether parts of chunks may be read without the rest."""
+        return self.chunks.metadata.shard is None and reads_parts(self.chunks)
+
+    @property
+    def limit(self) -> int:
+        """The most shards or chunks of a remote store whose indexes or first bytes are read."""
+        return MAX_REMOTE_INDEXES
+
+    @property
+    def keeps_indexes(self) -> bool:
+        """Whether what is read first of a unit is cached, so that it is read once."""
+        has = self.chunks.units.capabilities
+        is_kept = has.has_latency and has.concurrent and has.etags
+        return is_kept and config.get("index-cache-size") > 0
+
+    def are_counted(self, units: int) -> bool:
+        """Whether a plan reads the indexes or the first bytes of so many units."""
+        metadata = self.chunks.metadata
+        has_indexes = metadata.shard is not None or bool(metadata.pipeline.compressors)
+        return not (self.chunks.is_remote and has_indexes) or units <= self.limit
+
+    def sizes(self, index: Index, inside: Any) -> list[int | None]:
+        """Return the size of each request for a part of a chunk: None is all of the chunk."""
+        request = chunk_request(self.chunks, self.chunks.key(index), index, inside)
+        if request.inside is None:
+            return [None]
+        is_remote, pipeline = self.chunks.is_remote, request.pipeline
+        layout = remote_layout(request) if is_remote else find_part(pipeline, request.inside)
+        if layout is None:
+            return [None]
+        stored, sizes, is_whole = self._first_bytes(index)
+        if is_whole:
+            return [*sizes]
+        located: Sequence[Range] | None = None
+        if stored is not None and is_remote:
+            part = remote_ranges(self.chunks.units, layout, stored, sum(sizes))
+            located = None if part is None else part.ranges
+        elif stored is not None:
+            located = stored.locate(layout.ranges)
+            if located is not None:
+                located = [joined for joined, _ in coalesce(located, FILE_GAP, FILE_LIMIT)]
+        rest: list[int | None] = [None] if located is None else [length for _, length in located]
+        return [*sizes, *rest]
+
+    def _first_bytes(self, index: Index) -> _FirstBytes:
+        """Return what the first bytes of a chunk say, which remote stores send once."""
+        first = self._first.get(index)
+        if first is not None:
+            is_cached = self.keeps_indexes and first.stored is not None
+            return first._replace(sizes=()) if is_cached else first
+        if not self.are_counted(len(self._first) + 1):
+            return _FirstBytes(None)  # as if all of it was read
+        first = self._first[index] = _read_first(self.chunks, index)
+        return first
+
+
+def _read_first(chunks: StoredChunks, index: Index) -> _FirstBytes:
     """Read what says where the parts of a chunk are; of an uncompressed one, it is known."""
     key, pipeline = chunks.key(index), chunks.metadata.pipeline_at(index)
     if not pipeline.compressors:
-        return FirstBytes(stored_parts(pipeline, HeldValue(b"")))
+        return _FirstBytes(stored_parts(pipeline, HeldValue(b"")))
     if chunks.is_remote:
-        return _remote_first_bytes(chunks, ChunkRequest(key, pipeline, None))
+        return _read_remote_first(chunks, ChunkRequest(key, pipeline, None))
     with chunks.units.reading(key, Scratch()) as value:
         if not isinstance(value, OpenFile) or value.fd < 0:
-            return FirstBytes(None)
-        stored = stored_parts(pipeline, value)
-        is_long = stored is not None and stored.head > FILE_HEAD_BYTES
-        table = [stored.head] if stored is not None and is_long else []
-        return FirstBytes(stored, [min(FILE_HEAD_BYTES, value.size), *table])
+            return _FirstBytes(None)
+        recorded = _Recorded(value)
+        return _FirstBytes(stored_parts(pipeline, recorded), recorded.sizes)  # type: ignore[arg-type]
 
 
-def _remote_first_bytes(chunks: StoredChunks, request: ChunkRequest) -> FirstBytes:
+def _read_remote_first(chunks: StoredChunks, request: ChunkRequest) -> _FirstBytes:
     store, pipeline = chunks.units, request.pipeline
     cached = INDEXES.get(head_location(store, request))
     if cached is not None and config.get("index-cache-size") > 0:
-        return FirstBytes(stored_parts(pipeline, HeldValue(cached.data)))
+        return _FirstBytes(stored_parts(pipeline, HeldValue(cached.data)))
     # They are not cached: the plan is for other processes, too.
     first = store.get_part(request.key, 0, HEAD_BYTES)
     if first is None or len(first.value) == first.size:
-        return FirstBytes(None, [0 if first is None else first.size], is_whole=True)
+        return _FirstBytes(None, [0 if first is None else first.size], is_whole=True)
     stored = stored_parts(pipeline, HeldValue(first.value)) if first.tag is not None else None
     is_known = stored is not None and stored.stored == first.size
-    return FirstBytes(stored if is_known else None, [len(first.value)])
-
-
-def part_sizes(
-    chunks: StoredChunks, index: Index, inside: Any, first: Callable[[Index], FirstBytes]
-) -> list[int | None]:
-    """Return the size of each request for a chunk: None is all of the chunk.
-
-    `inside` is the part that is needed, and `first` returns what the first bytes of a chunk say.
-    """
-    request = chunk_request(chunks, chunks.key(index), index, inside)
-    if request.inside is None:
-        return [None]
-    is_remote = chunks.is_remote
-    layout = remote_layout(request) if is_remote else find_part(request.pipeline, request.inside)
-    if layout is None:
-        return [None]
-    stored, sizes, is_whole = first(index)
-    if is_whole:
-        return [*sizes]
-    located: Sequence[Range] | None = None
-    if stored is not None and is_remote:
-        part = remote_ranges(chunks.units, layout, stored, sum(sizes))
-        located = None if part is None else part.ranges
-    elif stored is not None:
-        located = stored.locate(layout.ranges)
-        if located is not None:
-            located = [joined for joined, _ in coalesce(located, FILE_GAP, FILE_LIMIT)]
-    rest: list[int | None] = [None] if located is None else [length for _, length in located]
-    return [*sizes, *rest]
+    return _FirstBytes(stored if is_known else None, [len(first.value)])

@@ -11,8 +11,7 @@ import numpy as np
 from toolz import partition_all
 
 from zarrdask import config
-from zarrdask.arrays.chunks.fetch_chunks import reads_parts
-from zarrdask.arrays.chunks.part_requests import FirstBytes, first_bytes, part_sizes
+from zarrdask.arrays.chunks.part_requests import PartRequests
 from zarrdask.arrays.chunks.shards import MAX_ROUND_RANGES
 from zarrdask.arrays.chunks.stored import StoredChunks
 from zarrdask.arrays.chunks.stored_keys import unit_sizes
@@ -33,8 +32,6 @@ from zarrdask.storage.local.open_file import FILE_GAP, FILE_LIMIT
 
 #: The most chunks, and the most reads of parts of shards or chunks, that a plan looks at.
 _MAX_CHUNKS, _MAX_PART_READS = 2**20, 10_000
-#: The most shards or chunks of a remote store whose indexes or first bytes a plan reads.
-_MAX_REMOTE_INDEXES = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +82,7 @@ class EncodedSizes:
         """The encoded index of each shard that is stored."""
         chunks, indexes = self.chunks, dict[Index, Buffer]()
         units = self.units or {}
-        if self.units is None and chunks.metadata.grid.size <= _MAX_REMOTE_INDEXES:
+        if self.units is None and chunks.metadata.grid.size <= self._parts.limit:
             units = dict.fromkeys(chunks.metadata.grid.indices(), 0)
         for batch in partition_all(MAX_ROUND_RANGES, sorted(units)):
             pipelines = (chunks.metadata.pipeline_at(unit) for unit in batch)
@@ -100,14 +97,15 @@ class EncodedSizes:
     @cached_property
     def reads_parts(self) -> bool:
         """Whether parts of units may be read without the rest."""
-        return self.chunks.metadata.shard is not None or reads_parts(self.chunks)
+        return self.chunks.metadata.shard is not None or self._parts.is_used
+
+    @cached_property
+    def _parts(self) -> PartRequests:
+        return PartRequests(self.chunks)
 
     def are_planned(self, reads: int, units: int) -> bool:
         """Whether a number of reads of parts of so many units are planned one by one."""
-        metadata = self.chunks.metadata
-        has_indexes = metadata.shard is not None or bool(metadata.pipeline.compressors)
-        is_slow = self.chunks.is_remote and has_indexes
-        return reads <= _MAX_PART_READS and not (is_slow and units > _MAX_REMOTE_INDEXES)
+        return reads <= _MAX_PART_READS and self._parts.are_counted(units)
 
     def read(self, region: Region) -> RequestCosts:
         """Return the requests for the units, or the parts of shards, that a region overlaps."""
@@ -129,27 +127,12 @@ class EncodedSizes:
         return total
 
     def _read_chunk(self, unit: Index, inside: Any) -> RequestCosts:
-        sizes = part_sizes(self.chunks, unit, inside, self._first_bytes)
+        sizes = self._parts.sizes(unit, inside)
         if None not in sizes:
             return RequestCosts({"GET": len(sizes)}, sum(map(int, sizes)))  # type: ignore[arg-type]
         whole = self._whole_size(unit)
         parts = sum(size for size in sizes if size is not None)
         return RequestCosts({"GET": len(sizes)}, None if whole is None else whole + parts)
-
-    def _first_bytes(self, unit: Index) -> FirstBytes:
-        """Return what the first bytes of a chunk say, which remote stores send once."""
-        first = self._first.get(unit)
-        if first is None:
-            if not self.are_planned(0, len(self._first) + 1):
-                return FirstBytes(None)  # as if all of it was read
-            first = self._first[unit] = first_bytes(self.chunks, unit)
-            return first
-        is_cached = self._keeps_indexes and first.stored is not None
-        return first._replace(sizes=()) if is_cached else first
-
-    @cached_property
-    def _first(self) -> dict[Index, FirstBytes]:
-        return {}
 
     def _read_part(self, unit: Index, inside: Any) -> RequestCosts:
         index, pipeline = self.indexes.get(unit), self.chunks.metadata.pipeline_at(unit)
@@ -158,7 +141,7 @@ class EncodedSizes:
             return RequestCosts({"GET": 1}, 0 if is_missing else None)
         located = locate(pipeline, HeldValue(index), inside)
         costs = self.read_ranges(index, [] if located is None else located.ranges)
-        if self._keeps_indexes:
+        if self._parts.keeps_indexes:
             if unit in self._requested:
                 return RequestCosts(
                     {"GET": costs.requests["GET"] - 1}, (costs.fetched or 0) - len(index)
@@ -184,14 +167,7 @@ class EncodedSizes:
     @property
     def _knows_indexes(self) -> bool:
         """Whether shards without an index are not stored."""
-        return self.units is not None or self.chunks.metadata.grid.size <= _MAX_REMOTE_INDEXES
-
-    @property
-    def _keeps_indexes(self) -> bool:
-        """Whether what is read first of a unit is cached, so that it is read once."""
-        has = self.chunks.units.capabilities
-        is_kept = has.has_latency and has.concurrent and has.etags
-        return is_kept and config.get("index-cache-size") > 0
+        return self.units is not None or self.chunks.metadata.grid.size <= self._parts.limit
 
     @cached_property
     def _requested(self) -> set[Index]:
@@ -245,10 +221,10 @@ class EncodedSizes:
         region = tuple(map(slice, start, stops, repeat(1)))
         numbers = [axis.numbers(pick) for axis, pick in zip(grid.axes, region, strict=True)]
         count = prod(map(len, numbers))
-        sample = np.unique(np.linspace(0, count - 1, _MAX_REMOTE_INDEXES).astype(np.int64))
+        sample = np.unique(np.linspace(0, count - 1, self._parts.limit).astype(np.int64))
         back = tuple(-at for at in start)
-        for places in zip(*np.unravel_index(sample, [*map(len, numbers)]), strict=True):
-            unit = tuple(axis[int(at)] for axis, at in zip(numbers, places, strict=True))
+        for at in zip(*np.unravel_index(sample, [*map(len, numbers)]), strict=True):
+            unit = tuple(axis[int(n)] for axis, n in zip(numbers, at, strict=True))
             box = intersection(grid.region(unit), region)
             for _, part in regions.overlapping(shifted(box, back)):
                 origin = tuple(n - at for n, at in zip(start, grid.start(unit), strict=True))
