@@ -75,6 +75,12 @@ def sample(cases, strength):
     return chosen
 
 
+def seeds(count):
+    """Return the numbers of random cases for `parametrize`: a quarter of them is in the core."""
+    slow = [pytest.param(seed, marks=pytest.mark.slow) for seed in range(count // 4, count)]
+    return [*range(count // 4), *slow]
+
+
 def _named(values):
     if isinstance(values, dict):
         return values

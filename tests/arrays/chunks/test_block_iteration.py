@@ -6,6 +6,7 @@ import pytest
 import zarrdask
 from tests.arrays.samples.random_cases import random_array
 from tests.counting import CountingStore
+from tests.covering import seeds
 from zarrdask.storage.memory import MemoryStore
 
 
@@ -20,7 +21,7 @@ def check_random_case(seed):
     assert (times == 1).all()
 
 
-@pytest.mark.parametrize("seed", range(50))
+@pytest.mark.parametrize("seed", seeds(50))
 def test_blocks_make_up_random_arrays(seed):
     check_random_case(seed)
 

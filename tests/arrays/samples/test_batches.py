@@ -10,7 +10,7 @@ import pytest
 import zarrdask
 from tests.arrays.samples.random_cases import random_array
 from tests.counting import CountingStore
-from tests.covering import for_each
+from tests.covering import for_each, seeds
 from tests.storage.latency import LatencyStore
 from zarrdask.errors import NodeTypeError, SelectionError, UnsupportedError
 from zarrdask.storage.memory import MemoryStore
@@ -64,7 +64,7 @@ def check_random_case(seed):
     assert {sample.shape for sample in found} == {sample.shape for sample in expected}
 
 
-@pytest.mark.parametrize("seed", range(50))
+@pytest.mark.parametrize("seed", seeds(50))
 def test_batches_have_all_windows_of_random_arrays(seed):
     check_random_case(seed)
 

@@ -9,6 +9,7 @@ import pytest
 
 import zarrdask
 from tests.arrays.nodes.concatenations.random_cases import random_case, random_index
+from tests.covering import seeds
 from zarrdask.errors import (
     CodecError,
     MetadataError,
@@ -61,7 +62,7 @@ def check_writes(seed):
         np.testing.assert_array_equal(zarrdask.open_array(target)[...], values)
 
 
-@pytest.mark.parametrize("seed", range(FEW))
+@pytest.mark.parametrize("seed", seeds(FEW))
 def test_random_reads_are_those_of_numpy(seed):
     check_reads(seed)
 

@@ -8,6 +8,7 @@ import pytest
 import zarrdask
 from tests.arrays.samples.random_cases import random_array
 from tests.counting import CountingStore
+from tests.covering import seeds
 from zarrdask.errors import SelectionError
 from zarrdask.storage.memory import MemoryStore
 
@@ -31,7 +32,7 @@ def check_random_case(seed):
     np.testing.assert_array_equal(found.compute(scheduler="sync"), expected)
 
 
-@pytest.mark.parametrize("seed", range(50))
+@pytest.mark.parametrize("seed", seeds(50))
 def test_lazy_points_of_random_arrays(seed):
     check_random_case(seed)
 

@@ -8,6 +8,7 @@ import pytest
 import zarrdask
 from tests.arrays.samples.random_cases import random_array
 from tests.counting import CountingStore
+from tests.covering import seeds
 from zarrdask.storage.memory import MemoryStore
 
 
@@ -48,7 +49,7 @@ def check_random_case(seed):
     np.testing.assert_array_equal(z.oindex[tuple(picks)], values[np.ix_(*picks)])
 
 
-@pytest.mark.parametrize("seed", range(50))
+@pytest.mark.parametrize("seed", seeds(50))
 def test_points_of_random_arrays(seed):
     check_random_case(seed)
 

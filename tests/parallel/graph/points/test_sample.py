@@ -8,7 +8,7 @@ import pytest
 import zarrdask
 from tests.arrays.samples.random_cases import random_array
 from tests.counting import CountingStore
-from tests.covering import for_each
+from tests.covering import for_each, seeds
 from tests.storage.latency import FarStore
 from zarrdask.errors import NodeTypeError, SelectionError
 from zarrdask.storage.memory import MemoryStore
@@ -56,7 +56,7 @@ def check_random_case(seed):
     np.testing.assert_array_equal(lazy.compute(scheduler="sync"), found)
 
 
-@pytest.mark.parametrize("seed", range(50))
+@pytest.mark.parametrize("seed", seeds(50))
 def test_cubes_of_random_arrays(seed):
     check_random_case(seed)
 
