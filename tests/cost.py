@@ -5,7 +5,8 @@
 
 - ``--cost=check`` fails each unmarked test that costs more than `LIMIT` seconds; CI uses it.
 - ``--cost=measure`` writes the list anew, for the tests that run: above `SLOW` seconds, a test is
-  added; below `QUICK` seconds, it is removed.
+  added; below `QUICK` seconds, it is removed. The limits are lower for the further cases of a test
+  with parameters: all but the cheapest third, and two cases.
 
 A test in the list that does not exist is an error. Tests with a cluster, or with the process
 scheduler, are slow without being listed.
@@ -19,8 +20,12 @@ from pathlib import Path
 import psutil
 import pytest
 from _pytest.runner import runtestprotocol
+from toolz import groupby
 
 LIMIT, SLOW, QUICK = 0.3, 0.06, 0.04
+FURTHER_SLOW, FURTHER_QUICK = 0.022, 0.015
+#: Tests whose cases have nothing in common: none is a further case of another.
+APART = ("tests/test_examples.py::test_page",)
 
 ROOT = Path(__file__).parents[1]
 LIST = ROOT / "tests" / "slow_tests.txt"
@@ -55,8 +60,30 @@ def file_of(name):
 
 def updated(listed, costs):
     """Return the list after tests were measured; those that were not measured stay in it."""
-    slow = {name for name, cost in costs.items() if cost > (QUICK if name in listed else SLOW)}
+    further = further_cases(costs)
+    slow = {
+        name
+        for name, cost in costs.items()
+        if cost > limit(is_further=name in further, is_listed=name in listed)
+    }
     return (listed - costs.keys()) | slow
+
+
+def limit(*, is_further, is_listed):
+    """Return the seconds above which a test is slow."""
+    slow, quick = (FURTHER_SLOW, FURTHER_QUICK) if is_further else (SLOW, QUICK)
+    return quick if is_listed else slow
+
+
+def further_cases(costs):
+    """Return the cases of tests with parameters, but for the cheapest third (and two) of each."""
+    tests = groupby(lambda name: name.partition("[")[0], costs)
+    return {
+        case
+        for test, cases in tests.items()
+        if test not in APART
+        for case in sorted(cases, key=costs.get)[max(2, -(-len(cases) // 3)) :]
+    }
 
 
 def write_list(listed):
@@ -136,7 +163,7 @@ class Measurement:
             if took > LIMIT and not is_marked:
                 self._check(item, self._run_again(item, nextitem))
         elif not is_marked or (item.nodeid in self.listed and not uses_workers(item)):
-            self.costs[item.nodeid] = self._run_again(item, nextitem) if took > QUICK else 0
+            self.costs[item.nodeid] = self._run_again(item, nextitem) if took > FURTHER_QUICK else 0
         return result
 
     def _run_again(self, item, nextitem):

@@ -33,6 +33,11 @@ def test_a_test_that_does_not_exist_is_found(name, is_missing):
         (set(), {"a": cost.SLOW + 0.01, "b": cost.SLOW - 0.01}, {"a"}),
         ({"a", "b"}, {"a": cost.QUICK + 0.01, "b": cost.QUICK - 0.01}, {"a"}),
         ({"a"}, {"b": 1.0}, {"a", "b"}),
+        # Of the cases of a test, the core keeps the two that are cheapest, or a third.
+        (set(), {"t[1]": 0.05, "t[2]": 0.04, "t[3]": 0.03, "t[4]": 0.02}, {"t[1]", "t[2]"}),
+        (set(), {f"t[{n}]": 0.04 + n / 1000 for n in range(9)}, {f"t[{n}]" for n in range(3, 9)}),
+        (set(), {"t[1]": 0.05, "t[2]": 0.05, "other[1]": 0.05}, set()),
+        (set(), {f"{cost.APART[0]}[{n}]": 0.05 for n in range(4)}, set()),
     ],
 )
 def test_what_was_measured_changes_the_list(listed, costs, expected):
