@@ -7,6 +7,7 @@ only where the test is about imports, the command line or how an interpreter sta
 import os
 import signal
 import sys
+import tempfile
 from contextlib import contextmanager
 from multiprocessing import get_context
 from typing import NamedTuple
@@ -38,26 +39,31 @@ class Program(_FORKING.Process):
 
     Attributes
     ----------
-    stdin, stdout, stderr : TextIO
-        Pipes from and to the process.
+    stdin, stdout : TextIO
+        Pipes to and from the process.
+    stderr : TextIO
+        A temporary file, so that a process with much to say need not wait for a reader.
     """
 
     def __init__(self, code, *arguments, environment=None):
         super().__init__()
         self._code, self._argv = code, ["-c", *map(str, arguments)]
         self._environment = {**os.environ, **(environment or {})}
-        (stdin, given), *outputs = (_FORKING.Pipe(duplex=False) for _ in range(3))
-        self._ends = [stdin, *(printed for _, printed in outputs)]
+        (stdin, given), (printed, stdout) = (_FORKING.Pipe(duplex=False) for _ in range(2))
+        errors = tempfile.NamedTemporaryFile("r")  # noqa: SIM115 - it is open as long as the pipes
+        self._streams = stdin, stdout, errors.name
         self.start()
-        for end in self._ends:
-            end.close()
-        self.stdin = _opened(given, "w")
-        self.stdout, self.stderr = (_opened(output, "r") for output, _ in outputs)
+        stdin.close()
+        stdout.close()
+        self.stdin, self.stdout, self.stderr = _opened(given, "w"), _opened(printed, "r"), errors
 
     def run(self):
-        for number, end in enumerate(self._ends):
-            os.dup2(end.fileno(), number)
-            end.close()
+        stdin, stdout, errors = self._streams
+        os.dup2(stdin.fileno(), 0)
+        os.dup2(stdout.fileno(), 1)
+        os.dup2(os.open(errors, os.O_WRONLY), 2)
+        stdin.close()
+        stdout.close()
         os.setsid()
         # The server that forks may have been started while an interrupt had to wait.
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
@@ -94,6 +100,7 @@ def running(code, *arguments, **options):
     try:
         yield program
     finally:
+        sys.stderr.write("" if program.stderr.closed else program.stderr.read())
         program.kill()
         program.join(PATIENCE)
         for stream in (program.stdin, program.stdout, program.stderr):

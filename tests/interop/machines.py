@@ -1,21 +1,20 @@
 """Simulated machines with workers and clients, which write and vanish: a program.
 
 Each machine has a network address, a host name and a directory of temporary files of its own. The
-scheduler is on a machine that stays. A test runs the program by `command`, in namespaces that end
-with its processes.
+scheduler is on a machine that stays. All are processes in namespaces, which end with them.
 """
 
-import json
+import ctypes
+import multiprocessing
 import os
 import random
 import socket
 import subprocess
-import sys
+import tempfile
 import threading
 import time
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from itertools import count
 from pathlib import Path
 
 import dask
@@ -23,13 +22,13 @@ import dask.array as da
 import numpy as np
 from dask.base import tokenize
 from distributed import Client, LocalCluster
+from distributed.cli import dask_worker
 from distributed.scheduler import NoWorkerError
 
 import zarrdask
 from benchmarks.object_server import serving
 from zarrdask.storage.locks import leases
 
-ROOT = Path(__file__).parents[2]
 HUB = "10.77.0.1"
 VALUES = np.arange(1, 40 * 30 + 1).reshape(40, 30)
 #: Chunks that no block covers exactly, and the chunks of writes that share none.
@@ -43,25 +42,28 @@ SETTINGS = {
     "distributed.comm.timeouts.tcp": "15s",
     "zarrdask.fuse-blocks": 0,
 }
-_BEGIN = """
-read _
-hostname "$0"
-ip link set lo up
-ip address add "$1/24" dev eth0
-ip link set eth0 up
-shift
-exec "$@"
-"""
-_WORKER = (
-    "distributed.cli.dask_worker --nthreads 1 --no-nanny --no-dashboard "
-    "--preload zarrdask.parallel.graph.to_zarr --preload s3fs"
-)
+_PRELOADED = ("--preload", "zarrdask.parallel.graph.to_zarr", "--preload", "s3fs")
+_WORKER = ("--nthreads", "1", "--no-nanny", "--no-dashboard", *_PRELOADED)
+#: The most machines that a trial starts.
+_MACHINES = 5
+#: Namespaces of Linux: of users, of networks, of mounts and of host names.
+_USERS, _NETWORKS, _MOUNTS, _NAMES = 0x10000000, 0x40000000, 0x00020000, 0x04000000
 
 
-def command(*arguments):
-    """Return the command that runs this module in namespaces of its own."""
-    own = ["unshare", "--user", "--map-root-user", "--net", "--mount", "--uts"]
-    return [*own, sys.executable, "-m", "tests.interop.machines", *map(str, arguments)]
+def unshare(namespaces):
+    """Move this process to new namespaces."""
+    if ctypes.CDLL(None, use_errno=True).unshare(namespaces):
+        raise OSError(number := ctypes.get_errno(), f"unshare: {os.strerror(number)}")
+
+
+def become_root():
+    """Move this process to namespaces in which it may change the network."""
+    user, group = os.geteuid(), os.getegid()
+    unshare(_USERS | _NETWORKS | _MOUNTS | _NAMES)
+    # Who may not set groups may map the own one.
+    Path("/proc/self/setgroups").write_text("deny")
+    Path("/proc/self/uid_map").write_text(f"0 {user} 1")
+    Path("/proc/self/gid_map").write_text(f"0 {group} 1")
 
 
 def run(*arguments):
@@ -69,65 +71,82 @@ def run(*arguments):
     subprocess.run(arguments, check=True)
 
 
+def machine(name, address, folder, calls):
+    """Be a machine on which one call is made, which is sent: the main function of a process."""
+    unshare(_NETWORKS | _MOUNTS | _NAMES)
+    socket.sethostname(name)
+    os.environ["TMPDIR"] = tempfile.tempdir = str(folder)
+    calls.send("is separate")
+    call, *arguments = calls.recv()
+    run("ip", "link", "set", "lo", "up")
+    run("ip", "address", "add", f"{address}/24", "dev", "eth0")
+    run("ip", "link", "set", "eth0", "up")
+    if call is work:
+        arguments += ["--name", name, "--host", address, "--local-directory", str(folder)]
+    call(*arguments)
+
+
+def work(*arguments):
+    """Be a worker of Dask, as `dask worker` starts one."""
+    dask_worker.main([*_WORKER, *arguments], standalone_mode=False)
+
+
 class Machines:
-    """The machines, whose processes end with the context."""
+    """The machines, whose processes end with the context.
 
-    def __init__(self, scheduler, folder):
-        self._scheduler, self._folder = scheduler, folder
-        self._running, self._numbers = {}, count(1)
+    They are forked at once, while this process has no threads, and wait until they are started.
+    """
 
-    def start(self):
+    def __init__(self, folder):
+        self._waiting, self._running = {}, {}
+        forking = multiprocessing.get_context("fork")
+        for number in range(1, _MACHINES + 1):
+            name, (here, there) = f"machine{number}", forking.Pipe()
+            (own := folder / name).mkdir()
+            arguments = name, f"10.77.0.{number + 1}", own, there
+            process = forking.Process(target=machine, args=arguments)
+            process.start()
+            self._waiting[name] = process, here
+
+    def start(self, scheduler):
         """Start a machine with one worker."""
-        number = next(self._numbers)
-        own = ["--name", f"machine{number}", "--host", f"10.77.0.{number + 1}"]
-        folder = ["--local-directory", self._folder / f"machine{number}"]
-        self._start(number, *_WORKER.split(), self._scheduler, *own, *folder)
+        self._start(work, scheduler)
 
-    def start_client(self, place, log, rows, **options):
+    def start_client(self, *arguments, **options):
         """Start a machine with a process that calls `write_rows`; return its name."""
-        part = [self._scheduler, place, str(log), rows]
-        program = [__spec__.name, "rows", json.dumps(part), json.dumps(options)]
-        return self._start(next(self._numbers), *program)
+        return self._start(write_alone, *arguments, options)
 
-    def _start(self, number, *program):
-        name = f"machine{number}"
-        (folder := self._folder / name).mkdir()
-        script = ["sh", "-c", _BEGIN, name, f"10.77.0.{number + 1}", sys.executable, "-m"]
-        process = subprocess.Popen(
-            ["unshare", "--net", "--uts", "--mount", *script, *map(str, program)],
-            stdin=subprocess.PIPE,
-            env={**os.environ, "TMPDIR": str(folder)},
-            cwd=ROOT,
-        )
-        while os.readlink(f"/proc/{process.pid}/ns/net") == os.readlink("/proc/self/ns/net"):
-            time.sleep(0.01)
-        pid = str(process.pid)
-        run("ip", "link", "add", name, "type", "veth", "peer", "name", "eth0", "netns", pid)
-        run("ip", "link", "set", name, "master", "bridge", "up")
-        process.stdin.write(b"\n")
-        process.stdin.close()
+    def _start(self, *call):
+        name = next(iter(self._waiting))
+        process, calls = self._waiting.pop(name)
         self._running[name] = process
+        calls.recv()
+        peer = ("type", "veth", "peer", "name", "eth0", "netns", str(process.pid))
+        run("ip", "link", "add", name, *peer)
+        run("ip", "link", "set", name, "master", "bridge", "up")
+        calls.send(call)
         return name
 
     def vanish(self, name=None):
         """Let a machine, or the oldest, vanish: nothing that it has sent last arrives, no reset."""
         name = name or next(iter(self._running))
         run("ip", "link", "set", name, "down")
-        self._end(name)
+        self._end(self._running.pop(name))
 
     def wait(self, name):
         """Wait until the process of a machine has ended, which must not have failed."""
-        assert self._running[name].wait(200) == 0, name
+        self._running[name].join(200)
+        assert self._running[name].exitcode == 0, name
 
-    def _end(self, name):
-        process = self._running.pop(name)
+    def _end(self, process):
         process.kill()
-        process.wait()
+        process.join()
 
     def close(self):
         """End all machines."""
-        for name in [*self._running]:
-            self._end(name)
+        for process in (*self._running.values(), *(each for each, _ in self._waiting.values())):
+            self._end(process)
+        self._running, self._waiting = {}, {}
 
 
 @contextmanager
@@ -173,11 +192,18 @@ def write_rows(scheduler, place, log, rows, *, resume):
             zarrdask.append(x, **place, component="a", resume=resume)
 
 
+def write_alone(scheduler, place, log, rows, options):
+    """Write rows as a program of its own: with the settings of the trial."""
+    dask.config.set(SETTINGS)
+    write_rows(scheduler, place, log, rows, **options)
+
+
 class Trial:
     """A write by two machines; some of them, or that of the client, vanish."""
 
     def __init__(self, client, machines, folder, url, options, seed):
         self.client, self.machines = client, machines
+        self.scheduler = client.scheduler.address
         self.log, self.rng = folder / "log", random.Random(seed)
         self.place = {"url": url, "storage_options": options}
         self.folder = folder
@@ -188,8 +214,8 @@ class Trial:
 
     def start(self):
         """Start two machines with workers."""
-        self.machines.start()
-        self.machines.start()
+        for _ in range(2):
+            self.machines.start(self.scheduler)
         self.client.wait_for_workers(2, timeout=100)
 
     def wait(self, blocks, ended):
@@ -208,7 +234,7 @@ class Trial:
             for _ in range(number):
                 self.machines.vanish()
                 if replaced:
-                    self.machines.start()
+                    self.machines.start(self.scheduler)
 
         thread = threading.Thread(target=vanish)
         thread.start()
@@ -238,8 +264,8 @@ class Trial:
         expected = self.create()
         with self.vanishing(1, replaced=True):
             parts = [(1, 19), (19, 38)]
-            start = partial(self.machines.start_client, self.place, self.log, resume=False)
-            for name in [start(rows) for rows in parts]:
+            start = partial(self.machines.start_client, self.scheduler, self.place, self.log)
+            for name in [start(rows, resume=False) for rows in parts]:
                 self.machines.wait(name)
         expected[1:38] = VALUES[1:38]
         self.check(expected, **self.place)
@@ -249,10 +275,11 @@ class Trial:
         expected = self.create()
         self.start()
         rows = self.rng.choice([None, (3, 37)])
-        name = self.machines.start_client(self.place, self.log, rows, resume=True)
+        call = self.scheduler, self.place, self.log, rows
+        name = self.machines.start_client(*call, resume=True)
         self.wait(self.rng.randrange(1, 18), lambda: False)
         self.machines.vanish(name)
-        write_rows(self.client.scheduler.address, self.place, self.log, rows, resume=True)
+        write_rows(*call, resume=True)
         if rows:
             expected[3:37] = VALUES[3:37]
         else:
@@ -290,27 +317,22 @@ class Trial:
 
 
 def main(kind, place, seed, folder):
-    """Run one trial, or the client of one."""
+    """Run one trial: the main function of a process."""
     folder = Path(folder)
+    become_root()
     with ExitStack() as stack:
+        machines = Machines(folder)
+        stack.callback(machines.close)
         stack.enter_context(network())
         url, options = str(folder / "shared"), None
         if place == "s3":
             endpoint = stack.enter_context(serving(0.002, HUB))
             url, options = "s3://machines", {"key": "k", "secret": "s", "endpoint_url": endpoint}
         stack.enter_context(dask.config.set(SETTINGS))
-        cluster = LocalCluster(n_workers=0, host=HUB, dashboard_address=None)
-        client = stack.enter_context(Client(stack.enter_context(cluster)))
-        machines = Machines(cluster.scheduler_address, folder)
+        cluster = stack.enter_context(LocalCluster(n_workers=0, host=HUB, dashboard_address=None))
+        client = stack.enter_context(Client(cluster))
+        # They vanish before the scheduler ends, which else would wait for them.
         stack.callback(machines.close)
         trial = Trial(client, machines, folder, url, options, int(seed))
         getattr(trial, kind)()
     print("computed", computed(trial.log), *sorted({*trial.log.read_text().split()}))  # noqa: T201
-
-
-if __name__ == "__main__":
-    if sys.argv[1] == "rows":
-        dask.config.set(SETTINGS)
-        write_rows(*json.loads(sys.argv[2]), **json.loads(sys.argv[3]))
-    else:
-        main(*sys.argv[1:])

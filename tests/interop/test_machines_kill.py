@@ -1,11 +1,10 @@
 """Workers and clients on several machines, which vanish while they write."""
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.interop.machines import ROOT, command
+from tests.processes import Program
 
 pytestmark = [pytest.mark.stress, pytest.mark.timeout(400)]
 
@@ -22,12 +21,6 @@ pytestmark = [pytest.mark.stress, pytest.mark.timeout(400)]
 )
 def test_machines_vanish(tmp_path: Path, kind: str, place: str) -> None:
     # Where namespaces are not permitted, this fails; CI says then that it leaves these tests out.
-    trial = subprocess.run(
-        command(kind, place, 0, tmp_path),
-        cwd=ROOT,
-        capture_output=True,
-        check=False,
-        text=True,
-        timeout=380,
-    )
-    assert trial.returncode == 0, trial.stderr[-3000:]
+    code = "import sys; from tests.interop.machines import main; main(*sys.argv[1:])"
+    trial = Program(code, kind, place, 0, tmp_path).finish(380)
+    assert trial.code == 0, trial.err[-3000:]
