@@ -238,3 +238,22 @@ def test_nothing_is_read_where_there_is_no_directory(tmp_path):
     assert {key: n for key, n in store.reads.items() if key.startswith("a/")} == {
         "a/.zarrdask-creator": 1
     }
+
+
+def test_overwriting_replaces_a_node_that_another_writer_creates_meanwhile():
+    other = {}
+    zarrdask.create_array(other, "a", shape=9, chunks=1, dtype="i4")[...] = 1
+
+    class Raced(MemoryStore):
+        def create(self, key, value):
+            if key == "a/zarr.json" and key not in self.values:
+                self.values.update({key: other[key] for key in other if key.startswith("a/")})
+            return super().create(key, value)
+
+    store = Raced()
+    with pytest.raises(NodeExistsError):
+        zarrdask.create_array(store, "a", shape=4, chunks=2, dtype="i4")
+    store.values.clear()
+    zarrdask.create_array(store, "a", shape=4, chunks=2, dtype="i4", overwrite=True)[...] = 7
+    assert zarrdask.open_array(store, "a")[...].tolist() == [7] * 4
+    assert {key for key in store.values if key.startswith("a/c/")} == {"a/c/0", "a/c/1"}

@@ -74,8 +74,8 @@ def test_to_zarr_looks_once_at_what_is_there(overwrite):
     store.clear()
     zarrdask.to_zarr(np.ones(4), store, "a", overwrite=overwrite)
     # The marker of an unfinished array is created beside the document, and erased at the end.
-    created = ["create", "create"]
-    assert store.calls == ["get_many", *created, *AFTERWARDS, "set", "erase"]
+    assert store.calls[1:3] == ["create", "create"]
+    assert store.calls[:1] + store.calls[3:] == ["get_many", *AFTERWARDS, "set", "erase"]
 
 
 def test_leftovers_below_a_new_array_are_found_by_its_listing():
