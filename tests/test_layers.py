@@ -20,9 +20,19 @@ ROOMS = [
 ]
 EDGES = {"tools", "xarray", "compat"}
 RANK = {name: rank for rank, name in enumerate(ROOMS)}
-#: The folders of a room that import only those before them.
+#: The folders of a room, and of some rooms the modules beside them, import only those before them.
 FOLDERS = {
     "formats": ("grids", "indexing", "dtypes", "codecs", "metadata"),
+    "storage": (
+        # The interface of stores, and the requests that it consists of.
+        *("refusals", "identity", "capabilities", "counted_requests", "concurrent_requests"),
+        *("value_parts", "base", "wrapper", "memory", "listing", "partial_access"),
+        *("request", "request_store", "policy_store"),
+        # Kinds of stores, and views of them.
+        *("zarr", "local", "transfer", "locks", "cache", "remote", "zip", "references"),
+        # What opens any of them, and what opens others by it.
+        *("schemes", "resolve", "adapters", "snapshots"),
+    ),
     "arrays": ("chunks", "hierarchy", "nodes", "samples"),
     "parallel": ("plan", "execution", "graph", "rewrite"),
     "tools": ("conventions", "verification", "pyramids", "synchronization", "cli"),
@@ -131,6 +141,13 @@ def test_a_folder_imports_only_those_before_it_in_its_room():
         inner, outer = ((*each.split("."), "", "")[2] for each in (name, other))
         if room(name) == room(other) and inner in order and outer in order:
             assert order.index(outer) <= order.index(inner), f"{name} imports {other}"
+
+
+def test_all_that_is_in_a_room_is_in_its_order():
+    for name, order in FOLDERS.items():
+        inside = {path.stem for path in (ROOT / name).iterdir() if not path.name.startswith("__")}
+        folders = {path.name for path in (ROOT / name).iterdir() if path.is_dir()} - {"__pycache__"}
+        assert set(order) in (inside, folders), name
 
 
 def _names_from_kernel(edge):

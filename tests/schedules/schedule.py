@@ -17,11 +17,10 @@ from tests.crashes.stores import Killed
 from tests.schedules.stores import Pause
 from zarrdask.arrays.hierarchy import claim
 from zarrdask.errors import ZarrdaskError
-from zarrdask.runtime import threads
+from zarrdask.runtime import in_flight, threads
+from zarrdask.runtime.request_threads import RequestThreads
 from zarrdask.storage.locks import chunk_locks as locks
 from zarrdask.storage.locks import leases, unchanged
-from zarrdask.storage.remote import in_flight
-from zarrdask.storage.remote.request_threads import RequestThreads
 
 #: The verb of a writer: takes its store and its number, 0 or 1.
 Act = Callable[[Any, int], Any]

@@ -7,10 +7,10 @@ import dask
 import pytest
 
 from zarrdask.formats.byte_ranges import cut
+from zarrdask.runtime.in_flight import Requests
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage.base import Store
 from zarrdask.storage.capabilities import Capabilities
-from zarrdask.storage.remote.in_flight import Requests
 from zarrdask.storage.remote.retry import RetryingStore
 from zarrdask.testing import StoreContract
 

@@ -20,12 +20,13 @@ from zarrdask.formats.byte_ranges import (
     cut,
 )
 from zarrdask.formats.store_keys import Names, check_key, check_prefix, right_below
+from zarrdask.runtime.in_flight import Requests
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage.capabilities import Capabilities, Declared
+from zarrdask.storage.concurrent_requests import request_each
 from zarrdask.storage.counted_requests import count_requests
 from zarrdask.storage.identity import Identity, identity_at
 from zarrdask.storage.refusals import no_objects, not_supported
-from zarrdask.storage.remote.in_flight import Requests, request_each
 from zarrdask.storage.value_parts import StoredValue, joined_parts
 
 

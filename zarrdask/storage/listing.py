@@ -6,8 +6,8 @@ from contextlib import suppress
 from zarrdask.errors import StoreError
 from zarrdask.formats.byte_ranges import Entry, StoredObject
 from zarrdask.storage.base import Store
+from zarrdask.storage.concurrent_requests import request_each
 from zarrdask.storage.refusals import no_objects
-from zarrdask.storage.remote.in_flight import request_each
 
 #: How many directories above a local one are searched at most. Looking there costs no request.
 _MAX_LOCAL_LEVELS = 8

@@ -10,7 +10,6 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from zarrdask.formats.byte_ranges import Buffer, ObjectVersion, Tag
-from zarrdask.storage.remote.failures import Meaning
 
 if TYPE_CHECKING:
     from zarrdask.storage.base import Store
@@ -94,6 +93,22 @@ class Request(NamedTuple):
     def is_whole(self) -> bool:
         """Whether all of a value is requested."""
         return self.start == 0 and self.length is None
+
+
+class Meaning(Enum):
+    """The meaning of an error that is about the value, or about the kind of request."""
+
+    #: There is no such value, or no such bucket.
+    MISSING = auto()
+    NO_BUCKET = auto()
+    #: The condition of a write, or of a read (If-Match), does not hold.
+    NOT_MET = auto()
+    #: The value still has the ETag of the condition (If-None-Match).
+    UNCHANGED = auto()
+    #: The range begins behind the end of the value, which may be empty.
+    BEHIND = auto()
+    #: The server, or the package, has no such requests.
+    UNSUPPORTED = auto()
 
 
 class Answer(NamedTuple):

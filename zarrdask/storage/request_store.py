@@ -6,8 +6,7 @@ from typing import cast
 
 from zarrdask.formats.byte_ranges import Buffer, Entry, ObjectVersion, Part, Tag, Version
 from zarrdask.storage.base import Store
-from zarrdask.storage.remote.failures import Meaning
-from zarrdask.storage.request import ANY, Absent, Answer, Form, Request, Send, ask
+from zarrdask.storage.request import ANY, Absent, Answer, Form, Meaning, Request, Send, ask
 
 
 class RequestStore(Store):

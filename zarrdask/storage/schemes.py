@@ -34,10 +34,10 @@ ADAPTERS: Registry[Adapter] = Registry(
     "url",
     "zarrdask.store_types",
     {
-        "fsspec": f"{_HERE}.remote.fsspec.fsspec_objects:adapt_mapping",
+        "fsspec": f"{_HERE}.adapters.fsspec_objects:adapt_mapping",
         "icechunk": f"{_HERE}.adapters.icechunk:adapt_store",
         "obstore": f"{_HERE}.remote.obstore.obstore_urls:adapt_object",
-        "upath": f"{_HERE}.remote.fsspec.fsspec_objects:adapt_path",
+        "upath": f"{_HERE}.adapters.fsspec_objects:adapt_path",
         "zarr": f"{_HERE}.adapters.zarr_python:adapt_store",
     },
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from zarrdask import config
 from zarrdask.formats.byte_ranges import Buffer, Range, RangeRequest, cut, join_ranges
 from zarrdask.runtime.scratch import Scratch
-from zarrdask.storage.remote.in_flight import request_each
+from zarrdask.storage.concurrent_requests import request_each
 
 if TYPE_CHECKING:
     from zarrdask.storage.base import Store

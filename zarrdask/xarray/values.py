@@ -9,7 +9,7 @@ from zarrdask.arrays.nodes.array import chunks_of
 from zarrdask.parallel.graph.dependencies import Inputs
 from zarrdask.parallel.graph.target import WriteOptions, WriteTarget, find_target
 from zarrdask.parallel.graph.write_job import WriteJob, write_jobs
-from zarrdask.storage.remote.concurrent_requests import request_on_each
+from zarrdask.storage.concurrent_requests import request_on_each
 from zarrdask.xarray.writing.plan import GroupWrite, VariableWrite
 
 #: Variables, and where their values go.

@@ -14,7 +14,7 @@ from zarrdask.arrays.chunks.read import read_region
 from zarrdask.arrays.nodes.array import chunks_of
 from zarrdask.errors import CodecError
 from zarrdask.formats.codecs.pipeline import Pipeline
-from zarrdask.storage.remote import in_flight
+from zarrdask.runtime import in_flight
 
 VALUES = np.arange(40 * 30, dtype="i4").reshape(40, 30)
 

@@ -14,10 +14,10 @@ from zarrdask.arrays.chunks.write import write_region
 from zarrdask.arrays.nodes.array import chunks_of
 from zarrdask.errors import StoreError, UnsupportedError
 from zarrdask.formats.codecs.bytes_to_bytes.gzip import GzipCodec
+from zarrdask.runtime import in_flight
 from zarrdask.storage.locks import unchanged
 from zarrdask.storage.locks.chunk_locks import ChunkLocks
 from zarrdask.storage.memory import MemoryStore
-from zarrdask.storage.remote import in_flight
 
 VALUES = np.arange(64.0).reshape(8, 8)
 

@@ -12,8 +12,8 @@ from zarrdask.arrays.hierarchy.changes.block_log import BlockLog
 from zarrdask.arrays.nodes.array import chunks_of
 from zarrdask.errors import StoreError
 from zarrdask.parallel.execution.block_writer import BlockWriter
+from zarrdask.runtime.in_flight import Requests
 from zarrdask.storage.memory import MemoryStore
-from zarrdask.storage.remote.in_flight import Requests
 
 
 def made(store=None):

@@ -14,14 +14,9 @@ from tests.storage.server_errors import (
     behind,
     with_headers,
 )
-from zarrdask.storage.remote.failures import (
-    Meaning,
-    is_refusal,
-    is_transient,
-    meaning_of,
-    retry_after,
-)
+from zarrdask.storage.remote.failures import is_refusal, is_transient, meaning_of, retry_after
 from zarrdask.storage.remote.obstore.obstore_errors import RequestError as OfObstore
+from zarrdask.storage.request import Meaning
 
 
 def caused(error, cause):

@@ -24,7 +24,7 @@ from zarrdask.formats.indexing.projection import Points, Projection, Request, nu
 from zarrdask.runtime import counting, measuring
 from zarrdask.runtime.decoded_chunks import CHUNKS, CacheKey, DecodedChunk, is_cacheable
 from zarrdask.runtime.system import after_fork
-from zarrdask.storage.remote.in_flight import request_each
+from zarrdask.storage.concurrent_requests import request_each
 from zarrdask.storage.remote.large_values import get_large_if_changed, large_size
 
 #: (key of a shard, its index, tag of its version) -> the cache of its inner chunks.

@@ -25,9 +25,9 @@ from zarrdask.formats.indexing.selection import (
     whole_region,
 )
 from zarrdask.formats.metadata.model import ArrayMetadata
+from zarrdask.runtime.in_flight import Requests
 from zarrdask.runtime.measuring import reported_together
 from zarrdask.storage.locks.chunk_locks import ChunkLocks
-from zarrdask.storage.remote.in_flight import Requests
 
 
 class _Thread(threading.local):

@@ -23,10 +23,10 @@ from zarrdask.formats.codecs.chunk_parts import ChunkPart, FetchedChunk, find_pa
 from zarrdask.formats.codecs.part_layout import RANGE_BYTES, PartLayout
 from zarrdask.formats.codecs.pipeline import Pipeline
 from zarrdask.formats.indexing.projection import Request
+from zarrdask.runtime.in_flight import window
 from zarrdask.runtime.shard_indexes import INDEXES, CachedIndex, IndexLocation
 from zarrdask.runtime.system import after_fork
 from zarrdask.storage.base import Store
-from zarrdask.storage.remote.in_flight import window
 from zarrdask.storage.remote.large_values import get_large, large_size
 
 #: The first bytes of a compressed chunk that are requested: the header and the table of blocks of

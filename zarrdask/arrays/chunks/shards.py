@@ -26,10 +26,10 @@ from zarrdask.formats.codecs.decode import ChunkCache
 from zarrdask.formats.codecs.pipeline import Pipeline
 from zarrdask.formats.indexing.projection import AnyRequest
 from zarrdask.runtime import counting, measuring
+from zarrdask.runtime.in_flight import MAX_BYTES_IN_FLIGHT, window
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.runtime.shard_indexes import INDEXES, CachedIndex, IndexLocation
 from zarrdask.storage.base import Store
-from zarrdask.storage.remote.in_flight import MAX_BYTES_IN_FLIGHT, window
 from zarrdask.storage.remote.large_values import get_large, large_size
 from zarrdask.storage.value_parts import StoredValue
 

@@ -21,12 +21,12 @@ from zarrdask.formats.codecs.decode import fill_chunk, merge
 from zarrdask.formats.dtypes.fill_values import only_fill
 from zarrdask.formats.grids.chunk_grid import Index
 from zarrdask.formats.indexing.projection import Points, Projection, Request, permute, project
+from zarrdask.runtime.in_flight import Requests
 from zarrdask.runtime.progress import Show
 from zarrdask.runtime.turns import in_turns
 from zarrdask.storage.base import Store
 from zarrdask.storage.locks.chunk_locks import ChunkLocks
 from zarrdask.storage.locks.unchanged import until_unchanged
-from zarrdask.storage.remote.in_flight import Requests
 
 #: How a write treats the elements of a unit that are beyond the end of the array: in a new array
 #: they are set to the fill value; in an existing one they are kept, since another writer may be

@@ -26,9 +26,9 @@ from zarrdask.errors import NodeExistsError, StoreError
 from zarrdask.runtime.system import clock
 from zarrdask.storage.base import Store
 from zarrdask.storage.cache.prefetched import fresh
+from zarrdask.storage.concurrent_requests import request_each
 from zarrdask.storage.locks import writers
 from zarrdask.storage.locks.leases import EXPIRY, RENEWAL
-from zarrdask.storage.remote.in_flight import request_each
 from zarrdask.storage.zarr.draft_store import stored_in
 
 #: A function that returns a node in a store that reads what is there beforehand.

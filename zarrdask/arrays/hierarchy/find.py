@@ -30,9 +30,9 @@ from zarrdask.formats.metadata.v2 import V2
 from zarrdask.formats.metadata.v3 import EntryPointError
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage.base import Store
+from zarrdask.storage.concurrent_requests import request_each
 from zarrdask.storage.listing import key_stamp
 from zarrdask.storage.remote.failures import is_forbidden
-from zarrdask.storage.remote.in_flight import request_each
 from zarrdask.storage.zarr import consolidated_documents as forms
 from zarrdask.storage.zarr import detect
 from zarrdask.storage.zarr.consolidated_store import (

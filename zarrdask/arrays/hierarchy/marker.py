@@ -8,8 +8,8 @@ from zarrdask.arrays.chunks import unfinished
 from zarrdask.arrays.hierarchy.claim import can_claim
 from zarrdask.arrays.hierarchy.path import StorePath
 from zarrdask.errors import NodeExistsError
+from zarrdask.storage.concurrent_requests import request_on_each
 from zarrdask.storage.locks import writers
-from zarrdask.storage.remote.concurrent_requests import request_on_each
 
 
 def new_marker(node: StorePath) -> bytes | None:

@@ -36,7 +36,7 @@ from zarrdask.formats.metadata.json import Documents
 from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata, Metadata
 from zarrdask.storage.base import Store
 from zarrdask.storage.cache.prefetched import fresh, prefetch
-from zarrdask.storage.remote.concurrent_requests import request_on_each
+from zarrdask.storage.concurrent_requests import request_on_each
 from zarrdask.storage.zarr import consolidated_documents as consolidated
 from zarrdask.storage.zarr import detect
 

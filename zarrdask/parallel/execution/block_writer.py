@@ -16,11 +16,11 @@ from zarrdask.formats.indexing.selection import Region
 from zarrdask.parallel.execution.forks import changing_region
 from zarrdask.parallel.execution.locks import among_workers
 from zarrdask.runtime.cancellation import write_named
+from zarrdask.runtime.in_flight import Requests
 from zarrdask.runtime.turns import Pace
 from zarrdask.storage.adapters.forks import Changes, Fork
 from zarrdask.storage.locks.chunk_locks import ChunkLocks
 from zarrdask.storage.locks.lock_files import lock_place
-from zarrdask.storage.remote.in_flight import Requests
 
 #: For the fused task that this thread runs, by the names of writes: the function that writes a
 #: block, and the blocks that were written.

@@ -18,7 +18,7 @@ from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.errors import UnsupportedError
 from zarrdask.formats.metadata.model import Metadata
 from zarrdask.parallel.graph.target import Resume, WriteTarget, write_id
-from zarrdask.storage.remote.concurrent_requests import request_on_each
+from zarrdask.storage.concurrent_requests import request_on_each
 
 #: Dask arrays, and where they are written.
 Writes = Sequence[tuple[da.Array, WriteTarget]]

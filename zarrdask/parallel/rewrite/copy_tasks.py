@@ -40,7 +40,7 @@ from zarrdask.parallel.rewrite.rewrite_report import CopiedArray, CopyMethod
 from zarrdask.runtime.progress import Show, progress
 from zarrdask.storage.adapters.forks import Changes
 from zarrdask.storage.base import Store
-from zarrdask.storage.remote.concurrent_requests import request_on_each
+from zarrdask.storage.concurrent_requests import request_on_each
 
 #: The most decoded bytes, and the most units, of one task.
 _TASK_BYTES, TASK_UNITS = 2**26, 256

@@ -27,7 +27,7 @@ from zarrdask.parallel.rewrite.pyramid_records import copy_pyramid_records
 from zarrdask.parallel.rewrite.rewrite_changes import rewriting
 from zarrdask.runtime.progress import Show
 from zarrdask.storage.base import Store
-from zarrdask.storage.remote.concurrent_requests import request_on_each
+from zarrdask.storage.concurrent_requests import request_on_each
 
 
 @dataclass(frozen=True, eq=False, repr=False)

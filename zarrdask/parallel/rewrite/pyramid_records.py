@@ -14,7 +14,7 @@ from zarrdask.arrays.hierarchy.changes.pyramid_record import (
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.arrays.hierarchy.path import join_path
 from zarrdask.formats.metadata.json import DAMAGE
-from zarrdask.storage.remote.concurrent_requests import request_on_each
+from zarrdask.storage.concurrent_requests import request_on_each
 
 #: An array that is read, and the new one.
 Copied = tuple[StoredChunks, StoredChunks]

@@ -15,7 +15,7 @@ from zarrdask.parallel.rewrite.rewrite_report import CopiedArray
 from zarrdask.runtime.progress import Show, progress
 from zarrdask.storage.adapters.icechunk import references_to
 from zarrdask.storage.base import Store
-from zarrdask.storage.remote.concurrent_requests import request_on_each
+from zarrdask.storage.concurrent_requests import request_on_each
 
 #: The number of references that are stored by one call.
 _REFERENCES_PER_CALL = 2**16

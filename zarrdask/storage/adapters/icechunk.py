@@ -19,7 +19,7 @@ from zarrdask.storage.adapters.zarr_python import ZarrPythonStore, is_zarr_objec
 from zarrdask.storage.base import Store, walk
 from zarrdask.storage.capabilities import Capabilities
 from zarrdask.storage.identity import Identity
-from zarrdask.storage.private import PrivateStore
+from zarrdask.storage.local.private import PrivateStore
 from zarrdask.storage.refusals import no_moved_chunks, no_references, not_supported
 from zarrdask.storage.wrapper import WrappedStore
 

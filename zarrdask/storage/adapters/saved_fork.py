@@ -12,7 +12,7 @@ from zarrdask.storage.adapters.forks import Fork
 from zarrdask.storage.adapters.icechunk import fork
 from zarrdask.storage.base import Store
 from zarrdask.storage.local.local_store import LocalStore
-from zarrdask.storage.private import PrivateStore
+from zarrdask.storage.local.private import PrivateStore
 from zarrdask.storage.resolve import resolve
 
 _FORK, _CHANGES = "fork", "changes/"

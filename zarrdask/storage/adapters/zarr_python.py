@@ -12,11 +12,11 @@ from typing import Any
 from zarrdask.errors import ReadOnlyError, StoreError, without_secrets
 from zarrdask.formats.byte_ranges import Buffer
 from zarrdask.formats.store_keys import Names, check_prefix
+from zarrdask.runtime.in_flight import window
 from zarrdask.storage.base import Store
 from zarrdask.storage.capabilities import Capabilities
 from zarrdask.storage.identity import Identity, identity_at
 from zarrdask.storage.local.local_store import LocalStore
-from zarrdask.storage.remote.in_flight import window
 
 
 def is_zarr_object(value: Any, *names: str) -> bool:
@@ -166,7 +166,7 @@ def adapt_store(value: Any) -> Store | None:
     if kind == "LocalStore":
         return LocalStore(os.path.abspath(value.root))
     if kind == "FsspecStore":
-        return _of_package("remote.fsspec.fsspec_objects").adapt_file_system(  # type: ignore[no-any-return]
+        return _of_package("adapters.fsspec_objects").adapt_file_system(  # type: ignore[no-any-return]
             value.fs, value.path
         )
     # Of zarr-python 2. Those that convert keys are used as mappings.
@@ -174,7 +174,7 @@ def adapt_store(value: Any) -> Store | None:
         if kind == "DirectoryStore":
             return LocalStore(os.path.abspath(value.path))
         if kind == "FSStore":
-            return _of_package("remote.fsspec.fsspec_objects").adapt_file_system(  # type: ignore[no-any-return]
+            return _of_package("adapters.fsspec_objects").adapt_file_system(  # type: ignore[no-any-return]
                 value.fs, value.path
             )
     if isinstance(value, MutableMapping):

@@ -23,8 +23,7 @@ from zarrdask.storage.base import Store
 from zarrdask.storage.cache.cache_directory import CacheDirectory, Entry
 from zarrdask.storage.capabilities import Capabilities, without
 from zarrdask.storage.policy_store import PolicyStore
-from zarrdask.storage.remote.failures import Meaning
-from zarrdask.storage.request import MISSING, NOT_MET, Answer, Form, Request, Send
+from zarrdask.storage.request import MISSING, NOT_MET, Answer, Form, Meaning, Request, Send
 
 _LOG = logging.getLogger(__name__)
 

@@ -34,8 +34,8 @@ from zarrdask.storage.refusals import (
     not_writable,
     refuses_conditions,
 )
-from zarrdask.storage.remote.failures import Meaning, error_code, is_forbidden
-from zarrdask.storage.request import DONE, MISSING, NOT_MET, Absent, Answer, Form, Request
+from zarrdask.storage.remote.failures import error_code, is_forbidden
+from zarrdask.storage.request import DONE, MISSING, NOT_MET, Absent, Answer, Form, Meaning, Request
 from zarrdask.storage.request_store import RequestStore
 
 T = TypeVar("T")

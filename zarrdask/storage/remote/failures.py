@@ -9,12 +9,12 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from email.utils import parsedate_to_datetime
-from enum import Enum, auto
 from http import HTTPStatus
 from math import isfinite
 from typing import Any
 
 from zarrdask import config
+from zarrdask.storage.request import Meaning
 
 #: Transient errors, by HTTP status, by ``errno``, by class name and by error code of S3.
 _STATUSES = {408, 425, 429, 500, 502, 503, 504}
@@ -70,22 +70,6 @@ _ABSENT = (FileNotFoundError, IsADirectoryError, NotADirectoryError, KeyError)
 #: How stores say that there are too many requests, by HTTP status and by error code of S3.
 _REFUSALS = {429, 503}
 _REFUSAL_CODES = {"RequestLimitExceeded", "SlowDown", "Throttling", "ThrottlingException"}
-
-
-class Meaning(Enum):
-    """The meaning of an error that is about the value, or about the kind of request."""
-
-    #: There is no such value, or no such bucket.
-    MISSING = auto()
-    NO_BUCKET = auto()
-    #: The condition of a write, or of a read (If-Match), does not hold.
-    NOT_MET = auto()
-    #: The value still has the ETag of the condition (If-None-Match).
-    UNCHANGED = auto()
-    #: The range begins behind the end of the value, which may be empty.
-    BEHIND = auto()
-    #: The server, or the package, has no such requests.
-    UNSUPPORTED = auto()
 
 
 #: By HTTP status, by error code of S3 and by class name. The first one counts.

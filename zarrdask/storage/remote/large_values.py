@@ -13,9 +13,9 @@ import numpy as np
 
 from zarrdask import config
 from zarrdask.formats.byte_ranges import Buffer, Part, Tag, Version
+from zarrdask.runtime.in_flight import window
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage.base import Store
-from zarrdask.storage.remote.in_flight import window
 
 #: Values of fewer ranges take longer in two round trips than by one request.
 MIN_RANGES = 4

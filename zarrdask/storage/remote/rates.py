@@ -18,8 +18,8 @@ from typing import Literal
 
 from zarrdask import config
 from zarrdask.errors import without_secrets
+from zarrdask.runtime.in_flight import pause
 from zarrdask.runtime.system import after_fork
-from zarrdask.storage.remote.in_flight import pause
 from zarrdask.storage.remote.rate_limit import Limit
 from zarrdask.storage.remote.shared_limit import SharedLimit
 

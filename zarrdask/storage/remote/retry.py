@@ -20,20 +20,14 @@ from zarrdask.errors import (
 )
 from zarrdask.formats.byte_ranges import Buffer, KeyRange, Range, Value
 from zarrdask.runtime import counting, measuring
+from zarrdask.runtime.in_flight import MAX_BYTES_IN_FLIGHT, pause
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage.base import Store
 from zarrdask.storage.memory import MappingStore
 from zarrdask.storage.policy_store import PolicyStore
-from zarrdask.storage.remote.failures import (
-    Meaning,
-    is_refusal,
-    is_transient,
-    is_unconnected,
-    retry_after,
-)
-from zarrdask.storage.remote.in_flight import MAX_BYTES_IN_FLIGHT, pause
+from zarrdask.storage.remote.failures import is_refusal, is_transient, is_unconnected, retry_after
 from zarrdask.storage.remote.rates import Kind, place_of, request_rate
-from zarrdask.storage.request import DONE, Answer, Form, Request, Send
+from zarrdask.storage.request import DONE, Answer, Form, Meaning, Request, Send
 from zarrdask.storage.wrapper import WrappedStore
 from zarrdask.storage.zarr.draft_store import DraftStore
 

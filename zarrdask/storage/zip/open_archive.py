@@ -33,9 +33,7 @@ def _open(archive: str, prefix: str, storage_options: dict[str, Any] | None) -> 
     store = import_module("zarrdask.storage.remote.fsspec.fsspec_store").open_url(
         archive, storage_options
     )
-    if not prefix and import_module("zarrdask.storage.remote.fsspec.fsspec_objects").is_directory(
-        store
-    ):
-        return store  # type: ignore[no-any-return]
     module = import_module("zarrdask.storage.zip.remote_archive")
+    if not prefix and module.is_directory(store):
+        return store  # type: ignore[no-any-return]
     return module.RemoteZipStore(store.fs, store.root, prefix)  # type: ignore[no-any-return]

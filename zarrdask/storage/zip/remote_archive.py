@@ -4,11 +4,12 @@ from dataclasses import replace
 from typing import Any
 from weakref import WeakValueDictionary
 
-from zarrdask.errors import ReadOnlyError, StoreError, without_secrets
+from zarrdask.errors import ReadOnlyError, StoreError, censored, without_secrets
 from zarrdask.formats.byte_ranges import Buffer, Value
 from zarrdask.formats.store_keys import check_prefix
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage.identity import Identity, identity_at
+from zarrdask.storage.remote.fsspec.fsspec_errors import ERRORS, store_error
 from zarrdask.storage.remote.fsspec.fsspec_options import protocols
 from zarrdask.storage.remote.fsspec.fsspec_store import FsspecStore
 from zarrdask.storage.value_parts import StoredValue
@@ -121,3 +122,15 @@ class RemoteZipStore(ZipReader):
     def __reduce__(self) -> tuple[Any, ...]:
         expected = self._expected if self._held is None else self._held.stamp
         return RemoteZipStore, self._place, {"_expected": expected}
+
+
+def is_directory(store: FsspecStore) -> bool:
+    """Whether the root of a store is an existing directory, as far as the file system can say."""
+    fs = store.fs
+    try:
+        if "http" in protocols(fs):
+            # Listing a directory would fetch a file as a whole, so this only tests for a file.
+            return not fs.exists(store.root)
+        return bool(fs.isdir(store.root))
+    except ERRORS as error:
+        raise store_error(error, fs, store.url, "") from censored(error)

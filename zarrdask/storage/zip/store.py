@@ -13,7 +13,7 @@ from zarrdask.formats.store_keys import check_key, check_prefix
 from zarrdask.storage.base import Store
 from zarrdask.storage.capabilities import Capabilities
 from zarrdask.storage.identity import Identity, identity_at
-from zarrdask.storage.private import PrivateStore
+from zarrdask.storage.local.private import PrivateStore
 from zarrdask.storage.zip.archive import Archive
 from zarrdask.storage.zip.reader import ZipReader
 from zarrdask.storage.zip.shared import being_written, shared_archive

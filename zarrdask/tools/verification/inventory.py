@@ -22,7 +22,7 @@ from zarrdask.formats.indexing.regions import boxes
 from zarrdask.formats.indexing.selection import Region, axis_number, find_region
 from zarrdask.formats.metadata.model import ArrayMetadata
 from zarrdask.runtime.progress import Show
-from zarrdask.storage.remote.concurrent_requests import request_on_each
+from zarrdask.storage.concurrent_requests import request_on_each
 from zarrdask.storage.zarr.draft_store import layout_of
 from zarrdask.tools.verification.check import BAD_KINDS, Problem, Tally
 from zarrdask.tools.verification.inventory_report import ArrayInventory, Inventory, Span

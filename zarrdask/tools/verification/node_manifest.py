@@ -13,7 +13,7 @@ from zarrdask.arrays.nodes.arguments import checks_booleans, suggests_arguments
 from zarrdask.errors import NodeNotFoundError, ReadOnlyError, StoreError, one_of
 from zarrdask.formats.byte_ranges import Buffer, StoredObject
 from zarrdask.runtime.scratch import Scratch
-from zarrdask.storage.remote.in_flight import request_each
+from zarrdask.storage.concurrent_requests import request_each
 from zarrdask.storage.snapshots.digests import Algorithm, algorithm_of, digest_of
 from zarrdask.storage.snapshots.object_manifest import (
     Manifest,

@@ -21,8 +21,8 @@ from zarrdask.arrays.hierarchy.path import join_path
 from zarrdask.arrays.nodes.array import chunks_of
 from zarrdask.errors import MetadataError
 from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
+from zarrdask.storage.concurrent_requests import request_on_each
 from zarrdask.storage.locks import writers
-from zarrdask.storage.remote.concurrent_requests import request_on_each
 from zarrdask.xarray.writing.plan import GroupWrite, VariableWrite
 
 #: What a failed write of a new dataset, or of new variables, leaves.

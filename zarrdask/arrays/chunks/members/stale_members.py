@@ -5,10 +5,10 @@ from collections.abc import Iterable
 
 from zarrdask.arrays.chunks.members.concatenation import Concatenation, Member
 from zarrdask.errors import StoreError
+from zarrdask.runtime.in_flight import window
 from zarrdask.runtime.system import after_fork
 from zarrdask.storage.base import Store
 from zarrdask.storage.listing import key_stamp
-from zarrdask.storage.remote.in_flight import window
 
 #: How long a remote member is not checked again in a process.
 VALID_SECONDS = 60.0

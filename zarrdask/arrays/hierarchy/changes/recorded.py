@@ -11,7 +11,7 @@ from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.errors import NodeNotFoundError, ZarrdaskError
 from zarrdask.formats.compliance import strictness
 from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata, Metadata
-from zarrdask.storage.remote.concurrent_requests import request_on_each
+from zarrdask.storage.concurrent_requests import request_on_each
 from zarrdask.storage.zarr import detect
 from zarrdask.storage.zarr.draft_store import stored_in
 

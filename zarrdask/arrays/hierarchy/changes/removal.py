@@ -14,7 +14,7 @@ from zarrdask.errors import LinkError, ZarrdaskError
 from zarrdask.formats.compliance import strictness
 from zarrdask.formats.metadata.model import GroupMetadata
 from zarrdask.runtime.scratch import Scratch
-from zarrdask.storage.remote.in_flight import request_each
+from zarrdask.storage.concurrent_requests import request_each
 from zarrdask.storage.zarr import consolidated_documents as consolidated
 from zarrdask.storage.zarr import detect
 

@@ -11,8 +11,8 @@ from zarrdask.arrays.chunks.members.concatenation import Member
 from zarrdask.arrays.chunks.read import read_region
 from zarrdask.arrays.chunks.stored import StoredChunks
 from zarrdask.formats.byte_ranges import Buffer
+from zarrdask.runtime.in_flight import window
 from zarrdask.runtime.scratch import Scratch
-from zarrdask.storage.remote.in_flight import window
 
 
 def different_members(tables: Sequence[Sequence[Member]]) -> Iterator[int | None]:

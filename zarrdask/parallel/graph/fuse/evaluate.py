@@ -14,8 +14,8 @@ from zarrdask.parallel.graph.fuse.block_function import Block, BlockFunction
 from zarrdask.parallel.graph.fuse.find import FusedTask
 from zarrdask.parallel.graph.fuse.task_reads import Read, keys_of, name_keys, reads_of
 from zarrdask.parallel.graph.fuse.task_steps import steps
+from zarrdask.runtime.in_flight import Requests
 from zarrdask.runtime.turns import in_turns
-from zarrdask.storage.remote.in_flight import Requests
 
 #: The time in seconds for one block above which threads do not take turns: to compute and write a
 #: small block holds the GIL for a part of it.

@@ -23,7 +23,7 @@ from zarrdask.storage.local.local_store import LocalStore
 from zarrdask.storage.memory import elsewhere
 from zarrdask.storage.refusals import check_no_credentials
 from zarrdask.storage.remote.client_store import ClientStore, Described, Fetched
-from zarrdask.storage.remote.failures import Meaning, meaning_of
+from zarrdask.storage.remote.failures import meaning_of
 from zarrdask.storage.remote.fsspec.fsspec_errors import ERRORS, store_error
 from zarrdask.storage.remote.fsspec.fsspec_etags import describe, fetch, replace
 from zarrdask.storage.remote.fsspec.fsspec_options import (
@@ -35,7 +35,7 @@ from zarrdask.storage.remote.fsspec.fsspec_options import (
     protocols,
 )
 from zarrdask.storage.remote.fsspec.fsspec_urls import file_system_at
-from zarrdask.storage.request import Request
+from zarrdask.storage.request import Meaning, Request
 
 #: Protocols of stores that have keys, not directories.
 _OBJECT_STORES = {"s3", "s3a", "gs", "gcs", "abfs", "az"}

@@ -14,13 +14,13 @@ from obstore.exceptions import BaseError
 from zarrdask.errors import StoreError
 from zarrdask.formats.byte_ranges import Buffer, Tag
 from zarrdask.formats.store_keys import Names, check_key
+from zarrdask.runtime.in_flight import window
 from zarrdask.storage.capabilities import without
 from zarrdask.storage.identity import Identity
 from zarrdask.storage.memory import LIVE, recall
 from zarrdask.storage.remote.body_limit import body_limit, check_body
 from zarrdask.storage.remote.client_store import PAGE, ClientStore, Described, Fetched
-from zarrdask.storage.remote.failures import Meaning, meaning_of
-from zarrdask.storage.remote.in_flight import window
+from zarrdask.storage.remote.failures import meaning_of
 from zarrdask.storage.remote.obstore.obstore_errors import EncodedError, cause, message
 from zarrdask.storage.remote.obstore.obstore_listing import list_entries, lists_parts
 from zarrdask.storage.remote.obstore.obstore_objects import (
@@ -34,7 +34,7 @@ from zarrdask.storage.remote.obstore.obstore_objects import (
     settings_of,
     unsupported,
 )
-from zarrdask.storage.request import Request
+from zarrdask.storage.request import Meaning, Request
 
 #: Bytes: larger values are uploaded in parts of this size, so that none of the requests takes
 #: longer than the time limit of a request. They appear at once all the same.

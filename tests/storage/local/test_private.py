@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from zarrdask.storage.local import atomic
-from zarrdask.storage.private import PrivateStore
+from zarrdask.storage.local.private import PrivateStore
 from zarrdask.storage.zip.store import ZipStore
 from zarrdask.testing import StoreContract
 

@@ -9,7 +9,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from zarrdask.storage.remote.request_threads import Call, RequestThreads
+from zarrdask.runtime.request_threads import Call, RequestThreads
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def test_results_and_errors_are_not_kept(threads):
 def test_a_process_does_not_end_within_a_request():
     code = """
 import threading, time
-from zarrdask.storage.remote.request_threads import Call, request_threads
+from zarrdask.runtime.request_threads import Call, request_threads
 begun = threading.Event()
 def call():
     begun.set()
@@ -97,7 +97,7 @@ begun.wait()
 def test_functions_that_run_when_python_ends_can_make_requests():
     code = """
 import atexit
-from zarrdask.storage.remote.in_flight import window
+from zarrdask.runtime.in_flight import window
 def last():
     print(*window(str, iter([2, 3])))
 atexit.register(last)

@@ -11,20 +11,17 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from zarrdask import config
 from zarrdask.runtime import counting, measuring
-from zarrdask.runtime.system import after_fork
-from zarrdask.storage.remote.request_threads import (
+from zarrdask.runtime.request_threads import (
     Call,
     abandoned_event,
     is_request_thread,
     request_threads,
 )
-
-if TYPE_CHECKING:
-    from zarrdask.storage.base import Store
+from zarrdask.runtime.system import after_fork
 
 T = TypeVar("T")
 Item = TypeVar("Item")
@@ -223,10 +220,3 @@ def pause(seconds: float) -> bool:
 
 # A forked process has none of its parent's requests.
 after_fork(BYTES_IN_FLIGHT.reset)
-
-
-def request_each(
-    store: "Store", request: Callable[[Item], T], items: Iterable[Item]
-) -> Iterator[T]:
-    """Yield the result of a request for each item, with later ones in flight if possible."""
-    return window(request, items) if store.capabilities.concurrent else map(request, items)

@@ -8,9 +8,9 @@ from unittest.mock import Mock
 
 import pytest
 
-from zarrdask.storage.remote import in_flight
-from zarrdask.storage.remote.in_flight import Requests, pause, window
-from zarrdask.storage.remote.request_threads import RequestThreads
+from zarrdask.runtime import in_flight
+from zarrdask.runtime.in_flight import Requests, pause, window
+from zarrdask.runtime.request_threads import RequestThreads
 
 
 @pytest.fixture
@@ -94,7 +94,7 @@ def test_what_a_request_makes_itself_is_abandoned_with_it():
 def test_a_forked_process_does_not_wait_for_requests_of_its_parent():
     code = """
 import os, threading
-from zarrdask.storage.remote.in_flight import window
+from zarrdask.runtime.in_flight import window
 go_on = threading.Event()
 results = window(lambda n: n and go_on.wait(), iter(range(9)))
 next(results)

@@ -1,0 +1,28 @@
+"""Work that consists of requests to one store, done concurrently where requests are slow."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from zarrdask import config
+from zarrdask.runtime.in_flight import window
+from zarrdask.runtime.threads import on_each
+
+if TYPE_CHECKING:
+    from zarrdask.storage.base import Store
+
+T = TypeVar("T")
+Item = TypeVar("Item")
+
+
+def request_each(
+    store: "Store", request: Callable[[Item], T], items: Iterable[Item]
+) -> Iterator[T]:
+    """Yield the result of a request for each item, with later ones in flight if possible."""
+    return window(request, items) if store.capabilities.concurrent else map(request, items)
+
+
+def request_on_each(store: "Store", work: Callable[[Any], T], items: Iterable[Any]) -> list[T]:
+    """Do work that consists of requests to a store on each item, concurrently if they are slow."""
+    items = list(items)
+    is_single = not store.capabilities.has_latency or len(items) == 1
+    return on_each(work, items, 1 if is_single else config.get("requests"))
