@@ -3,6 +3,7 @@
 from collections.abc import Collection, Container
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Literal
 
 #: The operation that each of these capabilities is about, and the operations that it must agree
 #: with: a class that overrides one of them, but neither the operation nor the declaration of its
@@ -15,6 +16,9 @@ _OPERATIONS = {
     "reads_versions": ("get_version", ("get", "get_many", "get_range", "get_ranges")),
     "lists_parts": ("entries", ("list_prefix",)),
 }
+
+#: An algorithm of the digests of values that are stored.
+StoredDigest = Literal["sha256", "md5"]
 
 #: For stores with latency.
 _BLOCK_FACTOR = 4
@@ -53,6 +57,9 @@ class Capabilities:
     reads_versions : bool
         A value can be read on the condition that it is of a version that was listed: `get_version`.
         Default: False.
+    md5_etags : bool
+        `stat` and listings return an ETag with each object, which is usually the MD5 digest of its
+        value. Default: False.
     directories : bool
         Keys are the paths of files, so a directory may have the name of a value, or a file the name
         of a directory. Default: False.
@@ -96,6 +103,7 @@ class Capabilities:
     etags: bool = False
     versions: bool = False
     reads_versions: bool = False
+    md5_etags: bool = False
     directories: bool = False
     bounded: bool = False
     one_writer: bool = False
@@ -106,6 +114,11 @@ class Capabilities:
     compact: bool = True
     keeps_values: bool = False
     bodies_limited: bool = False
+
+    @property
+    def digest_algorithm(self) -> StoredDigest:
+        """The algorithm of the digests by which stored values are compared with the listing."""
+        return "md5" if self.md5_etags else "sha256"
 
     @property
     def block_factor(self) -> int:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import zarrdask
+from tests.storage.latency import FarStore
 from tests.tools.synchronization.test_sync_requests import Bucket
 from zarrdask.arrays.hierarchy.stored_manifest import current_digests
 from zarrdask.errors import MetadataError, StoreError
@@ -109,7 +110,7 @@ def test_a_stale_entry_says_nothing(tmp_path):
 
 def test_digests_by_md5_are_for_object_stores():
     source, target = {}, Bucket()
-    target.capabilities = zarrdask.storage.Capabilities(has_latency=True)
+    target.capabilities = zarrdask.storage.Capabilities(has_latency=True, md5_etags=True)
     make(source)
     zarrdask.sync(source, target, manifest=True)
     stored = zarrdask.open(target).node_path.stored_manifest()
@@ -119,9 +120,12 @@ def test_digests_by_md5_are_for_object_stores():
 
 def test_a_store_without_versions_has_digests_that_no_call_relies_on():
     make(source := {})
-    zarrdask.sync(source, place := {}, manifest=True)
-    assert zarrdask.verify(place, manifest=True).ok
-    assert check_true(place) == 0
+    for place in ({}, FarStore()):
+        zarrdask.sync(source, place, manifest=True)
+        assert zarrdask.verify(place, manifest=True).ok
+        stored = zarrdask.open(place).node_path.stored_manifest()
+        assert {entry.version for entry in stored.entries} == {None}
+        assert check_true(place) == 0
 
 
 def test_a_hostile_manifest_in_a_node_is_not_believed(tmp_path):

@@ -115,7 +115,7 @@ def update_manifest(
 
 def _documents(node: StorePath) -> dict[str, ManifestEntry | None]:
     """Return the entries of the documents of an array."""
-    entries = WrittenObjects(by_md5=node.store.capabilities.has_latency)
+    entries = WrittenObjects(node.store.capabilities.digest_algorithm)
     for name in detect.names(node.store):
         entry, value = node.store.stat(node.prefix + name), node.store.get(node.prefix + name)
         entries[name] = None

@@ -135,6 +135,7 @@ class ClientStore(RequestStore):
         etags=True,
         versions=True,
         reads_versions=True,
+        md5_etags=True,
         bodies_limited=True,
     )
 

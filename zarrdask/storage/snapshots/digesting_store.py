@@ -26,8 +26,8 @@ class DigestingStore(WrappedStore):
 
     def __init__(self, inner: Store, written: WrittenObjects | None = None) -> None:
         super().__init__(inner)
-        by_md5 = inner.capabilities.has_latency
-        self.written = WrittenObjects(by_md5=by_md5) if written is None else written
+        algorithm = inner.capabilities.digest_algorithm
+        self.written = WrittenObjects(algorithm) if written is None else written
 
     def __reduce__(self) -> tuple[Any, ...]:
         return DigestingStore, (self.inner, self.written)
@@ -95,7 +95,7 @@ class DigestingFork(WrappedStore, Fork):
     def __init__(self, inner: Store, name: str = "") -> None:
         WrappedStore.__init__(self, inner)
         Fork.__init__(self, name)
-        self.written = WrittenObjects(by_md5=inner.capabilities.has_latency)
+        self.written = WrittenObjects(inner.capabilities.digest_algorithm)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return DigestingFork, (self.inner, self.name)
@@ -124,6 +124,6 @@ class DigestingFork(WrappedStore, Fork):
         """Nothing to check: the store itself is changed."""
 
     def changed(self, changes: bytes) -> Iterable[str]:
-        written = WrittenObjects(by_md5=False)
+        written = WrittenObjects()
         written.merge([changes])
         return [*written]

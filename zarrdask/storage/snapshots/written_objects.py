@@ -7,6 +7,7 @@ from hashlib import sha256
 from typing import Any
 
 from zarrdask.formats.byte_ranges import Buffer
+from zarrdask.storage.capabilities import StoredDigest
 from zarrdask.storage.snapshots.digests import digest_of
 from zarrdask.storage.snapshots.object_manifest import ManifestEntry
 
@@ -16,24 +17,22 @@ class WrittenObjects(dict[str, ManifestEntry | None]):
 
     Parameters
     ----------
-    by_md5 : bool
-        Whether the store is an object store, whose ETags may be MD5 digests: if they are something
-        else, the entries are not those of the versions that are there.
+    algorithm : {"sha256", "md5"}, optional
+        The algorithm of the digests, which is the `digest_algorithm` of the store. MD5 digests are
+        the ETags of most object stores; if those of a store are something else, the entries are not
+        those of the versions that are there.
     """
 
-    def __init__(self, *, by_md5: bool) -> None:
+    def __init__(self, algorithm: StoredDigest = "sha256") -> None:
         super().__init__()
-        self.by_md5 = by_md5
+        self.algorithm = algorithm
 
     def add_value(
         self, key: str, value: Buffer, stamp: str | None = None, md5: str | None = None
     ) -> ManifestEntry:
         """Note a value that was stored; `stamp` is that of a file, `md5` its digest if known."""
-        if md5 is not None:
-            digest = f"md5:{md5}"
-        else:
-            digest = digest_of(value, "md5" if self.by_md5 else "sha256")
-        version = f'"{digest.partition(":")[2]}"' if self.by_md5 else stamp
+        digest = digest_of(value, self.algorithm) if md5 is None else f"md5:{md5}"
+        version = f'"{digest.partition(":")[2]}"' if self.algorithm == "md5" else stamp
         entry = self[key] = ManifestEntry(key, len(value), version, digest)
         return entry
 

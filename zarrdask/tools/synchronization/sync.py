@@ -125,7 +125,7 @@ def sync(
             plan = plan_sync(
                 origin, destination, listings, digests, by, delete=delete, dry_run=dry_run
             )
-            copied = WrittenObjects(by_md5=destination.store.capabilities.has_latency)
+            copied = WrittenObjects(destination.store.capabilities.digest_algorithm)
             changed, size, node = plan.changed_meanwhile, 0, origin
             if not (dry_run or changed or plan.is_empty):
                 try:

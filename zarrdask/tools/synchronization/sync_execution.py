@@ -104,7 +104,7 @@ def _replace_nodes(
         listing = Listing(
             (k.removeprefix(key_prefix(path)), plan.source[k]) for k in plan.below(path)
         )
-        below = None if copied is None else WrittenObjects(by_md5=copied.by_md5)
+        below = None if copied is None else WrittenObjects(copied.algorithm)
         nodes = source.join(path), target.join(path)
         size, changed = replace_array(*nodes, listing, erased, below)
         total += size

@@ -95,6 +95,7 @@ class FsspecStore(ClientStore):
             "etags": self._has_etags,
             "versions": self._has_etags,
             "reads_versions": self._has_etags,
+            "md5_etags": self._lists_flat,
         }
         absent = frozenset(name for name, is_supported in supported.items() if not is_supported)
         self.capabilities = without(self.capabilities, absent)

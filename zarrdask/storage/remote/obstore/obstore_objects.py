@@ -28,14 +28,16 @@ def settings_of(store: Any) -> dict[str, Any]:
 def unsupported(store: Any) -> frozenset[str]:
     """Return the capabilities of `ObstoreStore` that stores in an object lack."""
     kind = kind_of(store)
+    has_etags = kind not in ("MemoryStore", "LocalStore")
     is_conditional = settings_of(store).get("conditional_put") != "disabled"
     supported = {
         "writable": kind != "HTTPStore",
         "shared": kind != "MemoryStore",
         "create_exclusive": is_conditional,
         "compare_and_swap": is_conditional and kind in COMPARE_AND_SWAP,
-        "etags": kind not in ("MemoryStore", "LocalStore"),
-        "versions": kind not in ("MemoryStore", "LocalStore"),
+        "etags": has_etags,
+        "versions": has_etags,
+        "md5_etags": has_etags,
     }
     return frozenset(name for name, is_supported in supported.items() if not is_supported)
 
