@@ -1,4 +1,4 @@
-"""Work that consists of requests to one store, done concurrently where requests are slow."""
+"""Work that consists of requests to stores, done concurrently where requests are slow."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -23,6 +23,13 @@ def request_each(
 
 def request_on_each(store: "Store", work: Callable[[Any], T], items: Iterable[Any]) -> list[T]:
     """Do work that consists of requests to a store on each item, concurrently if they are slow."""
+    return request_on_stores([store], work, items)
+
+
+def request_on_stores(
+    stores: "Iterable[Store]", work: Callable[[Any], T], items: Iterable[Any]
+) -> list[T]:
+    """Do work that consists of requests to stores, concurrently if those to any are slow."""
     items = list(items)
-    is_single = not store.capabilities.has_latency or len(items) == 1
-    return on_each(work, items, 1 if is_single else config.get("requests"))
+    is_slow = len(items) > 1 and any(store.capabilities.has_latency for store in stores)
+    return on_each(work, items, config.get("requests") if is_slow else 1)

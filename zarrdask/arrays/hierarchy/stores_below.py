@@ -37,7 +37,7 @@ def advice_for_directory(directory: str) -> str:
 def advice_for_bucket(node: StorePath) -> str:
     """Return the end of a message: what is in the bucket whose URL was passed, if it is one."""
     store = node.store
-    if node.path or not store.capabilities.has_latency or not _is_bucket(store.url):
+    if node.path or not _is_bucket(store.url):
         return ""
     try:
         names: Names = store.list_dir("")

@@ -232,10 +232,10 @@ class PackedRegions:
 
     def _data(self, key: str, ranges: Sequence[Range]) -> Iterator[Buffer | None]:
         """Yield byte ranges of an object, one at a time in memory."""
-        if not self.store.capabilities.has_latency:
+        if not self.store.capabilities.concurrent:
             yield from self.store.get_ranges(key, ranges, buffers.THREAD.scratch)
             return
-        # A remote store returns all ranges at once; fetch one at a time to bound memory.
+        # All ranges would be in flight together; fetch one at a time to bound memory.
         for byte_range in ranges:
             yield from self.store.get_ranges(key, [byte_range], Scratch())
 

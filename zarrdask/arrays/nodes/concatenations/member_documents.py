@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
 
-from zarrdask import config
 from zarrdask.arrays.hierarchy.find import node_of, read_documents, seek_node
 from zarrdask.arrays.hierarchy.lookup import locate_node
 from zarrdask.arrays.hierarchy.node_path import NodePath
@@ -13,8 +12,8 @@ from zarrdask.formats.metadata.json import Documents
 from zarrdask.formats.metadata.model import ArrayMetadata, Metadata
 from zarrdask.formats.metadata.node_layout import DIRECTORIES
 from zarrdask.formats.metadata.v3 import EntryPointError
-from zarrdask.runtime.threads import on_each
 from zarrdask.storage.base import Store
+from zarrdask.storage.concurrent_requests import request_on_stores
 from zarrdask.storage.remote.remote_urls import REMOTE_SCHEMES
 from zarrdask.storage.zarr.consolidated_store import uncached
 from zarrdask.storage.zarr.detect import Search
@@ -147,9 +146,8 @@ def read_stores(
         paths = [nodes[number].path for number in numbers]
         return ReadDocuments(numbers, read_documents(store, paths, rounds, tags), tags)
 
-    is_far = any(nodes[each[0]].store.capabilities.has_latency for each in by_store.values())
-    is_concurrent = is_far and len(by_store) > 1
-    return on_each(read, by_store.values(), config.get("requests") if is_concurrent else 1)
+    stores = (nodes[every[0]].store for every in by_store.values())
+    return request_on_stores(stores, read, by_store.values())
 
 
 def on_each_node(
@@ -157,8 +155,7 @@ def on_each_node(
 ) -> list[T]:
     """Return what requests to some nodes return: made concurrently, if a store has latency."""
     chosen = [nodes[number] for number in numbers]
-    is_far = any(node.store.capabilities.has_latency for node in chosen)
-    return on_each(work, chosen, config.get("requests") if is_far and len(chosen) > 1 else 1)
+    return request_on_stores((node.store for node in chosen), work, chosen)
 
 
 def has_tags(store: Store) -> bool:
