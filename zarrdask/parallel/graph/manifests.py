@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from zarrdask.arrays.chunks.stored import StoredChunks
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.storage.adapters.forks import Changes
-from zarrdask.storage.remote.concurrent_requests import request_on_each
+from zarrdask.storage.concurrent_requests import request_on_each
 
 
 @dataclass(frozen=True)

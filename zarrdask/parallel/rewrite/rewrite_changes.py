@@ -23,7 +23,7 @@ from zarrdask.parallel.execution.executor import Workers, run
 from zarrdask.parallel.execution.forks import TaskStores
 from zarrdask.parallel.execution.locks import shape_lock
 from zarrdask.parallel.rewrite.destination import Destination
-from zarrdask.storage.remote.concurrent_requests import request_on_each
+from zarrdask.storage.concurrent_requests import request_on_each
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -112,7 +112,7 @@ class DigestingFork(WrappedStore, Fork):
 
     def written_with(self, parts: Iterable[bytes]) -> WrittenObjects:
         """Return what tasks have written: what was merged, and these parts."""
-        written = WrittenObjects(by_md5=self.written.by_md5)
+        written = WrittenObjects(self.written.algorithm)
         written.update(self.written)
         written.merge(parts)
         return written
