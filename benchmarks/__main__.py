@@ -35,6 +35,7 @@ TOOLS = (
     "zarr+fused",
     "zarr+obstore",
     "limit",
+    "limit+sum",
 )
 PACKAGES = (
     "zarrdask",

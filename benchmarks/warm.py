@@ -60,7 +60,9 @@ def main() -> None:
     """Make the data, measure, print."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.warm", description=__doc__)
     parser.add_argument("--rows", default="1,2,4a,6,7b", help="default: 1,2,4a,6,7b")
-    parser.add_argument("--only", default="zarrdask,limit", help="contestants, zarrdask first")
+    parser.add_argument(
+        "--only", default="zarrdask,limit,limit+sum", help="contestants, zarrdask first"
+    )
     parser.add_argument("--planes", type=int, default=256, help="of 4 MiB each; default: 256")
     parser.add_argument("--repeat", type=int, default=9, help="rounds; default: 9")
     parser.add_argument("--data", type=Path, default=Path(tempfile.gettempdir(), "zarrdask-bench"))

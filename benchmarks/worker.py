@@ -39,6 +39,8 @@ def prepare(row: Row, name: str, root: Path, layout: Layout) -> Job:
     if row.job == "crops":
         return _crops(row, tool, root, layout)
     store = root / layout.name
+    if hasattr(tool, "prepare_sum"):
+        return tool.prepare_sum(store, layout), partial(_is_right, row, store)
     if hasattr(tool, "prepare_read"):
         run = tool.prepare_read(store, layout)
         return run, partial(operator.eq, 4 * prod(layout.shape))

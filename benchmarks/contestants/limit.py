@@ -19,7 +19,7 @@ THREADS = 2
 ABSENT = 2**64 - 1
 
 
-def _run(work: Callable[[Iterator[Any]], int], jobs: Iterable[Any]) -> int:
+def _run(work: Callable[[Iterator[Any]], Any], jobs: Iterable[Any]) -> Any:
     """Let two threads take jobs from one iterator; return the sum of what they return."""
     shared = iter(jobs)
     with ThreadPoolExecutor(THREADS) as pool:
@@ -37,28 +37,48 @@ def _codec(layout: Layout) -> Any:
     return numcodecs.GZip(found["level"])
 
 
-def _inflate(data: bytes, out: np.ndarray) -> None:
+def _inflate(data: bytes, out: np.ndarray) -> np.ndarray:
     # It can't write to a buffer that is given; it is still the fastest that there is. With less
     # than a byte to spare it doubles its buffer before it sees that the stream has ended.
-    igzip_lib.decompress(data, igzip_lib.DECOMP_GZIP, 15, out.nbytes + 1)
+    decoded = igzip_lib.decompress(data, igzip_lib.DECOMP_GZIP, 15, out.nbytes + 1)
+    return np.frombuffer(decoded, out.dtype)
+
+
+def _decoder(layout: Layout) -> Callable[[bytes, np.ndarray], np.ndarray]:
+    """Return the function that decodes a chunk, if possible into an array that it is given."""
+    if layout.compressor == "gzip":
+        return _inflate
+    codec = _codec(layout)
+
+    def decode(data: bytes, out: np.ndarray) -> np.ndarray:
+        codec.decode(data, out)
+        return out
+
+    return decode
 
 
 def prepare_read(store: Path, layout: Layout) -> Callable[[], int]:
     """Return what reads and decodes every chunk, and tells how many bytes they were."""
-    decode = _inflate if layout.compressor == "gzip" else _codec(layout).decode
+    return chunk_reader(store, layout, lambda chunk: chunk.nbytes)
+
+
+def chunk_reader(
+    store: Path, layout: Layout, use: Callable[[np.ndarray], Any]
+) -> Callable[[], Any]:
+    """Return what reads and decodes every chunk, and adds up what a function returns for each."""
+    decode = _decoder(layout)
     files = [_file(store, index) for index in _indices(layout.shape, layout.units)]
 
-    def work(shared: Iterator[str]) -> int:
+    def work(shared: Iterator[str]) -> Any:
         out = np.empty(layout.chunks, np.float32)
-        count = 0
+        total = 0
         for file in shared:
             handle = os.open(file, os.O_RDONLY)
             data = os.read(handle, os.fstat(handle).st_size)
             os.close(handle)
             for chunk in _inner(data, layout) if layout.shards else (data,):
-                decode(chunk, out)
-                count += out.nbytes
-        return count
+                total += use(decode(chunk, out))
+        return total
 
     return partial(_run, work, files)
 

@@ -39,7 +39,7 @@ from zarrdask.formats.indexing.projection import (
     project_each,
 )
 from zarrdask.formats.indexing.selection import Region, pick_size, region_shape
-from zarrdask.runtime import buffers
+from zarrdask.runtime import buffers, measuring
 from zarrdask.runtime.progress import Show
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.runtime.threads import thread_count
@@ -47,6 +47,8 @@ from zarrdask.storage.local.open_file import OpenFile
 
 #: Shards are divided among threads into parts of at least this size, decoded.
 MIN_PART_BYTES = 2**20
+#: The number of projections whose keys are formatted together.
+_KEYED_TOGETHER = 64
 
 
 def read_region(
@@ -111,22 +113,17 @@ def read_regions(chunks: StoredChunks, regions: Sequence[Region]) -> Iterator[np
     if chunks.elements is not None:
         yield from (read_region(chunks, region) for region in regions)
         return
-    metadata = chunks.metadata
-    projections = project_each(regions, metadata.grid.axes)
-    parts, ahead = tee(_with_keys(chunks, projection) for projection in projections)
-    units = _fetch(chunks, ahead)
+    projections = project_each(regions, chunks.metadata.grid.axes)
+    parts, ahead = tee(_with_keys(chunks, projections))
+    units, dtype = _fetch(chunks, ahead), chunks.metadata.dtype
     for region, part in zip(regions, parts, strict=True):
-        yield _decoded(chunks, region_shape(region), part, units)
-
-
-def _decoded(
-    chunks: StoredChunks, shape: Shape, part: KeyedProjection, units: Iterator[Any]
-) -> np.ndarray:
-    """Return a region of a shape: the next part of what `_fetch` returned."""
-    out = buffers.empty(shape, chunks.metadata.dtype)
-    with chunks.measured("read"):
-        _decode(chunks, part, units, out=out)
-    return out
+        out = buffers.empty(region_shape(region), dtype)
+        if measuring.IS_ACTIVE:
+            with chunks.measured("read"):
+                _decode(chunks, part, units, out=out)
+        else:
+            _decode(chunks, part, units, out=out)
+        yield out
 
 
 def read_units(
@@ -180,16 +177,21 @@ def _divide_shards(
 
 def read_part(chunks: StoredChunks, projection: Projection, *, out: np.ndarray | Blocks) -> None:
     """Read parts of units into a block, or into several, in this thread."""
-    part = _with_keys(chunks, projection)
-    _decode(chunks, part, _fetch(chunks, [part]), out=out)
+    parts = [*_with_keys(chunks, iter([projection]))]
+    _decode(chunks, *parts, _fetch(chunks, parts), out=out)
 
 
-def _with_keys(chunks: StoredChunks, projection: Projection) -> KeyedProjection:
-    """Return the keys of units, and the units, units of one shape together."""
-    grid, keys = chunks.metadata.grid, chunks.metadata.keys
-    if not grid.is_regular:
-        projection = projection.ordered(grid.shape_of)
-    return [chunks.prefix + name for name in keys.names(projection.indices)], projection
+def _with_keys(
+    chunks: StoredChunks, projections: Iterator[Projection]
+) -> Iterator[KeyedProjection]:
+    """Yield the keys of units, and the units, in each projection units of one shape together."""
+    grid, keys, prefix = chunks.metadata.grid, chunks.metadata.keys, chunks.prefix
+    while batch := [*islice(projections, _KEYED_TOGETHER)]:
+        if not grid.is_regular:
+            batch = [projection.ordered(grid.shape_of) for projection in batch]
+        names = iter(keys.names([index for projection in batch for index in projection.indices]))
+        for projection in batch:
+            yield [prefix + name for name in islice(names, len(projection.indices))], projection
 
 
 def _fetch(chunks: StoredChunks, parts: Iterable[KeyedProjection]) -> Iterator[Any]:
@@ -226,46 +228,40 @@ def _decode(
     chunks: StoredChunks, part: KeyedProjection, units: Iterator[Any], *, out: np.ndarray | Blocks
 ) -> None:
     """Decode what `_fetch` returned for a part, the next of several, into the block."""
+    metadata = chunks.metadata
     try:
-        _decode_units(chunks, part, units, out=out)
+        if metadata.shard is not None:
+            _decode_shards(chunks, *part, islice(units, len(part[0])), out=out)
+        elif metadata.grid.is_regular:
+            _decode_chunks(chunks, metadata.pipeline, part, units, out=out)
+        else:
+            (keys, projection), at = part, 0
+            for shape, run in groupby(map(metadata.grid.shape_of, projection.indices)):
+                end = at + sum(1 for _ in run)
+                some = keys[at:end], projection.some(at, end)
+                _decode_chunks(chunks, metadata.pipeline_of(shape), some, units, out=out)
+                at = end
     except CodecError as error:
         raise in_doubt(error) from error.__cause__
 
 
-def _decode_units(
-    chunks: StoredChunks, part: KeyedProjection, units: Iterator[Any], *, out: np.ndarray | Blocks
+def _decode_chunks(
+    chunks: StoredChunks,
+    pipeline: Pipeline,
+    part: KeyedProjection,
+    units: Iterator[Any],
+    *,
+    out: np.ndarray | Blocks,
 ) -> None:
-    (keys, projection), metadata, store = part, chunks.metadata, chunks.units
-    if metadata.shard is not None:
-        _decode_shards(chunks, keys, projection, islice(units, len(keys)), out=out)
-        return
-    missed = list[str]()
-    decode = partial(scatter, out=out, again=store.get if chunks.is_remote else None, missed=missed)
-    if metadata.grid.is_regular:
-        values = _values(chunks, part, units, 0, len(keys))
-        decode(metadata.pipeline, keys, projection.insides, projection.outsides, values)
-    else:
-        at = 0
-        for shape, run in groupby(map(metadata.grid.shape_of, projection.indices)):
-            end = at + sum(1 for _ in run)
-            _, insides, outsides = projection.some(at, end)
-            values = _values(chunks, part, units, at, end)
-            decode(metadata.pipeline_of(shape), keys[at:end], insides, outsides, values)
-            at = end
+    """Decode the chunks of a part, which have one shape: the next ones of `units`."""
+    (keys, (indices, insides, outsides)), missed = part, list[str]()
+    values: Iterator[Any] = islice(units, len(keys))
+    if chunks.is_strict:
+        values = stored_only(values, [f"{chunks.store.url}/{key}" for key in keys], indices)
+    again = chunks.units.get if chunks.is_remote else None
+    scatter(pipeline, keys, insides, outsides, values, out=out, again=again, missed=missed)
     if missed:
         check_still_stored(chunks)
-
-
-def _values(
-    chunks: StoredChunks, part: KeyedProjection, units: Iterator[Any], start: int, end: int
-) -> Iterator[Any]:
-    """Return some of the chunks of a part, the next ones of `units`."""
-    values = islice(units, end - start)
-    if not chunks.is_strict:
-        return values
-    keys, projection = part
-    names = [f"{chunks.store.url}/{key}" for key in keys[start:end]]
-    return stored_only(values, names, projection.indices[start:end])
 
 
 def _decode_shards(

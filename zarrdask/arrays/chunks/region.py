@@ -170,7 +170,9 @@ class ArrayRegion:
 
         The requests for several of them are in flight together if the store is remote.
         """
-        values = read_regions(self.stored, [self.in_array(part) for part in parts])
+        is_whole = self.ndim == len(self.region) and self.shape == self.metadata.shape
+        regions = parts if is_whole else [self.in_array(part) for part in parts]
+        values = read_regions(self.stored, regions)
         if self.ndim == len(self.region):
             return values
         pairs = zip(values, parts, strict=True)

@@ -40,14 +40,33 @@ class Part(NamedTuple):
         """Return the number of the part that a block needs."""
         return tuple([0 if axis is None else block[axis] for axis in self.axes])
 
-    def value(self, block: Block, tasks: Mapping[Any, Any]) -> Any:
-        """Return the part that a block needs, or the task, of `tasks`, that computes it."""
-        number, source = self.number(block), self.source
+    def values(self, tasks: Mapping[Any, Any]) -> Callable[[Block], Any]:
+        """Return the function of a block that returns its part, or the task, one of `tasks`."""
+        source = self.source
         if isinstance(source, ArraySliceDep):
-            # Its own method takes longer, for each of many small blocks.
-            pairs = zip(source.starts, number, strict=True)
-            return tuple([slice(starts[at], starts[at + 1]) for starts, at in pairs])
-        return tasks[source, *number] if isinstance(source, str) else source[number]
+            return _slices(source, self.axes)
+        if isinstance(source, str):
+            return lambda block: tasks[source, *self.number(block)]
+        return lambda block: source[self.number(block)]
+
+
+def _slices(
+    source: ArraySliceDep, axes: tuple[int | None, ...]
+) -> Callable[[Block], tuple[slice, ...]]:
+    """Return the function of a block that returns its slices: one object for each along an axis."""
+    # The method of the source takes longer, for each of many small blocks.
+    along = [(*pair, dict[int, slice]()) for pair in zip(axes, source.starts, strict=True)]
+
+    def slices(block: Block) -> tuple[slice, ...]:
+        picks = []
+        for axis, starts, known in along:
+            at = 0 if axis is None else block[axis]
+            if at not in known:
+                known[at] = slice(starts[at], starts[at + 1])
+            picks.append(known[at])
+        return tuple(picks)
+
+    return slices
 
 
 @dataclass(frozen=True)
@@ -73,9 +92,10 @@ class BlockFunction:
     @property
     def sources(self) -> list[ArrayRegion]:
         """The regions of stored arrays that blocks are read from."""
-        return self._sources(self.constants)
+        return self.sources_among(self.constants)
 
-    def _sources(self, constants: Mapping[str, Any]) -> list[ArrayRegion]:
+    def sources_among(self, constants: Mapping[str, Any]) -> list[ArrayRegion]:
+        """Return the `sources`, given the values of the constants."""
         parts = (part.source for part in self.parts)
         stored = [each.source for each in parts if isinstance(each, ReadSlices)]
         return [*stored, *(each for each in constants.values() if isinstance(each, ArrayRegion))]
@@ -103,33 +123,44 @@ class BlockFunction:
                     computed[key] = convert_legacy_task(key, layer[key], ())
         return computed
 
-    def bound(self, results: Mapping[Any, Any], tasks: Mapping[Any, Any]) -> Callable[[Block], Any]:
-        """Return the function of a block, given the results in `needs` and the `tasks`."""
-        compute = prepared(self.task)
-        shared = {**results, **{k: resolve(v, results) for k, v in self.constants.items()}}
-
-        def function(block: Block) -> Any:
-            values = dict(shared)
-            for part in self.parts:
-                value = part.value(block, tasks)
-                values[part.key] = value if type(value) is tuple else resolve(value, {})
-            return compute(values)
-
-        return function
-
     def note(self, block: Block, results: Mapping[Any, Any]) -> str:
         """Return the note of an error that was raised while a block was computed."""
-        keys = keys_of(self.reads(results)(block))
+        keys = keys_of(BoundFunction(self, results, {}).reads(block))
         return f"raised for block {block} of {self.name}, read from {name_keys(keys)}"
 
-    def reads(self, results: Mapping[Any, Any]) -> Callable[[Block], Iterable[Read]]:
-        """Return the function of a block that returns its reads, in order."""
-        constants = {k: resolve(v, results) for k, v in self.constants.items()}
-        parts = [part for part in self.parts if isinstance(part.source, BlockwiseDep)]
-        pairs = [*slicings(self.task)]
 
-        def reads(block: Block) -> Iterable[Read]:
-            own = {part.key: part.value(block, {}) for part in parts}
-            return sliced(pairs, {**constants, **own})
+class BoundFunction:
+    """A function with what all blocks of a fused task share, which computes these blocks.
 
-        return reads if self._sources(constants) else lambda _: ()
+    `results` are those in `needs`, and `tasks` those that compute parts, by their keys.
+    """
+
+    def __init__(
+        self, function: BlockFunction, results: Mapping[Any, Any], tasks: Mapping[Any, Any]
+    ) -> None:
+        constants = {k: resolve(v, results) for k, v in function.constants.items()}
+        self._shared = {**results, **constants}
+        self._compute = prepared(function.task)
+        parts = [(part, part.key, part.values(tasks)) for part in function.parts]
+        self._parts = [(key, of) for _, key, of in parts]
+        #: The parts that are not computed by tasks.
+        self._known = [(key, of) for part, key, of in parts if isinstance(part.source, BlockwiseDep)]
+        #: These parts of the blocks whose reads are planned.
+        self._planned = dict[Block, dict[str, Any]]()
+        reads = bool(function.sources_among(constants))
+        self._slicings = [*slicings(function.task)] if reads else []
+
+    def reads(self, block: Block) -> list[Read]:
+        """Return what a block reads, in order."""
+        if not self._slicings:
+            return []
+        own = self._planned[block] = {key: of(block) for key, of in self._known}
+        return sliced(self._slicings, {**self._shared, **own})
+
+    def __call__(self, block: Block) -> Any:
+        """Compute a block."""
+        planned, values = self._planned.pop(block, {}), dict(self._shared)
+        for key, of in self._parts:
+            value = planned[key] if key in planned else of(block)
+            values[key] = value if type(value) is tuple else resolve(value, {})
+        return self._compute(values)

@@ -1,19 +1,19 @@
 """The evaluator: compute a fused task, one result after another."""
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from zarrdask.arrays.chunks.region import planned_reads
 from zarrdask.parallel.execution.dask_private import GraphNode
 from zarrdask.parallel.graph.block_writes import BlockTarget
-from zarrdask.parallel.graph.fuse.block_function import Block, BlockFunction
+from zarrdask.parallel.graph.fuse.block_function import Block, BlockFunction, BoundFunction
 from zarrdask.parallel.graph.fuse.find import FusedTask
 from zarrdask.parallel.graph.fuse.task_reads import Read, keys_of, name_keys, reads_of
-from zarrdask.parallel.graph.fuse.task_steps import steps
+from zarrdask.parallel.graph.fuse.task_steps import computed, steps
 from zarrdask.runtime.in_flight import Requests
 from zarrdask.runtime.turns import in_turns
 
@@ -104,19 +104,13 @@ def write_fused(
     return receipt
 
 
-class _Block:
+class _Block(NamedTuple):
     """A function that computes a block, instead of a task."""
 
-    __slots__ = ("function", "number")
+    function: BoundFunction
+    number: Block
 
     dependencies = frozenset[Any]()
-
-    def __init__(self, function: Callable[[Block], Any], number: Block) -> None:
-        self.function = function
-        self.number = number
-
-    def __call__(self, values: Mapping[Any, Any]) -> Any:
-        return self.function(self.number)
 
 
 class _Evaluation:
@@ -132,9 +126,10 @@ class _Evaluation:
         values = results.values()
         self._functions = {each.name: each for each in values if isinstance(each, BlockFunction)}
         self._bound = {
-            name: function.bound(results, inputs) for name, function in self._functions.items()
+            name: BoundFunction(function, results, inputs)
+            for name, function in self._functions.items()
         }
-        blocks = {key: _Block(self._bound[key[0]], tuple(key[1:])) for key in fused.blocks}
+        blocks = {key: _Block(self._bound[key[0]], key[1:]) for key in fused.blocks}
         #: The tasks of all that is not a block among the roots, by key.
         self._tasks: dict[Any, Any] = {**fused.tasks, **blocks}
         roots = [root for root in fused.roots if root in self._tasks]
@@ -147,13 +142,16 @@ class _Evaluation:
         """Compute a result."""
         self._key = root
         if root not in self._tasks:
-            return self._bound[root[0]](tuple(root[1:]))
-        while root not in self._values:
-            self._key, compute, finished = self._steps.popleft()
-            self._values[self._key] = compute(self._values)
+            return self._bound[root[0]](root[1:])
+        values = self._values
+        while root not in values:
+            key, task, finished = self._steps.popleft()
+            self._key = key
+            is_block = type(task) is _Block
+            values[key] = task.function(task.number) if is_block else computed(task, values)
             for each in finished:
-                del self._values[each]
-        return self._values[root]
+                del values[each]
+        return values[root]
 
     def notes(self) -> Iterator[str]:
         """Yield the note of an error: which block was computed, or what was read by a task."""
@@ -165,21 +163,24 @@ class _Evaluation:
         elif key is not None:
             yield self._functions[key[0]].note(tuple(key[1:]), self._results)
 
-    def reads(self) -> Iterator[Read]:
-        """Yield what functions and tasks read, in the order in which they are computed."""
-        readers = {name: each.reads(self._results) for name, each in self._functions.items()}
+    def reads(self) -> list[Read]:
+        """Return what functions and tasks read, in the order in which they are computed."""
+        reads = list[Read]()
         for key in self._order():
             task = self._tasks.get(key)
-            yield from reads_of(task) if isinstance(task, GraphNode) else readers[key[0]](key[1:])
+            is_task = isinstance(task, GraphNode)
+            reads += reads_of(task) if is_task else self._bound[key[0]].reads(key[1:])
+        return reads
 
-    def _order(self) -> Iterator[Any]:
-        """Yield the keys of blocks and tasks in the order in which they are computed."""
-        keys, done = (key for key, *_ in self._steps), set[Any]()
+    def _order(self) -> list[Any]:
+        """Return the keys of blocks and tasks in the order in which they are computed."""
+        keys, order, done = iter([key for key, *_ in self._steps]), list[Any](), set[Any]()
         for root in self._fused.roots:
             if root not in self._tasks:
-                yield root
+                order.append(root)
                 continue
             while root not in done:
                 key = next(keys)
                 done.add(key)
-                yield key
+                order.append(key)
+        return order

@@ -40,24 +40,29 @@ def slicings(
         yield from pairwise(arguments)
 
 
-def sliced(pairs: Iterable[tuple[Any, Any]], values: Mapping[Any, Any]) -> Iterator[Read]:
-    """Yield the sources among `slicings`, and the regions of them, given values by their keys."""
-
-    def value(argument: Any) -> Any:
-        if isinstance(argument, TaskRef):
-            return values.get(argument.key)
-        return argument.value if isinstance(argument, DataNode) else argument
-
+def sliced(pairs: Iterable[tuple[Any, Any]], values: Mapping[Any, Any]) -> list[Read]:
+    """Return the sources among `slicings`, and the regions of them, given values by their keys."""
+    reads = list[Read]()
     for item, following in pairs:
-        source, region = value(item), value(following)
-        is_region = isinstance(region, tuple) and all(isinstance(pick, slice) for pick in region)
-        if isinstance(source, ArrayRegion) and is_region:
-            yield source, cast(Region, region)
+        source = _value(item, values)
+        if isinstance(source, ArrayRegion):
+            region = _value(following, values)
+            if isinstance(region, tuple) and all([isinstance(pick, slice) for pick in region]):
+                reads.append((source, cast(Region, region)))
+    return reads
+
+
+def _value(argument: Any, values: Mapping[Any, Any]) -> Any:
+    if isinstance(argument, TaskRef):
+        return values.get(argument.key)
+    return argument.value if isinstance(argument, DataNode) else argument
 
 
 def reads_of(task: GraphNode) -> list[Read]:
     """Return what a task reads."""
-    return [*sliced(slicings(task), {})]
+    # A task of one argument joins blocks.
+    is_single = isinstance(task, Task) and len(task.args) < 2
+    return [] if is_single else sliced(slicings(task), {})
 
 
 def keys_of(reads: Iterable[Read]) -> list[str]:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from dask.array.core import getter
 
 from zarrdask.arrays.chunks.region import ArrayRegion
 from zarrdask.parallel.execution.dask_private import (
+    Alias,
     DataNode,
     GraphNode,
     List,
@@ -66,45 +68,74 @@ def resolve(reference: Any, values: Mapping[Any, Any]) -> Any:
     return reference(values) if isinstance(reference, GraphNode) else reference
 
 
+def computed(task: GraphNode, values: Mapping[Any, Any]) -> Any:
+    """Compute a task that is needed once, without the checks of Dask at each call."""
+    kind = type(task)
+    if kind is Alias:
+        return values[task.target]
+    if (kind is not Task and kind is not List) or task.func is execute_subgraph:
+        return prepared(task)(values)
+    arguments = [
+        values[each.key]
+        if type(each) is TaskRef
+        else computed(each, values)
+        if isinstance(each, GraphNode)
+        else each
+        for each in task.args
+    ]
+    if kind is List:
+        return arguments
+    if task.kwargs:
+        named = {name: resolve(each, values) for name, each in task.kwargs.items()}
+        return task.func(*arguments, **named)
+    return _quick(task)(*arguments)
+
+
 def prepared(task: GraphNode) -> Compute:
-    """Return a function that computes a task, without the checks of Dask at each call."""
+    """Return a function that computes a task that is needed often, as `computed` does once."""
     compute: Compute = task
-    if type(task) is List:
-        return _arguments(task.args)
-    if type(task) is not Task:
+    if type(task) is not Task and type(task) is not List:
         return compute
     if task.func is execute_subgraph:
         graph, result, names, *references = task.args
         inputs = tuple(zip(names, references, strict=True))
-        return Subgraph(inputs, tuple(steps(graph, [result])), result)
-    function, arguments, named = task.func, _arguments(task.args), task.kwargs
-    if named:
-        if any(isinstance(each, _REFERENCES) for each in named.values()):
-            return compute
-        return lambda values: function(*arguments(values), **named)
-    if function is getter and len(task.args) == 2:
-        function = _read
-    return lambda values: function(*arguments(values))
-
-
-def _arguments(arguments: Iterable[Any]) -> Callable[[Mapping[Any, Any]], list[Any]]:
-    """Return a function of the values of keys that returns the arguments of a task."""
-    kinds = list[tuple[bool, Any, Compute | None]]()
-    for each in arguments:
+        all_steps = [(key, prepared(each), done) for key, each, done in steps(graph, [result])]
+        return Subgraph(inputs, tuple(all_steps), result)
+    function, named = (_list, {}) if type(task) is List else (_quick(task), task.kwargs)
+    if any(isinstance(each, _REFERENCES) for each in named.values()):
+        return compute
+    #: Of each argument, whether it is the key of a value, and what computes it if it is neither
+    #: that nor a value itself.
+    arguments = list[tuple[bool, Any, Compute | None]]()
+    for each in task.args:
         if type(each) is TaskRef:
-            kinds.append((True, each.key, None))
+            arguments.append((True, each.key, None))
         elif type(each) is DataNode:
-            kinds.append((False, each.value, None))
+            arguments.append((False, each.value, None))
         else:
-            kinds.append((False, each, prepared(each) if isinstance(each, GraphNode) else None))
+            inner = prepared(each) if isinstance(each, GraphNode) else None
+            arguments.append((False, each, inner))
 
-    def evaluated(values: Mapping[Any, Any]) -> list[Any]:
-        return [
-            values[each] if is_key else each if compute is None else compute(values)
-            for is_key, each, compute in kinds
-        ]
+    def call(values: Mapping[Any, Any]) -> Any:
+        return function(
+            *[
+                values[each] if is_key else each if compute is None else compute(values)
+                for is_key, each, compute in arguments
+            ],
+            **named,
+        )
 
-    return evaluated
+    return call
+
+
+def _list(*items: Any) -> list[Any]:
+    return [*items]
+
+
+def _quick(task: Task) -> Callable[..., Any]:
+    """Return the function of a task, or one that is faster if arrays are stored."""
+    is_read = task.func is getter and len(task.args) == 2 and not task.kwargs
+    return _read if is_read else task.func
 
 
 def _read(source: Any, index: Any) -> Any:
@@ -135,14 +166,17 @@ def ordered(graph: Tasks, results: Iterable[Any]) -> Iterator[Any]:
                 yield key
 
 
-def steps(graph: Tasks, results: Collection[Any]) -> Iterator[tuple[Any, Compute, tuple[Any, ...]]]:
-    """Yield the tasks of a graph as the steps of `Subgraph`, which keep the results."""
-    uses = Counter(need for task in graph.values() for need in task.dependencies)
+def steps(
+    graph: Tasks, results: Collection[Any]
+) -> Iterator[tuple[Any, GraphNode, tuple[Any, ...]]]:
+    """Yield the tasks of a graph in order, each with its key, and the keys no later task needs."""
+    needs = {key: task.dependencies for key, task in graph.items()}
+    uses = Counter(chain.from_iterable(needs.values()))
     uses.update(results)
     for key in ordered(graph, results):
-        task, finished = graph[key], []
-        for need in task.dependencies:
+        finished = []
+        for need in needs[key]:
             uses[need] -= 1
             if not uses[need]:
                 finished.append(need)
-        yield key, prepared(task), tuple(finished)
+        yield key, graph[key], tuple(finished)
