@@ -4,7 +4,7 @@ Axes are projected one by one, so that the work grows with the number of chunks 
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import pairwise, product, starmap
+from itertools import pairwise, product
 from math import prod
 from typing import Any, NamedTuple
 
@@ -136,14 +136,17 @@ def _product(parts: Sequence[list[ChunkPart]], *, is_region: bool) -> Projection
         place = outside if is_region else numpy_index(outside)
         return Projection([index], [None if all(whole) else inside], [place])
     # For each attribute of `ChunkPart` the values of each axis; all combinations are chunks.
-    columns = [zip(*axis, strict=True) for axis in parts]
-    indices, insides, outsides, wholes = starmap(product, zip(*columns, strict=True))
-    positions: Iterable[Any] = outsides if is_region else map(numpy_index, outsides)
-    picks: Iterable[Any] = insides
-    # Of a row through larger chunks, no part is a whole chunk.
-    if all(any(part.whole for part in axis) for axis in parts):
-        picks = [None if all(whole) else pick for whole, pick in zip(wholes, insides, strict=True)]
-    return Projection(list(indices), list(picks), list(positions))
+    columns = zip(*[zip(*axis, strict=True) for axis in parts], strict=True)
+    chunks, insides, outsides, wholes = columns
+    indices, positions = list(product(*chunks)), product(*outsides)
+    if all(map(all, wholes)):
+        picks: list[Any] = [None] * len(indices)
+    elif all(map(any, wholes)):
+        pairs = zip(product(*wholes), product(*insides), strict=True)
+        picks = [None if all(whole) else pick for whole, pick in pairs]
+    else:  # Of a row through larger chunks, no part is a whole chunk.
+        picks = list(product(*insides))
+    return Projection(indices, picks, list(positions if is_region else map(numpy_index, positions)))
 
 
 def _project_points(points: Points, axes: Sequence[Axis]) -> Projection:

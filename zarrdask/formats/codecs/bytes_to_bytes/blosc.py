@@ -103,7 +103,10 @@ class BloscCodec(Configured):
             raise failed("encode", error) from error
 
     def decode(self, data: Buffer, limit: int, out: Any = None) -> Buffer:
-        _check_header(data)
+        if len(data) < HEADER.size:
+            raise TruncatedError(
+                "the value is shorter than the header of a Blosc frame", found=f"{len(data)} bytes"
+            )
         size, stored = _SIZES.unpack_from(data)
         if stored != len(data):
             kind = TruncatedError if stored > len(data) else CodecError
@@ -133,13 +136,6 @@ class BloscCodec(Configured):
 
     def encoded_size(self, size: int) -> int | None:
         return None
-
-
-def _check_header(data: Buffer) -> None:
-    if len(data) < HEADER.size:
-        raise TruncatedError(
-            "the value is shorter than the header of a Blosc frame", found=f"{len(data)} bytes"
-        )
 
 
 @cache

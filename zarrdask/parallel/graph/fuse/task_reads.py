@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from types import MappingProxyType
-from typing import Any, cast
+from typing import Any
 
 from zarrdask.arrays.chunks.region import ArrayRegion
 from zarrdask.formats.indexing.selection import Region
@@ -48,7 +48,7 @@ def sliced(pairs: Iterable[tuple[Any, Any]], values: Mapping[Any, Any]) -> list[
         if isinstance(source, ArrayRegion):
             region = _value(following, values)
             if isinstance(region, tuple) and all([isinstance(pick, slice) for pick in region]):
-                reads.append((source, cast(Region, region)))
+                reads.append((source, region))
     return reads
 
 

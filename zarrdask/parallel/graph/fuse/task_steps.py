@@ -78,6 +78,8 @@ def computed(task: GraphNode, values: Mapping[Any, Any]) -> Any:
     arguments = [
         values[each.key]
         if type(each) is TaskRef
+        else values[each.target]
+        if type(each) is Alias
         else computed(each, values)
         if isinstance(each, GraphNode)
         else each
@@ -85,10 +87,15 @@ def computed(task: GraphNode, values: Mapping[Any, Any]) -> Any:
     ]
     if kind is List:
         return arguments
-    if task.kwargs:
-        named = {name: resolve(each, values) for name, each in task.kwargs.items()}
-        return task.func(*arguments, **named)
-    return _quick(task)(*arguments)
+    function, named = task.func, task.kwargs
+    if function is getter:
+        return _quick(task)(*arguments, **named)
+    if named:
+        named = {
+            name: resolve(each, values) if isinstance(each, _REFERENCES) else each
+            for name, each in named.items()
+        }
+    return function(*arguments, **named)
 
 
 def prepared(task: GraphNode) -> Compute:
