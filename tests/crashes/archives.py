@@ -16,8 +16,7 @@ import pytest
 
 from tests.crashes.matrix import FOREIGN
 from tests.crashes.stores import Mishap, Script
-from zarrdask.storage import private
-from zarrdask.storage.local import atomic
+from zarrdask.storage.local import atomic, private
 from zarrdask.storage.local.atomic import is_temporary
 from zarrdask.storage.zip.store import ZipStore
 
