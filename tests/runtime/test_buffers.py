@@ -43,6 +43,13 @@ def test_memory_is_used_again_when_nothing_uses_it():
     assert address(buffers.empty(SHAPE, F8)) != place
 
 
+def test_memory_of_two_mebibytes_is_used_again_too():
+    first = buffers.empty((2**18,), F8)
+    place = address(first)
+    del first
+    assert [piece.__array_interface__["data"][0] for piece in buffers.KEPT] == [place]
+
+
 def test_a_view_keeps_the_memory():
     whole = buffers.empty(SHAPE, F8)
     whole[:] = 7

@@ -17,8 +17,8 @@ from zarrdask.errors import CodecError
 from zarrdask.runtime.decoded_chunks import CHUNKS
 from zarrdask.runtime.scratch import Scratch
 
-#: Bytes. The allocator of the system itself reuses smaller pieces of memory; those of 2 and 3 MiB it
-#: may give back, depending on what else was allocated.
+#: Bytes. The allocator of the system itself reuses smaller pieces of memory, and larger ones only
+#: sometimes.
 _MIN_KEPT_BYTES = 2**21
 #: The memory of blocks that are no longer used.
 KEPT: deque[np.ndarray] = deque()

@@ -66,6 +66,16 @@ def test_an_error_names_the_block_and_its_key(tmp_path, scheduler):
     assert any("block (1, 2)" in note and "c/1/2" in note for note in caught.value.__notes__)
 
 
+def test_an_error_in_a_block_that_is_not_fused_names_it_too(tmp_path):
+    x = stored(tmp_path).map_blocks(failing, dtype="f8").sum()
+    with (
+        dask.config.set({"zarrdask.fuse-size": 1, "scheduler": "sync"}),
+        pytest.raises(ZeroDivisionError) as caught,
+    ):
+        x.compute()
+    assert any("block (1, 2)" in note and "c/1/2" in note for note in caught.value.__notes__)
+
+
 def _dying(block, marker, block_id):
     if block_id == (1, 2) and not marker.exists():
         marker.touch()

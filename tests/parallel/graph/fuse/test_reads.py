@@ -131,6 +131,18 @@ def test_blocks_that_are_merged_are_read_by_one_task():
     assert tasks_of((stored() + 1).rechunk((2, 4))) == (12 + 1, 12)
 
 
+@pytest.mark.parametrize("add", [lambda x: x, lambda x: x + x.max(), lambda x: x * stored()])
+def test_blocks_that_are_too_large_to_be_fused_have_tasks_of_their_own(add):
+    x = add(stored() + 1).mean(axis=0)
+    with dask.config.set({"zarrdask.fuse-size": 1, "scheduler": "sync"}):
+        keys = {key for key in dict(dask.optimize(x)[0].dask) if isinstance(key, tuple)}
+        found = x.compute()
+    with dask.config.set(array_optimize=optimize, scheduler="sync"):
+        expected = x.compute()
+    assert len(keys) > 12
+    np.testing.assert_array_equal(found, expected)
+
+
 def test_what_else_is_needed_has_tasks_of_its_own():
     x = stored()
     assert tasks_of(x)[1] == tasks_of(x + 1)[1] == 0

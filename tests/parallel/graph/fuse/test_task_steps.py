@@ -2,9 +2,12 @@
 
 from operator import add, mul
 
-from dask._task_spec import DataNode, Task, TaskRef, _execute_subgraph
+import numpy as np
+import pytest
+from dask._task_spec import Alias, DataNode, List, Task, TaskRef, _execute_subgraph
+from dask.array.core import getter
 
-from zarrdask.parallel.graph.fuse.task_steps import ordered, prepared, resolve, steps
+from zarrdask.parallel.graph.fuse.task_steps import computed, ordered, prepared, resolve, steps
 
 GRAPH = {
     "a": Task("a", add, TaskRef("x"), 1),
@@ -30,17 +33,30 @@ def test_values_are_released_after_their_last_use_unless_they_are_results():
     assert released(["c", "b"]) == {"a": {"x"}, "b": set(), "c": {"a"}}
 
 
-def test_a_prepared_task_computes_what_the_task_does():
-    assert prepared(GRAPH["a"])({"x": 4}) == 5
+def once(task):
+    return lambda values: computed(task, values)
+
+
+@pytest.mark.parametrize("compute", [prepared, once])
+def test_a_task_computes_what_it_does_for_dask(compute):
+    assert compute(GRAPH["a"])({"x": 4}) == 5
     named = Task("d", int, "12", base=TaskRef("base"))
-    assert prepared(named)({"base": 8}) == 10
-    assert prepared(DataNode("e", 3))({}) == 3
+    assert compute(named)({"base": 8}) == 10
+    assert compute(Task("n", int, "12", base=9))({}) == 11
+    assert compute(DataNode("e", 3))({}) == 3
+    assert compute(Alias("f", "x"))({"x": 4}) == 4
+    nested = Task("s", sum, List(TaskRef("x"), Task(None, add, Alias("y"), 1), 2))
+    assert compute(nested)({"x": 4, "y": 5}) == nested({"x": 4, "y": 5}) == 12
+    assert compute(List(TaskRef("x"), 2))({"x": 4}) == [4, 2]
+    part = Task("p", getter, np.arange(6), (slice(2, 4),))
+    assert compute(part)({}).tolist() == [2, 3]
 
 
-def test_a_graph_in_a_task_is_computed_in_order():
+@pytest.mark.parametrize("compute", [prepared, once])
+def test_a_graph_in_a_task_is_computed_in_order(compute):
     inner = {key: GRAPH[key] for key in "abc"}
     whole = Task("w", _execute_subgraph, inner, "c", ("x",), TaskRef("outer"))
-    assert prepared(whole)({"outer": 4}) == 5 + 25
+    assert compute(whole)({"outer": 4}) == 5 + 25
 
 
 def test_arguments_are_values_references_or_tasks():

@@ -144,7 +144,9 @@ class BoundFunction:
         parts = [(part, part.key, part.values(tasks)) for part in function.parts]
         self._parts = [(key, of) for _, key, of in parts]
         #: The parts that are not computed by tasks.
-        self._known = [(key, of) for part, key, of in parts if isinstance(part.source, BlockwiseDep)]
+        self._known = [
+            (key, of) for part, key, of in parts if isinstance(part.source, BlockwiseDep)
+        ]
         #: These parts of the blocks whose reads are planned.
         self._planned = dict[Block, dict[str, Any]]()
         reads = bool(function.sources_among(constants))

@@ -47,7 +47,7 @@ def sliced(pairs: Iterable[tuple[Any, Any]], values: Mapping[Any, Any]) -> list[
         source = _value(item, values)
         if isinstance(source, ArrayRegion):
             region = _value(following, values)
-            if isinstance(region, tuple) and all([isinstance(pick, slice) for pick in region]):
+            if isinstance(region, tuple) and {*map(type, region)} <= {slice}:
                 reads.append((source, region))
     return reads
 
