@@ -85,6 +85,17 @@ def test_planned_reads_of_margins_and_of_reversed_axes_are_those_of_single_reads
                 np.testing.assert_array_equal(source[part], values)
 
 
+def test_very_many_planned_reads_are_those_of_single_reads():
+    values = np.arange(200)
+    z = zarrdask.create_array({}, shape=200, dtype=values.dtype, chunks=2)
+    z[...] = values
+    region = ArrayRegion(chunks_of(z))
+    parts = [np.s_[at : at + 3] for at in range(150)]
+    with planned_reads((region, part) for part in parts):
+        for part in parts:
+            np.testing.assert_array_equal(region[part], values[part])
+
+
 def at(place, region):
     """Return a region of an array at a place, without the array."""
     return ArrayRegion(SimpleNamespace(canonical_location=place), region)

@@ -177,8 +177,8 @@ def _divide_shards(
 
 def read_part(chunks: StoredChunks, projection: Projection, *, out: np.ndarray | Blocks) -> None:
     """Read parts of units into a block, or into several, in this thread."""
-    parts = [*_with_keys(chunks, iter([projection]))]
-    _decode(chunks, *parts, _fetch(chunks, parts), out=out)
+    part = next(_with_keys(chunks, iter([projection])))
+    _decode(chunks, part, _fetch(chunks, [part]), out=out)
 
 
 def _with_keys(

@@ -151,8 +151,7 @@ def _scatter(
                     is_direct = fits(pipeline, out, outside)
                 target = out[outside].reshape(-1).view(np.uint8) if is_direct else memory
                 chunk = pipeline.decode(data, target)
-                # A chunk that was decoded into the block is an array of the bytes of the target.
-                if not is_direct or chunk.base is not target:
+                if not (is_direct and np.may_share_memory(chunk, out)):
                     out[outside] = chunk
         except ZarrdaskError as error:
             if again is None:

@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -104,13 +104,16 @@ def write_fused(
     return receipt
 
 
-class _Block(NamedTuple):
+class _Block:
     """A function that computes a block, instead of a task."""
 
-    function: BoundFunction
-    number: Block
+    __slots__ = ("function", "number")
 
     dependencies = frozenset[Any]()
+
+    def __init__(self, function: BoundFunction, number: Block) -> None:
+        self.function = function
+        self.number = number
 
 
 class _Evaluation:

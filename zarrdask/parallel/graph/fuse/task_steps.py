@@ -108,7 +108,8 @@ def prepared(task: GraphNode) -> Compute:
         inputs = tuple(zip(names, references, strict=True))
         all_steps = [(key, prepared(each), done) for key, each, done in steps(graph, [result])]
         return Subgraph(inputs, tuple(all_steps), result)
-    function, named = (_list, {}) if type(task) is List else (_quick(task), task.kwargs)
+    function: Callable[..., Any] = _list if type(task) is List else _quick(task)
+    named: Mapping[str, Any] = {} if type(task) is List else task.kwargs
     if any(isinstance(each, _REFERENCES) for each in named.values()):
         return compute
     #: Of each argument, whether it is the key of a value, and what computes it if it is neither
