@@ -21,12 +21,15 @@ from tests.arrays.chunks.remote import (
 )
 from tests.covering import for_each
 from tests.storage.latency import FarStore
+from zarrdask.arrays.chunks.read import read_regions
+from zarrdask.arrays.nodes.array import chunks_of
 from zarrdask.errors import CodecError
 from zarrdask.formats.byte_ranges import Part
 from zarrdask.runtime.shard_indexes import INDEXES
 from zarrdask.storage.cache.cache_directory import CacheDirectory
 from zarrdask.storage.cache.disk_cache import DiskCachedStore
 from zarrdask.storage.memory import MemoryStore
+from zarrdask.storage.remote import in_flight
 
 
 class WithoutRanges(Remote):
@@ -271,3 +274,15 @@ def test_a_part_that_is_damaged_on_the_way_is_read_again_with_all_of_the_chunk(n
     store.number = number
     np.testing.assert_array_equal(z[20, 4, 10:14], VALUES[20, 4, 10:14])
     np.testing.assert_array_equal(z[21, 4, 10:14], VALUES[21, 4, 10:14])
+
+
+def test_few_chunks_are_held_while_others_are_requested(monkeypatch):
+    monkeypatch.setattr(in_flight, "MAX_BYTES_IN_FLIGHT", 2**15)
+    store = Remote()
+    z = stored(store, np.ones((300, 200, 200), "f4"), (1, 200, 200), compressors=[blosc()])
+    store.clear()
+    regions = [(slice(i, i + 1, 1), slice(3, 5, 1), slice(3, 5, 1)) for i in range(300)]
+    counts = [len(store.calls) for _ in read_regions(chunks_of(z), regions)]
+    # Each of these chunks is as small as its first bytes.
+    assert counts[0] < 200
+    assert counts[-1] == 300

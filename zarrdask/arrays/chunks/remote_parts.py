@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice, tee
 from threading import Lock
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from zarrdask import config
 from zarrdask.formats.byte_ranges import Buffer, Part, Range, Tag, join_ranges
@@ -88,7 +88,7 @@ class _Plan:
 
 
 class _Wanted(NamedTuple):
-    """A range to request, or all of a chunk if the length is None."""
+    """A range to request: all of a chunk if the length is None, and nothing if it is 0."""
 
     plan: _Plan
     start: int
@@ -135,39 +135,53 @@ def fetch_remote(
     """
     nbytes, has_heads = pipeline.spec.nbytes, bool(pipeline.compressors)
     is_large, largest = nbytes > large_size(store), 0
+    large: Iterator[Buffer | None] = iter(())
+    if is_large:
+        requests, whole = tee(requests)
+        large = get_large(store, ((r.key, nbytes) for r in whole if remote_layout(r) is None))
 
     def fetch(wanted: _Wanted) -> Part | Buffer | None:
         nonlocal largest
-        (key, *_), (start, length) = wanted.plan.request, wanted[1:]
-        if length is not None:
-            return store.get_part(key, start, length, wanted.plan.tag)
-        value = store.get_range(key, 0)
+        plan, start, length = wanted
+        if length:
+            return store.get_part(plan.request.key, start, length, plan.tag)
+        if length == 0:
+            return None
+        value = store.get_range(plan.request.key, 0)
         largest = max(largest, len(value or b""))
         return value
 
     def size(wanted: _Wanted) -> int:
+        if wanted.length == 0:
+            return len(wanted.plan.content or wanted.plan.head)
         # Until the first value is there, only its size before it was compressed is known.
         return wanted.length or largest or nbytes
 
     begin = partial(_begun, store)
-    plans, ahead, all_plans = tee(window(begin, requests) if has_heads else map(begin, requests), 3)
-    large = get_large(store, ((p.request.key, nbytes) for p in all_plans if p.is_whole))
+    plans, ahead = tee(window(begin, requests) if has_heads else map(begin, requests))
     parts = window(fetch, (w for p in ahead for w in _wanted(p, is_large=is_large)), size=size)
     for plan in plans:
+        count = 1 if plan.part is None else max(len(plan.part.ranges), 1)
+        fetched = list(islice(parts, count))
         if plan.is_complete:
             yield plan.content
         elif plan.part is not None:
-            fetched = list(islice(parts, len(plan.part.ranges)))
-            yield _completed(store, plan, plan.part, fetched)  # type: ignore[arg-type]
+            ranges: Sequence[Any] = fetched[: len(plan.part.ranges)]
+            yield _completed(store, plan, plan.part, ranges)
+        elif not is_large:
+            yield fetched[0]  # type: ignore[misc]
+        elif remote_layout(plan.request) is None:
+            yield next(large)
         else:
-            yield next(large if is_large else parts)  # type: ignore[misc]
+            yield from get_large(store, [(plan.request.key, nbytes)])
 
 
 def _wanted(plan: _Plan, *, is_large: bool) -> Iterator[_Wanted]:
-    if plan.part is not None:
+    """Yield what is requested of a chunk; if that is nothing, what counts as held in memory."""
+    if plan.part is not None and plan.part.ranges:
         yield from (_Wanted(plan, *each) for each in plan.part.ranges)
-    elif plan.is_whole and not is_large:
-        yield _Wanted(plan, 0, None)
+    else:
+        yield _Wanted(plan, 0, None if plan.is_whole and not is_large else 0)
 
 
 def _begun(store: Store, request: ChunkRequest) -> _Plan:
