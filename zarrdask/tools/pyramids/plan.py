@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any
 
 import dask
@@ -102,11 +103,12 @@ class PyramidPlan(PlanReport):
         """The requests for chunks, shards and packed pieces by class, and the price."""
         fetches = packed = 0
         for number, stage in enumerate(self.scheme.stages):
+            read, _ = self._boundaries(number)
             if stage.reads != "blocks":
-                read, _ = self._boundaries(number)
                 fetches += overlaps(read, stage.regions.edges)
             if number:
-                packed += self.scheme.stages[number - 1].regions.size
+                # Where borders are trimmed, some blocks are reduced to nothing.
+                packed += prod(int(np.count_nonzero(np.diff(edges))) for edges in read)
         requests = {"GET": fetches, "PUT": self.objects + packed}
         return self._with_bytes(RequestCosts(requests))
 
