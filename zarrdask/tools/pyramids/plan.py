@@ -107,8 +107,8 @@ class PyramidPlan(PlanReport):
             if stage.reads != "blocks":
                 fetches += overlaps(read, stage.regions.edges)
             if number:
-                # Where borders are trimmed, some blocks are reduced to nothing.
-                packed += prod(int(np.count_nonzero(np.diff(edges))) for edges in read)
+                # Where borders are trimmed, some blocks of the pass before are reduced to nothing.
+                packed += prod(len(edges) - 1 for edges in read)
         requests = {"GET": fetches, "PUT": self.objects + packed}
         return self._with_bytes(RequestCosts(requests))
 
