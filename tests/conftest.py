@@ -100,6 +100,8 @@ def pytest_collection_modifyitems(config, items):
 
 def pytest_collection_finish(session):
     """Make ready for thousands of tests."""
+    from tests.cost import uses_workers  # a plugin, which pytest has to import
+
     # They stay until the end: no collection of garbage goes through them, now or later.
     gc.freeze()
     # Only now: distributed, which tests import, says what it needs itself.
@@ -111,7 +113,8 @@ def pytest_collection_finish(session):
         "fsspec",
     ]
     multiprocessing.set_forkserver_preload(preloaded)
-    if hasattr(session.config, "workerinput"):  # of pytest-xdist: there are many tests
+    is_one_of_several = hasattr(session.config, "workerinput")  # of pytest-xdist: many tests
+    if is_one_of_several and any(map(uses_workers, session.items)):
         multiprocessing.forkserver.ensure_running()  # it imports while the first tests run
 
 

@@ -5,8 +5,8 @@
 
 - ``--cost=check`` fails each unmarked test that costs more than `LIMIT` seconds; CI uses it.
 - ``--cost=measure`` writes the list anew, for the tests that run: above `SLOW` seconds, a test is
-  added; below `QUICK` seconds, it is removed. The limits are lower for the further cases of a test
-  with parameters: all but the cheapest third, and two cases.
+  added; below `QUICK` seconds, it is removed. Of a test with parameters, these limits are for the
+  cheapest third of its cases, but at least two; the other cases have lower limits.
 
 A test in the list that does not exist is an error. Tests with a cluster, or with the process
 scheduler, are slow without being listed.
@@ -76,7 +76,7 @@ def limit(*, is_further, is_listed):
 
 
 def further_cases(costs):
-    """Return the cases of tests with parameters, but for the cheapest third (and two) of each."""
+    """Return the cases of tests with parameters that the core needs not: cheaper ones are in it."""
     tests = groupby(lambda name: name.partition("[")[0], costs)
     return {
         case
