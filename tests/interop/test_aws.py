@@ -1,7 +1,6 @@
 """Settings of AWS in the environment and in profiles, which both packages for S3 respect."""
 
 import os
-import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
@@ -123,13 +122,10 @@ def test_anonymous_requests_are_not_signed_and_a_requester_pays(package, configu
 
 
 PROCESS = """
-import datetime, json, pathlib, sys
-count = pathlib.Path(sys.argv[1])
-number = int(count.read_text()) + 1 if count.exists() else 1
-count.write_text(str(number))
-key = {"AccessKeyId": f"key{number}", "SecretAccessKey": "secret", "SessionToken": "token"}
-soon = datetime.datetime.now(datetime.UTC) + datetime.timedelta(minutes=1)
-print(json.dumps({"Version": 1, **key, "Expiration": soon.isoformat()}))
+number=$(($(cat "$1" 2>/dev/null || echo 0) + 1))
+echo $number > "$1"
+printf '{"Version": 1, "AccessKeyId": "key%d", "SecretAccessKey": "secret", ' $number
+printf '"SessionToken": "token", "Expiration": "%s"}' $(date -u -d "1 minute" +%FT%TZ)
 """
 
 
@@ -141,8 +137,8 @@ def test_credentials_that_expire_are_renewed_also_on_workers(
     package, configure, bucket, tmp_path, monkeypatch
 ):
     """As those of a single sign-on: here a program returns them, for a minute."""
-    (tmp_path / "process.py").write_text(PROCESS)
-    command = f"{sys.executable} {tmp_path}/process.py {tmp_path}/count"
+    (tmp_path / "process.sh").write_text(PROCESS)
+    command = f"sh {tmp_path}/process.sh {tmp_path}/count"
     endpoint = f"endpoint_url = {bucket.options['endpoint_url']}\n"
     configure(f"[profile mine]\ncredential_process = {command}\n{endpoint}")
     monkeypatch.setattr(aws, "ASK_AGAIN", 0 * aws.ASK_AGAIN)
