@@ -2,6 +2,8 @@
 
 import asyncio
 import inspect
+import multiprocessing
+import multiprocessing.forkserver
 from collections.abc import Iterator
 from typing import Any
 from zlib import crc32
@@ -17,6 +19,8 @@ from tests.interop.shared import Ours
 collect_ignore_glob = ["peers/*.py"]
 
 
+#: What processes of these tests need besides Dask, imported once by the server that forks them.
+PRELOADED = ("zarrdask.xarray", "numcodecs", "s3fs", "obstore", "tests.parallel.graph.resumed")
 #: The marks of xarray's own tests, which `test_xarray_suite` runs.
 XARRAY_MARKS = ("asyncio", "flaky", "network", "skip_if_param", "skip_with_dask_array", "slow")
 
@@ -61,6 +65,14 @@ def _pairs(cases: list[Any]) -> list[Any]:
     if len(by_values) < len(cases):
         return cases
     return [by_values[values] for values in sample(by_values, min(2, len(next(iter(by_values)))))]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Start the server that forks processes, before all tests do so with fewer packages."""
+    if hasattr(session.config, "workerinput"):
+        multiprocessing.set_forkserver_preload(["zarrdask.parallel.graph.to_zarr", *PRELOADED])
+        multiprocessing.forkserver.ensure_running()
 
 
 @pytest.hookimpl(tryfirst=True)

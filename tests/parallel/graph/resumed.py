@@ -41,7 +41,6 @@ _CLUSTER = {
     "distributed.deploy.lost-worker-timeout": "1 hour",
 }
 _PROCESSES = multiprocessing.get_context("forkserver")
-_PROCESSES.set_forkserver_preload(["tests.parallel.graph.resumed", "s3fs", "obstore"])
 
 
 @dataclass
