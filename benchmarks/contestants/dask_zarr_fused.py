@@ -1,9 +1,10 @@
 """``dask.array.from_zarr`` and ``to_zarr``, with zarr-python and its `FusedCodecPipeline`."""
 
-import zarr
+from benchmarks.contestants import dask_zarr
+from benchmarks.contestants.pipelines import FUSED, with_pipeline
 
-from benchmarks.contestants.dask_zarr import append, lazy, rechunk, replace, save
-
-zarr.config.set({"codec_pipeline.path": "zarr.core.codec_pipeline.FusedCodecPipeline"})
-
-__all__ = ["append", "lazy", "rechunk", "replace", "save"]
+append = with_pipeline(FUSED, dask_zarr.append)
+lazy = with_pipeline(FUSED, dask_zarr.lazy)
+rechunk = with_pipeline(FUSED, dask_zarr.rechunk)
+replace = with_pipeline(FUSED, dask_zarr.replace)
+save = with_pipeline(FUSED, dask_zarr.save)

@@ -1,9 +1,7 @@
 """``dask.array.from_zarr`` and ``to_zarr``, with zarr-python and the codec pipeline of zarrdask."""
 
-import zarr
+from benchmarks.contestants import dask_zarr
+from benchmarks.contestants.pipelines import ZARRDASK, with_pipeline
 
-from benchmarks.contestants.dask_zarr import lazy, save
-
-zarr.config.set({"codec_pipeline.path": "zarrdask.compat.zarr_pipeline.Pipeline"})
-
-__all__ = ["lazy", "save"]
+lazy = with_pipeline(ZARRDASK, dask_zarr.lazy)
+save = with_pipeline(ZARRDASK, dask_zarr.save)

@@ -1,9 +1,7 @@
 """``dask.array.from_zarr`` and ``to_zarr``, with zarr-python and the codec pipeline of zarrs."""
 
-import zarr
+from benchmarks.contestants import dask_zarr
+from benchmarks.contestants.pipelines import ZARRS, with_pipeline
 
-from benchmarks.contestants.dask_zarr import lazy, save
-
-zarr.config.set({"codec_pipeline.path": "zarrs.ZarrsCodecPipeline"})
-
-__all__ = ["lazy", "save"]
+lazy = with_pipeline(ZARRS, dask_zarr.lazy)
+save = with_pipeline(ZARRS, dask_zarr.save)

@@ -1,9 +1,7 @@
 """zarr-python with its `FusedCodecPipeline`, which does not use an event loop to decode."""
 
-import zarr
+from benchmarks.contestants import zarr
+from benchmarks.contestants.pipelines import FUSED, with_pipeline
 
-from benchmarks.contestants.zarr import eager, save
-
-zarr.config.set({"codec_pipeline.path": "zarr.core.codec_pipeline.FusedCodecPipeline"})
-
-__all__ = ["eager", "save"]
+eager = with_pipeline(FUSED, zarr.eager)
+save = with_pipeline(FUSED, zarr.save)

@@ -1,9 +1,7 @@
 """zarr-python with the codec pipeline of zarrdask."""
 
-import zarr
+from benchmarks.contestants import zarr
+from benchmarks.contestants.pipelines import ZARRDASK, with_pipeline
 
-from benchmarks.contestants.zarr import eager, save
-
-zarr.config.set({"codec_pipeline.path": "zarrdask.compat.zarr_pipeline.Pipeline"})
-
-__all__ = ["eager", "save"]
+eager = with_pipeline(ZARRDASK, zarr.eager)
+save = with_pipeline(ZARRDASK, zarr.save)

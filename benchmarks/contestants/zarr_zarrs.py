@@ -1,9 +1,7 @@
 """zarr-python with the codec pipeline of zarrs."""
 
-import zarr
+from benchmarks.contestants import zarr
+from benchmarks.contestants.pipelines import ZARRS, with_pipeline
 
-from benchmarks.contestants.zarr import eager, save
-
-zarr.config.set({"codec_pipeline.path": "zarrs.ZarrsCodecPipeline"})
-
-__all__ = ["eager", "save"]
+eager = with_pipeline(ZARRS, zarr.eager)
+save = with_pipeline(ZARRS, zarr.save)
