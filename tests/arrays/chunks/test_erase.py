@@ -12,7 +12,6 @@ import zarrdask
 from tests.covering import for_each
 from tests.storage.latency import LatencyStore
 from tests.storage.unlisted import UnlistedStore
-from zarrdask.arrays.hierarchy.resize import exclusive_shape
 from zarrdask.errors import (
     CodecError,
     LinkError,
@@ -316,7 +315,7 @@ def test_the_last_chunks_wait_for_an_append_that_is_under_way():
         z.erase(np.s_[8:])
         erased.set()
 
-    with exclusive_shape(z.node_path):
+    with z.node_path.exclusive("shape"):
         thread = threading.Thread(target=erase)
         thread.start()
         z.erase(np.s_[0:5, 0:4])  # elsewhere, nothing is waited for

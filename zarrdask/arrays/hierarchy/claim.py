@@ -20,8 +20,8 @@ from contextlib import contextmanager, suppress
 from threading import Event, Thread
 from typing import Any, Generic
 
+from zarrdask.arrays.hierarchy.changes.node_locks import lock_node
 from zarrdask.arrays.hierarchy.path import AnyPath, StorePath, ancestors
-from zarrdask.arrays.hierarchy.resize import lock_node
 from zarrdask.errors import NodeExistsError, StoreError
 from zarrdask.runtime.system import clock
 from zarrdask.storage.base import Store

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable
 
+from zarrdask.arrays.hierarchy.changes.node_locks import lock_node
 from zarrdask.arrays.hierarchy.claim import can_claim
 from zarrdask.arrays.hierarchy.members import documents_below
 from zarrdask.arrays.hierarchy.path import AnyPath, StorePath, ancestors, key_prefix
-from zarrdask.arrays.hierarchy.resize import lock_node
 from zarrdask.errors import ZarrdaskError
 from zarrdask.formats.metadata.formats import find_format
 from zarrdask.formats.metadata.json import Documents

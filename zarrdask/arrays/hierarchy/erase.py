@@ -3,8 +3,9 @@
 from zarrdask.arrays.chunks.erase import covered_units, erase_region
 from zarrdask.arrays.chunks.stored import StoredChunks
 from zarrdask.arrays.hierarchy.changes.journal import erase_records
+from zarrdask.arrays.hierarchy.changes.node_locks import exclusive
 from zarrdask.arrays.hierarchy.path import StorePath
-from zarrdask.arrays.hierarchy.resize import exclusive_shape, refreshed
+from zarrdask.arrays.hierarchy.resize import refreshed
 from zarrdask.errors import StoreError
 from zarrdask.formats.indexing.selection import Region, region_shape
 
@@ -18,7 +19,7 @@ def erase_elements(node: StorePath, chunks: StoredChunks, region: Region) -> Non
         if 0 in region_shape(region) or not _reaches_beyond(chunks, region):
             erase_region(chunks, region)
             return
-        with exclusive_shape(node):
+        with exclusive(node, "shape"):
             current = refreshed(node, chunks)
             shape = current.metadata.shape
             if len(shape) != len(region):

@@ -2,7 +2,8 @@
 
 from zarrdask.arrays.hierarchy.changes.append import append_values
 from zarrdask.arrays.hierarchy.changes.change import changing, erase_node, write_node
-from zarrdask.arrays.hierarchy.changes.journal import beside, is_begun, lease_key, workspace
+from zarrdask.arrays.hierarchy.changes.journal import beside, is_begun, workspace
+from zarrdask.arrays.hierarchy.changes.node_locks import exclusive, lease_key, lock_node
 from zarrdask.arrays.hierarchy.changes.removal import remove_keys
 from zarrdask.arrays.hierarchy.claim import claimed, discard_dead_claim
 from zarrdask.arrays.hierarchy.consolidation import write_consolidated
@@ -40,9 +41,7 @@ from zarrdask.arrays.hierarchy.resize import (
     change_documents,
     discard_append,
     drop_leading,
-    exclusive_shape,
     grow,
-    lock_node,
     refreshed,
     resize_array,
     snapshot,
@@ -118,7 +117,7 @@ class NodePath(StorePath):
     discard_append = discard_append
     drop_leading = drop_leading
     erase_elements = erase_elements
-    exclusive_shape = exclusive_shape
+    exclusive = exclusive
     lease_key = lease_key
     grow = grow
     refreshed = refreshed

@@ -5,11 +5,10 @@ so that concurrent appends follow one another. Updating the documents takes anot
 lock, for the moment between reading and writing them.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from operator import lt
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from zarrdask.arrays.chunks.stored import StoredChunks
 from zarrdask.arrays.chunks.stored_keys import trim
@@ -19,9 +18,9 @@ from zarrdask.arrays.hierarchy.changes.journal import (
     erase_beside,
     erase_records,
     is_begun,
-    lease_key,
     record_key,
 )
+from zarrdask.arrays.hierarchy.changes.node_locks import exclusive, lock_node
 from zarrdask.arrays.hierarchy.find import read_node
 from zarrdask.arrays.hierarchy.path import AnyPath, StorePath
 from zarrdask.errors import (
@@ -39,48 +38,15 @@ from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata, Metada
 from zarrdask.storage.adapters.icechunk import move_chunks
 from zarrdask.storage.base import Store
 from zarrdask.storage.cache.prefetched import prefetch
-from zarrdask.storage.locks.chunk_locks import ChunkLocks, Lock
-from zarrdask.storage.locks.leases import Lease, lease
+from zarrdask.storage.locks.leases import Lease
 from zarrdask.storage.locks.unchanged import UnchangedStore, change_if_unchanged
 from zarrdask.storage.zarr import consolidated_documents as consolidated
 from zarrdask.storage.zarr import detect
 from zarrdask.storage.zarr.consolidated_store import drop_cache
 from zarrdask.storage.zarr.detect import Search
 
-#: The purpose of a lock of a node: changing the shape of an array, rewriting a node, or changing
-#: its documents and consolidated metadata.
-Purpose = Literal["shape", "rewrite", "documents"]
 Node = TypeVar("Node", ArrayMetadata, GroupMetadata)
 T = TypeVar("T")
-
-
-def lock_node(
-    node: StorePath, purpose: Purpose, among: Lock | None = None
-) -> AbstractContextManager[object]:
-    """Return a lock of a node that one writer on this machine at a time holds, for a purpose.
-
-    `among` is another lock to take first, which excludes writers on other machines. Entering the
-    lock raises `StoreError` if other processes can't be excluded.
-    """
-    # The key of a chunk does not end with "/": this is not the lock of a chunk.
-    name = f"{node.canonical_location}{purpose}/"
-    return ChunkLocks(node.store, among).hold(name)
-
-
-@contextmanager
-def exclusive_shape(node: StorePath, among: Lock | None = None) -> Iterator[Lease | None]:
-    """Let one writer at a time change the shape of an array, on all machines if the store can.
-
-    The arguments are the same as for `lock_node`; where the store can exclude other machines,
-    `among` is not needed. The result is the lease that excludes them, if there is one.
-    """
-    capabilities = node.store.capabilities
-    if capabilities.compare_and_swap and capabilities.shared:
-        with lock_node(node, "shape"), lease(node.store, lease_key(node)) as held:
-            yield held
-    else:
-        with lock_node(node, "shape", among):
-            yield None
 
 
 def snapshot(node: AnyPath, zarr_format: ZarrFormat) -> AnyPath:
@@ -270,7 +236,7 @@ def resize_array(node: StorePath, chunks: StoredChunks, shape: Any, *, erase: bo
     `erase` says whether elements outside it are erased.
     """
     shape = _parse_lengths(shape, len(chunks.metadata.shape))
-    with exclusive_shape(node), node.store.batch():
+    with exclusive(node, "shape"), node.store.batch():
         old = refreshed(node, chunks)
         resized(old, shape)  # before anything is erased: it fails for an invalid shape
         discard_append(node.current, old)
@@ -283,7 +249,7 @@ def resize_array(node: StorePath, chunks: StoredChunks, shape: Any, *, erase: bo
 
 def drop_leading(node: StorePath, chunks: StoredChunks, axis: int, n: int) -> StoredChunks:
     """Drop the first `n` elements along an axis, where the store can give chunks other indices."""
-    with exclusive_shape(node):
+    with exclusive(node, "shape"):
         old = refreshed(node, chunks)
         grid = old.metadata.grid
         if not grid.is_regular:

@@ -36,16 +36,16 @@ def among_workers(locked_at: str | None = None) -> Lock | None:
 def shape_lock(
     node: NodePath, locked_at: str | None = None
 ) -> AbstractContextManager[Lease | None]:
-    """Return the lock to hold while the shape of an array is changed: `NodePath.exclusive_shape`.
+    """Return the lock to hold while the shape of an array is changed: `NodePath.exclusive`.
 
     Tasks and clients of a cluster on several machines share it. `locked_at` is as above.
     """
     secede_if_worker()
     addresses = _worker_addresses() or client_addresses()
     if _are_on_several_machines(addresses):
-        return node.exclusive_shape(cluster_shape_lock)
+        return node.exclusive("shape", cluster_shape_lock)
     is_alone = addresses or (_shares_locks(locked_at) and not _may_be_elsewhere())
-    return node.exclusive_shape(None if is_alone else _refuse)
+    return node.exclusive("shape", None if is_alone else _refuse)
 
 
 def check_parts_are_locked(store: Store) -> None:

@@ -38,7 +38,7 @@ def list_settled(target: NodePath) -> Listing:
     lease = target.at("").lease_key()
     appended = [key.removesuffix(lease).rstrip("/") for key in listing.own if key.endswith(lease)]
     for path in sorted(appended):
-        with target.join(path).exclusive_shape():
+        with target.join(path).exclusive("shape"):
             pass  # A lease that a killed writer has left is erased, too.
     return list_node(target) if appended else listing
 
@@ -138,7 +138,7 @@ def _finish_node(
         for key in stale:
             root.store.erase(root.prefix + key)
 
-    with node.exclusive_shape() if path in plan.arrays else nullcontext():
+    with node.exclusive("shape") if path in plan.arrays else nullcontext():
         node.change_documents(change)
     plan.expected.update({key: plan.documents[key] for key in keys if key in plan.expected})
     plan.expected.update(dict.fromkeys(stale))
@@ -153,7 +153,7 @@ def _check_settled(plan: SyncPlan, target: NodePath, paths: Sequence[str]) -> No
         leases = store.get_many([node.lease_key() for node in nodes], Scratch())
         nodes = [node for node, held in zip(nodes, leases, strict=True) if held is not None]
     for node in nodes:
-        with node.exclusive_shape():
+        with node.exclusive("shape"):
             pass
     _check_documents(plan, target, paths)
 

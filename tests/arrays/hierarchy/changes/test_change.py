@@ -96,14 +96,14 @@ def test_a_document_is_read_after_its_lock_is_taken(monkeypatch):
     store = LatencyStore(seconds=0)
     group = zarrdask.create_group(store)
     zarrdask.consolidate_metadata(group)
-    document, lock = store.inner.values["zarr.json"], change.documents_lock
+    document, lock = store.inner.values["zarr.json"], change.lock_node
 
-    def wait_for_another(node):
+    def wait_for_another(node, purpose):
         # Another writer holds the lock until it has changed the attributes.
         others = json.loads(document) | {"attributes": {"by": "another"}}
         store.inner.values["zarr.json"] = json.dumps(others).encode()
-        return lock(node)
+        return lock(node, purpose)
 
-    monkeypatch.setattr(change, "documents_lock", wait_for_another)
+    monkeypatch.setattr(change, "lock_node", wait_for_another)
     zarrdask.create_array(store, "x", shape=2, dtype="i4")
     assert dict(zarrdask.open_group(store, consolidated=False).attrs) == {"by": "another"}

@@ -19,12 +19,12 @@ from zarrdask.arrays.chunks.stored import StoredChunks
 from zarrdask.arrays.chunks.stored_keys import trim
 from zarrdask.arrays.chunks.write import write_region
 from zarrdask.arrays.hierarchy.changes.journal import erase_records
+from zarrdask.arrays.hierarchy.changes.node_locks import exclusive
 from zarrdask.arrays.hierarchy.changes.transaction import Change, transaction
 from zarrdask.arrays.hierarchy.path import StorePath
 from zarrdask.arrays.hierarchy.resize import (
     check_shape,
     discard_append,
-    exclusive_shape,
     grow,
     refreshed,
     resized,
@@ -274,7 +274,7 @@ def append_values(
 ) -> StoredChunks:
     """Write values beyond the end of an array, and then its new shape; return the longer array."""
     empty = config.get("write-empty-chunks")
-    with exclusive_shape(node) as lease, node.store.batch():
+    with exclusive(node, "shape") as lease, node.store.batch():
         seen = snapshot(node, chunks.metadata.zarr_format)
         old = refreshed(seen, chunks)
         shape = old.metadata.shape

@@ -8,13 +8,14 @@ removing them is the default (setting ``zarrdask.consolidated-after-change``).
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
 from zarrdask import config
 from zarrdask.arrays.hierarchy import draft
+from zarrdask.arrays.hierarchy.changes.node_locks import lock_node
 from zarrdask.arrays.hierarchy.changes.removal import remove_keys
 from zarrdask.arrays.hierarchy.find import read_documents
 from zarrdask.arrays.hierarchy.path import AnyPath, StorePath, ancestors, key_prefix
@@ -25,7 +26,6 @@ from zarrdask.formats.metadata.model import ArrayMetadata, Metadata, ZarrFormat
 from zarrdask.storage.base import Store
 from zarrdask.storage.cache.prefetched import fresh
 from zarrdask.storage.local.local_store import LocalStore
-from zarrdask.storage.locks.chunk_locks import ChunkLocks
 from zarrdask.storage.locks.unchanged import ChangedError, change_if_unchanged
 from zarrdask.storage.zarr import consolidated_documents as consolidated
 from zarrdask.storage.zarr import detect
@@ -75,7 +75,7 @@ def erase_node(node: StorePath) -> None:
     """Erase a node and everything below it; of a node that is a symbolic link, the link."""
     node.store.check_writable(erasing=[node.prefix])
     # A writer that changes the documents has read them: it must not write them again afterwards.
-    with documents_lock(node), changing(node, whole=True) as real:
+    with lock_node(node, "documents"), changing(node, whole=True) as real:
         remove_keys(real)
         draft.keep_parent(real)
 
@@ -202,7 +202,7 @@ def _drop_all(
         for group in consolidating:
             # Another writer may change the attributes of the group concurrently.
             is_locked = group == changed
-            with nullcontext() if is_locked else documents_lock(StorePath(store, group)):
+            with nullcontext() if is_locked else lock_node(StorePath(store, group), "documents"):
                 dropped += change_if_unchanged(store, partial(_drop, group, names))
         return dropped
 
@@ -223,12 +223,6 @@ def _drop(group: str, names: tuple[str, ...], store: Store) -> list[_Dropped]:
         store.set(f"{prefix}{_V3}", dump_json(document))
         dropped.append(_Dropped(group, 3, member))
     return dropped
-
-
-def documents_lock(node: StorePath) -> AbstractContextManager[object]:
-    """Return the lock that a writer on this machine holds while it changes a node's documents."""
-    # The key of a chunk does not end with "/": this is not the lock of a chunk.
-    return ChunkLocks(node.store).hold(f"{node.canonical_location}documents/")
 
 
 def _update(dropped: _Dropped, node: StorePath, store: Store, *, whole: bool) -> None:

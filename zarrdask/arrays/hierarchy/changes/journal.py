@@ -70,11 +70,6 @@ def record_key(node: StorePath) -> str:
     return f"{node.prefix}{BESIDE}{_RECORD}"
 
 
-def lease_key(node: StorePath) -> str:
-    """Return the key of the lease of a writer that changes the shape of a node."""
-    return f"{node.prefix}{BESIDE}lease"
-
-
 def is_begun(node: StorePath) -> bool:
     """Whether there is a record of a plan that creates a node, or appends to it."""
     record_store, record_prefix = beside(node)

@@ -8,7 +8,7 @@ from itertools import chain
 from zarrdask.arrays.chunks import unfinished
 from zarrdask.arrays.chunks.stored_keys import erase_leftovers
 from zarrdask.arrays.hierarchy.changes.journal import BESIDE, erase_beside, is_begun
-from zarrdask.arrays.hierarchy.changes.owner_lock import owner_lock
+from zarrdask.arrays.hierarchy.changes.node_locks import exclusive
 from zarrdask.arrays.hierarchy.changes.transaction import Change
 from zarrdask.arrays.hierarchy.claim import Claim, claimed
 from zarrdask.arrays.hierarchy.marker import erase_markers, is_marked
@@ -104,7 +104,7 @@ class NewArray(Change):
         names = [name for name, data in self.metadata.render().items() if data is not None]
         names += [unfinished.NAME] if self.marker is not None else []
         # The lock comes last, as consolidated metadata that is dropped has locks of its own.
-        with node.changing(whole=True) as real, owner_lock(node):
+        with node.changing(whole=True) as real, exclusive(node, "owner"):
             is_own = self._is_own()
             if is_own:
                 real.store.erase_values([real.prefix + name for name in names])

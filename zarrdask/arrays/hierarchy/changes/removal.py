@@ -2,13 +2,17 @@
 
 The document of an array is erased before its chunks, so that no reader sees an array that lacks
 some of them. The document of a group is erased last, so that the same call can remove the rest.
-An array whose write has not ended is first taken from its writer (`owner_lock`).
+
+An array whose write has not ended is first taken from its writer, whom the marker beside the
+documents names (`chunks.unfinished`). That writer, if it fails, checks that the marker is its own,
+and erases the documents, under the same lock under which the marker is erased here. So it either
+has erased its documents before those of another writer are stored, or finds its marker gone.
 """
 
 from contextlib import suppress
 
 from zarrdask.arrays.chunks import unfinished
-from zarrdask.arrays.hierarchy.changes.owner_lock import disown
+from zarrdask.arrays.hierarchy.changes.node_locks import exclusive
 from zarrdask.arrays.hierarchy.path import StorePath
 from zarrdask.errors import LinkError, ZarrdaskError
 from zarrdask.formats.compliance import strictness
@@ -31,12 +35,18 @@ def remove_keys(node: StorePath) -> None:
         with suppress(LinkError):
             is_group, is_unfinished = _read(node)
             if is_unfinished:
-                disown(node)
+                _disown(node)
             if is_group:
                 _remove_members(node)
                 documents.reverse()  # The document that makes it a group follows its attributes.
             store.erase_values(documents)
     store.erase_prefix(prefix)
+
+
+def _disown(node: StorePath) -> None:
+    """Erase the marker of an array: it no longer belongs to the writer that created it."""
+    with exclusive(node, "owner"):
+        node.store.erase(node.prefix + unfinished.NAME)
 
 
 def _read(node: StorePath) -> tuple[bool, bool]:
@@ -66,7 +76,7 @@ def _remove_members(group: StorePath) -> None:
                 documents.append(key)
             elif name == unfinished.NAME:
                 arrays.append(group.at(parent))
-        for _ in request_each(store, disown, arrays):
+        for _ in request_each(store, _disown, arrays):
             pass
         documents.sort(key=lambda key: key.count("/"), reverse=True)
         store.erase_values(documents)

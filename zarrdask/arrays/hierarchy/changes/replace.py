@@ -4,7 +4,7 @@ import os
 from typing import cast
 
 from zarrdask.arrays.hierarchy.changes.change import changing
-from zarrdask.arrays.hierarchy.changes.owner_lock import owner_lock
+from zarrdask.arrays.hierarchy.changes.node_locks import exclusive
 from zarrdask.arrays.hierarchy.changes.transaction import Change
 from zarrdask.arrays.hierarchy.find import version_stamp
 from zarrdask.arrays.hierarchy.node_creation import create_parents
@@ -61,7 +61,7 @@ class ReplacedNode(Change):
             # A rename keeps the times and inode numbers of files, so the stamp identifies the node.
             if version_stamp(self.new) == self._stamp:
                 # The marker of the old node goes with it.
-                with changing(self._node, whole=True), owner_lock(self._node):
+                with changing(self._node, whole=True), exclusive(self._node, "owner"):
                     self._staging.commit()
             elif version_stamp(self._node) != self._stamp:
                 raise StoreError(
