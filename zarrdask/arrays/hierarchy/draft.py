@@ -14,10 +14,10 @@ from zarrdask.errors import NodeExistsError
 from zarrdask.formats.metadata.draft.entry import KEY, EntryPoint
 from zarrdask.formats.metadata.formats import find_format, formats
 from zarrdask.formats.metadata.model import ArrayMetadata, Metadata
-from zarrdask.formats.metadata.node_layout import ARRAY, GROUP, PROTOCOL
+from zarrdask.formats.metadata.node_layout import ARRAY, PROTOCOL
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage.base import Store
-from zarrdask.storage.zarr.draft_store import IMPLICIT, DraftStore
+from zarrdask.storage.zarr.draft_store import DraftStore
 
 
 def enter(root: StorePath, entry_point: bytes) -> DraftStore:
@@ -177,6 +177,5 @@ def keep_parent(node: StorePath) -> None:
     if not isinstance(view, DraftStore):
         return
     parent = _below_root(view, node.path).rpartition("/")[0]
-    prefix = f"{view.layout.base}{parent}/"
-    if parent and config.get("draft-keep-groups") and view.get(prefix + GROUP) is None:
-        view.set(prefix + GROUP, IMPLICIT)
+    if parent and config.get("draft-keep-groups"):
+        view.keep_group(f"{view.layout.base}{parent}/")

@@ -140,6 +140,11 @@ class DraftStore(WrappedStore):
         except UnsupportedError:
             return False
 
+    def keep_group(self, prefix: str) -> None:
+        """Store a document for the group at a prefix if no node below implies it any more."""
+        if self.get(prefix + GROUP) is None:
+            self.set(prefix + GROUP, IMPLICIT)
+
     def has_document(self, prefix: str) -> bool:
         """Whether the node at a prefix has a document of its own."""
         path = self._below(prefix).rstrip("/")
