@@ -12,6 +12,7 @@ import pytest
 import xarray
 
 import zarrdask
+import zarrdask.xarray
 from tests.covering import for_each
 from tests.storage.latency import LatencyStore
 from zarrdask.arrays.chunks import unfinished
@@ -111,9 +112,60 @@ def test_writes_that_end_leave_no_marker(zarr_format):
     zarrdask.to_zarr({"a": x, "b": x}, stores[1], **options)
     with pytest.raises(RuntimeError, match="this block fails"):
         zarrdask.to_zarr(x.map_blocks(fail, meta=np.ones(1)), stores[2], "a", **options)
-    # Its chunks may be written by other calls, or never.
+    # It is not computed yet: its chunks may be written by other calls.
     zarrdask.to_zarr(x, stores[3], "a", compute=False, **options)
     assert [left(store) for store in stores] == [[]] * 4
+
+
+def compute_in_part(*later):
+    """Compute writes in another process, which fails at a block, and ends."""
+
+    def run():
+        with (
+            pytest.raises(RuntimeError, match="this block fails"),
+            dask.config.set(scheduler="sync"),
+        ):
+            dask.compute(*later)
+
+    process = PROCESSES.Process(target=run)
+    process.start()
+    process.join()
+    assert process.exitcode == 0
+
+
+@for_each("is_dataset", [False, True])
+def test_a_write_that_is_computed_later_is_unfinished_from_its_first_task_on(tmp_path, is_dataset):
+    fails, place = tmp_path / "fails", tmp_path / f"{is_dataset}"
+
+    def block(values, block_id):
+        if block_id == (0,) and fails.exists():
+            raise RuntimeError("this block fails")
+        return values
+
+    with dask.config.set({"zarrdask.fuse-blocks": 0}):
+        x = da.from_array(VALUES, chunks=10).map_blocks(block, dtype="f8")
+        if is_dataset:
+            dataset = xarray.Dataset({"a": ("x", x)})
+            later = zarrdask.xarray.to_zarr(dataset, place, compute=False)
+        else:
+            later = zarrdask.to_zarr(x, place, "a", compute=False)
+    assert left(place) == []
+    fails.touch()
+    compute_in_part(later)
+    assert len(left(place)) == 1
+    with pytest.warns(UserWarning, match=WARNS):
+        zarrdask.open_array(place, "a")[...]
+    fails.unlink()
+    dask.compute(later, scheduler="sync")
+    assert left(place) == []
+    assert zarrdask.open_array(place, "a")[...].tolist() == VALUES.tolist()
+
+
+def test_a_stored_array_that_is_read_as_it_is_written_has_no_marker(tmp_path):
+    x = da.from_array(VALUES, chunks=10)
+    stored = zarrdask.to_zarr(x, tmp_path, compute=False, return_stored=True)
+    assert stored[:10].compute(scheduler="sync").tolist() == VALUES[:10].tolist()
+    assert left(tmp_path) == []
 
 
 def test_a_write_that_runs_on_this_machine_is_not_reported(tmp_path):

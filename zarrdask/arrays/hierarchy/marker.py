@@ -1,8 +1,10 @@
 """Markers of new arrays whose documents come before their chunks; see `chunks.unfinished`."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
+from uuid import uuid4
 
 from zarrdask.arrays.chunks import unfinished
 from zarrdask.arrays.hierarchy.claim import can_claim
@@ -58,6 +60,49 @@ def erase_markers(nodes: Iterable[StorePath], marker: bytes) -> None:
             keys = [key for key in keys if store.get(key) == marker]
         request_on_each(store, store.erase, keys)
     writers.end(marker)
+
+
+@dataclass(frozen=True)
+class LaterMarker:
+    """The marker of a new array whose chunks are computed later, by tasks anywhere.
+
+    It is not stored before the first task runs: other calls may write the chunks instead.
+    """
+
+    node: StorePath
+    #: The part of the marker that all processes share.
+    write: str
+
+    @classmethod
+    def of(cls, node: StorePath) -> "LaterMarker | None":
+        """Return a new marker; None where nobody sees what is unfinished."""
+        return cls(node, uuid4().hex) if can_claim(node.store) else None
+
+    @property
+    def _key(self) -> str:
+        return self.node.prefix + unfinished.NAME
+
+    def begin(self) -> None:
+        """Store the marker, unless this process has done that, or another one that still runs."""
+        if self.write in _BEGUN:
+            return
+        name = _BEGUN[self.write] = writers.new_writer(self.write)
+        writers.begin(name)
+        store, key = self.node.store, self._key
+        if not store.create(key, name) and writers.is_running(store.get(key) or b"") is False:
+            store.set(key, name)
+
+    def end(self) -> None:
+        """Erase the marker, unless it is another writer's: all chunks are stored."""
+        store, key = self.node.store, self._key
+        if bytes(store.get(key) or b"").startswith(self.write.encode()):
+            store.erase(key)
+        if (name := _BEGUN.pop(self.write, None)) is not None:
+            writers.end(name)
+
+
+#: The markers that this process has stored for tasks, by the writes that are not finished here.
+_BEGUN = dict[str, bytes]()
 
 
 def _erase_dead_marker(node: StorePath) -> None:

@@ -12,6 +12,7 @@ from zarrdask.arrays.chunks.cast import Casting, as_block, chosen_casting
 from zarrdask.arrays.chunks.region import ArrayRegion
 from zarrdask.arrays.chunks.write import Beyond
 from zarrdask.arrays.hierarchy.changes.block_log import BlockLog
+from zarrdask.arrays.hierarchy.marker import LaterMarker
 from zarrdask.formats.indexing.selection import Region
 from zarrdask.parallel.execution.forks import changing_region
 from zarrdask.parallel.execution.locks import among_workers
@@ -43,6 +44,8 @@ class BlockWriter:
         value; see `write_region`.
     log : BlockLog, optional
         Where the blocks that are stored are recorded, if they are.
+    marker : LaterMarker, optional
+        The marker that says that the array is unfinished, which the first task stores.
     threads : int, default 1
         The number of threads that encode a block, in the process that made the writer: more than
         one if there are fewer blocks than threads. Other processes use one.
@@ -55,6 +58,7 @@ class BlockWriter:
         "casting",
         "empty",
         "log",
+        "marker",
         "name",
         "region",
         "threads",
@@ -68,11 +72,13 @@ class BlockWriter:
         name: str,
         beyond: Beyond,
         log: BlockLog | None = None,
+        marker: LaterMarker | None = None,
         threads: int = 1,
     ) -> None:
         self._locked_at: str | None = None
         self.casting: Casting = chosen_casting()
         self.log = log
+        self.marker = marker
         self.threads = threads
         self._write = write_named(name)
         self.region = region
@@ -96,6 +102,8 @@ class BlockWriter:
                 if self.log is not None:
                     written.append((block, count))
             return count
+        if self.marker is not None:
+            self.marker.begin()
         with self._write.block(), changing_region(self.region) as (region, changes):
             count = self._writer(region)(values, block)
             if self.log is not None:
@@ -129,6 +137,8 @@ class BlockWriter:
         fork, the list that is yielded holds its changes afterwards.
         """
         written, joined = list[tuple[Region, int]](), vars(_JOINED)
+        if self.marker is not None:
+            self.marker.begin()
         with (
             self._write.block() if self.region.is_remote else nullcontext(),
             changing_region(self.region) as (region, changes),
@@ -161,7 +171,7 @@ class BlockWriter:
     def __reduce__(self) -> tuple[Any, ...]:
         if self._locked_at is None:
             self._locked_at = lock_place()
-        options = self.empty, self.name, self.beyond, self.log
+        options = self.empty, self.name, self.beyond, self.log, self.marker
         return _writer, (self.region, *options, self._locked_at, self.casting)
 
 
@@ -171,9 +181,10 @@ def _writer(
     name: str,
     beyond: Beyond,
     log: BlockLog | None,
+    marker: LaterMarker | None,
     locked_at: str,
     casting: Casting,
 ) -> BlockWriter:
-    writer = BlockWriter(region, empty=empty, name=name, beyond=beyond, log=log)
+    writer = BlockWriter(region, empty=empty, name=name, beyond=beyond, log=log, marker=marker)
     writer._locked_at, writer.casting = locked_at, casting
     return writer

@@ -23,7 +23,7 @@ from zarrdask.arrays.hierarchy.changes.new_array import LateArray, NewArray
 from zarrdask.arrays.hierarchy.changes.replace import ReplacedNode, can_stage
 from zarrdask.arrays.hierarchy.changes.transaction import Change
 from zarrdask.arrays.hierarchy.lookup import locate_node
-from zarrdask.arrays.hierarchy.marker import new_marker
+from zarrdask.arrays.hierarchy.marker import LaterMarker, new_marker
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.arrays.hierarchy.stored_manifest import digested
 from zarrdask.arrays.nodes.array import Array, chunks_of
@@ -67,6 +67,8 @@ class WriteOptions(NamedTuple):
     compute: bool = True
     #: Whether the array is one of several that are written together.
     is_member: bool = False
+    #: Whether the stored array is read again by the caller.
+    is_read: bool = False
 
     def check(self) -> None:
         """Check the options that have a few possible values."""
@@ -106,6 +108,8 @@ class WriteTarget:
     is_blank: bool = False
     #: The blocks that earlier runs have stored, if the write can be resumed.
     recorded: RecordedBlocks | None = None
+    #: What says that a new array is unfinished, from the first task to the last.
+    marker: LaterMarker | None = None
 
     @property
     def is_compared(self) -> bool:
@@ -149,6 +153,10 @@ class WriteTarget:
     def digested(self) -> Self:
         """Return the same, with digests of the chunks that this process stores."""
         return replace(self, chunks=digested(self.chunks))
+
+    def marked(self) -> Self:
+        """Return the same for a new array whose chunks are computed later."""
+        return replace(self, marker=LaterMarker.of(self.array.node_path))
 
     def known(self, record: ArrayRecord) -> Self:
         """Return the same without blocks, if the array is known to be as the write stored it."""
@@ -264,10 +272,11 @@ def _new_array(
             is_immediate=how.is_immediate, is_recorded=bool(how.resume), overwrites=how.replaces,
         )  # fmt: skip
         return WriteTarget(array, region, chunks_of(array), late)
-    # Of a write that is computed later, nobody knows whether it is computed as a whole.
     marker = new_marker(node) if how.is_immediate else None
     new = NewArray(prefetched, metadata, how.replaces, existed, marker=marker)
-    return WriteTarget(array, region, chunks_of(array), new, is_blank=new.is_blank)
+    # Of an array that is read as it is written, a part may be computed.
+    later = None if how.is_immediate or how.is_read else LaterMarker.of(array.node_path)
+    return WriteTarget(array, region, chunks_of(array), new, is_blank=new.is_blank, marker=later)
 
 
 def write_id(x: da.Array, metadata: ArrayMetadata, region: Any = None) -> dict[str, str]:

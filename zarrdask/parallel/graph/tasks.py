@@ -17,6 +17,7 @@ from zarrdask import config
 from zarrdask.arrays.chunks.region import ArrayRegion
 from zarrdask.arrays.chunks.write import Beyond
 from zarrdask.arrays.hierarchy.changes.block_log import BlockLog
+from zarrdask.arrays.hierarchy.marker import LaterMarker
 from zarrdask.formats.indexing.selection import Region
 from zarrdask.parallel.execution.block_writer import BlockWriter
 from zarrdask.parallel.execution.client import local_threads
@@ -38,6 +39,7 @@ def write_blocks(
     empty: bool | None = None,
     is_blank: bool = False,
     log: BlockLog | None = None,
+    marker: LaterMarker | None = None,
     stores: TaskStores | None = None,
 ) -> BlockWrites:
     """Return the tasks that write a Dask array to a region of a stored array, one for each block.
@@ -45,7 +47,8 @@ def write_blocks(
     `empty` and `beyond` are as in `write_region`. If nothing is stored in the
     region when the tasks run (`is_blank`), only one of equal blocks has to be computed to know that
     none of them is stored. Blocks that are stored are recorded in `log`, if there is one.
-    They are written to `stores`, by default to the store of the region itself.
+    They are written to `stores`, by default to the store of the region itself. The first task
+    stores the `marker`, if there is one.
     """
     plan = plan_writes(
         x.chunks,
@@ -67,7 +70,8 @@ def write_blocks(
     name = f"{to.stored.task_name('write')}-{uuid4().hex}"
     empty = config.get("write-empty-chunks") if empty is None else empty
     threads = max(1, local_threads() // max(plan.tasks, 1))
-    writer = BlockWriter(to, empty=empty, name=name, beyond=beyond, log=log, threads=threads)
+    options = {"log": log, "marker": marker, "threads": threads}
+    writer = BlockWriter(to, empty=empty, name=name, beyond=beyond, **options)  # type: ignore[arg-type]
     receipts = x.map_blocks(
         write_block,
         writer,

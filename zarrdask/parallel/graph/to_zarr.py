@@ -154,7 +154,8 @@ def to_zarr(
     check_options(create_kwargs, to_zarr, ArrayOptions)
     pairs = _pairs(x)
     parent = _Parent(url, component, storage_options)
-    how = WriteOptions(region, mode, overwrite, grid, commit, resume, compute, pairs is not None)
+    several = pairs is not None, return_stored
+    how = WriteOptions(region, mode, overwrite, grid, commit, resume, compute, *several)
     if return_stored and (pairs is not None or (resume and not compute)):
         raise UnsupportedError(
             "return_stored=True takes a single array, which is not written later with resume=True; "

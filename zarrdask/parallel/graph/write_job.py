@@ -58,6 +58,8 @@ class WriteJob(NamedTuple):
     @property
     def commit(self) -> Action | None:
         """The action that finishes the write, if there is one."""
+        if self.target.marker is not None:
+            return self.target.marker.end
         change = self.target.change
         return None if change is None or not change.has_commit else change.commit
 
@@ -214,6 +216,7 @@ def write_jobs(
             empty=stores_empty,
             is_blank=to.is_blank,
             log=None if to.recorded is None else to.recorded.log,
+            marker=to.marker,
             stores=stores,
         )
         jobs.append(WriteJob(to, tasks if to.recorded is None else tasks.without(to.recorded)))

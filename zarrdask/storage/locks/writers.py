@@ -12,9 +12,12 @@ from zarrdask.storage.local.atomic import is_alive, machine_token
 _RUNNING: set[bytes] = set()
 
 
-def new_writer() -> bytes:
-    """Return a unique name for a writer of this process: it runs from `begin` to `end`."""
-    parts = (uuid4().hex, machine_token(), os.getpid(), int(now()))
+def new_writer(unique: str = "") -> bytes:
+    """Return a unique name for a writer of this process: it runs from `begin` to `end`.
+
+    `unique` is the part that makes it so, by default a new one.
+    """
+    parts = (unique or uuid4().hex, machine_token(), os.getpid(), int(now()))
     return " ".join(map(str, parts)).encode()
 
 

@@ -14,7 +14,8 @@ from zarrdask.arrays.hierarchy.changes.transaction import Change, transaction
 from zarrdask.errors import NodeExistsError
 from zarrdask.formats.grids.chunk_grid import Shape
 from zarrdask.parallel.execution.client import scheduler_in_task
-from zarrdask.parallel.graph.manifests import ManifestUpdate, update_manifests
+from zarrdask.parallel.graph.manifests import update_manifests
+from zarrdask.parallel.graph.target import WriteTarget
 from zarrdask.parallel.graph.write_job import compute, deferred
 from zarrdask.storage.locks.lock_files import lock_place
 from zarrdask.xarray.request import Content
@@ -22,7 +23,7 @@ from zarrdask.xarray.values import write_in_memory
 from zarrdask.xarray.writing.dataset_changes import ChangedDataset, ReplacedDataset, creates_nodes
 from zarrdask.xarray.writing.destination import Destination
 from zarrdask.xarray.writing.manifests import begin_manifests, manifest_updates
-from zarrdask.xarray.writing.plan import GroupWrite
+from zarrdask.xarray.writing.plan import GroupWrite, VariableWrite
 from zarrdask.xarray.writing.resume import (
     WritePlan,
     find_complete,
@@ -76,24 +77,32 @@ def write(
         changes = []
     elif to.options.resume:
         targets, changes = resumed(plan, changes, to.options.resume)
-    if digests := to.options.manifests:
-        targets = [(v, each if v.is_dask else each.digested()) for v, each in targets]
+    # Documents that come first are complete at once: others may write regions before the result.
+    is_early = isinstance(change, ChangedDataset) and not change.late
+    targets = [(v, _noted(v, each, to, is_early=is_early)) for v, each in targets]
+    digests = to.options.manifests
     with transaction(changes, commits=to.options.compute):
         jobs = write_in_memory(targets, later=not to.options.compute, digests=digests)
-        updates = list[ManifestUpdate]()
-        if digests:
-            are_staged = plan.stage is not None
-            updates = manifest_updates(to.node, targets, jobs, are_staged=are_staged)
+        are_staged = plan.stage is not None
+        updates = manifest_updates(to.node, targets, jobs, are_staged=are_staged) if digests else []
         if not to.options.compute:
-            # Documents that come first are complete now: others may write regions before the
-            # result.
-            if is_early := isinstance(change, ChangedDataset) and not change.late:
+            if is_early:
                 change.commit()
                 updates = begin_manifests(updates)
             return deferred(jobs, [] if is_early else [change.commit], updates)
         compute(jobs, show=to.options.progress, **(compute_options or {}))
     update_manifests(updates)
     return None
+
+
+def _noted(
+    variable: VariableWrite, target: WriteTarget, to: Destination, *, is_early: bool
+) -> WriteTarget:
+    """Return a target with a marker and digests, as far as it needs them."""
+    if not variable.is_dask:
+        return target.digested() if to.options.manifests else target
+    is_later = is_early and variable.is_new and not to.options.compute
+    return target.marked() if is_later else target
 
 
 def _change(to: Destination, plan: WritePlan) -> Change:
