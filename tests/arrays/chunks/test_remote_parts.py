@@ -25,11 +25,11 @@ from zarrdask.arrays.chunks.read import read_regions
 from zarrdask.arrays.nodes.array import chunks_of
 from zarrdask.errors import CodecError
 from zarrdask.formats.byte_ranges import Part
+from zarrdask.runtime import in_flight
 from zarrdask.runtime.shard_indexes import INDEXES
 from zarrdask.storage.cache.cache_directory import CacheDirectory
 from zarrdask.storage.cache.disk_cache import DiskCachedStore
 from zarrdask.storage.memory import MemoryStore
-from zarrdask.storage.remote import in_flight
 
 
 class WithoutRanges(Remote):
