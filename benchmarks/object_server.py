@@ -4,7 +4,8 @@
 standard input ends; the seconds are by how much each answer is late. It speaks as much of S3 as
 clients need for values, parts of them, multipart uploads, listings, deletions and conditions; by
 plain HTTP the same objects are read. Signatures are not checked. ``GET /-/stats`` returns how
-many requests came, and how many were in flight together; ``POST /-/set?delay=0.05`` changes the
+many requests came, and how many were in flight together; with ``after=30&within=1``, when so many
+requests came, but at the latest after a second; ``POST /-/set?delay=0.05`` changes the
 delay, and begins to count anew. With ``rate=200`` it accepts 200 requests per second (a token
 bucket that holds `burst` tokens, by default a tenth of a second's), and refuses others with 503.
 With ``missing=403`` it is a bucket that one may not list: it answers so to listings, and to reads
@@ -109,6 +110,7 @@ class Bucket:
         }
         path = unquote(parts.path).strip("/")
         if path.startswith("-/"):
+            await self._counted(int(query.get("after", 0)), float(query.get("within", 0)))
             return self._control(path, query)
         self.counts[method] += 1
         self.now += 1
@@ -124,6 +126,12 @@ class Bucket:
             return getattr(self, f"_{method.lower()}")(path, query, headers, body)
         finally:
             self.now -= 1
+
+    async def _counted(self, after: int, within: float) -> None:
+        """Wait for this number of requests, but no longer than so many seconds."""
+        end = time.monotonic() + within
+        while self.counts.total() < after and time.monotonic() < end:
+            await asyncio.sleep(0.001)
 
     def _control(self, path: str, query: dict[str, str]) -> Answer:
         if path == "-/set":
