@@ -5,9 +5,11 @@ only where the test is about imports, the command line or how an interpreter sta
 """
 
 import os
+import select
 import signal
 import sys
 import tempfile
+import time
 from contextlib import contextmanager
 from multiprocessing import get_context
 from typing import NamedTuple
@@ -87,6 +89,16 @@ class Program(_FORKING.Process):
         return Done(self.exitcode, *printed)
 
 
+def _await_workers(program):
+    """Wait until the processes that a program has started have ended: they have the same pipe."""
+    end = time.monotonic() + PATIENCE
+    while select.select([program.stdout], [], [], max(0, end - time.monotonic()))[0]:
+        if not os.read(program.stdout.fileno(), 2**16):
+            return
+    os.killpg(program.pid, signal.SIGKILL)
+    raise TimeoutError("the workers of a program run on after its end")
+
+
 def _opened(connection, mode):
     """Return an end of a pipe as a file."""
     with connection:
@@ -103,5 +115,7 @@ def running(code, *arguments, **options):
         sys.stderr.write("" if program.stderr.closed else program.stderr.read())
         program.kill()
         program.join(PATIENCE)
+        if not program.stdout.closed:
+            _await_workers(program)
         for stream in (program.stdin, program.stdout, program.stderr):
             stream.close()
