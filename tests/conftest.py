@@ -121,7 +121,7 @@ def pytest_collection_finish(session):
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup():
     """Limit the rate of requests by what a test has been refused, not by what others were."""
-    # A fixture that each test has takes ten times as long.
+    # A hook costs less than a fixture that each test has.
     retry.request_rate = cache(RequestRate)
 
 
