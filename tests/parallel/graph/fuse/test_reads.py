@@ -134,7 +134,9 @@ def test_blocks_that_are_merged_are_read_by_one_task():
 @pytest.mark.parametrize("add", [lambda x: x, lambda x: x + x.max(), lambda x: x * stored()])
 def test_blocks_that_are_too_large_to_be_fused_have_tasks_of_their_own(add):
     x = add(stored() + 1).mean(axis=0)
-    with dask.config.set({"zarrdask.fuse-size": 1, "scheduler": "sync"}):
+    block_bytes = 2 * 2 * 8
+    options = {"zarrdask.fuse-size": block_bytes, "scheduler": "sync", "num_workers": 1}
+    with dask.config.set(options):
         keys = {key for key in dict(dask.optimize(x)[0].dask) if isinstance(key, tuple)}
         found = x.compute()
     with dask.config.set(array_optimize=optimize, scheduler="sync"):
