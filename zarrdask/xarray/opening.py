@@ -109,7 +109,9 @@ def open_zarr(
     options = dict(locals())
     del options["store"], options["snapshot"]
     if snapshot is not None:
-        store, options["storage_options"] = snapshot_of(store, storage_options, snapshot), None
+        node = snapshot_of(store, storage_options, snapshot)
+        store, options["storage_options"] = node.store, None
+        options["group"] = node.join(group or "").path
     _check_lengths(chunks)
     if isinstance(store, MutableMapping):
         store = resolve(store)  # xarray would compute a hash of all its values

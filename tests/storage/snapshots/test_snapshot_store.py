@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import zarrdask
+import zarrdask.xarray
 from tests.covering import for_each
 from zarrdask.errors import SnapshotError, UnsupportedError
 from zarrdask.storage.snapshots.snapshot_store import SnapshotStore
@@ -112,3 +113,22 @@ def test_a_manifest_by_which_no_change_is_noticed_is_refused():
             open_node(store, snapshot=manifest)
     with pytest.raises(SnapshotError, match="needs a manifest with digests"):
         zarrdask.from_zarr(store, "a", snapshot=manifest)
+
+
+@for_each("zarr_format", ["v3-draft", "v3-draft-protocol"])
+def test_a_snapshot_of_a_node_in_a_hierarchy_of_the_draft(zarr_format, tmp_path):
+    place = tmp_path / zarr_format
+    root = zarrdask.create_group(place, zarr_format=zarr_format)
+    z = root.create_array("g/a", shape=8, chunks=2, dtype="i4")
+    z[...] = range(1, 9)
+    urls = [(z, None), (root["g"], "a"), (place, "g/a")]
+    manifests = [zarrdask.manifest(url) for url, _ in urls]
+    z[0] = -1
+    for (url, component), manifest in zip(urls, manifests, strict=True):
+        array = zarrdask.open_array(url, component, snapshot=manifest)
+        assert array[2:].tolist() == [3, 4, 5, 6, 7, 8]
+        with pytest.raises(SnapshotError, match=r"data/(root/)?g/a/c(0/)?0"):
+            array[:2]
+    assert list(zarrdask.open_group(root["g"], snapshot=manifests[1])) == ["a"]
+    dataset = zarrdask.xarray.open_zarr(place, group="g", snapshot=manifests[2], phony_dims=True)
+    assert int(dataset.a[7].compute(scheduler="sync")) == 8
