@@ -64,6 +64,7 @@ def test_a_new_array_has_a_manifest_that_later_writes_keep(tmp_path, options, za
 
 
 @for_each("zarr_format", [2, 3, "v3-draft"])
+@pytest.mark.slow
 def test_every_change_of_an_open_array_is_noted(tmp_path, zarr_format):
     place = tmp_path / f"{zarr_format}"
     array = zarrdask.create_array(place, shape=20, chunks=4, dtype="i4", zarr_format=zarr_format)
@@ -85,6 +86,7 @@ def test_every_change_of_an_open_array_is_noted(tmp_path, zarr_format):
 
 
 @for_each("options", [{}, {"commit": "last"}, {"overwrite": True}, {"resume": True}])
+@pytest.mark.slow
 def test_a_write_that_is_computed_later_has_a_manifest(tmp_path, options):
     place = tmp_path / f"{[*options]}"
     if "overwrite" in options:

@@ -39,6 +39,7 @@ def make(place, zarr_format=3):
         (3, {"shards": (8, 6)}),
     ],
 )
+@pytest.mark.slow
 def test_a_copy_has_manifests(tmp_path, zarr_format, options):
     place = tmp_path / f"{zarr_format}{[*options]}"
     zarrdask.copy(make({}), place / "b", zarr_format=zarr_format, **options)
@@ -49,6 +50,7 @@ def test_a_copy_has_manifests(tmp_path, zarr_format, options):
 
 
 @for_each("is_group", [True, False])
+@pytest.mark.slow
 def test_a_rechunked_array_has_a_manifest(tmp_path, is_group):
     place, source = tmp_path / f"{is_group}", make({})
     for n, limit in enumerate(("256 MiB", "200 B")):
@@ -62,6 +64,7 @@ def test_a_rechunked_array_has_a_manifest(tmp_path, is_group):
             assert zarrdask.verify(target, manifest=True).ok
 
 
+@pytest.mark.slow
 def test_the_levels_of_a_pyramid_have_manifests_that_updates_keep(tmp_path):
     plan = zarrdask.pyramid(make({})["a"], tmp_path, levels=3)
     group = plan.execute(progress=False)

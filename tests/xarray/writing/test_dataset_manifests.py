@@ -31,6 +31,7 @@ NAMES = ["e", "s", "t", "time"]
 
 
 @for_each("zarr_format", [2, 3])
+@pytest.mark.slow
 def test_writes_to_a_dataset_keep_manifests(tmp_path, zarr_format):
     place = tmp_path / f"{zarr_format}"
     to_zarr(dataset(), place, zarr_format=zarr_format)
@@ -47,6 +48,7 @@ def test_writes_to_a_dataset_keep_manifests(tmp_path, zarr_format):
 
 
 @for_each("options", [{}, {"commit": "last"}, {"mode": "w"}, {"resume": True}])
+@pytest.mark.slow
 def test_a_dataset_that_is_computed_later_has_manifests(tmp_path, options):
     place = tmp_path / f"{[*options]}"
     if "mode" in options:
