@@ -42,10 +42,10 @@ FOLDERS = {
 SEAMS = {
     "tools.verification": 102,
     "tools.conventions": 15,
-    "tools.pyramids": 110,
+    "tools.pyramids": 109,
     "tools.synchronization": 30,
     "tools.cli": 32,
-    "xarray": 161,
+    "xarray": 163,
     "compat": 30,
 }
 DISTRIBUTED = {

@@ -10,7 +10,6 @@ from zarrdask.errors import (
     ReadOnlyError,
     SnapshotError,
     StoreError,
-    UnsupportedError,
 )
 from zarrdask.storage.snapshots.object_manifest import Manifest
 
@@ -78,8 +77,11 @@ def test_a_hierarchy_of_the_draft(zarr_format):
         x.compute()
     assert zarrdask.verify(group, manifest=manifest).changed == ("g/a/c0",)
     assert zarrdask.verify(z, manifest=zarrdask.manifest(z)).ok
-    with pytest.raises(UnsupportedError, match="component"):
-        zarrdask.from_zarr(z, snapshot=zarrdask.manifest(z))
+    x = zarrdask.from_zarr(z, snapshot=zarrdask.manifest(z))
+    assert (x.compute() == [1, 7, 7, 7, 7, 7]).all()
+    z[1] = 2
+    with pytest.raises(SnapshotError, match="c0"):
+        x.compute()
 
 
 def test_wrong_calls_say_what_to_do(tmp_path):
