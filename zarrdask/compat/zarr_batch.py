@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, SupportsIndex
 
 import numpy as np
 
+from zarrdask.formats.grids.chunk_grid import Index, Shape
 from zarrdask.formats.grids.keys import ChunkKeyEncoding
 from zarrdask.formats.indexing.projection import Points, Projection
 from zarrdask.formats.indexing.selection import Pick
@@ -59,7 +60,7 @@ def as_batch(items: Sequence[Item], keys: ChunkKeyEncoding, ndim: int) -> Batch 
     """
     parts = keys.key((0,) * ndim).count("/") + 1
     prefix = _prefix(items[0][0].path, parts)
-    indices, insides, outsides = list[tuple[int, ...]](), list[Any](), list[Any]()
+    indices, insides, outsides = list[Index](), list[Any](), list[Any]()
     first = items[0][2]
     dropped = tuple(_integers(first)) if isinstance(first, tuple) else ()
     for location, spec, selection, target, _ in items:
@@ -100,7 +101,7 @@ def _is_integer(pick: Any) -> bool:
     return isinstance(pick, SupportsIndex)
 
 
-def _inside(selection: Any, shape: tuple[int, ...]) -> Any:
+def _inside(selection: Any, shape: Shape) -> Any:
     """Return the selected elements of a chunk as `Projection.insides` has them."""
     if not isinstance(selection, tuple) or len(selection) != len(shape):
         return _UNKNOWN

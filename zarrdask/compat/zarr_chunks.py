@@ -13,10 +13,10 @@ from zarrdask.arrays.chunks.read import read_units
 from zarrdask.arrays.chunks.stored import StoredChunks
 from zarrdask.arrays.chunks.write import Beyond, write_units
 from zarrdask.compat.zarr_batch import Batch, Item, as_batch
-from zarrdask.compat.zarr_shards import InnerChunks
 from zarrdask.errors import ZarrdaskError
 from zarrdask.formats.codecs.shard_order import ShardOrder, shard_order
 from zarrdask.formats.compliance import strictness
+from zarrdask.formats.grids.chunk_grid import Index
 from zarrdask.formats.metadata.model import ArrayMetadata
 from zarrdask.storage.adapters.zarr_python import ZarrPythonStore, adapt_store
 from zarrdask.storage.zarr import detect
@@ -58,7 +58,6 @@ class ZarrChunks:
 
     def __init__(self, chunks: StoredChunks) -> None:
         self._chunks = chunks
-        self._inner = InnerChunks(chunks)
         #: Large while more than a third of the reads of small chunks are slow.
         self._slow = 0
 
@@ -73,8 +72,7 @@ class ZarrChunks:
         read = partial(read_units, chunks, batch.projection, out=batch.view(out), show=False)
         if len(items) > 1 or out.nbytes > _SHORT_BYTES or not self._is_small:
             return Read(partial(read, threads=None), is_short=False)
-        one = partial(self._inner.read, batch.projection, batch.view(out), partial(read, threads=1))
-        measured = partial(self._measure, one)
+        measured = partial(self._measure, partial(read, threads=1))
         return Read(measured, is_short=self._slow < _SLOW_COUNT)
 
     def writer(
@@ -109,7 +107,6 @@ class ZarrChunks:
         chunks = self._chunks
         if chunks.prefix != batch.prefix:
             chunks = self._chunks = replace(chunks, prefix=batch.prefix)
-            self._inner = InnerChunks(chunks)
         return chunks
 
     @cached_property
@@ -176,9 +173,7 @@ def _is_same(metadata: ArrayMetadata, fill: np.ndarray) -> bool:
     return np.asarray(metadata.fill, fill.dtype).tobytes() == fill.tobytes()
 
 
-def _has_shapes(
-    metadata: ArrayMetadata, items: Sequence[Item], indices: list[tuple[int, ...]]
-) -> bool:
+def _has_shapes(metadata: ArrayMetadata, items: Sequence[Item], indices: list[Index]) -> bool:
     """Whether the chunks have the shapes that the metadata say: an array may have been resized."""
     grid = metadata.grid
     if grid.is_regular:
