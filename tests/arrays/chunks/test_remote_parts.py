@@ -276,6 +276,7 @@ def test_a_part_that_is_damaged_on_the_way_is_read_again_with_all_of_the_chunk(n
     np.testing.assert_array_equal(z[21, 4, 10:14], VALUES[21, 4, 10:14])
 
 
+@pytest.mark.slow
 def test_few_chunks_are_held_while_others_are_requested(monkeypatch):
     monkeypatch.setattr(in_flight, "MAX_BYTES_IN_FLIGHT", 2**15)
     store = Remote()
