@@ -3,8 +3,10 @@
 import dask.array as da
 import numpy as np
 import pytest
+import xarray as xr
 
 import zarrdask
+import zarrdask.xarray
 from tests.schedules.guarantees import PLACES
 from tests.schedules.schedule import Pair, Verb
 from tests.schedules.stores import KINDS
@@ -36,7 +38,13 @@ def group_that_is_replaced(store, writer):
     zarrdask.to_zarr(blocks(writer), store, "g/a", **OPTIONS)
 
 
+def dataset_that_is_replaced(store, writer):
+    ds = xr.Dataset({"a": ("x", blocks(writer))})
+    zarrdask.xarray.to_zarr(ds, store, group="g", mode="w", encoding={"a": OPTIONS})
+
+
 REPLACING = {
+    "dataset": dataset_that_is_replaced,
     "to_zarr": to_zarr_that_replaces,
     "copy": copy_that_replaces,
     "create_group": group_that_is_replaced,

@@ -11,7 +11,7 @@ from zarrdask.arrays.chunks.stored_keys import erase_leftovers
 from zarrdask.arrays.hierarchy import draft
 from zarrdask.arrays.hierarchy.changes.change import changing
 from zarrdask.arrays.hierarchy.changes.journal import erase_beside, is_begun, record_key
-from zarrdask.arrays.hierarchy.changes.removal import remove_keys
+from zarrdask.arrays.hierarchy.changes.removal import disown_unfinished, remove_keys
 from zarrdask.arrays.hierarchy.claim import (
     await_claims,
     can_claim,
@@ -390,6 +390,7 @@ def _clear(node: StorePath, metadata: Metadata, *, is_replaced: bool) -> None:
     store, prefix = node.store, node.prefix
     node.tidy()
     if is_replaced:
+        disown_unfinished(node)
         # Documents are erased first: if this is cut short, the rest is not a node.
         store.erase_values([prefix + name for name in detect.names(store)])
     if isinstance(metadata, ArrayMetadata):

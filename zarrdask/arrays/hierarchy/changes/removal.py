@@ -43,6 +43,21 @@ def remove_keys(node: StorePath) -> None:
     store.erase_prefix(prefix)
 
 
+def disown_unfinished(node: StorePath) -> None:
+    """Take an array from the writer that is still creating it, if there is one."""
+    if node.store.get(node.prefix + unfinished.NAME) is not None:
+        _disown(node)
+
+
+def disown_members(node: StorePath) -> None:
+    """Take arrays below a node, if it is a group, from the writers that are still creating them."""
+    if _read(node)[0]:
+        keys = node.store.list_prefix(node.prefix)
+        markers = [key for key in keys if key.endswith(f"/{unfinished.NAME}")]
+        for marker in markers:
+            _disown(node.at(marker.rpartition("/")[0]))
+
+
 def _disown(node: StorePath) -> None:
     """Erase the marker of an array: it no longer belongs to the writer that created it."""
     with exclusive(node, "owner"):

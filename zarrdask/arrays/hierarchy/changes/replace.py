@@ -5,6 +5,7 @@ from typing import cast
 
 from zarrdask.arrays.hierarchy.changes.change import changing
 from zarrdask.arrays.hierarchy.changes.node_locks import exclusive
+from zarrdask.arrays.hierarchy.changes.removal import disown_members
 from zarrdask.arrays.hierarchy.changes.transaction import Change
 from zarrdask.arrays.hierarchy.find import version_stamp
 from zarrdask.arrays.hierarchy.node_creation import create_parents
@@ -60,9 +61,11 @@ class ReplacedNode(Change):
         try:
             # A rename keeps the times and inode numbers of files, so the stamp identifies the node.
             if version_stamp(self.new) == self._stamp:
-                # The marker of the old node goes with it.
-                with changing(self._node, whole=True), exclusive(self._node, "owner"):
-                    self._staging.commit()
+                with changing(self._node, whole=True):
+                    disown_members(self._node)
+                    # The marker of the old node goes with it.
+                    with exclusive(self._node, "owner"):
+                        self._staging.commit()
             elif version_stamp(self._node) != self._stamp:
                 raise StoreError(
                     "the new node that was to replace this one no longer exists; write it again",
