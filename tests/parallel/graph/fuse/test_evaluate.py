@@ -66,23 +66,6 @@ def test_an_error_names_the_block_and_its_key(tmp_path, scheduler):
     assert any("block (1, 2)" in note and "c/1/2" in note for note in caught.value.__notes__)
 
 
-def _failing_by_value(block):
-    if block[0, 0] == VALUES[2, 4]:
-        raise ZeroDivisionError
-    return block
-
-
-def test_an_error_in_a_block_that_is_not_fused_names_it_too(tmp_path):
-    x = stored(tmp_path).map_blocks(_failing_by_value, dtype="f8", meta=np.empty((0, 0))).sum()
-    block_bytes = 2 * 2 * 8
-    with (
-        dask.config.set({"zarrdask.fuse-size": block_bytes, "scheduler": "sync", "num_workers": 1}),
-        pytest.raises(ZeroDivisionError) as caught,
-    ):
-        x.compute()
-    assert any("block (1, 2)" in note and "c/1/2" in note for note in caught.value.__notes__)
-
-
 def _dying(block, marker, block_id):
     if block_id == (1, 2) and not marker.exists():
         marker.touch()

@@ -6,23 +6,15 @@ from operator import getitem
 from typing import Any
 
 from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
-from dask.layers import ArraySliceDep
 
 from zarrdask.parallel.execution.dask_private import GraphNode, Task, TaskRef, convert_legacy_graph
 from zarrdask.parallel.graph.fuse.block_function import BlockFunction
 from zarrdask.parallel.graph.fuse.evaluate import run_fused
 from zarrdask.parallel.graph.fuse.find import FusedTask, find_fused, layer_of
 from zarrdask.parallel.graph.fuse.find_functions import Functions, find_functions, is_single
-from zarrdask.parallel.graph.fuse.function_layers import (
-    function_layers,
-    inputs_of,
-    needed_layers,
-)
+from zarrdask.parallel.graph.fuse.function_layers import function_layers, inputs_of
 from zarrdask.parallel.graph.fuse.limits import FuseLimits
 from zarrdask.parallel.graph.fuse.task_steps import Tasks
-
-#: The largest number of blocks that have tasks with a function each.
-_MAX_BLOCK_TASKS = 1024
 
 
 def fuse_reads(
@@ -35,7 +27,7 @@ def fuse_reads(
     functions = find_functions(graph, {layer_of(key) for key in results}, _reads)
     length = _length(graph, functions, limits)
     if length < 2:
-        return _with_block_tasks(graph, functions) if limits.blocks else graph
+        return graph
     joining = _joining_layers(graph, functions)
     tasks = {key: task for name in joining for key, task in graph.layers[name].items()}
     if not all(isinstance(task, GraphNode) for task in tasks.values()):
@@ -81,30 +73,6 @@ def fused_tasks(
     if len(roots) == 1:
         return {key: task}
     return {key: task, **{r: Task(r, getitem, TaskRef(key), n) for n, r in enumerate(roots)}}
-
-
-def _with_block_tasks(graph: HighLevelGraph, functions: Functions) -> HighLevelGraph:
-    """Return a graph with a task for each block, which is made and run at less cost than by Dask.
-
-    Dask substitutes the arguments of each block in a graph that it sorts whenever it is run.
-    """
-    layers, dependencies = {**graph.layers}, {**graph.dependencies}
-    for name, function in functions.items():
-        count = len(layers[name])
-        # Each task has the function, also where it is sent to other processes.
-        if count > _MAX_BLOCK_TASKS or not all(
-            isinstance(part.source, ArraySliceDep) for part in function.parts
-        ):
-            continue
-        used, needs = frozenset([name]), tuple(function.needs)
-        tasks = dict[Any, Any]()
-        for block in layers[name].get_output_keys():
-            fused = FusedTask((block,), {}, (), used)
-            arguments = fused, {}, (name, *needs), function, *map(TaskRef, needs)
-            tasks[block] = Task(block, run_fused, *arguments)
-        layers[name] = MaterializedLayer(tasks)
-        dependencies[name] = needed_layers(graph, function)
-    return HighLevelGraph(layers, dependencies)
 
 
 def _reads(function: BlockFunction) -> bool:
