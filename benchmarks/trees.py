@@ -151,7 +151,7 @@ def main() -> None:
     parser.add_argument("--far", action="store_true", help="requests that take 30 ms")
     parser.add_argument("--documents", action="store_true", help="without consolidated metadata")
     parser.add_argument("--distinct", action="store_true", help="with different attributes")
-    parser.add_argument("--tools", nargs="*", default=list(TOOLS))
+    parser.add_argument("--tools", nargs="*", default=list(TOOLS), choices=TOOLS)
     parser.add_argument("--one", nargs=3, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.one:
