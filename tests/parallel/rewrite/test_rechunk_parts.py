@@ -62,7 +62,7 @@ def test_a_rewrite_of_remote_chunks_is_one_pass_that_moves_what_is_planned(name,
 @pytest.mark.slow
 def test_of_many_compressed_chunks_a_plan_reads_some_headers(monkeypatch):
     monkeypatch.setattr(fetch_chunks, "MIN_COMPRESSED_BYTES", 2**17)
-    monkeypatch.setattr(part_requests, "MAX_REMOTE_INDEXES", 4)
+    monkeypatch.setattr(part_requests.PartRequests, "limit", 4)
     source, target = Bucket(), Bucket()
     z = zarrdask.create_array(source, shape=VALUES.shape, dtype="f4", **SOURCES["blosc"])
     z[...] = VALUES

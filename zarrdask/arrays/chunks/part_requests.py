@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from zarrdask import config
 from zarrdask.arrays.chunks.fetch_chunks import chunk_request, reads_parts
@@ -21,9 +21,6 @@ from zarrdask.formats.grids.chunk_grid import Index
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.runtime.shard_indexes import INDEXES
 from zarrdask.storage.local.open_file import FILE_GAP, FILE_LIMIT, OpenFile
-
-#: See `PartRequests.limit`: one round of requests.
-MAX_REMOTE_INDEXES = 64
 
 
 class _FirstBytes(NamedTuple):
@@ -65,20 +62,19 @@ class PartRequests:
     ----------
     chunks : StoredChunks
         The array.
+    limit : int
+        The most shards or chunks of a remote store whose indexes or first bytes are read: one round
+        of requests.
     """
 
     chunks: StoredChunks
+    limit: ClassVar[int] = 64
     _first: dict[Index, _FirstBytes] = field(default_factory=dict)
 
     @property
     def is_used(self) -> bool:
         """Whether parts of chunks may be read without the rest."""
         return self.chunks.metadata.shard is None and reads_parts(self.chunks)
-
-    @property
-    def limit(self) -> int:
-        """The most shards or chunks of a remote store whose indexes or first bytes are read."""
-        return MAX_REMOTE_INDEXES
 
     @property
     def keeps_indexes(self) -> bool:

@@ -36,8 +36,7 @@ class Selection(NamedTuple):
     @property
     def slices(self) -> Region:
         """The picks of a basic selection, all of which are slices."""
-        picks: Any = self.picks
-        return picks  # type: ignore[no-any-return]
+        return self.picks  # type: ignore[return-value]
 
     @property
     def plain(self) -> bool:
