@@ -11,7 +11,6 @@ from contextlib import suppress
 from dataclasses import replace
 from types import MappingProxyType
 
-from zarrdask import config
 from zarrdask.arrays.chunks.stored import StoredChunks
 from zarrdask.arrays.hierarchy.path import StorePath
 from zarrdask.arrays.hierarchy.resize import change_documents
@@ -85,8 +84,8 @@ def keep_manifest(
 
 
 def begin_manifest(node: StorePath) -> None:
-    """Store the manifest of a new array without chunks, if the setting says so."""
-    if config.get("manifests") and not node.store.capabilities.forks:
+    """Store the manifest of a new array without chunks."""
+    if not node.store.capabilities.forks:
         update_manifest(node, {}, is_whole=True)
 
 

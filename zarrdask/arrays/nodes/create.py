@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
+from zarrdask import config
 from zarrdask.arrays.hierarchy.lookup import locate_node
 from zarrdask.arrays.nodes.arguments import suggests_arguments
 from zarrdask.arrays.nodes.array import Array, chunks_of, set_chunks
@@ -148,8 +149,11 @@ def create_array(
             zarr_format=node.format_of_new(zarr_format),
         )
     )
+    # An invalid setting raises before anything is changed.
+    has_manifest = config.get("manifests")
     node = node.create(metadata, overwrite=overwrite)
-    node.current.begin_manifest()
+    if has_manifest:
+        node.current.begin_manifest()
     array = Array(node, metadata, "r+")
     set_chunks(array, replace(chunks_of(array), is_stored=True))
     return array

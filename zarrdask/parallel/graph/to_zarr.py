@@ -177,10 +177,10 @@ def to_zarr(
         check_visible(writes[0][1].array.store)
     if resume:
         writes = resumable(writes, resume)
+    # Of an array that is read as it is written, a part may be computed.
+    is_read = return_stored and not compute
+    digests = config.get("manifests") and not is_read
     with writing([target for _, target in writes], commits=compute):
-        # Of an array that is read as it is written, a part may be computed.
-        is_read = return_stored and not compute
-        digests = config.get("manifests") and not is_read
         jobs = write_jobs(writes, later=not compute and not return_stored, digests=digests)
         if not compute:
             return jobs[0].stored() if return_stored else deferred(jobs)
