@@ -1,6 +1,7 @@
 """Settings, and the sizes that users write."""
 
 import math
+from contextlib import suppress
 
 import dask
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 import zarrdask
 from tests.covering import for_each
 from zarrdask import config
-from zarrdask.errors import MetadataError
+from zarrdask.errors import MetadataError, ZarrdaskError
 
 BAD = [
     ("block-size", "lots"),
@@ -114,3 +115,48 @@ def test_a_setting_that_does_not_exist_is_reported_once():
         with pytest.warns(UserWarning, match="blok-size: .* did you mean zarrdask.block-size"):
             config.get("threads")
         assert config.get("block-size") == config.DEFAULTS["block-size"]
+
+
+REPLACING = {
+    "create_array": lambda s: zarrdask.create_array(s, "a", shape=3, dtype="i4", overwrite=True),
+    "to_zarr": lambda s: zarrdask.to_zarr(np.ones(3), s, "a", overwrite=True),
+    "copy": lambda s: zarrdask.copy(zarrdask.open_array(s, "b"), s, "a", overwrite=True),
+    "rechunk": lambda s: zarrdask.rechunk(
+        zarrdask.open_array(s, "b"), s, "a", chunks=1, max_mem="1 MiB", overwrite=True
+    ).execute(progress=False),
+}
+
+
+@pytest.mark.slow
+@for_each("verb", REPLACING)
+@for_each("name", config.DEFAULTS)
+def test_an_invalid_setting_costs_no_array_that_was_to_be_replaced(name, verb):
+    store = {}
+    for each in "ab":
+        zarrdask.to_zarr(np.arange(12), store, each, chunks=4)
+    with (
+        dask.config.set({f"zarrdask.{name}": "bad!", "scheduler": "sync"}),
+        suppress(ZarrdaskError),
+    ):
+        REPLACING[verb](store)
+        return  # it does not need the setting
+    assert zarrdask.open_array(store, "a")[...].tolist() == [*range(12)]
+
+
+@for_each("verb", ["create_array", "to_zarr", "copy", "rechunk"])
+def test_an_invalid_setting_is_an_error_before_an_array_is_erased(verb):
+    store = {}
+    for each in "ab":
+        zarrdask.to_zarr(np.arange(12), store, each, chunks=4)
+    with (
+        dask.config.set({"zarrdask.manifests": "yes", "scheduler": "sync"}),
+        pytest.raises(MetadataError, match=r"zarrdask\.manifests.*'yes'"),
+    ):
+        REPLACING[verb](store)
+    assert zarrdask.open_array(store, "a")[...].tolist() == [*range(12)]
+
+
+def test_an_invalid_setting_leaves_no_array_behind():
+    with dask.config.set({"zarrdask.manifests": "yes"}), pytest.raises(MetadataError, match="yes"):
+        zarrdask.create_array(store := {}, shape=3, dtype="i4")
+    assert not store

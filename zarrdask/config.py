@@ -188,6 +188,12 @@ def get(name: str) -> Any:
     return _parsed(name, value) if type(value) in (int, str) else _parse(name, value)
 
 
+def check() -> None:
+    """Raise a MetadataError if any setting is invalid, before something is erased that needs it."""
+    for name in DEFAULTS:
+        get(name)
+
+
 def _parse(name: str, value: Any) -> Any:
     """Return the value of a setting that is not the default one."""
     key, default = f"zarrdask.{name}", DEFAULTS[name]

@@ -10,7 +10,7 @@ import pytest
 import zarrdask
 from tests.covering import covering, for_each
 from zarrdask.arrays.hierarchy.stored_manifest import current_digests
-from zarrdask.errors import MetadataError, StoreError
+from zarrdask.errors import StoreError
 from zarrdask.storage.snapshots.digests import digest_of
 from zarrdask.tools.verification.object_listing import list_node
 
@@ -141,30 +141,6 @@ def test_without_the_setting_no_manifest_is_stored(setting):
     zarrdask.append(values(), store)  # It has no digests of the other chunks.
     with pytest.raises(StoreError, match="no manifest"):
         zarrdask.verify(store, manifest=True)
-
-
-REPLACING = {
-    "create_array": lambda s: zarrdask.create_array(s, "a", shape=3, dtype="i4", overwrite=True),
-    "to_zarr": lambda s: zarrdask.to_zarr(values(3), s, "a", overwrite=True),
-    "copy": lambda s: zarrdask.copy(zarrdask.open_array(s, "b"), s, "a", overwrite=True),
-    "rechunk": lambda s: zarrdask.rechunk(
-        zarrdask.open_array(s, "b"), s, "a", chunks=1, max_mem="1 MiB", overwrite=True
-    ).execute(),
-    "assignment": lambda s: zarrdask.open_array(s, "a", mode="r+").__setitem__(0, 5),
-}
-
-
-@for_each("verb", REPLACING)
-def test_an_invalid_setting_is_an_error_before_anything_is_changed(verb):
-    store = {}
-    for name in "ab":
-        zarrdask.to_zarr(values(), store, name)
-    with (
-        dask.config.set({"zarrdask.manifests": "yes", "scheduler": "sync"}),
-        pytest.raises(MetadataError, match=r"zarrdask\.manifests.*'yes'"),
-    ):
-        REPLACING[verb](store)
-    assert (zarrdask.open_array(store, "a")[...] == values()).all()
 
 
 def test_a_write_that_fails_leaves_the_old_manifest(tmp_path):

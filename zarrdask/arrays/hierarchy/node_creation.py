@@ -107,6 +107,7 @@ def create_node(
                 real.tidy()
             # Only nodes are erased: a directory with other files is left alone.
             if exists:
+                config.check()  # An error later would leave neither the old node nor the new.
                 remove_keys(real)
             elif not (is_recorded or is_absent) and ((begun := is_begun(real)) or overwrite):
                 if isinstance(metadata, ArrayMetadata):

@@ -52,8 +52,6 @@ class Rewrite(Change):
     completions: list[Callable[[], None]] = field(default_factory=list, init=False)
     #: The arrays whose chunks are all stored, and whose documents are not.
     _stored: dict[str, Destination] = field(default_factory=dict, init=False)
-    #: Whether manifests are kept; an invalid setting raises before anything is changed.
-    _is_digested: bool = field(default_factory=partial(config.get, "manifests"), init=False)
     #: The stores of tasks, and the chunks of arrays in them.
     _stores: TaskStores | None = field(default=None, init=False)
     _written: dict[str, StoredChunks] = field(default_factory=dict, init=False)
@@ -71,6 +69,7 @@ class Rewrite(Change):
 
     def begin(self) -> None:
         """Prepare the target, and store the record."""
+        config.check()  # The target may be erased, which an error later could not undo.
         self.view = self.prepare()
         self._has_begun = True
 
@@ -96,8 +95,8 @@ class Rewrite(Change):
     def chunks(self, below: str, target: Destination, on: Workers) -> StoredChunks:
         """Return the chunks of an array as tasks change them."""
         if self._stores is None:
-            is_forked = on.are_elsewhere
-            self._stores = TaskStores(is_forked=is_forked, is_digested=self._is_digested)
+            is_digested = config.get("manifests")
+            self._stores = TaskStores(is_forked=on.are_elsewhere, is_digested=is_digested)
         self._written[below] = self._stores.chunks(target.chunks)
         return self._written[below]
 

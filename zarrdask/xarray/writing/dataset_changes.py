@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 
+from zarrdask import config
 from zarrdask.arrays.hierarchy.changes.new_array import create_group_after_chunks
 from zarrdask.arrays.hierarchy.changes.replace import ReplacedNode
 from zarrdask.arrays.hierarchy.changes.transaction import Change
@@ -99,6 +100,7 @@ class ChangedDataset(Change):
             raise self.node.exists_error()
         if self.late:
             if self.replaces:
+                config.check()
                 self.node.erase()
                 for claim in claims:
                     claim.renew()
