@@ -124,16 +124,24 @@ REPLACING = {
     "rechunk": lambda s: zarrdask.rechunk(
         zarrdask.open_array(s, "b"), s, "a", chunks=1, max_mem="1 MiB", overwrite=True
     ).execute(progress=False),
+    "sync": lambda s: zarrdask.sync(
+        zarrdask.open_array(s, "c"), zarrdask.open_array(s, "a", mode="r+")
+    ),
 }
+
+
+def _three_arrays():
+    store = {}
+    for name, chunk in [("a", 4), ("b", 4), ("c", 3)]:
+        zarrdask.to_zarr(np.arange(12), store, name, chunks=chunk)
+    return store
 
 
 @pytest.mark.slow
 @for_each("verb", REPLACING)
 @for_each("name", config.DEFAULTS)
 def test_an_invalid_setting_costs_no_array_that_was_to_be_replaced(name, verb):
-    store = {}
-    for each in "ab":
-        zarrdask.to_zarr(np.arange(12), store, each, chunks=4)
+    store = _three_arrays()
     with (
         dask.config.set({f"zarrdask.{name}": "bad!", "scheduler": "sync"}),
         suppress(ZarrdaskError),
@@ -143,11 +151,9 @@ def test_an_invalid_setting_costs_no_array_that_was_to_be_replaced(name, verb):
     assert zarrdask.open_array(store, "a")[...].tolist() == [*range(12)]
 
 
-@for_each("verb", ["create_array", "to_zarr", "copy", "rechunk"])
+@for_each("verb", REPLACING)
 def test_an_invalid_setting_is_an_error_before_an_array_is_erased(verb):
-    store = {}
-    for each in "ab":
-        zarrdask.to_zarr(np.arange(12), store, each, chunks=4)
+    store = _three_arrays()
     with (
         dask.config.set({"zarrdask.manifests": "yes", "scheduler": "sync"}),
         pytest.raises(MetadataError, match=r"zarrdask\.manifests.*'yes'"),

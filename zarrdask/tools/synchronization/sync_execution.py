@@ -9,6 +9,7 @@ them, the plan is of no use any more, and a new one is made.
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 
+from zarrdask import config
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.arrays.hierarchy.path import key_prefix
 from zarrdask.runtime.scratch import Scratch
@@ -60,6 +61,7 @@ def execute(
     """
     erased = (*plan.removed_keys, *(key for keys in plan.missing_chunks.values() for key in keys))
     target.store.check_writable(erasing=[target.prefix + key for key in erased])
+    config.check()
     with target.claimed(plan.claimed_members) as claim:
         total, changed = _replace_nodes(plan, source, target, claim.renew, copied)
         if changed:
