@@ -15,15 +15,8 @@ from benchmarks.rows import Shape
 from zarrdask.display.words import byte_size, counted
 from zarrdask.formats.grids.axis import Even
 from zarrdask.parallel.plan.rechunk_strategies import schemes
-from zarrdask.parallel.plan.strategies import (
-    FAR,
-    HANDED_FAR,
-    HANDED_NEAR,
-    NEAR,
-    Costs,
-    Grids,
-    Scheme,
-)
+from zarrdask.parallel.plan.strategies import Costs, Grids, Scheme
+from zarrdask.storage.capabilities import LOCAL_COSTS, REMOTE_COSTS, StoreCosts
 
 MIB, GIB = 2**20, 2**30
 THREADS = 2
@@ -41,7 +34,7 @@ class Case:
     itemsize: int = 4
     # The chunks in shards of the source can be read one by one; others can be read only whole.
     inner: Shape | None = None
-    request: int = NEAR
+    store: StoreCosts = LOCAL_COSTS
     processes: int = 1
 
     @property
@@ -65,7 +58,7 @@ CASES = (
         (31, 721, 1440),
         (350640, 10, 10),
         GIB,
-        request=FAR,
+        store=REMOTE_COSTS,
     ),
     Case("ERA5 back to space", ERA5, (350640, 10, 10), (31, 721, 1440), GIB),
     Case("rows to columns", (50000, 50000), (100, 50000), (50000, 100), 256 * MIB),
@@ -98,7 +91,7 @@ CLUSTERS = (
     Case("time to space", CUBE, (1, 1024, 1024), (256, 64, 64), 256 * MIB, processes=8),
     Case("time to space", CUBE, (1, 1024, 1024), (256, 64, 64), 256 * MIB, processes=4),
     *(
-        Case(title, shape, (24, 721, 1440), target, 2 * GIB, request=FAR, processes=40)
+        Case(title, shape, (24, 721, 1440), target, 2 * GIB, store=REMOTE_COSTS, processes=40)
         for title, shape, target in (
             ("a year of ERA5 in object storage", YEAR, (8760, 10, 10)),
             ("40 years of it, a year a chunk", ERA5, (8760, 10, 10)),
@@ -115,13 +108,12 @@ def ours(case: Case) -> Scheme:
 
 def plans(case: Case) -> list[Scheme]:
     """Return the ways that zarrdask may go, the best first."""
-    work, far = case.work, case.request == FAR
+    work, store = case.work, case.store
     axes = (tuple(map(Even, work.shape, chunks)) for chunks in (work.source, work.target))
     grids = Grids(work.itemsize, *axes)
-    costs = Costs(work.memory, THREADS, case.processes, case.request)
+    costs = Costs(work.memory, THREADS, case.processes, store.request)
     if case.processes > 1:
-        network = HANDED_FAR if far else HANDED_NEAR
-        costs = costs._replace(copies=2 if far else 1, exchanges=True, network=network)
+        costs = costs._replace(copies=store.copies, exchanges=True, network=store.network)
     return schemes(grids, costs)
 
 

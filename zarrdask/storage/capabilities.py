@@ -3,7 +3,7 @@
 from collections.abc import Collection, Container
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, NamedTuple
 
 #: The operation that each of these capabilities is about, and the operations that it must agree
 #: with: a class that overrides one of them, but neither the operation nor the declaration of its
@@ -20,8 +20,23 @@ _OPERATIONS = {
 #: An algorithm of the digests of values that are stored.
 StoredDigest = Literal["sha256", "md5"]
 
-#: For stores with latency.
-_BLOCK_FACTOR = 4
+
+class StoreCosts(NamedTuple):
+    """What requests to a store cost, as plans count it."""
+
+    #: The overhead of a request, in bytes that could be moved in that time.
+    request: int
+    #: The number of copies of a value in memory while it is read or written: two, if the store
+    #: needs a copy of its own or returns several values at once.
+    copies: int
+    #: The cost of a byte that processes exchange, relative to a byte of the store.
+    network: float
+    #: How many times larger blocks are than on a local disk: more requests are in flight.
+    block_factor: int
+
+
+#: The costs of stores without latency, and of those with latency.
+LOCAL_COSTS, REMOTE_COSTS = StoreCosts(2**15, 1, 1.5, 1), StoreCosts(2**19, 2, 0.5, 4)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,9 +136,15 @@ class Capabilities:
         return "md5" if self.md5_etags else "sha256"
 
     @property
-    def block_factor(self) -> int:
-        """How many times larger blocks are than without latency: more requests are in flight."""
-        return _BLOCK_FACTOR if self.has_latency else 1
+    def costs(self) -> StoreCosts:
+        """What requests cost."""
+        return REMOTE_COSTS if self.has_latency else LOCAL_COSTS
+
+    @property
+    def is_listed_fast(self) -> bool:
+        """Whether many keys can be looked up fast: on a local disk, or in a dict."""
+        # A mapping of a user, which other processes can see, may be slow.
+        return not self.has_latency and (self.directories or not self.shared)
 
 
 @lru_cache(maxsize=256)

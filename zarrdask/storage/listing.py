@@ -80,10 +80,3 @@ def stores_above(store: Store, levels: int) -> Iterator[Store]:
             return
         yield above
         above = above.above()
-
-
-def is_listed_fast(store: Store) -> bool:
-    """Whether many keys of a store can be looked up fast: on a local disk, or in a dict."""
-    has = store.capabilities
-    # A mapping of a user, which other processes can see, may be slow.
-    return not has.has_latency and (has.directories or not has.shared)

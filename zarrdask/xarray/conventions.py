@@ -180,7 +180,7 @@ def variable_encoding(array: Array, dims: tuple[Hashable, ...], *, mask: bool) -
     The keys and values are those that ``Dataset.to_zarr`` accepts.
     """
     metadata = array.metadata
-    factor = chunks_of(array).units.capabilities.block_factor
+    factor = chunks_of(array).units.capabilities.costs.block_factor
     encoding: dict[str, Any] = {
         "chunks": _lengths(metadata.read_grid),
         "preferred_chunks": PreferredChunks.of(

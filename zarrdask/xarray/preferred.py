@@ -24,7 +24,7 @@ class Storage:
     axes: tuple[Axis, ...]
     #: The size of an element in bytes by which blocks are joined; see `decoded_sizes`.
     itemsize: int
-    #: `block_factor` of the store's capabilities.
+    #: `block_factor` of the store's costs.
     block_factor: int
 
     def blocks(self) -> dict[Hashable, "JoinedLength | JoinedLengths"]:

@@ -12,7 +12,8 @@ from tests.parallel.plan.jobs import elements, is_made_of, jobs, met, pieces, re
 from zarrdask.parallel.plan.plan_report import PlanReport
 from zarrdask.parallel.plan.rechunk_strategies import schemes
 from zarrdask.parallel.plan.shuffle import exchanges
-from zarrdask.parallel.plan.strategies import FAR, Costs
+from zarrdask.parallel.plan.strategies import Costs
+from zarrdask.storage.capabilities import REMOTE_COSTS
 
 MIB, GIB = 2**20, 2**30
 NAME = "in the cluster"
@@ -135,7 +136,7 @@ def test_a_network_that_is_slower_than_the_store_is_spared():
 
 def test_far_away_it_saves_what_passes_would_store_between():
     grids = grids_of((8760, 721, 1440), 4, (24, 721, 1440), (8760, 10, 10))
-    costs = Costs(2 * GIB, 2, 40, FAR, copies=2, exchanges=True, network=0.5)
+    costs = Costs(2 * GIB, 2, 40, REMOTE_COSTS.request, copies=2, exchanges=True, network=0.5)
     best, other = schemes(grids, costs)[:2]
     assert (best.name, other.name) == (NAME, "two passes")
     assert prod(best.exchange.boxes.counts) == 1

@@ -19,7 +19,7 @@ from zarrdask.formats.metadata.draft.entry import KEY, EntryPoint
 from zarrdask.formats.metadata.json import parse_json
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage.base import Store
-from zarrdask.storage.listing import is_listed_fast, key_stamp, stores_above
+from zarrdask.storage.listing import key_stamp, stores_above
 from zarrdask.storage.refusals import s3_url
 
 #: How many directories up nodes are searched for where each costs a request.
@@ -122,7 +122,7 @@ def _unfinished_write(node: StorePath) -> str | None:
         if goes_on is not None:
             return f"an unfinished write: {goes_on}"
         # A dataset is recorded by one of its arrays.
-        if is_listed_fast(node.store):
+        if node.store.capabilities.is_listed_fast:
             for name in node.store.list_dir(node.prefix)[1][:MAX_NAMES]:
                 goes_on = unfinished(node.join(name))
                 if goes_on is not None:
@@ -213,7 +213,7 @@ def _names_beside(node: StorePath) -> tuple[str, list[str]]:
     Only local directories and dicts are searched, as other stores may take requests.
     """
     store, path = node
-    if not is_listed_fast(store):
+    if not store.capabilities.is_listed_fast:
         return path, []
     above, _, name = path.rpartition("/")
     prefix = f"{above}/" if above else ""

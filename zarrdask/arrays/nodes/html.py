@@ -15,7 +15,6 @@ from zarrdask.errors import ZarrdaskError
 from zarrdask.formats.grids.axis import Axis
 from zarrdask.formats.grids.chunk_grid import ChunkGrid
 from zarrdask.formats.metadata.model import ArrayMetadata
-from zarrdask.storage.listing import is_listed_fast
 
 #: The largest number of units whose stored ones are counted: listing them is fast.
 _MAX_COUNTED = 10_000
@@ -80,7 +79,7 @@ def _names(metadata: ArrayMetadata) -> list[str]:
 def _stored(chunks: StoredChunks) -> np.ndarray | None:
     """Return which units are stored, if that can be listed fast."""
     total = chunks.metadata.grid.size
-    if total > _MAX_COUNTED or not is_listed_fast(chunks.store):
+    if total > _MAX_COUNTED or not chunks.store.capabilities.is_listed_fast:
         return None
     try:
         return stored_map(chunks, "shard")

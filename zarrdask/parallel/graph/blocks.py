@@ -34,7 +34,7 @@ def region_blocks(source: ArrayRegion, chunks: Any, depths: Shape | None = None)
     metadata, region = source.metadata, source.region
     if is_auto(chunks):
         extent = tuple(s.stop - s.start for s in region)
-        limit = block_bytes(source.stored.units.capabilities.block_factor)
+        limit = block_bytes(source.stored.units.capabilities.costs.block_factor)
         blocks = _cut(region, _auto_axes(metadata, extent, limit, depths))
     else:
         blocks = _cut(region, metadata.grid.axes)

@@ -27,7 +27,6 @@ from zarrdask.formats.indexing.selection import Region, intersection, shifted
 from zarrdask.formats.metadata.model import ArrayMetadata
 from zarrdask.parallel.plan.owned_regions import Cutting
 from zarrdask.parallel.plan.request_costs import AS_SOURCE, SAMPLED, UNCOMPRESSED, RequestCosts
-from zarrdask.storage.listing import is_listed_fast
 from zarrdask.storage.local.open_file import FILE_GAP, FILE_LIMIT
 
 #: The most chunks, and the most reads of parts of shards or chunks, that a plan looks at.
@@ -52,7 +51,9 @@ class EncodedSizes:
     @classmethod
     def listed(cls, chunks: StoredChunks, *, fast: bool = False) -> "EncodedSizes":
         """List an array, if that is possible; with `fast`, only if it does not take long."""
-        is_large = chunks.metadata.grid.size > _MAX_CHUNKS or not is_listed_fast(chunks.store)
+        is_large = (
+            chunks.metadata.grid.size > _MAX_CHUNKS or not chunks.store.capabilities.is_listed_fast
+        )
         is_listed = chunks.store.capabilities.listable and chunks.elements is None
         if not is_listed or (fast and is_large):
             return cls(chunks, None)

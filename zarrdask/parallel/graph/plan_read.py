@@ -21,7 +21,6 @@ from zarrdask.parallel.graph.encoded_sizes import EncodedSizes
 from zarrdask.parallel.graph.fuse.optimization import unfused_tasks
 from zarrdask.parallel.plan.read_plan import ArrayReads, ReadPlan
 from zarrdask.parallel.plan.request_costs import RequestCosts
-from zarrdask.storage.listing import is_listed_fast
 
 #: The most objects and chunks whose sizes are looked up.
 _MAX_SIZED_UNITS, _MAX_SIZED_CHUNKS = 10_000, 2**20
@@ -154,7 +153,7 @@ def _unit_sizes(
 
 def _sizes(chunks: StoredChunks, reads: ArrayReads) -> np.ndarray | None:
     """Return the stored bytes of the chunks that are read, or None if that would take long."""
-    units = reads.units(_MAX_SIZED_UNITS) if is_listed_fast(chunks.store) else None
+    units = reads.units(_MAX_SIZED_UNITS) if chunks.store.capabilities.is_listed_fast else None
     lengths = [high - low + 1 for low, high in reads.box]
     if units is None or prod(lengths) > _MAX_SIZED_CHUNKS or chunks.metadata.transformers:
         return None

@@ -1,6 +1,6 @@
 """The source and target of a rewrite, its costs, and its possible strategies, as data."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -11,17 +11,14 @@ import numpy as np
 from zarrdask.formats.grids.axis import Axis
 from zarrdask.formats.grids.chunk_grid import Shape
 from zarrdask.parallel.plan.owned_regions import Choice, Cutting, ReadEdges, choices
+from zarrdask.storage.base import Store
+from zarrdask.storage.capabilities import LOCAL_COSTS
 
 T = TypeVar("T")
 
 #: The largest number of bytes that a thread reads at a time, unless a piece is larger, and the
 #: divisor of the memory for the same limit.
 _SLAB, PART = 2**22, 8
-#: The overhead of a request in bytes that could be moved in that time: on a local disk, and
-#: elsewhere.
-NEAR, FAR = 2**15, 2**19
-#: The cost of a byte that processes exchange, relative to a byte of such a store.
-HANDED_NEAR, HANDED_FAR = 1.5, 0.5
 
 
 #: What the tasks of a pass read, and what they write.
@@ -38,23 +35,24 @@ class Costs(NamedTuple):
     threads: int = 1
     #: The number of processes.
     processes: int = 1
-    #: The overhead of a request, in bytes that could be moved in that time.
-    request: int = NEAR
+    #: The cost of a request, as in `StoreCosts`.
+    request: int = LOCAL_COSTS.request
     #: Whether values can be packed between passes: they have a fixed size.
     packs: bool = True
     #: The number of tasks that a process runs at a time.
     at_once: int = 1
-    #: The number of copies of a value in memory while it is read or written: two, if the store
-    #: needs a copy of its own or returns several values at once.
-    copies: int = 1
+    #: The number of copies of a value in memory, as in `StoreCosts`.
+    copies: int = LOCAL_COSTS.copies
     #: Whether processes can exchange values.
     exchanges: bool = False
-    #: The cost of a byte that processes exchange, relative to a byte of a store.
-    network: float = HANDED_NEAR
+    #: The cost of a byte that processes exchange, as in `StoreCosts`.
+    network: float = LOCAL_COSTS.network
 
-    def with_requests(self, *, remote: bool) -> "Costs":
-        """Return the costs, including the requests to stores elsewhere, or on a local disk."""
-        return self._replace(request=FAR, network=HANDED_FAR) if remote else self
+    def for_stores(self, stores: Iterable[Store]) -> "Costs":
+        """Return the costs of a rewrite that sends requests to some stores: the slowest counts."""
+        slowest = max((store.capabilities.costs for store in stores), default=LOCAL_COSTS)
+        request, copies, network, _ = slowest
+        return self._replace(request=request, copies=copies, network=network)
 
     @property
     def room(self) -> int:
@@ -74,7 +72,7 @@ class Costs(NamedTuple):
     @property
     def slab(self) -> int:
         """The bytes that a thread reads at a time, if no piece is larger."""
-        return max(min(_SLAB * max(self.request // NEAR, 1), self.room // PART), 1)
+        return max(min(_SLAB * max(self.request // LOCAL_COSTS.request, 1), self.room // PART), 1)
 
 
 @dataclass(frozen=True, eq=False)

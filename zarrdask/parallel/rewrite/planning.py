@@ -190,16 +190,13 @@ def plan_target(
         None if transfer else divided_axes(chunks_of(array), region),
         holders_of(array.metadata, region),
     )
-    stores = array.store, target.node.store
-    is_remote = any(store.capabilities.has_latency for store in stores)
     costs = Costs(
         options.memory,
         options.on.threads,
         options.on.processes,
         packs=not array.dtype.hasobject,
-        copies=2 if is_remote else 1,
         exchanges=options.on.client is not None,
-    ).with_requests(remote=is_remote)
+    ).for_stores([array.store, target.node.store])
     return RechunkPlan(
         grids=grids,
         costs=costs,

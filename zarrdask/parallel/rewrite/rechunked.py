@@ -165,18 +165,14 @@ def _exchanged(x: da.Array, chunks: Any, memory: int, root: NodePath | None) -> 
             key="x",
             found=x.dtype,
         )
-    is_remote = root is not None and root.store.capabilities.has_latency
-    is_remote = is_remote or (is_stored and x.source.is_remote)
+    stores = [] if root is None else [root.store]
+    if is_stored:
+        stores.append(x.source.stored.units)
     with workers() as on:
         if root is not None:
             check_reached(on, root.store)
-        costs = Costs(
-            memory,
-            on.threads,
-            on.processes,
-            packs=not x.dtype.hasobject,
-            copies=2 if is_remote else 1,
-        ).with_requests(remote=is_remote)
+        costs = Costs(memory, on.threads, on.processes, packs=not x.dtype.hasobject)
+        costs = costs.for_stores(stores)
     if is_stored:
         stages = _plan_stored(x.source, blocks, costs)
         if not stages:

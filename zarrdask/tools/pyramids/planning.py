@@ -228,8 +228,8 @@ def plan_passes(
         packs=not first.dtype.hasobject,
     )
     blocks = Blocks.plan(sizes)
-    is_remote = any(each.capabilities.has_latency for each in (*source.stores, view.store))
-    costs = Costs(resources.memory, sizes.threads, sizes.processes).with_requests(remote=is_remote)
+    costs = Costs(resources.memory, sizes.threads, sizes.processes)
+    costs = costs.for_stores([*source.stores, view.store])
     return PyramidPlan(
         grids=Grids(max(first.dtype.itemsize, 1), source.axes, first.grid.axes),
         costs=costs,

@@ -62,8 +62,12 @@ class MemberReader:
         is_same = member is not None and member.metadata.dtype == array.metadata.dtype
         # A task that reads a remote member checks whether it was changed; a local one is checked
         # here, which costs no request.
-        is_far = array.is_saved and member is not None and member.is_far(array.options)
-        if member is None or array.added or not is_same or is_far:
+        is_checked_later = (
+            array.is_saved
+            and member is not None
+            and member.opened(array.options).capabilities.has_latency
+        )
+        if member is None or array.added or not is_same or is_checked_later:
             store = ConcatenatedStore({"": array})
             return StoredChunks(store, "", array.metadata), inner, every
         check_members(array, [member])

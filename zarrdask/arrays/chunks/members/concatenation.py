@@ -75,10 +75,6 @@ class Member(NamedTuple):
         store = self.store
         return _open(store, _hashable(options)) if isinstance(store, str) else store
 
-    def is_far(self, options: "Options" = None) -> bool:
-        """Whether it is in a store with latency."""
-        return self.opened(options).capabilities.has_latency
-
     @property
     def stamped_key(self) -> str:
         """The key of the document that has the stamp."""

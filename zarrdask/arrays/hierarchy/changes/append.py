@@ -38,7 +38,7 @@ from zarrdask.formats.indexing.selection import Region, axis_number, whole_regio
 from zarrdask.formats.metadata.model import ArrayMetadata, ZarrFormat
 from zarrdask.runtime.system import clock
 from zarrdask.storage.base import Store
-from zarrdask.storage.listing import is_listed_fast, value_sizes
+from zarrdask.storage.listing import value_sizes
 from zarrdask.storage.locks.leases import CHECK_INTERVAL, Lease
 from zarrdask.storage.wrapper import WrappedStore
 
@@ -134,7 +134,10 @@ class AppendingStore(WrappedStore):
     def set(self, key: str, value: Buffer) -> None:
         # If listing is fast, `create` is not tried for a key that exists, as it first copies the
         # value.
-        is_new = not is_listed_fast(self.inner) or next(value_sizes(self.inner, [key])) is None
+        is_new = (
+            not self.inner.capabilities.is_listed_fast
+            or next(value_sizes(self.inner, [key])) is None
+        )
         if not (is_new and self._can_create and self.create(key, value)):
             self._replace(key, value)
 
