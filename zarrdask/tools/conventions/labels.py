@@ -9,6 +9,7 @@ from zarrdask.arrays.nodes.group import Group
 from zarrdask.errors import MetadataError, instance_of
 from zarrdask.formats.dtypes.ml import kind_of
 from zarrdask.formats.metadata.model import ZarrFormat
+from zarrdask.tools.conventions.ome_version import OmeVersion
 
 #: The name of the group, and of its attribute.
 LABELS = "labels"
@@ -55,9 +56,7 @@ def with_label(attributes: Mapping[str, Any], name: str, zarr_format: ZarrFormat
     """Return the attributes of a group ``labels`` that lists one more label image."""
     names = _listed(attributes, LABELS)
     names += [] if name in names else [name]
-    if zarr_format == 2:
-        return {LABELS: names}
-    return {"ome": {"version": "0.5", **attributes.get("ome", {}), LABELS: names}}
+    return OmeVersion.of(zarr_format).attributes({LABELS: names}, attributes)
 
 
 def _listed(attributes: Mapping[str, Any], key: str) -> list[str]:

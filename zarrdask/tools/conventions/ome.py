@@ -11,7 +11,6 @@ import numpy as np
 
 from zarrdask.arrays.hierarchy.path import normalise_path
 from zarrdask.errors import MetadataError, instance_of
-from zarrdask.formats.grids.keys import ChunkKeys
 from zarrdask.formats.metadata.model import ArrayMetadata, ZarrFormat
 from zarrdask.tools.conventions.axes import OmeAxes
 from zarrdask.tools.conventions.labels import render_image_label
@@ -23,6 +22,7 @@ from zarrdask.tools.conventions.levels import (
     Transformation,
     parse_numbers,
 )
+from zarrdask.tools.conventions.ome_version import OmeVersion
 from zarrdask.tools.conventions.omero import render_omero
 
 #: The member with the scale and translation, of a level or of a whole pyramid.
@@ -117,10 +117,8 @@ def ome_attributes(
     display = {} if omero is None else {"omero": omero}
     if image_label is not None:
         display["image-label"] = image_label
-    if zarr_format == 2:
-        return {"multiscales": [{**document, "version": "0.4"}], **display}
-    others = attributes.get("ome", {})
-    return {"ome": {**others, "version": "0.5", "multiscales": [dict(document)], **display}}
+    version = OmeVersion.of(zarr_format)
+    return version.attributes({**version.pyramid(document), **display}, attributes)
 
 
 class OmeZarr:
@@ -132,7 +130,7 @@ class OmeZarr:
     def adapted(self, metadata: ArrayMetadata, axes: Any = None) -> ArrayMetadata:
         """Return the metadata of an array with the names and keys of chunks that are required."""
         names = OmeAxes.of(axes, metadata.dimension_names, len(metadata.shape)).names
-        keys = ChunkKeys("v2", "/") if metadata.zarr_format == 2 else metadata.keys
+        keys = OmeVersion.of(metadata.zarr_format).keys or metadata.keys
         return replace(metadata, dimension_names=names, keys=keys)
 
     def attributes(

@@ -12,6 +12,7 @@ from zarrdask.arrays.nodes.open_group import open_group
 from zarrdask.errors import ZarrdaskError
 from zarrdask.formats.metadata.model import ZarrFormat
 from zarrdask.tools.conventions.axes import OmeAxes
+from zarrdask.tools.conventions.ome_version import OmeVersion
 from zarrdask.tools.conventions.omero import has_window, with_windows
 from zarrdask.tools.pyramids.pyramid_changes import change_attributes
 
@@ -50,12 +51,12 @@ def store_windows(
     ]
 
     def change(attributes: Mapping[str, Any]) -> Mapping[str, Any]:
-        holder = attributes if zarr_format == 2 else attributes.get("ome", {})
+        version = OmeVersion.of(zarr_format)
         try:
-            changed = {"omero": with_windows(holder.get("omero"), windows)}
+            omero = with_windows(version.members(attributes).get("omero"), windows)
         except ZarrdaskError:
             return {}  # another program has replaced the settings
-        return changed if zarr_format == 2 else {"ome": changed}
+        return version.attributes({"omero": omero}, attributes)
 
     change_attributes(node, change)
 
