@@ -7,8 +7,8 @@ import zarrdask
 from tests.counting import CountingStore
 from tests.xarray.counting import RoundsStore
 from zarrdask.arrays.hierarchy.group_filter import GroupFilter
+from zarrdask.formats.metadata import detect
 from zarrdask.storage.memory import MemoryStore
-from zarrdask.storage.zarr import detect
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import zarrdask
 from zarrdask.arrays.hierarchy.lookup import locate_node, look_up
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.errors import MetadataError
+from zarrdask.formats.metadata.detect import ANY, Search
 from zarrdask.storage.memory import MemoryStore
-from zarrdask.storage.zarr.detect import ANY, Search
 
 
 def test_a_store_and_a_component_are_a_location():

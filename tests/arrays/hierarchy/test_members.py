@@ -8,9 +8,9 @@ from zarrdask.arrays.hierarchy import members
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.errors import MetadataError, UnsupportedError, ZarrdaskError
 from zarrdask.formats.compliance import is_strict
+from zarrdask.formats.metadata.detect import Search
 from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata
 from zarrdask.storage.memory import MemoryStore
-from zarrdask.storage.zarr.detect import Search
 
 GROUP = b'{"zarr_format": 3, "node_type": "group"}'
 ENTRY_POINT = {

@@ -13,12 +13,11 @@ from zarrdask.formats.dtypes.registry import parse_data_type
 from zarrdask.formats.grids.chunk_grid import parse_lengths
 from zarrdask.formats.grids.keys import ChunkKeys
 from zarrdask.formats.grids.regular import RegularGrid
-from zarrdask.formats.metadata import formats
+from zarrdask.formats.metadata import detect, formats
 from zarrdask.formats.metadata.format import Format
 from zarrdask.formats.metadata.formats import FORMATS, SIDE_BY_SIDE
 from zarrdask.formats.metadata.json import parse_json, render_json
 from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata
-from zarrdask.storage.zarr import detect
 
 
 class Toy(Format):

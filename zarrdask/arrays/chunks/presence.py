@@ -9,11 +9,12 @@ from itertools import accumulate
 from zarrdask.arrays.chunks.stored import StoredChunks
 from zarrdask.arrays.chunks.unfinished import warn_if_unfinished
 from zarrdask.errors import NodeNotFoundError
+from zarrdask.formats.metadata import detect
 from zarrdask.storage.base import Store
 from zarrdask.storage.cache.prefetched import fresh
 from zarrdask.storage.listing import key_stamp
 from zarrdask.storage.zarr import consolidated_documents as forms
-from zarrdask.storage.zarr import detect
+from zarrdask.storage.zarr.draft_store import layout_of
 
 #: The versions of the documents that were found, by `StoredChunks.decoding`; see `key_stamp`. They
 #: are not looked for again in remote stores, where each costs a request.
@@ -56,7 +57,7 @@ def _document_version(store: Store, chunks: StoredChunks) -> str | None:
     """Return the version of the document, "" if that is unknown, or None if there is none."""
     own = chunks.metadata.format.node_documents
     # Another writer may have upgraded the array to another format.
-    others = [name for name in detect.names(store) if name in detect.node_names()]
+    others = [name for name in detect.names(layout_of(store)) if name in detect.node_names()]
     for name in dict.fromkeys((*own, *others)):
         key = chunks.prefix + name
         version = key_stamp(store, key)

@@ -27,6 +27,7 @@ from zarrdask.formats.compliance import strictness
 from zarrdask.formats.grids.chunk_grid import Index
 from zarrdask.formats.indexing.projection import AnyRequest
 from zarrdask.formats.indexing.selection import Region
+from zarrdask.formats.metadata import detect
 from zarrdask.formats.metadata.model import ArrayMetadata
 from zarrdask.runtime import measuring, serialize
 from zarrdask.runtime.decoded_chunks import CHUNKS
@@ -34,8 +35,8 @@ from zarrdask.runtime.worker_metrics import measure_worker, task_key, task_prefi
 from zarrdask.storage.base import Store
 from zarrdask.storage.locks.chunk_locks import canonical_location
 from zarrdask.storage.remote.body_limit import bounded
-from zarrdask.storage.zarr import detect
 from zarrdask.storage.zarr.consolidated_store import uncached
+from zarrdask.storage.zarr.draft_store import layout_of
 
 #: The largest size of metadata that each task may hold, in bytes.
 _MAX_INLINE_BYTES = 2**16
@@ -276,7 +277,7 @@ def unpack(layout: int, release: str, packed: bytes) -> StoredChunks:
         raise _other_release(release) from error
     # Warnings about the metadata were emitted where the array was opened.
     with strictness(strict=False, quiet=True), shard_order(order):
-        metadata = detect.parse(documents, store)
+        metadata = detect.parse(documents, layout_of(store))
         chunks = StoredChunks(store, prefix, metadata, *options)  # type: ignore[arg-type]
     serialize.prepare(chunks.metadata.dtype)
     chunks._packed[order] = packed

@@ -7,6 +7,7 @@ from zarrdask.arrays.hierarchy.claim import can_claim
 from zarrdask.arrays.hierarchy.members import documents_below
 from zarrdask.arrays.hierarchy.path import AnyPath, StorePath, ancestors, key_prefix
 from zarrdask.errors import ZarrdaskError
+from zarrdask.formats.metadata.detect import Search
 from zarrdask.formats.metadata.formats import find_format
 from zarrdask.formats.metadata.json import Documents
 from zarrdask.formats.metadata.model import GroupMetadata, ZarrFormat
@@ -14,7 +15,6 @@ from zarrdask.storage.base import Store
 from zarrdask.storage.cache.prefetched import prefetch
 from zarrdask.storage.locks.unchanged import MAX_ATTEMPTS, ChangedError, change_if_unchanged
 from zarrdask.storage.zarr import consolidated_documents as consolidated
-from zarrdask.storage.zarr.detect import Search
 
 
 def write_consolidated(
@@ -81,7 +81,7 @@ def write_consolidated(
 def _prefetched_below(group: AnyPath, search: Search, paths: Iterable[str]) -> AnyPath:
     """Read the documents of a group and of nodes below it, and list the groups that they are in."""
     store, nodes = group.store, [group.path, *paths]
-    names = search.rounds(store)[0]
+    names = search.rounds(group.layout)[0]
     around = {above for each in nodes for above in ancestors(each)}
     groups = {group.path, *(each for each in around if f"{each}/".startswith(group.prefix))}
     keys = (key_prefix(each) + name for each in {*groups, *nodes} for name in names)

@@ -18,6 +18,8 @@ from zarrdask.errors import (
 from zarrdask.formats.byte_ranges import Buffer
 from zarrdask.formats.compliance import report_deviation, strictness, warn_compliance
 from zarrdask.formats.grids.keys import ChunkKeyEncoding
+from zarrdask.formats.metadata import detect
+from zarrdask.formats.metadata.detect import ANY, Search
 from zarrdask.formats.metadata.json import Documents
 from zarrdask.formats.metadata.model import (
     ArrayMetadata,
@@ -34,13 +36,11 @@ from zarrdask.storage.concurrent_requests import request_each
 from zarrdask.storage.listing import key_stamp
 from zarrdask.storage.remote.failures import is_forbidden
 from zarrdask.storage.zarr import consolidated_documents as forms
-from zarrdask.storage.zarr import detect
 from zarrdask.storage.zarr.consolidated_store import (
     ConsolidatedMetadata,
     ConsolidatedStore,
     as_consolidated,
 )
-from zarrdask.storage.zarr.detect import ANY, Search
 from zarrdask.storage.zarr.draft_store import stored_in
 
 #: Which consolidated metadata is used to find a node. "never": none, the node's own documents are
@@ -95,7 +95,7 @@ def seek_node(
 
 def not_found(node: StorePath, search: Search) -> NodeNotFoundError:
     """Return the error for a node that does not exist."""
-    names = [name for names in search.rounds(node.store) for name in names]
+    names = [name for names in search.rounds(node.layout) for name in names]
     if node.layout.documents:
         names = [node.layout.real(node.prefix + name) for name in names]
     text = "there is no array or group here"
@@ -203,7 +203,7 @@ def _get_all(
 
 def documents_of(node: StorePath, search: Search) -> Documents:
     """Return the documents of one node; see `read_documents`."""
-    return read_documents(node.store, [node.path], search.rounds(node.store))[0]
+    return read_documents(node.store, [node.path], search.rounds(node.layout))[0]
 
 
 def node_of(
@@ -215,7 +215,7 @@ def node_of(
     in `known`, if given.
     """
     try:
-        metadata = detect.parse(documents, node.store, known)
+        metadata = detect.parse(documents, node.layout, known)
         if metadata is not None:
             form = metadata.format
             if form.has_conventions:
@@ -250,7 +250,9 @@ def read_node(node: StorePath, search: Search = ANY) -> Metadata | None:
 def node_exists(node: StorePath, search: Search = ANY) -> bool:
     """Whether there is a node with a document at a path, be it valid or not."""
     store, path = node
-    rounds = tuple(tuple(filter(detect.node_names().__contains__, r)) for r in search.rounds(store))
+    rounds = tuple(
+        tuple(filter(detect.node_names().__contains__, r)) for r in search.rounds(node.layout)
+    )
     return detect.is_node(read_documents(store, [path], rounds)[0])
 
 
@@ -335,7 +337,7 @@ def _read_consolidated(
     groups = [path, *reversed(ancestors(path))] if above else [path]
     rounds = tuple(
         (*names, forms.KEY) if set(V2.documents) <= set(names) else names
-        for names in search.rounds(store)
+        for names in search.rounds(node.layout)
     )
     all_documents = read_documents(store, groups, rounds)
     for group, documents in zip(groups, all_documents, strict=True):

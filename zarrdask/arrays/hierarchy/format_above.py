@@ -10,12 +10,12 @@ from zarrdask.arrays.hierarchy import draft
 from zarrdask.arrays.hierarchy.path import StorePath
 from zarrdask.errors import MetadataError
 from zarrdask.formats.byte_ranges import Buffer
+from zarrdask.formats.metadata import detect
 from zarrdask.formats.metadata.draft.entry import KEY, EntryPoint
 from zarrdask.formats.metadata.formats import find_format, formats
 from zarrdask.formats.metadata.json import Documents
 from zarrdask.formats.metadata.model import Metadata, ZarrFormat
 from zarrdask.storage.cache.prefetched import prefetch
-from zarrdask.storage.zarr import detect
 
 
 def format_above(node: StorePath) -> ZarrFormat | None:

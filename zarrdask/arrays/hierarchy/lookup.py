@@ -10,11 +10,11 @@ from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.arrays.hierarchy.path import normalise_path
 from zarrdask.errors import MetadataError
 from zarrdask.formats.compliance import strictness
+from zarrdask.formats.metadata.detect import ANY, Search
 from zarrdask.formats.metadata.formats import find_format
 from zarrdask.formats.metadata.model import Metadata, ZarrFormat
 from zarrdask.storage.base import Store
 from zarrdask.storage.resolve import open_store
-from zarrdask.storage.zarr.detect import ANY, Search
 
 #: The endings of names of files in which a concatenation may be saved.
 _SAVED = (".json", ".parquet")

@@ -20,12 +20,12 @@ from zarrdask.formats.grids.axis import Uneven
 from zarrdask.formats.grids.chunk_grid import Shape
 from zarrdask.formats.grids.rectilinear import render_runs
 from zarrdask.formats.indexing.selection import Region, whole_region
-from zarrdask.formats.metadata.node_layout import DIRECTORIES
+from zarrdask.formats.metadata import detect
+from zarrdask.formats.metadata.node_layout import DIRECTORIES, Layout
 from zarrdask.storage.base import Store
 from zarrdask.storage.listing import key_stamp
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.storage.resolve import open_store
-from zarrdask.storage.zarr import detect
 from zarrdask.storage.zarr.draft_store import DraftStore, layout_of
 
 #: The member of the document, and the attribute of a group, that has the version of the content.
@@ -242,7 +242,7 @@ def _parse_array(
         count *= len(axis.boundaries) - 1
     views = content.get("views") or [None] * len(content["documents"])
     documents: list[Any] = [
-        _parsed(each, _in_view(MemoryStore(), view))
+        _parsed(each, layout_of(_in_view(MemoryStore(), view)))
         for each, view in zip(content["documents"], views, strict=True)
     ]
     regions = {
@@ -308,8 +308,8 @@ def _in_view(store: Store, view: Any) -> Store:
     return DraftStore(store, "", *view) if view else store
 
 
-def _parsed(texts: Mapping[str, str], store: Store | None = None) -> Any:
-    metadata = detect.parse({name: text.encode() for name, text in texts.items()}, store)
+def _parsed(texts: Mapping[str, str], layout: Layout = DIRECTORIES) -> Any:
+    metadata = detect.parse({name: text.encode() for name, text in texts.items()}, layout)
     if metadata is None:
         raise MetadataError("a document is missing", key="documents", found=sorted(texts))
     return metadata

@@ -8,14 +8,14 @@ from zarrdask.arrays.hierarchy.group_filter import GroupFilter
 from zarrdask.arrays.hierarchy.path import AnyPath, StorePath, join_path
 from zarrdask.errors import ZarrdaskError
 from zarrdask.formats.compliance import strictness
+from zarrdask.formats.metadata import detect
+from zarrdask.formats.metadata.detect import ANY, Search
 from zarrdask.formats.metadata.formats import find_format
 from zarrdask.formats.metadata.json import Documents
 from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata, Known, Metadata
 from zarrdask.storage.cache.prefetched import PrefetchedStore, prefetch
-from zarrdask.storage.zarr import detect
 from zarrdask.storage.zarr.consolidated_documents import Entries
 from zarrdask.storage.zarr.consolidated_store import as_consolidated
-from zarrdask.storage.zarr.detect import ANY, Search
 
 #: The most groups that are listed before it is known whether they exist.
 _MAX_EXPECTED_LISTINGS = 64
@@ -41,7 +41,9 @@ def member_documents(
     names = _candidates(group, chosen, skip)
     paths = [join_path(group.path, name) for name in names]
     is_free = reserved or not group.layout.reserves_names
-    for name, member in zip(names, read_documents(store, paths, search.rounds(store)), strict=True):
+    for name, member in zip(
+        names, read_documents(store, paths, search.rounds(group.layout)), strict=True
+    ):
         if not is_free and find_format(3).is_reserved(name):
             is_node = detect.is_node(member, name)
         else:
@@ -84,7 +86,7 @@ def expect_chosen(
     # Not every one of many groups exists.
     if len(listed) > _MAX_EXPECTED_LISTINGS or not store.capabilities.listable:
         listed = []
-    names = search.rounds(store)[0]
+    names = search.rounds(group.layout)[0]
     keys = [group.join(path).prefix + name for path, _ in paths for name in names]
     return group.via(PrefetchedStore(store, keys, listed))
 

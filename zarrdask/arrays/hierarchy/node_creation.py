@@ -32,13 +32,13 @@ from zarrdask.arrays.hierarchy.format_above import check_visible_in
 from zarrdask.arrays.hierarchy.marker import put_marked
 from zarrdask.arrays.hierarchy.path import AnyPath, StorePath, ancestors, exists_error
 from zarrdask.errors import NodeExistsError
+from zarrdask.formats.metadata import detect
 from zarrdask.formats.metadata.json import Documents
 from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata, Metadata
 from zarrdask.storage.base import Store
 from zarrdask.storage.cache.prefetched import fresh, prefetch
 from zarrdask.storage.concurrent_requests import request_on_each
 from zarrdask.storage.zarr import consolidated_documents as consolidated
-from zarrdask.storage.zarr import detect
 
 T = TypeVar("T")
 #: Which nodes a new one may replace: none, those with the same documents, or any.
@@ -215,7 +215,7 @@ def _missing_groups(node: AnyPath, above: list[Documents] | None = None) -> list
     store, path = node
     missing = []
     if above is None:
-        names = detect.names(store)
+        names = detect.names(node.layout)
         above = read_documents(store, ancestors(path), (names,)) if path else []
     for parent, documents in zip(node.parents, above, strict=True):
         metadata = node_of(parent, documents, None)
@@ -393,7 +393,7 @@ def _clear(node: StorePath, metadata: Metadata, *, is_replaced: bool) -> None:
     if is_replaced:
         disown_unfinished(node)
         # Documents are erased first: if this is cut short, the rest is not a node.
-        store.erase_values([prefix + name for name in detect.names(store)])
+        store.erase_values([prefix + name for name in detect.names(node.layout)])
     if isinstance(metadata, ArrayMetadata):
         erase_leftovers(node.chunks(metadata))
     if is_begun(node):

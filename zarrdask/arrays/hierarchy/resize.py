@@ -33,7 +33,9 @@ from zarrdask.errors import (
 from zarrdask.formats.compliance import strictness
 from zarrdask.formats.grids.chunk_grid import Shape
 from zarrdask.formats.indexing.selection import is_integer
+from zarrdask.formats.metadata import detect
 from zarrdask.formats.metadata.array_options import parse_shape
+from zarrdask.formats.metadata.detect import Search
 from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
 from zarrdask.storage.adapters.icechunk import move_chunks
 from zarrdask.storage.base import Store
@@ -41,9 +43,7 @@ from zarrdask.storage.cache.prefetched import prefetch
 from zarrdask.storage.locks.leases import Lease
 from zarrdask.storage.locks.unchanged import UnchangedStore, change_if_unchanged
 from zarrdask.storage.zarr import consolidated_documents as consolidated
-from zarrdask.storage.zarr import detect
 from zarrdask.storage.zarr.consolidated_store import drop_cache
-from zarrdask.storage.zarr.detect import Search
 
 Node = TypeVar("Node", ArrayMetadata, GroupMetadata)
 T = TypeVar("T")
@@ -62,7 +62,7 @@ def snapshot(node: AnyPath, zarr_format: ZarrFormat) -> AnyPath:
     store = node.store
     if store.capabilities.compare_and_swap:
         store = UnchangedStore(store)
-    own = Search(zarr_format, only=True).rounds(store)[0]
+    own = Search(zarr_format, only=True).rounds(node.layout)[0]
     keys = [node.prefix + name for name in own]
     above = consolidated.names_in(zarr_format)
     keys += [group.prefix + name for group in node.parents for name in above]
@@ -223,7 +223,7 @@ def discard_append(node: StorePath, chunks: StoredChunks, seen: StorePath | None
     old = refreshed(node, chunks)
     with strictness(strict=False, quiet=True):
         documents = Journal(node, {}).recorded_arrays().get("")
-        longer = None if documents is None else detect.parse(documents, node.store)
+        longer = None if documents is None else detect.parse(documents, node.layout)
     shape = old.metadata.shape
     if isinstance(longer, ArrayMetadata) and len(longer.shape) == len(shape):
         trim(resized(old, tuple(map(max, shape, longer.shape))), shape)

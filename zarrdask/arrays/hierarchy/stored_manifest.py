@@ -16,11 +16,11 @@ from zarrdask.arrays.hierarchy.path import StorePath
 from zarrdask.arrays.hierarchy.resize import change_documents
 from zarrdask.errors import MetadataError, StoreError
 from zarrdask.formats.byte_ranges import StoredObject
+from zarrdask.formats.metadata import detect
 from zarrdask.storage.local.open_file import is_settled
 from zarrdask.storage.snapshots.digesting_store import DigestingFork, DigestingStore
 from zarrdask.storage.snapshots.object_manifest import Manifest, ManifestEntry
 from zarrdask.storage.snapshots.written_objects import WrittenObjects
-from zarrdask.storage.zarr import detect
 from zarrdask.storage.zarr.draft_store import stored_in
 
 NAME = ".zarrdask-manifest"
@@ -115,7 +115,7 @@ def update_manifest(
 def _documents(node: StorePath) -> dict[str, ManifestEntry | None]:
     """Return the entries of the documents of an array."""
     entries = WrittenObjects(node.store.capabilities.digest_algorithm)
-    for name in detect.names(node.store):
+    for name in detect.names(node.layout):
         entry, value = node.store.stat(node.prefix + name), node.store.get(node.prefix + name)
         entries[name] = None
         if entry is not None and value is not None:

@@ -29,9 +29,9 @@ from zarrdask.display.tree import Tree
 from zarrdask.errors import MetadataError, NodeNotFoundError, ZarrdaskError, printable
 from zarrdask.formats.compliance import strictness
 from zarrdask.formats.metadata.array_options import ArrayOptions
+from zarrdask.formats.metadata.detect import Search
 from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
 from zarrdask.formats.metadata.new_metadata import new_attributes, plan_array
-from zarrdask.storage.zarr.detect import Search
 
 T = TypeVar("T")
 #: The number of levels of members that a notebook shows: each group is another request.

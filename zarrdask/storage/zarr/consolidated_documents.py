@@ -11,6 +11,7 @@ from typing import Any
 from zarrdask.errors import MetadataError
 from zarrdask.formats.codecs.codec import Json
 from zarrdask.formats.compliance import report_deviation
+from zarrdask.formats.metadata import detect
 from zarrdask.formats.metadata.formats import find_format
 from zarrdask.formats.metadata.json import (
     CONSOLIDATED_LEVELS,
@@ -22,7 +23,6 @@ from zarrdask.formats.metadata.json import (
 )
 from zarrdask.formats.metadata.model import GroupMetadata, Metadata, ZarrFormat
 from zarrdask.formats.metadata.v2 import V2
-from zarrdask.storage.zarr import detect
 from zarrdask.storage.zarr.consolidated_store import ConsolidatedMetadata
 
 _V3 = "zarr.json"

@@ -29,10 +29,10 @@ from zarrdask.errors import (
 )
 from zarrdask.formats.codecs.codec import Kind
 from zarrdask.formats.dtypes.data_type import DataType
+from zarrdask.formats.metadata import detect
 from zarrdask.formats.metadata.array_options import ArrayOptions
 from zarrdask.formats.metadata.new_metadata import plan_array
 from zarrdask.storage.memory import MemoryStore
-from zarrdask.storage.zarr import detect
 from zarrdask.storage.zarr.draft_store import DraftStore
 
 OPTIONS = {
@@ -70,7 +70,7 @@ def plan(zarr_format, **options):
 def again(metadata):
     """Return the metadata, written and read."""
     store = DraftStore(MemoryStore(), "", metadata.zarr_format)
-    return detect.parse(metadata.render(), store)
+    return detect.parse(metadata.render(), store.layout)
 
 
 @for_each("options", OPTIONS.values())

@@ -24,12 +24,12 @@ from zarrdask.formats.grids.chunk_grid import Index
 from zarrdask.formats.indexing.projection import AnyRequest, project
 from zarrdask.formats.indexing.regions import compose_axis
 from zarrdask.formats.indexing.selection import Region, region_shape
+from zarrdask.formats.metadata import detect
 from zarrdask.formats.store_keys import Names, check_prefix, right_below
 from zarrdask.runtime import buffers
 from zarrdask.storage.capabilities import Capabilities
 from zarrdask.storage.identity import Identity, identity_at
 from zarrdask.storage.refusals import no_objects
-from zarrdask.storage.zarr import detect
 
 
 class MemberReader:

@@ -6,10 +6,12 @@ from typing import Any, TypeVar
 from zarrdask.arrays.chunks.members.concatenation import Concatenation, Member, boundaries_of
 from zarrdask.formats.compliance import strictness
 from zarrdask.formats.indexing.selection import Region, whole_region
+from zarrdask.formats.metadata import detect
 from zarrdask.formats.metadata.model import ArrayMetadata
+from zarrdask.formats.metadata.node_layout import DIRECTORIES
 from zarrdask.runtime import serialize
 from zarrdask.storage.base import Store
-from zarrdask.storage.zarr import detect
+from zarrdask.storage.zarr.draft_store import layout_of
 
 T = TypeVar("T")
 
@@ -66,7 +68,9 @@ def unpack(packed: tuple[Any, ...]) -> Concatenation:
 
 
 def _parsed(documents: Any, store: Store | str = "") -> ArrayMetadata:
-    metadata: Any = detect.parse(documents, None if isinstance(store, str) else store)
+    metadata: Any = detect.parse(
+        documents, DIRECTORIES if isinstance(store, str) else layout_of(store)
+    )
     return metadata  # type: ignore[no-any-return]
 
 

@@ -10,9 +10,9 @@ from zarrdask.arrays.hierarchy.claim import Claim
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.errors import NodeNotFoundError, ZarrdaskError
 from zarrdask.formats.compliance import strictness
+from zarrdask.formats.metadata import detect
 from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata, Metadata
 from zarrdask.storage.concurrent_requests import request_on_each
-from zarrdask.storage.zarr import detect
 from zarrdask.storage.zarr.draft_store import stored_in
 
 
@@ -132,7 +132,7 @@ def _remove_begun(node: NodePath, journal: Journal) -> None:
         raise existing[0].exists_error()
     with strictness(strict=False, quiet=True):
         recorded = {
-            below: detect.parse(documents, node.store)
+            below: detect.parse(documents, node.layout)
             for below, documents in journal.recorded_arrays().items()
         }
     with node.changing(whole=True) as real:
@@ -140,7 +140,7 @@ def _remove_begun(node: NodePath, journal: Journal) -> None:
         for below in nodes:
             member = real.join(below)
             prefix = member.prefix
-            store.erase_values([prefix + name for name in detect.names(store)])
+            store.erase_values([prefix + name for name in detect.names(member.layout)])
             metadata = recorded.get(below)
             if not isinstance(metadata, ArrayMetadata):
                 continue

@@ -16,11 +16,11 @@ from zarrdask.arrays.hierarchy.changes.node_locks import exclusive
 from zarrdask.arrays.hierarchy.path import StorePath
 from zarrdask.errors import LinkError, ZarrdaskError
 from zarrdask.formats.compliance import strictness
+from zarrdask.formats.metadata import detect
 from zarrdask.formats.metadata.model import GroupMetadata
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage.concurrent_requests import request_each
 from zarrdask.storage.zarr import consolidated_documents as consolidated
-from zarrdask.storage.zarr import detect
 
 
 def remove_keys(node: StorePath) -> None:
@@ -30,7 +30,7 @@ def remove_keys(node: StorePath) -> None:
     """
     store, prefix = node.store, node.prefix
     if store.capabilities.listable:
-        documents = [prefix + name for name in detect.names(store)]
+        documents = [prefix + name for name in detect.names(node.layout)]
         # A node that is a symbolic link is removed below; its target stays.
         with suppress(LinkError):
             is_group, is_unfinished = _read(node)
@@ -66,7 +66,7 @@ def _disown(node: StorePath) -> None:
 
 def _read(node: StorePath) -> tuple[bool, bool]:
     """Return whether the documents of a node describe a group, and whether it has a marker."""
-    names = [*detect.names(node.store), unfinished.NAME]
+    names = [*detect.names(node.layout), unfinished.NAME]
     values = node.store.get_many([node.prefix + name for name in names], Scratch())
     documents = {
         name: None if value is None else bytes(value)
@@ -74,14 +74,14 @@ def _read(node: StorePath) -> tuple[bool, bool]:
     }
     is_unfinished = documents.pop(unfinished.NAME) is not None
     with strictness(strict=False, quiet=True), suppress(ZarrdaskError):
-        return isinstance(detect.parse(documents, node.store), GroupMetadata), is_unfinished
+        return isinstance(detect.parse(documents, node.layout), GroupMetadata), is_unfinished
     return False, is_unfinished
 
 
 def _remove_members(group: StorePath) -> None:
     """Erase everything below a group but its own documents: first the documents of members."""
     store, prefix = group.store, group.prefix
-    names = {*detect.names(store), consolidated.KEY}
+    names = {*detect.names(group.layout), consolidated.KEY}
     # A member that is a symbolic link is removed below.
     with suppress(LinkError):
         documents, arrays = list[str](), list[StorePath]()

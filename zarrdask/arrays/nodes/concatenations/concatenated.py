@@ -21,10 +21,10 @@ from zarrdask.arrays.nodes.array import Array
 from zarrdask.arrays.nodes.concatenations.join_sources import remake
 from zarrdask.display.words import counted
 from zarrdask.errors import MetadataError, NodeExistsError, UnsupportedError, printable
+from zarrdask.formats.metadata import detect
 from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata
 from zarrdask.storage.base import Store
 from zarrdask.storage.resolve import open_store
-from zarrdask.storage.zarr import detect
 
 
 class Refreshed(NamedTuple):

@@ -20,10 +20,10 @@ from zarrdask.arrays.nodes.concatenations.member_table import MemberTable
 from zarrdask.errors import NodeNotFoundError, NodeTypeError, ZarrdaskError
 from zarrdask.formats.grids.chunk_grid import Shape
 from zarrdask.formats.indexing.selection import whole_region
+from zarrdask.formats.metadata.detect import Search, parse
 from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata
 from zarrdask.storage.zarr import consolidated_documents as forms
 from zarrdask.storage.zarr.consolidated_store import ConsolidatedMetadata
-from zarrdask.storage.zarr.detect import Search, parse
 
 #: The documents of a group, with consolidated metadata, by format.
 _DOCUMENTS: dict[Any, tuple[str, ...]] = {3: ("zarr.json",), 2: (".zgroup", ".zattrs", forms.KEY)}
@@ -209,7 +209,7 @@ def _without_consolidated(
     if not numbers:
         return {}
     shared, names, store = SharedMetadata(), list(first.arrays), nodes[numbers[0]].store
-    rounds = Search(first.metadata.zarr_format).rounds(store)
+    rounds = Search(first.metadata.zarr_format).rounds(nodes[numbers[0]].layout)
     paths = [nodes[number].join(name).path for number in numbers for name in ["", *names]]
     documents = iter(read_documents(store, paths, rounds, tags))
     opened = {}

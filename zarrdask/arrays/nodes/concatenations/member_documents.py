@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 from zarrdask.arrays.hierarchy.find import node_of, read_documents, seek_node
 from zarrdask.arrays.hierarchy.lookup import locate_node
 from zarrdask.arrays.hierarchy.node_path import NodePath
+from zarrdask.formats.metadata.detect import Search
 from zarrdask.formats.metadata.json import Documents
 from zarrdask.formats.metadata.model import ArrayMetadata, Metadata
 from zarrdask.formats.metadata.node_layout import DIRECTORIES
@@ -16,7 +17,6 @@ from zarrdask.storage.base import Store
 from zarrdask.storage.concurrent_requests import request_on_stores
 from zarrdask.storage.remote.remote_urls import REMOTE_SCHEMES
 from zarrdask.storage.zarr.consolidated_store import uncached
-from zarrdask.storage.zarr.detect import Search
 from zarrdask.storage.zarr.draft_store import layout_of
 
 T = TypeVar("T")
@@ -142,7 +142,7 @@ def read_stores(
         store = nodes[every[0]].store
         tags = dict[str, str]() if has_tags(store) else None
         numbers = [number for number in every if number >= start or tags is not None]
-        rounds = search.rounds(store) if names is None else (names,)
+        rounds = search.rounds(layout_of(store)) if names is None else (names,)
         paths = [nodes[number].path for number in numbers]
         return ReadDocuments(numbers, read_documents(store, paths, rounds, tags), tags)
 

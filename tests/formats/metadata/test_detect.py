@@ -6,9 +6,9 @@ from tests.covering import for_each
 from tests.documents import dump, v2, v3
 from zarrdask.errors import MetadataError
 from zarrdask.formats.grids.chunk_grid import parse_lengths
+from zarrdask.formats.metadata import detect
 from zarrdask.formats.metadata.formats import find_format
 from zarrdask.formats.metadata.json import parse_json, render_json
-from zarrdask.storage.zarr import detect
 
 
 def test_all_formats_documents_are_asked_for_at_once():

@@ -6,9 +6,7 @@ from functools import cache
 from zarrdask.formats.metadata.formats import find_format, formats
 from zarrdask.formats.metadata.json import Documents
 from zarrdask.formats.metadata.model import ArrayMetadata, Known, Metadata, ZarrFormat
-from zarrdask.formats.metadata.node_layout import DIRECTORIES, DOCUMENTS
-from zarrdask.storage.base import Store
-from zarrdask.storage.zarr.draft_store import layout_of
+from zarrdask.formats.metadata.node_layout import DIRECTORIES, DOCUMENTS, Layout
 
 
 @cache
@@ -29,9 +27,9 @@ def node_names() -> frozenset[str]:
     return frozenset((*entry_names(), *DOCUMENTS))
 
 
-def names(store: Store) -> tuple[str, ...]:
-    """Return the names of the documents to request in a store."""
-    return layout_of(store).documents or all_names()
+def names(layout: Layout) -> tuple[str, ...]:
+    """Return the names of the documents to request, where nodes have a layout."""
+    return layout.documents or all_names()
 
 
 @dataclass(frozen=True)
@@ -45,20 +43,18 @@ class Search:
     #: Whether the documents of other formats are never requested.
     only: bool = False
 
-    def rounds(self, store: Store) -> tuple[tuple[str, ...], ...]:
+    def rounds(self, layout: Layout = DIRECTORIES) -> tuple[tuple[str, ...], ...]:
         """Return the names of the documents to request, in rounds of concurrent requests.
 
         A later round is made only if the earlier ones found no document of the node. So a node
         with documents of several formats has the same one, whatever format is expected.
 
-        >>> from zarrdask.storage.memory import MemoryStore
-        >>> Search(3).rounds(MemoryStore())
+        >>> Search(3).rounds()
         (('zarr.json',), ('.zarray', '.zgroup', '.zattrs'))
-        >>> Search(2).rounds(MemoryStore())
+        >>> Search(2).rounds()
         (('zarr.json', '.zarray', '.zgroup', '.zattrs'),)
         """
-        layout = layout_of(store)
-        requested = layout.documents or all_names()
+        requested = names(layout)
         if self.zarr_format is None or layout.documents:
             return (requested,)
         own = find_format(self.zarr_format).entry_documents
@@ -119,14 +115,13 @@ def other_nodes(documents: Documents, metadata: Metadata) -> list[str]:
 
 
 def parse(
-    documents: Documents, store: Store | None = None, known: Known | None = None
+    documents: Documents, layout: Layout = DIRECTORIES, known: Known | None = None
 ) -> Metadata | None:
     """Return the node that documents (by name) describe, or None if there is none.
 
-    A hierarchy of the draft has nodes of one format only. In any other store, all other formats
+    A hierarchy of the draft has nodes of one format only. In any other layout, all other formats
     are tried, the preferred one first. Arrays share parts of metadata in `known`, if given.
     """
-    layout = DIRECTORIES if store is None else layout_of(store)
     metadata = None
     if layout.zarr_format is not None:
         metadata = find_format(layout.zarr_format).parse(documents, layout.minor)
