@@ -4,7 +4,7 @@ A store can be passed wherever a URL can. A store class of your own derives from
 pass the tests of `zarrdask.testing.StoreContract`.
 
 This room imports `zarrdask.formats` and the rooms below it, and no Dask. The other rooms take
-`Store` (`base`), `open_store` (`resolve`), the documents and keys of Zarr (`zarr`), manifests
+`Store` (`base`), `open_store` (`resolve`), views of hierarchies of Zarr (`zarr`), manifests
 (`snapshots`) and locks (`locks`).
 """
 

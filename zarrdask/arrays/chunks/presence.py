@@ -9,11 +9,11 @@ from itertools import accumulate
 from zarrdask.arrays.chunks.stored import StoredChunks
 from zarrdask.arrays.chunks.unfinished import warn_if_unfinished
 from zarrdask.errors import NodeNotFoundError
+from zarrdask.formats.metadata import consolidated_documents as forms
 from zarrdask.formats.metadata import detect
 from zarrdask.storage.base import Store
 from zarrdask.storage.cache.prefetched import fresh
 from zarrdask.storage.listing import key_stamp
-from zarrdask.storage.zarr import consolidated_documents as forms
 from zarrdask.storage.zarr.draft_store import layout_of
 
 #: The versions of the documents that were found, by `StoredChunks.decoding`; see `key_stamp`. They

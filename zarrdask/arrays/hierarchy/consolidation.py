@@ -7,6 +7,7 @@ from zarrdask.arrays.hierarchy.claim import can_claim
 from zarrdask.arrays.hierarchy.members import documents_below
 from zarrdask.arrays.hierarchy.path import AnyPath, StorePath, ancestors, key_prefix
 from zarrdask.errors import ZarrdaskError
+from zarrdask.formats.metadata import consolidated_documents as consolidated
 from zarrdask.formats.metadata.detect import Search
 from zarrdask.formats.metadata.formats import find_format
 from zarrdask.formats.metadata.json import Documents
@@ -14,7 +15,6 @@ from zarrdask.formats.metadata.model import GroupMetadata, ZarrFormat
 from zarrdask.storage.base import Store
 from zarrdask.storage.cache.prefetched import prefetch
 from zarrdask.storage.locks.unchanged import MAX_ATTEMPTS, ChangedError, change_if_unchanged
-from zarrdask.storage.zarr import consolidated_documents as consolidated
 
 
 def write_consolidated(

@@ -18,7 +18,9 @@ from zarrdask.errors import (
 from zarrdask.formats.byte_ranges import Buffer
 from zarrdask.formats.compliance import report_deviation, strictness, warn_compliance
 from zarrdask.formats.grids.keys import ChunkKeyEncoding
+from zarrdask.formats.metadata import consolidated_documents as forms
 from zarrdask.formats.metadata import detect
+from zarrdask.formats.metadata.consolidated_documents import ConsolidatedMetadata
 from zarrdask.formats.metadata.detect import ANY, Search
 from zarrdask.formats.metadata.json import Documents
 from zarrdask.formats.metadata.model import (
@@ -35,9 +37,7 @@ from zarrdask.storage.base import Store
 from zarrdask.storage.concurrent_requests import request_each
 from zarrdask.storage.listing import key_stamp
 from zarrdask.storage.remote.failures import is_forbidden
-from zarrdask.storage.zarr import consolidated_documents as forms
 from zarrdask.storage.zarr.consolidated_store import (
-    ConsolidatedMetadata,
     ConsolidatedStore,
     as_consolidated,
 )

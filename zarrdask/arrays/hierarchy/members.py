@@ -9,12 +9,12 @@ from zarrdask.arrays.hierarchy.path import AnyPath, StorePath, join_path
 from zarrdask.errors import ZarrdaskError
 from zarrdask.formats.compliance import strictness
 from zarrdask.formats.metadata import detect
+from zarrdask.formats.metadata.consolidated_documents import Entries
 from zarrdask.formats.metadata.detect import ANY, Search
 from zarrdask.formats.metadata.formats import find_format
 from zarrdask.formats.metadata.json import Documents
 from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata, Known, Metadata
 from zarrdask.storage.cache.prefetched import PrefetchedStore, prefetch
-from zarrdask.storage.zarr.consolidated_documents import Entries
 from zarrdask.storage.zarr.consolidated_store import as_consolidated
 
 #: The most groups that are listed before it is known whether they exist.

@@ -32,13 +32,13 @@ from zarrdask.arrays.hierarchy.format_above import check_visible_in
 from zarrdask.arrays.hierarchy.marker import put_marked
 from zarrdask.arrays.hierarchy.path import AnyPath, StorePath, ancestors, exists_error
 from zarrdask.errors import NodeExistsError
+from zarrdask.formats.metadata import consolidated_documents as consolidated
 from zarrdask.formats.metadata import detect
 from zarrdask.formats.metadata.json import Documents
 from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata, Metadata
 from zarrdask.storage.base import Store
 from zarrdask.storage.cache.prefetched import fresh, prefetch
 from zarrdask.storage.concurrent_requests import request_on_each
-from zarrdask.storage.zarr import consolidated_documents as consolidated
 
 T = TypeVar("T")
 #: Which nodes a new one may replace: none, those with the same documents, or any.
@@ -140,7 +140,7 @@ def _consolidated_names(metadata: Metadata) -> tuple[str, ...]:
     """Return the names of the documents in which groups above may list the members."""
     if config.get("mixed-formats"):
         return consolidated.NAMES
-    return consolidated.names_in(metadata.zarr_format)
+    return metadata.format.consolidated_documents
 
 
 def _read_again(node: StorePath, names: tuple[str, ...], store: Store) -> Store:

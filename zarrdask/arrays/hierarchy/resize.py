@@ -36,13 +36,13 @@ from zarrdask.formats.indexing.selection import is_integer
 from zarrdask.formats.metadata import detect
 from zarrdask.formats.metadata.array_options import parse_shape
 from zarrdask.formats.metadata.detect import Search
+from zarrdask.formats.metadata.formats import find_format
 from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
 from zarrdask.storage.adapters.icechunk import move_chunks
 from zarrdask.storage.base import Store
 from zarrdask.storage.cache.prefetched import prefetch
 from zarrdask.storage.locks.leases import Lease
 from zarrdask.storage.locks.unchanged import UnchangedStore, change_if_unchanged
-from zarrdask.storage.zarr import consolidated_documents as consolidated
 from zarrdask.storage.zarr.consolidated_store import drop_cache
 
 Node = TypeVar("Node", ArrayMetadata, GroupMetadata)
@@ -64,7 +64,7 @@ def snapshot(node: AnyPath, zarr_format: ZarrFormat) -> AnyPath:
         store = UnchangedStore(store)
     own = Search(zarr_format, only=True).rounds(node.layout)[0]
     keys = [node.prefix + name for name in own]
-    above = consolidated.names_in(zarr_format)
+    above = find_format(zarr_format).consolidated_documents
     keys += [group.prefix + name for group in node.parents for name in above]
     return node.via(prefetch(store, [record_key(node), *keys]))
 

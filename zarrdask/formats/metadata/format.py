@@ -80,6 +80,11 @@ class Format(ABC):
         return self.documents
 
     @property
+    def consolidated_documents(self) -> tuple[str, ...]:
+        """The names of the documents that may hold consolidated metadata of groups."""
+        return () if self.consolidated_key is None else (self.consolidated_key,)
+
+    @property
     def has_free_shards(self) -> bool:
         """Whether shards may have any index, and stand anywhere in a chain, also in shards."""
         return self.has_shards and self.index_codecs is None

@@ -1,1 +1,1 @@
-"""What knows the documents and keys of Zarr: consolidated metadata and the draft."""
+"""Views of stores: through consolidated metadata, and as a hierarchy of the draft."""

@@ -1,31 +1,16 @@
 """A store that takes the documents of a group from consolidated metadata."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from zarrdask.formats.byte_ranges import Buffer, Range, Tag
+from zarrdask.formats.metadata.consolidated_documents import ConsolidatedMetadata
 from zarrdask.formats.store_keys import Names, check_prefix
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage.base import Store
 from zarrdask.storage.capabilities import Capabilities
 from zarrdask.storage.wrapper import WrappedStore
-
-
-@dataclass(frozen=True)
-class ConsolidatedMetadata:
-    """The parsed documents of a group and of all nodes below it, by path and by name.
-
-    `members` has the sorted names of the members of each group, by its path from the group. `names`
-    are those of all documents that a node can have: documents of these names that are not in
-    `documents` are missing from the hierarchy. `dump` returns a parsed document as bytes, as this
-    package writes documents.
-    """
-
-    documents: Mapping[str, Mapping[str, Any]]
-    members: Mapping[str, Sequence[str]]
-    names: frozenset[str]
-    dump: Callable[[Mapping[str, Any]], bytes]
 
 
 class ConsolidatedStore(WrappedStore):

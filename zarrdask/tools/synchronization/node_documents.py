@@ -6,8 +6,8 @@ from enum import Enum
 from typing import Any
 
 from zarrdask.arrays.hierarchy.path import key_prefix
+from zarrdask.formats.metadata import consolidated_documents as consolidated
 from zarrdask.formats.metadata import detect
-from zarrdask.storage.zarr import consolidated_documents as consolidated
 
 #: Members of documents that say nothing about how chunks are encoded.
 _LABELS = ("attributes", "dimension_names", consolidated.MEMBER)

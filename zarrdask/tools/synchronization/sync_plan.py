@@ -8,8 +8,8 @@ from itertools import groupby
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.arrays.hierarchy.path import ancestors, key_prefix
 from zarrdask.errors import NodeExistsError
+from zarrdask.formats.metadata import consolidated_documents as consolidated
 from zarrdask.runtime.scratch import Scratch
-from zarrdask.storage.zarr import consolidated_documents as consolidated
 from zarrdask.tools.synchronization.contents import By, Digests, differing_keys
 from zarrdask.tools.synchronization.node_documents import (
     Difference,

@@ -15,6 +15,7 @@ from zarrdask.arrays.hierarchy.group_filter import GroupFilter
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.errors import StoreError, UnsupportedError, ZarrdaskError
 from zarrdask.formats.compliance import collect_deviations
+from zarrdask.formats.metadata import consolidated_documents as consolidated
 from zarrdask.formats.metadata import detect
 from zarrdask.formats.metadata.formats import formats
 from zarrdask.formats.metadata.model import ArrayMetadata, Metadata
@@ -23,7 +24,6 @@ from zarrdask.runtime.threads import on_each
 from zarrdask.storage.base import Store
 from zarrdask.storage.local.atomic import is_temporary
 from zarrdask.storage.local.local_store import LocalStore
-from zarrdask.storage.zarr import consolidated_documents as consolidated
 from zarrdask.storage.zarr.draft_store import stored_in
 from zarrdask.tools.verification.check import Problem
 

@@ -21,6 +21,7 @@ from zarrdask.arrays.hierarchy.find import read_documents
 from zarrdask.arrays.hierarchy.path import AnyPath, StorePath, ancestors, key_prefix
 from zarrdask.errors import MetadataError, one_of
 from zarrdask.formats.compliance import strictness, warn_compliance
+from zarrdask.formats.metadata import consolidated_documents as consolidated
 from zarrdask.formats.metadata import detect
 from zarrdask.formats.metadata.json import Documents, dump_json
 from zarrdask.formats.metadata.model import ArrayMetadata, Metadata, ZarrFormat
@@ -28,7 +29,6 @@ from zarrdask.storage.base import Store
 from zarrdask.storage.cache.prefetched import fresh
 from zarrdask.storage.local.local_store import LocalStore
 from zarrdask.storage.locks.unchanged import ChangedError, change_if_unchanged
-from zarrdask.storage.zarr import consolidated_documents as consolidated
 from zarrdask.storage.zarr.consolidated_store import drop_cache
 
 _V3 = "zarr.json"
@@ -57,7 +57,7 @@ def write_node(
         _put(node, documents)
     elif documents:
         is_array = isinstance(metadata, ArrayMetadata)
-        names = consolidated.names_in(metadata.zarr_format)
+        names = metadata.format.consolidated_documents
         with changing(node, whole=False, is_array=is_array, names=names) as real:
             _put(real, documents)
 

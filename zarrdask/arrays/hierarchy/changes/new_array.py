@@ -17,10 +17,10 @@ from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.arrays.hierarchy.path import key_prefix
 from zarrdask.errors import NodeExistsError, UnsupportedError
 from zarrdask.formats.compliance import strictness
+from zarrdask.formats.metadata.consolidated_documents import render_with_members
 from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata, Metadata
 from zarrdask.storage.concurrent_requests import request_on_each
 from zarrdask.storage.locks import writers
-from zarrdask.storage.zarr.consolidated_documents import render_with_members
 
 
 @dataclass

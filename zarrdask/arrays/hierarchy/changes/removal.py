@@ -16,11 +16,11 @@ from zarrdask.arrays.hierarchy.changes.node_locks import exclusive
 from zarrdask.arrays.hierarchy.path import StorePath
 from zarrdask.errors import LinkError, ZarrdaskError
 from zarrdask.formats.compliance import strictness
+from zarrdask.formats.metadata import consolidated_documents as consolidated
 from zarrdask.formats.metadata import detect
 from zarrdask.formats.metadata.model import GroupMetadata
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage.concurrent_requests import request_each
-from zarrdask.storage.zarr import consolidated_documents as consolidated
 
 
 def remove_keys(node: StorePath) -> None:

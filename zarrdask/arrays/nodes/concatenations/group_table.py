@@ -20,10 +20,10 @@ from zarrdask.arrays.nodes.concatenations.member_table import MemberTable
 from zarrdask.errors import NodeNotFoundError, NodeTypeError, ZarrdaskError
 from zarrdask.formats.grids.chunk_grid import Shape
 from zarrdask.formats.indexing.selection import whole_region
+from zarrdask.formats.metadata import consolidated_documents as forms
+from zarrdask.formats.metadata.consolidated_documents import ConsolidatedMetadata
 from zarrdask.formats.metadata.detect import Search, parse
 from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata
-from zarrdask.storage.zarr import consolidated_documents as forms
-from zarrdask.storage.zarr.consolidated_store import ConsolidatedMetadata
 
 #: The documents of a group, with consolidated metadata, by format.
 _DOCUMENTS: dict[Any, tuple[str, ...]] = {3: ("zarr.json",), 2: (".zgroup", ".zattrs", forms.KEY)}

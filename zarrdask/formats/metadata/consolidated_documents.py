@@ -5,7 +5,8 @@ In v2 it is ``.zmetadata``, beside the group's own documents; in v3 it is a memb
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from zarrdask.errors import MetadataError
@@ -23,7 +24,6 @@ from zarrdask.formats.metadata.json import (
 )
 from zarrdask.formats.metadata.model import GroupMetadata, Metadata, ZarrFormat
 from zarrdask.formats.metadata.v2 import V2
-from zarrdask.storage.zarr.consolidated_store import ConsolidatedMetadata
 
 _V3 = "zarr.json"
 #: The name of the document in v2.
@@ -38,9 +38,20 @@ _NO_NAME = re.compile(r"(?:^|/)\.*(?:/|$)")
 _BYPASS = "with consolidated=False each node's own documents are read"
 
 
-def names_in(zarr_format: ZarrFormat) -> tuple[str, ...]:
-    """Return the name of the document that holds consolidated metadata about nodes of a format."""
-    return (KEY,) if zarr_format == 2 else (_V3,)
+@dataclass(frozen=True)
+class ConsolidatedMetadata:
+    """The parsed documents of a group and of all nodes below it, by path and by name.
+
+    `members` has the sorted names of the members of each group, by its path from the group. `names`
+    are those of all documents that a node can have: documents of these names that are not in
+    `documents` are missing from the hierarchy. `dump` returns a parsed document as bytes, as this
+    package writes documents.
+    """
+
+    documents: Mapping[str, Mapping[str, Any]]
+    members: Mapping[str, Sequence[str]]
+    names: frozenset[str]
+    dump: Callable[[Mapping[str, Any]], bytes]
 
 
 class Entries(dict[str, dict[str, Json]]):
