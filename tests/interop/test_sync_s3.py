@@ -61,3 +61,23 @@ def test_a_claim_of_another_writer_is_an_error(bucket, tmp_path):
     assert (zarrdask.open_array(url, **options)[...] == 1).all()
     zarrdask.sync(tmp_path / "c", url, **options)
     assert (zarrdask.open_array(url, **options)[...] == 2).all()
+
+
+def test_a_manifest_in_a_bucket_has_what_another_writer_has_stored_meanwhile(bucket, setting):
+    setting({"zarrdask.fuse-blocks": 0, "scheduler": "sync"})
+    url, options = f"{bucket.url}/c", {"storage_options": bucket.options}
+
+    def overtaken(block, block_id):
+        if block_id == (0,):  # It comes last.
+            array = zarrdask.open_array(url, mode="r+", **options)
+            array[2:6] = array[2:6] + 1
+            array.append([1, 2])
+        return block
+
+    x = da.arange(1, 7, chunks=2).map_blocks(overtaken, dtype="i8")
+    zarrdask.to_zarr(x, url, **options)
+    assert zarrdask.verify(url, manifest=True, **options).ok
+    zarrdask.to_zarr(x, zarrdask.open_array(url, mode="r+", **options), region=np.s_[0:6])
+    assert zarrdask.verify(url, manifest=True, **options).ok
+    expected = [1, 2, 4, 5, 6, 7, 1, 2, 1, 2]
+    assert zarrdask.open_array(url, **options)[...].tolist() == expected

@@ -11,6 +11,7 @@ import zarrdask
 from tests.covering import covering, for_each
 from zarrdask.arrays.hierarchy.stored_manifest import current_digests
 from zarrdask.errors import StoreError
+from zarrdask.storage.local.local_store import LocalStore
 from zarrdask.storage.snapshots.digests import digest_of
 from zarrdask.tools.verification.object_listing import list_node
 
@@ -194,3 +195,42 @@ def test_writers_of_regions_at_once_lose_no_entry(tmp_path):
             ]:
                 call.result()
         assert is_kept(tmp_path)
+
+
+@for_each("is_local", [False, True])
+def test_objects_that_another_writer_has_replaced_meanwhile_are_noted_as_they_are(
+    tmp_path, monkeypatch, is_local
+):
+    others = []
+
+    def then_others(store):
+        def method(self, key, value):
+            store(self, key, value)
+            if "c/" in key and others:
+                others.pop()()
+
+        return method
+
+    class Dict(dict):
+        __setitem__ = then_others(dict.__setitem__)
+
+    monkeypatch.setattr(LocalStore, "replace", then_others(LocalStore.replace))
+    place = tmp_path if is_local else Dict()
+
+    def write(region):
+        zarrdask.to_zarr(da.full(12, 7, chunks=4)[region], place, region=region)
+
+    def write_and_append():
+        write(np.s_[0:8])
+        zarrdask.append(values(4), place)
+
+    others = [write_and_append]
+    zarrdask.to_zarr(values(), place)
+    assert is_kept(place)
+    others = [lambda: write(np.s_[0:12])]
+    zarrdask.to_zarr(values(), place, region=np.s_[0:12])
+    assert is_kept(place)
+    others = [lambda: zarrdask.open_array(place, mode="r+").resize(4)]
+    zarrdask.open_array(place, mode="r+")[...] = 5
+    assert is_kept(place)
+    assert not others

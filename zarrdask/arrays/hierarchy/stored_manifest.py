@@ -2,10 +2,11 @@
 
 Each entry says what the digest of one version of an object is. It stays true whatever happens
 later: if the object has another version now, which a listing shows, the entry is out of date.
-So no writer needs to keep the manifest up to date, and of two writers that store it at the same
-time, one only loses digests, which are then computed again.
+So no writer needs to keep the manifest up to date. A writer that does notes what is there when it
+ends: of an object that another writer has replaced since, the present version.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -15,8 +16,9 @@ from zarrdask.arrays.chunks.stored import StoredChunks
 from zarrdask.arrays.hierarchy.path import StorePath
 from zarrdask.arrays.hierarchy.resize import change_documents
 from zarrdask.errors import MetadataError, StoreError
-from zarrdask.formats.byte_ranges import StoredObject
+from zarrdask.formats.byte_ranges import Entry, StoredObject
 from zarrdask.formats.metadata import detect
+from zarrdask.storage.concurrent_requests import request_each
 from zarrdask.storage.local.open_file import is_settled
 from zarrdask.storage.snapshots.digesting_store import DigestingFork, DigestingStore
 from zarrdask.storage.snapshots.object_manifest import Manifest, ManifestEntry
@@ -24,6 +26,12 @@ from zarrdask.storage.snapshots.written_objects import WrittenObjects
 from zarrdask.storage.zarr.draft_store import stored_in
 
 NAME = ".zarrdask-manifest"
+#: The beginning of the names of files that this package itself keeps beside nodes.
+OWN_FILE = ".zarrdask-"
+#: A listing of so many objects takes no longer than a request for one of them.
+_LISTED_PER_WRITTEN = 100
+#: An ETag that may be the MD5 digest of the value.
+_MD5 = re.compile(r"[0-9a-f]{32}")
 
 
 def stored_manifest(node: StorePath) -> Manifest:
@@ -105,23 +113,89 @@ def update_manifest(
         if stored is None and not is_whole:
             return
         old = () if stored is None or is_whole else stored.entries
-        entries = {entry.key: entry for entry in old} | dict(written) | _documents(node)
+        is_listed = is_whole or len(old) < _LISTED_PER_WRITTEN * len(written)
+        replaced = _replaced(node, written, is_listed=is_listed, is_whole=is_whole)
+        read = _read_entries(node, [*detect.names(node.layout), *replaced])
+        entries = {entry.key: entry for entry in old} | dict(written) | read
         kept = (entry for _, entry in sorted(entries.items()) if entry is not None)
         store_manifest(array, Manifest(node.location, tuple(kept)))
 
     change_documents(node, change)
 
 
-def _documents(node: StorePath) -> dict[str, ManifestEntry | None]:
-    """Return the entries of the documents of an array."""
-    entries = WrittenObjects(node.store.capabilities.digest_algorithm)
-    for name in detect.names(node.layout):
-        entry, value = node.store.stat(node.prefix + name), node.store.get(node.prefix + name)
-        entries[name] = None
-        if entry is not None and value is not None:
-            written = entries.add_value(name, value, entry.stamp or None)
-            entries[name] = lasting_entry(node, written)
-    return entries
+def _read_entries(node: StorePath, names: Iterable[str]) -> dict[str, ManifestEntry | None]:
+    """Return the entries of objects as they are now, which are read; None for missing ones."""
+    store, read = node.store, WrittenObjects(node.store.capabilities.digest_algorithm)
+
+    def read_entry(name: str) -> ManifestEntry | None:
+        entry, value = store.stat(node.prefix + name), store.get(node.prefix + name)
+        if entry is None or value is None:
+            return None
+        return lasting_entry(node, read.add_value(name, value, entry.stamp or None))
+
+    names = [*names]
+    return dict(zip(names, request_each(store, read_entry, names), strict=True))
+
+
+def _replaced(
+    node: StorePath,
+    written: Mapping[str, ManifestEntry | None],
+    *,
+    is_listed: bool,
+    is_whole: bool,
+) -> list[str]:
+    """Return the keys of objects that another writer has stored or erased after this one.
+
+    If a write stored all objects (`is_whole`), any others are of another writer, too. `is_listed`
+    says that a listing of all takes less time than a request for each that was written.
+    """
+    has = node.store.capabilities
+    now = _present(node, written, is_listed=is_whole or (is_listed and has.has_latency))
+    own = {*written, *detect.names(node.layout)}
+    others = [key for key in now if key not in own and not key.startswith(OWN_FILE)]
+    if has.has_latency or has.stamps:
+        replaced = [key for key, entry in written.items() if not _is_same(entry, now.get(key))]
+    else:
+        replaced = [*written]  # in memory: nothing shows versions, and reading costs little
+    if replaced and has.md5_etags and not _has_md5_etags(node):
+        replaced = []
+    return replaced + others if is_whole else replaced
+
+
+def _present(node: StorePath, keys: Iterable[str], *, is_listed: bool) -> dict[str, Entry]:
+    """Return what is stored now: by a listing of all objects, or by a request for each key."""
+    store, prefix = node.store, node.prefix
+    if is_listed and store.capabilities.listable:
+        has_objects = store.capabilities.md5_etags or store.capabilities.directories
+        found = store.entries(prefix, objects=has_objects)
+        return {each.key[len(prefix) :]: each for each in found}
+    keys = [*keys]
+    stats = request_each(store, store.stat, [prefix + key for key in keys])
+    return {key: each for key, each in zip(keys, stats, strict=True) if each is not None}
+
+
+def _is_same(entry: ManifestEntry | None, now: Entry | None) -> bool:
+    """Whether an object is as a writer has left it, as far as its version or its size shows it."""
+    if entry is None or now is None:
+        return entry is None and now is None
+    version, tag = _plain(entry.version or ""), _version_of(now)
+    # The ETag of an object that was uploaded in parts is not the digest of its value.
+    are_comparable = version and tag and bool(_MD5.fullmatch(version)) == bool(_MD5.fullmatch(tag))
+    return version == tag if are_comparable else now.size in (None, entry.size)
+
+
+def _version_of(entry: Entry) -> str:
+    """Return the ETag of an object, or the stamp of a file."""
+    return entry.stamp if entry.object is None else _plain(entry.object.tag or "")
+
+
+def _has_md5_etags(node: StorePath) -> bool:
+    """Whether the ETag of the document is the digest of it: not in all buckets, as with KMS."""
+    names = detect.names(node.layout)
+    read = _read_entries(node, names)
+    return any(
+        read[name] and _is_same(read[name], node.store.stat(node.prefix + name)) for name in names
+    )
 
 
 def lasting_entry(node: StorePath, entry: ManifestEntry) -> ManifestEntry:

@@ -24,8 +24,6 @@ class Listing(dict[str, StoredObject]):
     own: frozenset[str] = frozenset()
 
 
-#: The beginning of the names of files that this package itself keeps beside nodes.
-OWN_FILE = ".zarrdask-"
 #: The ETag of an object of S3: the MD5 digest of its value, or of those of its parts.
 _MD5 = re.compile(r"[0-9a-f]{32}")
 _MD5_OF_PARTS = re.compile(r"[0-9a-f]{32}(-\d+)?")
@@ -56,7 +54,7 @@ def list_node(node: StorePath) -> Listing:
         check_relative(key, node.location)
         if key.endswith(unfinished.NAME):
             unfinished.warn_if_unfinished(store, prefix + key.removesuffix(unfinished.NAME))
-    own = frozenset(key for key in objects if f"/{OWN_FILE}" in f"/{key}")
+    own = frozenset(key for key in objects if f"/{stored_manifest.OWN_FILE}" in f"/{key}")
     listing = Listing((k, each) for k, each in sorted(objects.items()) if k not in own)
     listing.own = own
     return listing
