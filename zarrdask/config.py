@@ -37,8 +37,8 @@ DEFAULTS: dict[str, Any] = {
     "keep-memory": 256 * 2**20,
     # Whether a chunk or shard is stored even if it has no value but the fill value.
     "write-empty-chunks": False,
-    # Which data types are cast to that of an array: those that NumPy casts ("numpy"), or only those
-    # that its rules "same_kind" or "safe" permit; null means "numpy", except that rewrites check
+    # Which values are cast to the data type of an array: all that NumPy casts ("numpy"), or only
+    # what its rules "same_kind" or "safe" permit; null means "numpy", except that rewrites check
     # each value.
     "casting": None,
     # What an append of a dataset does whose attributes `units` differ from those stored, or whose
@@ -236,9 +236,13 @@ def _prices(value: Any, key: str) -> dict[str, float]:
     names = ("GET", "HEAD", "LIST", "PUT", "DELETE", "GiB")
     expected = f"a price for some of {', '.join(names)}"
     if not isinstance(value, Mapping):
-        raise MetadataError("prices are a mapping", key=key, found=value, expected=expected)
+        raise MetadataError(
+            "this setting must be a mapping", key=key, found=value, expected=expected
+        )
     if unknown := [name for name in value if name not in names]:
-        raise MetadataError("nothing has this price", key=key, found=unknown[0], expected=expected)
+        raise MetadataError(
+            "unknown kind of request or amount", key=key, found=unknown[0], expected=expected
+        )
     return {n: _positive(price, f"{key}[{n!r}]", "price", "number") for n, price in value.items()}
 
 
@@ -250,7 +254,7 @@ def _count(value: Any, key: str, minimum: int) -> int:
     is_count = isinstance(value, str | int) or count == value
     if isinstance(value, bool) or not is_count or not minimum <= count < MAX_SIZE:
         raise MetadataError(
-            "this setting is not a suitable number",
+            "invalid value of this setting",
             key=key,
             found=value,
             expected=f"a whole number, at least {minimum}",
@@ -264,7 +268,7 @@ def _positive(value: Any, key: str, kind: str, unit: str) -> float:
     if is_number and 0 <= value < float("inf"):
         return float(value)
     raise MetadataError(
-        f"this setting is not a {kind}",
+        f"invalid {kind} in this setting",
         key=key,
         found=value,
         expected=f"a finite {unit} that is not negative",

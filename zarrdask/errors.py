@@ -36,8 +36,8 @@ MAX_PART_LENGTH = 1000
 _PASSWORD = re.compile(r"(://[^/\s:@?#\[]*:)(?!\d+(?:[/?#\s'\"]|$))[^\s'\"<>]*@")
 #: A token instead of a user name. Azure's URLs have the name of a container there.
 _TOKEN = re.compile(r"(?<!abfs)(?<!abfss)(?<!az)(://)(?!\*)[^/\s:@?#'\"]+@")
-#: Parameters of URLs that give access: those of signed URLs of S3, Google and Azure (``sig``), and
-#: tokens, keys, sessions and passwords by the names that servers usually give them.
+#: Parameters of URLs that give access: signatures of S3, Google and Azure (``sig``), and tokens,
+#: keys, sessions and passwords under the names that servers usually give them.
 _SECRET = re.compile(
     r"([?&;#][\w.%-]*(?:signature|sig|hmac|policy|credentials?|token|jwt|secret|password|passwd"
     r"|passphrase|pass|pwd|key(?:id)?|auth|authorization|bearer|sas|session(?:[_-]?id)?|sid|otp)=)"
@@ -276,7 +276,7 @@ class LinkError(StoreError):
 
 
 class SnapshotError(StoreError):
-    """An object is not, or not provably, the one that the manifest of a snapshot names."""
+    """An object differs from its entry in the manifest of a snapshot, or may differ from it."""
 
 
 class ReadOnlyError(StoreError, PermissionError):
@@ -319,7 +319,7 @@ def instance_of(value: Any, key: str, kind: type[T]) -> T:
     if isinstance(value, kind):
         return value
     expected = _JSON_TYPES[kind]
-    raise MetadataError("this has the wrong type", key=key, found=value, expected=expected)
+    raise MetadataError("the value has the wrong type", key=key, found=value, expected=expected)
 
 
 if not TYPE_CHECKING:  # For type checkers, every name would exist.

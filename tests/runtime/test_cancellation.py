@@ -41,7 +41,7 @@ def test_aborting_waits_for_blocks_that_have_begun():
     thread.join()
     assert order == ["block", "aborted"]
     with (
-        pytest.raises(zarrdask.errors.StoreError, match="write aborted"),
+        pytest.raises(zarrdask.errors.StoreError, match="write was aborted"),
         write_named("first").block(),
     ):
         pass

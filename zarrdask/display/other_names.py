@@ -1,4 +1,4 @@
-"""Names that zarr-python 2 and 3 and other software have, and what to use here.
+"""Names of zarr-python 2 and 3 and of other software, and what to use instead of each.
 
 The errors for unknown names read these tables, and so does the page "Coming from zarr-python".
 """

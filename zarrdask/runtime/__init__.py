@@ -1,4 +1,4 @@
-"""What a process has: threads, buffers, caches, progress, calls of the operating system.
+"""The resources of a process: threads, buffers, caches, progress, system calls.
 
 All mutable state of a process is here and in `zarrdask.storage`, and survives a fork. This room
 imports `zarrdask.config`, `zarrdask.errors` and `zarrdask.display`. The other rooms take

@@ -1,4 +1,4 @@
-"""Memory for blocks, which is reused, as new pages of memory take time.
+"""Memory for blocks: freed buffers are reused, as new pages of memory cost time.
 
 The system clears each page of newly allocated memory when it is first used, which takes about as
 long as decoding into it. So memory of blocks that are no longer used is kept for the next ones, up

@@ -39,7 +39,7 @@ class Write:
         """
         with _CHANGED:
             if self._aborted:
-                raise StoreError("write aborted: another block of it failed")
+                raise StoreError("the write was aborted, as another of its blocks failed")
             self._running += 1
         try:
             yield

@@ -1,6 +1,6 @@
-"""Count requests, chunks and waits; the callers have found that something is measured.
+"""Count requests, chunks and waits; callers check first whether anything is measured.
 
-The hot paths count batches, of which they time some values; all else is counted one by one.
+The hot paths count in batches and time only some values of each; all else is counted one by one.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,7 +13,8 @@ from zarrdask.runtime.measuring import LOCAL, Counter, HasUrl
 T = TypeVar("T")
 Item = TypeVar("Item")
 
-#: Bytes of decoded chunks of which one is timed: a small chunk takes about as long as a few clocks.
+#: One chunk is timed per so many decoded bytes: a small chunk takes about as long as reading a
+#: clock a few times.
 _TIMED_BYTES = 2**20
 #: Of small values that are read from a local disk, one in so many is timed.
 _VALUES_PER_CLOCK = 32

@@ -114,7 +114,7 @@ class _Pending(Generic[T]):
         return request.take()
 
     def abandon(self) -> None:
-        """Wait for requests, the results of which nobody asks for; they are not repeated."""
+        """Wait for the requests, and drop their results; failed ones are not repeated."""
         if not self._started or self._process != os.getpid():
             return  # A forked process has no threads that would finish them.
         self._abandoned.set()

@@ -1,4 +1,4 @@
-"""What was measured: requests, bytes, chunks and seconds, as a table and as a dict."""
+"""`Measurement`, the result of `zarrdask.measured`: requests, bytes, chunks and seconds."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any

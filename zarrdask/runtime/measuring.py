@@ -289,7 +289,7 @@ def operation(array: Any, verb: str, task: Any, labels: Callable[[str, Any], Lab
 
 @contextmanager
 def reported_together() -> Iterator[None]:
-    """Report what this thread counts in reads and writes once, at the end: that of a task."""
+    """Report the counts of this thread once, at the end of a task, instead of for each access."""
     thread = LOCAL.counts
     if not REPORTS or thread.held is not None:
         yield
@@ -331,7 +331,7 @@ def end(report: Report | None = None) -> None:
 
 
 def clear() -> None:
-    """Count for nobody any longer, and forget what was counted, as in a forked process."""
+    """Stop counting, and forget what was counted, as in a forked process."""
     global REPORTS, _blocks, _CHANGING, _HANDING_OVER
     _CHANGING, _HANDING_OVER = threading.RLock(), threading.Lock()
     REPORTS, _blocks = (), 0

@@ -53,7 +53,7 @@ class Progress:
     def bytes_done(self) -> int:
         """The bytes of the work that is done; 0 if they are not known.
 
-        If the work is not counted in bytes, all parts of it are taken to have the same size.
+        If the work is not counted in bytes, all parts of it are assumed to have the same size.
         """
         if self.unit == "byte":
             return self.done

@@ -79,7 +79,7 @@ class Call(Generic[T]):
 
 
 class RequestThreads:
-    """Up to `size` threads, each of which is started when there are more requests than threads."""
+    """Up to `size` threads; one is started when there are more requests than threads."""
 
     def __init__(self, size: int) -> None:
         self._size = size

@@ -1,4 +1,4 @@
-"""A buffer that is used again for each encoded value that is read."""
+"""A buffer that is reused for each encoded value that is read."""
 
 import numpy as np
 

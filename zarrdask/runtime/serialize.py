@@ -1,4 +1,4 @@
-"""Serialisation between the workers of a cluster, for data types that distributed gets wrong."""
+"""Serialisation between the workers of a cluster, for data types that distributed changes."""
 
 import pickle
 from functools import cache

@@ -78,7 +78,7 @@ def after_fork(call: Callable[[], object]) -> None:
 def renewed_after_fork(lock: T) -> T:
     """Return a lock, or a condition, that is free in each process forked from this one.
 
-    The thread that held it does not exist there, so that nobody would ever release it.
+    The thread that held it does not exist there, so it would never be released.
     """
     after_fork(lock._at_fork_reinit)  # type: ignore[attr-defined]
     return lock

@@ -1,4 +1,4 @@
-"""Threads that take turns with small chunks, as they are faster one after another."""
+"""Let threads take turns when they decode small chunks, which is faster than doing so at once."""
 
 import sys
 import threading

@@ -1,4 +1,4 @@
-"""Counts of what workers of `distributed` do: in its fine performance metrics, and in this process.
+"""Counts of the reads and writes of workers, in the fine performance metrics of `distributed`.
 
 Nothing here imports `distributed`: a process in which it was not imported is no worker.
 """

@@ -58,7 +58,7 @@ def test_no_block_is_written_after_an_abort():
     z = made()
     writer, other = writer_of(z, name="one"), writer_of(z, name="two")
     writer.abort()
-    with pytest.raises(StoreError, match="write aborted"):
+    with pytest.raises(StoreError, match="write was aborted"):
         writer.write(np.ones((2, 6), "i4"), BLOCK)
     assert other.write(np.ones((2, 6), "i4"), BLOCK) == 3
 
