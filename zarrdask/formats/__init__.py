@@ -1,4 +1,4 @@
-"""What the specifications say, without I/O: chunk grids, selections, data types, codecs, metadata.
+"""The formats as specified, without I/O: chunk grids, selections, data types, codecs, metadata.
 
 This room imports `zarrdask.runtime` and the rooms below it, and no store. The other rooms take
 `ArrayMetadata` and `GroupMetadata` (`metadata.model`), `ChunkGrid` and `Axis` (`grids`),

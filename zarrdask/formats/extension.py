@@ -131,7 +131,7 @@ def _bad_name(name: str, key: str) -> MetadataError:
     if colon and kind.isalnum() and level.isdigit():
         configuration = {"name": kind, "configuration": {"level": int(level)}}
         return MetadataError(
-            "options are no part of a name; pass an object",
+            "a name can't contain options; pass an object",
             key=key,
             found=name,
             expected=repr(configuration),

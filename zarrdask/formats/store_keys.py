@@ -67,7 +67,7 @@ def check_relative(key: object, location: str) -> str:
         if all(name.strip(".") or not name.startswith(".") for name in names) and all(names):
             return key
     raise MetadataError(
-        "a key leads out of the node, or is none",
+        "this is not a key, or it leads out of the node",
         key=location,
         found=key,
         expected='names joined by "/", none of which consists of periods only',

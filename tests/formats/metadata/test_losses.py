@@ -25,7 +25,7 @@ def dtype(name):
         ("u4", "f4", "uint32 as float32: digits may be lost"),
         ("f8", "i8", "float64 as int64: fractions are cut off"),
         ("c8", "f4", "complex64 as float32: imaginary parts are dropped"),
-        ("i4", "bool", "int32 as bool: only whether they are zero is kept"),
+        ("i4", "bool", "int32 as bool: all values but 0 become True"),
         ("S4", "S2", "|S4 as |S2: the end is cut off"),
         ("i4", "S2", "int32 as |S2: values may be changed"),
         ("M8[ns]", "M8[s]", "datetime64[ns] as datetime64[s]: values may be changed"),

@@ -1,4 +1,4 @@
-"""Codecs: chunk <-> bytes, pure. The names below are what your own codecs are made of."""
+"""Codecs: chunk <-> bytes, pure. Codecs of your own are made from the names below."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -1,4 +1,4 @@
-"""Old names of codecs, which files of 2023 have, and writers that were ahead of the registration.
+"""Old names of codecs, in files of 2023 and of writers that used a codec before its registration.
 
 Codecs are read by their old names, too, but written by their current names only.
 """

@@ -1,4 +1,4 @@
-"""Which bytes of a decoded chunk hold requested elements, and where these are among them. Pure."""
+"""Which bytes of a decoded chunk hold the requested elements, and at which offsets. Pure."""
 
 from collections.abc import Sequence
 from math import prod

@@ -1,4 +1,4 @@
-"""The codecs of an array, bound to its chunks: checked when it is opened, applied per chunk."""
+"""`Pipeline`: the codecs of an array, bound to its chunks; checked once, applied per chunk."""
 
 from collections.abc import Sequence
 from math import prod
@@ -134,7 +134,7 @@ class Pipeline:
         check_dimensions(len(spec.shape), "chunk_shape")
         if spec.nbytes >= MOST:
             raise MetadataError(
-                "a chunk is larger than any memory",
+                "a chunk is larger than any memory; make the chunks smaller",
                 key="chunk_shape",
                 found=spec.shape,
                 expected=f"less than {MOST} bytes",

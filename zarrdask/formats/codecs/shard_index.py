@@ -73,7 +73,7 @@ class ShardIndex:
             return None
         if not is_possible((start, length)):
             raise CodecError(
-                "an impossible entry in the index of the shard",
+                "invalid entry in the shard index",
                 key=f"inner chunk {index}",
                 found=(start, length),
             )

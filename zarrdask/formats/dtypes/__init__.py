@@ -1,4 +1,4 @@
-"""Data types and fill values. The names below are what your own data types are derived from."""
+"""Data types and fill values. Derive data types of your own from the classes below."""
 
 from zarrdask.formats.dtypes.data_type import DataType, check_configuration
 

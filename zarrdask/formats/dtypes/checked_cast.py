@@ -1,4 +1,4 @@
-"""Cast values to another data type: an error where a value would become another one.
+"""Cast values to another data type; raise an error where a value would change.
 
 Digits and fractions of numbers may be rounded. Everything else must be kept: the range of numbers,
 NaN, imaginary parts, all characters of a text, and times exactly. Numbers, times and durations do
@@ -42,7 +42,7 @@ def checked_cast(values: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
 def check_meaning(before: np.dtype[Any], after: np.dtype[Any]) -> None:
     """Check that numbers, times and durations do not become each other, whatever the values are.
 
-    Of texts and objects, some are times.
+    Texts and objects may be times.
     """
     kinds = {kind_of(before), kind_of(after)}
     if len(kinds) == 2 and kinds & {*"mM"} and not kinds & {*"SUOT"}:
@@ -51,13 +51,13 @@ def check_meaning(before: np.dtype[Any], after: np.dtype[Any]) -> None:
 
 def _other_meaning(before: np.dtype[Any], after: np.dtype[Any]) -> CodecError:
     if {before.kind, after.kind} == {*"mM"}:
-        why = "durations are no times"
+        why = "a duration is not a time"
     elif before.kind == after.kind:
-        why = "one of both has no unit"
+        why = "one of them has no unit of time"
     elif after.kind in "mM":
-        why = f"they have no unit of time, which .astype({str(after)!r}) gives them"
+        why = f"the values have no unit of time; .astype({str(after)!r}) sets it"
     else:
-        why = "their unit would be lost; .view('i8') returns their counts"
+        why = "the unit of time would be lost; .view('i8') returns the counts"
     return _lossy(before, after, why)
 
 

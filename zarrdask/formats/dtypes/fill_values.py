@@ -1,4 +1,4 @@
-"""Users' values as arrays; fill values, cast without loss; chunks that hold nothing else."""
+"""Fill values: cast without loss, and compared with chunks; values of users as arrays."""
 
 import operator
 from enum import Enum

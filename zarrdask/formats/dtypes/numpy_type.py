@@ -55,7 +55,9 @@ def check_item_size(size: int, key: str) -> None:
     """
     if size == 0:
         raise UnsupportedError(
-            "the elements of this data type have no bytes", key=key, expected="at least one byte"
+            "the elements of this data type have a size of 0 bytes",
+            key=key,
+            expected="at least one byte",
         )
     if size > MAX_ITEM_BYTES:
         raise UnsupportedError(

@@ -1,4 +1,4 @@
-"""Chunk grids and chunk key encodings. The names below are what your own are derived from."""
+"""Chunk grids and chunk key encodings. Derive your own from the classes below."""
 
 from zarrdask.formats.grids.axis import Axis, Even, Uneven, axis_of
 from zarrdask.formats.grids.chunk_grid import ChunkGrid

@@ -30,7 +30,7 @@ class ChunkKeyEncoding(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ChunkKeys:
-    """The encodings of v3, one of which v2 has, and of the draft (A-35, B-46, C-37, C-38).
+    """The chunk key encodings of v3 and v2, and of the draft (A-35, B-46, C-37, C-38).
 
     Attributes
     ----------

@@ -57,7 +57,7 @@ class Points:
 
 
 class Regions(NamedTuple):
-    """Several regions, each of which is read into a block of its own; None stands for all elements.
+    """Several regions, each read into a block of its own; None stands for all elements.
 
     The positions in the results (`Projection.outsides`) are lists of pairs: the number of a block
     and a NumPy index.

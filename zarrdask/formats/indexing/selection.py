@@ -223,8 +223,8 @@ def find_region(
     """
     if _is_auto(region):
         raise SelectionError(
-            "a region is found by coordinates, which an array does not have; pass slices, or "
-            "write a dataset with zarrdask.xarray.to_zarr",
+            "an array has no coordinates by which to find a region; pass slices, or write a "
+            "dataset with zarrdask.xarray.to_zarr",
             key=key,
             found=region,
             expected="slices, or a dict of names of dimensions to slices",
@@ -239,7 +239,9 @@ def find_region(
         raise error.within(key) from error.__cause__
     picks = selection.slices
     if not selection.plain or any(pick.step != 1 for pick in picks):
-        raise SelectionError("a region is made of slices without a step", key=key, found=region)
+        raise SelectionError(
+            "a region must consist of slices without a step", key=key, found=region
+        )
     outside = first_out_of_bounds(() if region is None else region, shape)
     if outside is not None:
         axis, pick = outside

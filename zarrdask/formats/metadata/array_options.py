@@ -98,7 +98,7 @@ def parse_shape(value: Any) -> Shape:
 
 
 def is_disabled(shards: Any) -> bool:
-    """Whether the argument asks for no shards. A length of 0 does not: it is an error."""
+    """Whether the argument asks for no shards. A length of 0 does not: it raises an error."""
     return isinstance(shards, bool | np.bool_) and not shards
 
 

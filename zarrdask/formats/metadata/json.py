@@ -14,7 +14,7 @@ Documents = Mapping[str, bytes | None]
 #: The maximum number of nested objects and lists in a document that is written. No format needs as
 #: many, and the recursive functions that handle documents must not exhaust Python's stack.
 MAX_DEPTH = 128
-#: All bytes but those of brackets and quotes.
+#: All bytes but brackets and quotes.
 _NO_BRACKETS = bytes({*range(256)} - {*b'{}[]"'})
 #: What parsing a record raises that is damaged, whatever JSON values, and how many, are in it.
 DAMAGE = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
@@ -132,7 +132,7 @@ def render_json(
     try:
         return dump_json(document, indent=indent)
     except ValueError as error:  # an integer with more digits than Python converts
-        raise MetadataError(f"can't be written as JSON: {error}", key=key) from error
+        raise MetadataError(f"this can't be written as JSON: {error}", key=key) from error
 
 
 def dump_json(document: Mapping[str, Any], *, indent: int | None = 2) -> bytes:
@@ -161,7 +161,7 @@ def _check_json(value: Any, key: str, path: str, limit: int) -> None:
         raise _not_finite(value, key, path, "a finite number")
     elif not (value is None or isinstance(value, str | int | float)):
         raise MetadataError(
-            f"can't be written as JSON, which has no values of the type of {path or 'this'}",
+            f"{path or 'this value'} can't be written as JSON, which has no such type",
             key=key,
             found=value,
             expected="text, a number, True, False, None, or a list or dict of these; a value of "
@@ -171,7 +171,7 @@ def _check_json(value: Any, key: str, path: str, limit: int) -> None:
 
 def _not_finite(value: float, key: str, path: str, expected: str) -> MetadataError:
     return MetadataError(
-        f"can't be written as JSON, which has no such number as {path or 'this'}",
+        f"{path or 'this value'} can't be written as JSON, which has no NaN or infinities",
         key=key,
         found=float(value),
         expected=expected,

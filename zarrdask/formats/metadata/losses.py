@@ -12,14 +12,14 @@ from zarrdask.formats.dtypes.ml import kind_of, limits, name_of
 from zarrdask.formats.metadata.convert import flat_codecs
 from zarrdask.formats.metadata.model import ArrayMetadata, Metadata
 
-#: What values may lose under every rule of casts.
+#: Losses that every rule of casts permits.
 _ROUNDED = ("digits may be lost", "fractions are cut off")
 
 
 def rewrite_loss(before: ArrayMetadata, after: ArrayMetadata) -> str | None:
     """Return a description of what the elements of an array may lose in a rewrite, or None.
 
-    By default, a value that would become another one is an error, so that only rounding is left.
+    By default, a value that would change raises an error, so that only rounding is left.
     """
     loss = cast_loss(before.dtype, after.dtype) if 0 not in before.shape else None
     is_error = config.get("casting") is None and not (loss or "").endswith(_ROUNDED)
@@ -54,7 +54,7 @@ def _lost(before: np.dtype[Any], after: np.dtype[Any]) -> str | None:
     if kinds in ("ii", "iu", "ui", "uu") or (kinds[0] == "b" and kinds[1] in "iufc"):
         return None  # `zarrdask.arrays.chunks.cast` raises an error for values out of range
     if kinds[1] == "b" and kinds[0] in "iufc":
-        return "only whether they are zero is kept"
+        return "all values but 0 become True"
     if kinds in ("SS", "UU", "VV") and before.names is after.names is None:
         return None if before.itemsize <= after.itemsize else "the end is cut off"
     return None if np.can_cast(before, after, "safe") else "values may be changed"

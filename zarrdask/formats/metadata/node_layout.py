@@ -104,7 +104,7 @@ class DraftLayout(Layout):
     def inside(self, key: str) -> str:
         if not key.startswith(self.base):
             raise MetadataError(
-                "this key is outside the hierarchy",
+                "the key is outside the hierarchy",
                 key=key,
                 expected=f"a key that begins with {self.base!r}",
             )

@@ -172,7 +172,7 @@ def _parse_group(document: Json, attributes: Json) -> GroupMetadata:
 
 
 def _unknown_members(document: Json, known_members: tuple[str, ...], rule: str, key: str) -> Json:
-    """Return the members that v2 does not know, which netCDF-C and others write."""
+    """Return the members that v2 does not have, such as those of netCDF-C."""
     unknown = {name: member for name, member in document.items() if name not in known_members}
     if unknown:
         report_deviation(
@@ -189,7 +189,7 @@ def _check_version(document: Json, key: str) -> None:
     version = document["zarr_format"]
     if type(version) is not int or version != _VERSION:
         raise MetadataError(
-            "this is not v2 metadata", key=f"{key} zarr_format", found=version, expected="2"
+            "the document is not v2 metadata", key=f"{key} zarr_format", found=version, expected="2"
         )
 
 

@@ -86,7 +86,7 @@ class V3(Format):
         kind = document["node_type"]
         if type(version) is not int or version != _VERSION:
             raise MetadataError(
-                "this is not v3 metadata", key="zarr_format", found=version, expected="3"
+                "the document is not v3 metadata", key="zarr_format", found=version, expected="3"
             )
         if one_of(kind, "node_type", ("array", "group")) == "array":
             if known is not None:
@@ -132,7 +132,7 @@ def _check_ignorable(name: str, value: Any) -> None:
     """Check that an unknown member has ``must_understand: false`` (C-11, C-17)."""
     if not isinstance(value, dict) or value.get("must_understand") is not False:
         raise UnsupportedError(
-            "an unknown member that must be understood",
+            "unknown member that must be understood",
             key=name,
             found=value,
             expected='an object with "must_understand": false',
@@ -167,7 +167,7 @@ def _parse_array(document: Json) -> ArrayMetadata:
 
 
 def _parse_shared(document: Json, known: Known) -> ArrayMetadata:
-    """Parse an array, of which all but the attributes may be known from another array."""
+    """Parse an array; everything but its attributes may be known from another array."""
     attributes = instance_of(document.pop("attributes", {}), "attributes", dict)
     part = repr(document)
     metadata = known.get(part)

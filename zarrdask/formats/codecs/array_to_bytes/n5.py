@@ -83,7 +83,7 @@ class N5DefaultCodec(Configured):
         )
         if not fits:
             raise MetadataError(
-                "these are not the codecs of an N5 block",
+                "invalid codecs for an N5 block",
                 key="n5_default.codecs",
                 found=[codec.to_json() for codec in self.codecs],
                 expected=f"{reverse.to_json()}, bytes with 'big', at most one bytes->bytes codec",

@@ -67,7 +67,7 @@ class PackbitsCodec(Configured):
         last = width - 1 if self.last_bit is None else self.last_bit
         if not first <= last < width:
             raise MetadataError(
-                "an element has no such bits",
+                "the elements do not have these bits",
                 key="packbits.last_bit",
                 found=(first, last),
                 expected=f"first_bit <= last_bit < {width} for {spec.dtype}",

@@ -207,7 +207,7 @@ def read_header(data: Any) -> tuple[Shape, str]:
     """Return the shape and the data type in the header of a stream."""
     start = bytes(data[:12])
     if len(start) < 12 or start[:3] != _MAGIC[:3]:
-        raise CodecError("this is not a zfp stream", found=start[:4])
+        raise CodecError("the value is not a zfp stream", found=start[:4])
     field = int.from_bytes(start[4:11], "little")
     types = {number: name for name, number in _TYPES.items()}
     ndim = (field >> 2 & 3) + 1

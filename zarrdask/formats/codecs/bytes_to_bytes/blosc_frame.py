@@ -1,4 +1,4 @@
-"""The blocks of a Blosc 1 frame, some of which can be decoded without the others."""
+"""The blocks of a Blosc 1 frame, which can be decoded one by one."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence

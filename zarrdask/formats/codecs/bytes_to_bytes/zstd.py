@@ -124,7 +124,7 @@ def frames(data: Buffer) -> Iterator[Frame]:
         else:
             begun = _MAGIC_BYTES.startswith(view[at : at + 4])
             raise (TruncatedError if begun else CodecError)(
-                "this is not a Zstandard frame", found=bytes(view[at : at + 4])
+                "the value is not a Zstandard frame", found=bytes(view[at : at + 4])
             )
 
 

@@ -184,7 +184,7 @@ TABLE: Mapping[str, Entry] = {name: Entry(name) for name in KINDS}
 
 @contextmanager
 def _errors(verb: str) -> Iterator[None]:
-    """Raise the errors of a codec, each of which has its own, as errors of zarrdask."""
+    """Raise the errors of a codec as errors of zarrdask; each codec has its own types."""
     try:
         yield
     except CodecError:
