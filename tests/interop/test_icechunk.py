@@ -201,7 +201,7 @@ def test_what_needs_the_session_itself_fails_before_anything_is_changed(
         lambda: to_zarr(days(4, chunks=(2, 5, 3)), session.store, append_dim="time", compute=False),
     )
     for call in calls:
-        with pytest.raises(StoreError, match="commit what is to be read"):
+        with pytest.raises(StoreError, match="commit the changes first"):
             call()
     assert not session.has_uncommitted_changes
 

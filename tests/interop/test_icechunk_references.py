@@ -121,8 +121,8 @@ def test_what_can_not_be_referenced_is_refused_before_anything_is_changed(local,
         zarrdask.copy(folder / "x", source)
     refused = [
         (elsewhere, session, {}, StoreError, "virtual chunk container"),
-        (tmp_path / "x.zip", session, {}, UnsupportedError, "no files or objects"),
-        (memory, session, {}, UnsupportedError, "no files or objects"),
+        (tmp_path / "x.zip", session, {}, UnsupportedError, "not files or objects"),
+        (memory, session, {}, UnsupportedError, "not files or objects"),
         (folder / "x", session, {"chunks": (4, 4)}, UnsupportedError, "differ"),
         (folder / "x", session, {"dtype": "f8"}, UnsupportedError, "differ"),
         (folder / "x", tmp_path / "new", {}, UnsupportedError, "session of icechunk"),

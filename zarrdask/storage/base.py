@@ -136,12 +136,12 @@ class Store(ABC):
             The tag of an earlier part. If the value has another one now, or the server sends no
             ETag, the result is None, as for a missing value.
         """
-        raise not_supported(self.url, "read by parts of one version")
+        raise not_supported(self.url, "read by ranges of one version")
 
     def get_if_changed(
         self, key: str, tag: Tag | None, start: int = 0, length: int | None = None
     ) -> Version:
-        """Return a value, or part of it, with its tag, unless the value has a given tag.
+        """Return a value, or part of it, with its tag (an ETag), unless the value has a given tag.
 
         Only stores with the capability `versions` have this operation.
 
@@ -153,7 +153,7 @@ class Store(ABC):
         start, length : int
             As in `get_range`; by default, the whole value is returned.
         """
-        raise not_supported(self.url, "read on a condition")
+        raise not_supported(self.url, "read conditionally")
 
     def get_version(
         self, key: str, version: ObjectVersion, start: int = 0, length: int | None = None
@@ -231,7 +231,7 @@ class Store(ABC):
 
         Only stores with the capability `compare_and_swap` have this operation, and `swap`.
         """
-        raise not_supported(self.url, "changed on a condition")
+        raise not_supported(self.url, "changed by conditional writes")
 
     def swap(self, key: str, value: Buffer, tag: Tag | None) -> bool:
         """Store a value if the present one has a tag, and return whether it had.
@@ -248,7 +248,7 @@ class Store(ABC):
         UnsupportedError
             If the store, or the server behind it, has no such operation. Nothing is stored then.
         """
-        raise not_supported(self.url, "changed on a condition")
+        raise not_supported(self.url, "changed by conditional writes")
 
     def erase(self, key: str) -> None:
         """Remove a value, if there is one."""

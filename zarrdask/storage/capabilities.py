@@ -1,4 +1,4 @@
-"""What a store supports, and what its requests cost."""
+"""`Capabilities`: which operations a store supports, and how slow its requests are."""
 
 from collections.abc import Collection, Container
 from dataclasses import dataclass, replace

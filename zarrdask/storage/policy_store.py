@@ -1,4 +1,4 @@
-"""Stores that do something to each request of another store: the policies of remote stores."""
+"""`PolicyStore`: a store that intercepts each request to a remote store, such as to retry it."""
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial

@@ -1,4 +1,4 @@
-"""The errors for what a store can't do."""
+"""The errors for operations that a store does not support or refuses."""
 
 import re
 from collections.abc import Container, Mapping
@@ -11,7 +11,7 @@ from zarrdask.errors import ReadOnlyError, StoreError, UnsupportedError, without
 UNCONNECTED = ": no connection could be made; check the address"
 #: What to do if a server refuses to send a value, and does not say why.
 _FORBIDDEN = (
-    "if the server gives this answer for keys that do not exist, open this with the setting "
+    "if the server gives this answer for keys that do not exist, open the store with the setting "
     'zarrdask.forbidden = "missing"'
 )
 #: What to do if a request without a signature is refused.
@@ -21,13 +21,13 @@ _ANONYMOUS = (
 )
 #: The error codes of S3 for credentials that it does not accept, and what to do about each.
 CREDENTIALS = {
-    "SignatureDoesNotMatch": "the secret does not belong to the key: correct it",
-    "InvalidAccessKeyId": "there is no such key: correct it, or the endpoint",
+    "SignatureDoesNotMatch": "the secret does not belong to the key; correct it",
+    "InvalidAccessKeyId": "the key does not exist; correct it, or the endpoint",
     **dict.fromkeys(
         ("ExpiredToken", "TokenRefreshRequired", "InvalidToken"),
-        "the token is not valid any more: get a new one",
+        "the token has expired or is invalid; get a new one",
     ),
-    "RequestTimeTooSkewed": "the clock of this machine is wrong: set it",
+    "RequestTimeTooSkewed": "the clock of this machine is wrong; set it",
 }
 #: Names of options in other software, and in the file system of S3.
 _SYNONYMS = {
@@ -90,7 +90,7 @@ def not_supported(url: str, action: str) -> UnsupportedError:
 def no_objects(url: str) -> UnsupportedError:
     """Return the error for a store whose values can't be referenced."""
     return UnsupportedError(
-        "the values of this store are no files or objects with URLs of their own, so they can't be "
+        "the values of this store are not files or objects with URLs, so they can't be "
         "referenced; copy the values themselves",
         key=url,
     )
@@ -157,7 +157,8 @@ def check_anonymous(options: Mapping[str, Any], url: str) -> None:
     value = options.get("anon")
     if not isinstance(value, bool | None):
         raise StoreError(
-            "the option 'anon', in storage_options or in the settings of fsspec, is not a bool",
+            "the option 'anon', in storage_options or in the settings of fsspec, must be True or "
+            "False",
             key=url,
             found=value,
             expected="True for requests without a signature, or False",
@@ -188,9 +189,9 @@ def answered(status: int, detail: str = "") -> str:
 def refuses_conditions(url: str, key: str) -> StoreError:
     """Return the error for a server that refuses a conditional write whose condition holds."""
     return StoreError(
-        "the server refuses to replace a value on the condition that it has its ETag (If-Match), "
-        "though it has; writers of several machines can't exclude each other there, so nothing was "
-        "stored",
+        "the server rejects conditional writes (If-Match) although the ETag matches, so writers "
+        "on several machines can't exclude each other; nothing was stored. Write to another "
+        "server",
         key=f"{url}/{key}",
     )
 
@@ -203,4 +204,4 @@ def not_writable(url: str) -> ReadOnlyError:
             f"directory behind it{_s3_hint(url)}",
             key=url,
         )
-    return ReadOnlyError("this store was opened for reading", key=url)
+    return ReadOnlyError("this store was opened for reading only", key=url)

@@ -1,4 +1,4 @@
-"""One request to a store, and its answer: what the operations of remote stores consist of.
+"""`Request` and `Answer`: every operation of a remote store is made of these.
 
 Reading, writing and erasing a value are three verbs of HTTP with a range and two conditions. So
 whatever is done to each request, such as repeating it or looking into a cache first, is one

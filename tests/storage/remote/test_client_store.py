@@ -55,7 +55,7 @@ def test_etags_are_sent_as_the_server_compares_them(store, quoted):
 def test_a_server_that_refuses_conditions_that_hold_is_an_error(store):
     store.refused = (True, True)
     _, tag = store.get_tagged("k")
-    with pytest.raises(StoreError, match="the server refuses to replace a value"):
+    with pytest.raises(StoreError, match="the server rejects conditional writes"):
         store.swap("k", b"second", tag)
     assert store.get("k") == b"first"
     store.set("k", b"of another writer")

@@ -28,7 +28,7 @@ class RefusingStore(WrappedStore):
     ("code", "anonymous", "expected"),
     [
         ("SignatureDoesNotMatch", False, "the secret does not belong to the key"),
-        ("InvalidAccessKeyId", False, "no such key"),
+        ("InvalidAccessKeyId", False, "key does not exist"),
         ("ExpiredToken", True, "get a new one"),
         ("AccessDenied", False, 'if the server gives this .* zarrdask.forbidden = "missing"'),
         (None, True, "if the bucket is private, pass credentials .* zarrdask.forbidden"),

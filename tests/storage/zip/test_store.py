@@ -196,5 +196,5 @@ class TestBatch:
 @pytest.mark.parametrize("mode", ["r", "r+", "w"])
 def test_a_fifo_is_no_archive(tmp_path, mode):
     os.mkfifo(tmp_path / "fifo.zip")
-    with pytest.raises(StoreError, match="not a regular file"):
+    with pytest.raises(StoreError, match="expected a regular file"):
         zarrdask.open_group(tmp_path / "fifo.zip", mode=mode)

@@ -37,8 +37,8 @@ class Search:
     """The formats that a node may have, and the order in which their documents are requested."""
 
     #: The format that the node is expected to have, such as the format of the group above
-    #: it. Its documents, and those of preferred formats, are requested first, and other documents
-    #: only where there are none. By default all are requested together.
+    #: it. Its documents and the documents of preferred formats are requested first, other documents
+    #: only where these are missing. By default all are requested together.
     zarr_format: ZarrFormat | None = None
     #: Whether the documents of other formats are never requested.
     only: bool = False

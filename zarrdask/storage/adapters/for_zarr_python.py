@@ -1,4 +1,4 @@
-"""What zarrdask can open, as a store of zarr-python."""
+"""`as_zarr_python`: any location that zarrdask can open, as a store of zarr-python."""
 
 from typing import TYPE_CHECKING, Any
 

@@ -120,8 +120,8 @@ class Changes:
         for fork, parts in self.parts.items():
             if fork not in _MADE_HERE:
                 raise StoreError(
-                    "what was written can't be merged into the session, which no longer exists; "
-                    "keep what was computed until the result is there"
+                    "the written chunks can't be merged into the session, which no longer "
+                    "exists; keep a reference to the computed array until the result has arrived"
                 )
             _MADE_HERE[fork].receive(self.name, parts)
         return None

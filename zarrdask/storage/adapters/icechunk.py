@@ -28,7 +28,7 @@ _REFUSALS = ("invalid zarr key", "bad key prefix", "invalid chunk index", "there
 
 #: What to do where other processes can't access a writable session.
 _UNSHARED_ADVICE = (
-    'read from a read-only session, commit what is to be read, or use the scheduler "threads"'
+    'read from a read-only session, commit the changes first, or use the scheduler "threads"'
 )
 
 #: Stores references to the chunks of the array with a prefix, each with the index of the chunk.
@@ -93,8 +93,8 @@ class IcechunkStore(ZarrPythonStore):
             session = self.inner.session.fork()
         except ValueError as error:
             raise UnsupportedError(
-                "this release of icechunk can't fork a session that has changes, and the metadata "
-                'are changes; update icechunk, or use the scheduler "threads"',
+                "this release of icechunk can't fork a session with changes, such as new "
+                'metadata; update icechunk, or use the scheduler "threads"',
                 key=self.url,
             ) from error
         return IcechunkFork(session.store, self)
@@ -138,8 +138,8 @@ class IcechunkStore(ZarrPythonStore):
         except _errors() as error:
             _check_refused(error)
             raise UnsupportedError(
-                "icechunk stores nothing but documents of Zarr v3 and chunks within the shape of "
-                "their array",
+                "icechunk stores only documents of Zarr v3, and chunks within the shape of their "
+                "array",
                 key=f"{self.url}/{key}",
             ) from error
 
@@ -216,8 +216,8 @@ class IcechunkFork(Fork, IcechunkStore):
         session = self._forked.inner.session  # type: ignore[union-attr]
         if session.has_uncommitted_changes:
             raise StoreError(
-                "this session has changes, which the process that merges would not have; commit "
-                "them, and save a fork of a new session",
+                "this session has uncommitted changes, which the process that merges would lack; "
+                "commit them, and save a fork of a new session",
                 key=self.url,
             )
 

@@ -106,7 +106,7 @@ class ZarrPythonStore(Store):
         prefix = check_prefix(prefix)
         names = self._run(_collect(self.inner.list_dir, prefix.rstrip("/")), prefix)
         names = sorted({name.rstrip("/") for name in names})
-        # A listing of zarr-python does not tell keys from prefixes.
+        # A listing of zarr-python does not distinguish keys from prefixes.
         are_keys = window(lambda name: self._run(self._exists(prefix + name), prefix), names)
         listed = list(zip(names, are_keys, strict=True))
         keys = [name for name, is_key in listed if is_key]

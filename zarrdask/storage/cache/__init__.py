@@ -1,1 +1,1 @@
-"""Values that are kept on the local disk, or read beforehand."""
+"""Caches of values: on the local disk, and in memory after a prefetch."""

@@ -50,8 +50,8 @@ MARK_INTERVAL = 60
 PATIENCE, _PAUSE = 1.0, 0.001
 
 _DIGEST_BYTES = 16
-#: The length of the tag, and the size of the whole value, of which the entry may be a part; that is
-#: -1 if the value is missing.
+#: The length of the tag, and the size of the whole value, which is -1 if the value is missing; the
+#: entry may be a part of the value.
 _HEAD = Struct("<Hq")
 #: The size of all files, and its complement, by which a damaged file is recognized.
 _TOTAL = Struct("<qq")
@@ -267,7 +267,7 @@ def _locked(fd: int) -> Iterator[None]:
 if IS_WINDOWS:
     import msvcrt
 
-    #: Far behind the content: nobody can read what is locked.
+    #: Far behind the content: other processes can't read locked bytes.
     _LOCKED_AT = 2**30
 
     def _try_lock(fd: int) -> bool:
@@ -293,7 +293,7 @@ else:
         return True
 
     def _unlock(fd: int) -> None:
-        # A process that was forked meanwhile has the descriptor, too: closing is not enough.
+        # A process forked in between has the descriptor, too: closing is not enough.
         fcntl.flock(fd, fcntl.LOCK_UN)
 
 

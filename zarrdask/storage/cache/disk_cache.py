@@ -112,7 +112,7 @@ class DiskCachedStore(PolicyStore):
         """Return a part of the version of a value that has a tag."""
         entry = self.directory.get(name)
         if entry is None or entry.value is None or entry.tag != request.if_match:
-            # Offline, this is an error: parts of several versions would be no value.
+            # Offline, this raises an error: parts of several versions do not make a value.
             part = send(request)
             if part.value is not None:
                 self._put(name, part)

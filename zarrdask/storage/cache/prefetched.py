@@ -1,4 +1,4 @@
-"""A store some values of which were read beforehand, in one round trip."""
+"""A store that serves some values from memory, after one round trip that read them."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
@@ -52,7 +52,7 @@ def fresh(store: Store) -> Store:
 
 
 class PrefetchedStore(PolicyStore):
-    """A store some values of which were read beforehand; see `prefetch`.
+    """A store that serves some values from memory; see `prefetch`.
 
     A change through this store is seen.
     """

@@ -1,9 +1,9 @@
 """Access to files below a directory without following symbolic links.
 
-Each directory on the way is opened by its name in the one above, so that nobody can replace it by
-a link between a check and the access. Windows can't open directories: there, each directory is
-checked by its path, which leaves a moment between the check and the access. Junctions of Windows
-count as links.
+Each directory on the way is opened by its name in the one above, so that no other process can
+replace it by a link between a check and the access. Windows can't open directories: there, each
+directory is checked by its path, which leaves a moment between the check and the access. Junctions
+of Windows count as links.
 """
 
 import os
@@ -135,7 +135,7 @@ class Directory:
 
 @contextmanager
 def opened_directory(root: str, names: Sequence[str]) -> Iterator[Directory]:
-    """Open a directory below a root, by the names on the way, none of which may be a link.
+    """Open a directory below a root, by the names on the way, which must not be links.
 
     The root may itself be a symbolic link.
 

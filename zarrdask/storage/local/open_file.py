@@ -23,7 +23,9 @@ ABSENT = (FileNotFoundError, NotADirectoryError, IsADirectoryError, ValueError)
 READ = flags("O_RDONLY", "O_NONBLOCK", "O_NOCTTY", "O_BINARY")
 _READ_BLOCKING = flags("O_RDONLY", "O_NOCTTY", "O_BINARY")
 #: The message for a FIFO, a socket or a device.
-NOT_REGULAR = "this is not a regular file, and only regular files are values; remove or move it"
+NOT_REGULAR = (
+    "expected a regular file, such as a chunk, but found something else; remove or move it"
+)
 #: Messages for errors of the system, by number. A FIFO, a socket or a device causes the first two.
 _MEANING = {
     ESPIPE: NOT_REGULAR,
@@ -35,8 +37,8 @@ _MEANING = {
 # limit would not fit into the cache of the CPU.
 FILE_LIMIT = 2**20
 FILE_GAP = _PAGE = 2**12
-#: Nanoseconds. The times of files advance in steps of up to 10 ms, and those of some file systems
-#: in steps of up to 2 s; these are multiples of a long step.
+#: Nanoseconds. The times of files advance in steps of up to 10 ms, in some file systems of up to 2
+#: s; these are multiples of a long step.
 CLOCK_NS = 10**8
 COARSE_CLOCK_NS, _FINE_STEP_NS = 21 * 10**8, 10**7
 
@@ -74,7 +76,7 @@ class OpenFile:
             return
         for (start, length), members in coalesce(ranges, FILE_GAP, FILE_LIMIT):
             available = max(min(length, self.size - start), 0)
-            # At the same place in a page of memory as in a page of the file: see `Scratch`.
+            # At the same offset in a page of memory as in a page of the file: see `Scratch`.
             shift = start % _PAGE
             view = self.scratch.reserve(available + shift)[shift:]
             begin = perf_counter() if measuring.IS_ACTIVE else 0.0

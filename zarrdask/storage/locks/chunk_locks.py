@@ -3,11 +3,11 @@
 A stored object (chunk or shard) that is written in part is read, changed and stored under a lock.
 Whole objects are stored without a lock, which would slow down every write for the sake of a few.
 Instead, a writer that has stored a whole object checks whether a partial write of it is under way,
-or has ended meanwhile. That partial write may have read the older value, so the writer waits for
+or has ended in between. That partial write may have read the older value, so the writer waits for
 the lock and stores the object again (`zarrdask.storage.locks.version_stamps`).
 
-In stores that can replace a value on the condition that nobody has changed it, a partial write does
-that, and so needs no lock of the cluster: the lock of this machine only saves it from trying again.
+In stores with conditional writes (compare-and-swap), a partial write uses these, and needs no lock
+of the cluster: the lock of this machine only avoids retries.
 
 The name of a lock is the location of its object, so that all handles of an array share it. A lock
 holds for the threads of this process, and for the processes of this user on this machine unless

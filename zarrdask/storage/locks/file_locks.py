@@ -40,7 +40,7 @@ def _waiting_lock(path: str, number: int) -> Iterator[None]:
                 stamps.renew(number)
                 os.unlink(path)
         finally:
-            # A process that was forked meanwhile has the descriptor, too: closing is not enough.
+            # A process forked in between has the descriptor, too: closing is not enough.
             flock(fd, LOCK_UN)
             os.close(fd)
 

@@ -1,4 +1,4 @@
-"""The directory of lock files, and safe ways to open the files in it.
+"""The directory of lock files; its files are opened safely, without following links.
 
 Every user has one directory. By default it is in the directory for temporary files, where other
 users may create files, too: one of the same name, or links to files of the user. So the directory

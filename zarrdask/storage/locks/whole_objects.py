@@ -1,4 +1,4 @@
-"""Objects that are stored or erased as a whole while others change parts of the same ones.
+"""Store or erase whole objects while other writers may change parts of the same objects.
 
 A partial write of a chunk that has read the older object would store it again, changed in part. So
 objects are stored once more after such writes. Where they can, partial writes find out themselves

@@ -1,4 +1,4 @@
-"""The names of writers, which they store, and by which others find out whether they still run."""
+"""Names of writers: a writer stores its name, by which others detect whether it still runs."""
 
 import os
 from contextlib import suppress

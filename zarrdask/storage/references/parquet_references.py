@@ -115,7 +115,7 @@ class ParquetReferences:
     def _grid(self, array: str) -> tuple[int, ...]:
         """Return the number of chunks along each axis of an array."""
         if ".." in array.split("/"):
-            raise ValueError(f"{array!r} is no path")
+            raise ValueError(f"{array!r} is not a path")
         document = self._documents[f"{array}/.zarray"]
         axes = zip(document["shape"], document["chunks"], strict=True)
         # An array without axes has one chunk, which has the key "0".

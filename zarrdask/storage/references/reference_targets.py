@@ -1,4 +1,4 @@
-"""Which objects the references of a document may be to, and with which options these are read."""
+"""Which objects a document of references may refer to, and with which options they are read."""
 
 import os
 import re

@@ -25,8 +25,8 @@ _FILES = {
 _PROFILE_VARIABLES = ("AWS_PROFILE", "AWS_DEFAULT_PROFILE")
 _REGION_VARIABLES = ("AWS_REGION", "AWS_DEFAULT_REGION")
 _ENDPOINT_VARIABLES = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
-#: What only botocore knows: variables and settings of profiles that choose a server, and those
-#: that name certificates.
+#: Settings that only botocore interprets: variables and settings of profiles that choose a server,
+#: and those that name certificates.
 _SERVER_VARIABLES = (
     "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS",
     "AWS_USE_DUALSTACK_ENDPOINT",
@@ -100,7 +100,7 @@ def complete(bucket: str, config: Mapping[str, Any], profile: str | None) -> dic
     Raises
     ------
     NoCounterpartError
-        If there is a setting that only botocore knows.
+        If there is a setting that only botocore interprets.
     StoreError
         If the profile can't be used.
     """

@@ -1,4 +1,4 @@
-"""How long the body of an answer may be: a server may send one without an end.
+"""Limit the length of the bodies of responses, as a server may send an endless one.
 
 A thread has a limit, which applies to the requests that it sends. It is checked while the body is
 read, so that a longer one is never in memory as a whole.
@@ -11,7 +11,7 @@ from zarrdask.storage.base import Store
 from zarrdask.storage.policy_store import PolicyStore
 from zarrdask.storage.request import Answer, Request, Send
 
-#: The longest body of an answer of which nothing is known, such as a document, in bytes.
+#: The maximum size in bytes of a body whose size is not known beforehand, such as a document.
 MAX_BODY_BYTES = 2**31
 
 
@@ -41,8 +41,8 @@ def check_body(size: int, limit: int) -> None:
     """
     if size > limit:
         raise BodyTooLongError(
-            f"the server sends more than {limit} bytes, more than the chunk or "
-            "shard can have in any of its codecs (a document: more than is read)"
+            f"the server sent more than {limit} bytes, the maximum for this chunk, shard or "
+            "document"
         )
 
 

@@ -162,7 +162,7 @@ class ClientStore(RequestStore):
 
     @abstractmethod
     def _fetch(self, path: str, request: Request) -> Fetched:
-        """Request a value, or part of it, that meets the conditions of a request.
+        """Request a value, or part of it, under the conditions of a request.
 
         They are the ETags `if_match` and `unless`, and the `version_id`.
         """
@@ -299,7 +299,7 @@ class ClientStore(RequestStore):
             return Meaning.MISSING if size is None else Meaning.BEHIND
         answer = self._fetched(request._replace(start=max(size + request.start, 0)))
         if isinstance(answer, Fetched) and answer.describe().size not in (0, size):
-            return self._fetched(_of_all(request))  # it was changed meanwhile
+            return self._fetched(_of_all(request))  # it has changed
         return answer
 
     def _properties(self, key: str) -> Answer:
@@ -344,7 +344,7 @@ class ClientStore(RequestStore):
         for condition in conditions:
             is_stored = self._is_put(key, value, condition)
             if is_stored is None:
-                raise not_supported(self.url, "changed on a condition")
+                raise not_supported(self.url, "changed by conditional writes")
             if is_stored:
                 self._has_quotes = is_absent or condition is tag
                 return True

@@ -38,7 +38,10 @@ class DefaultCredentials:
         """
         provider = google_provider() if self.cloud == "google" else azure_provider()
         if provider is None:
-            raise StoreError("no credentials of Google Cloud were found on this machine")
+            raise StoreError(
+                "no credentials of Google Cloud were found on this machine; pass them in "
+                "storage_options"
+            )
         return provider()
 
 

@@ -34,7 +34,7 @@ class _Value:
     #: Where the ranges begin that are requested after the first one. A value without any has None,
     #: which requests nothing, but counts among what is in memory.
     starts: Sequence[int | None] = (None,)
-    #: Whether it has to be read again, as it was changed meanwhile.
+    #: Whether it has to be read again, as it changed between two ranges.
     is_torn: bool = False
 
     @property
@@ -81,7 +81,7 @@ def get_large(store: Store, sizes: Iterable[tuple[str, int]]) -> Iterator[Buffer
 
     The answer to the request for the first range of a value has its size and its version. The other
     ranges are requested of that version, concurrently: two round trips, or one if the first range
-    is all. A value that is changed meanwhile is read again by one request.
+    is all. A value that changes between two ranges is read again by one request.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Request rates that adapt to a store: one that refuses requests gets as many as it accepts.
+"""Request rates that adapt to a store that refuses requests: as many are sent as it accepts.
 
 A store that accepts all requests is never slowed down. After the first refusal (HTTP 429 or 503)
 all processes of a machine take turns to send requests, at a rate that `rate_limit`
@@ -88,7 +88,7 @@ class RequestRate:
         Raises
         ------
         CancelledError
-            If nobody asks for the result any more.
+            If the result is no longer needed.
         """
         most, now = config.get("requests-per-second"), time.monotonic()
         if not self.is_limited and now >= self._look_at:

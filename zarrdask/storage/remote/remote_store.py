@@ -1,4 +1,4 @@
-"""URLs that obstore opens, and that fsspec takes over where obstore can't go on."""
+"""Stores opened by obstore that fall back to fsspec for requests that obstore does not support."""
 
 import logging
 from dataclasses import replace
@@ -93,7 +93,7 @@ class RemoteStore(PolicyStore):
         return RemoteStore(directory, options, module.open_url(directory, options))
 
     def policy(self, request: Request, send: Send) -> Answer:
-        """Return the answer to a request, for which fsspec takes over where obstore can't go on."""
+        """Return the answer to a request, from fsspec where obstore can't send it."""
         if self._is_listed_by_fsspec and request.verb == "LIST":
             return ask(self._by_fsspec, request)
         try:
@@ -103,7 +103,7 @@ class RemoteStore(PolicyStore):
                 store = self._take_over(error, "can't list this server")
                 self._is_listed_by_fsspec = True
             elif request.call is None and isinstance(error.__cause__, AnswerError):
-                reason = f"does not understand its answers ({error.__cause__})"
+                reason = f"can't parse its answers ({error.__cause__})"
                 store = self._take_over(error, reason)
                 self._is_taken_over = True
             else:
@@ -111,13 +111,13 @@ class RemoteStore(PolicyStore):
         return ask(store, request)
 
     def _take_over(self, error: Exception, reason: str) -> Store:
-        """Return the store of fsspec; the error is raised if fsspec can't open it."""
+        """Return the store of fsspec, to fall back to; raise the error if fsspec can't open it."""
         try:
             store = self._by_fsspec
         except StoreError as failure:
-            error.add_note(f"fsspec, which may be able to, can't be used: {failure}")
+            error.add_note(f"fsspec, which may support this, can't be used: {failure}")
             raise error from error.__cause__
-        _LOG.info("%s: from now on by fsspec, as obstore %s", self.url, reason)
+        _LOG.info("%s: falling back to fsspec, as obstore %s", self.url, reason)
         return store
 
     def __reduce__(self) -> tuple[Any, ...]:

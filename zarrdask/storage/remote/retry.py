@@ -52,8 +52,8 @@ class RetryingStore(PolicyStore):
     Of a call that concerns many values, only the requests that failed are repeated if the store is
     `concurrent`.
 
-    As long as no operation has succeeded, a server to which no connection can be made is an error
-    after about a second: its address is probably wrong.
+    As long as no operation has succeeded, a server to which no connection can be made raises an
+    error after about a second: its address is probably wrong.
 
     An error that is not a `ZarrdaskError`, such as an `OSError` or an error of another package, is
     raised as a `StoreError` that names the key and has the original error as its cause.

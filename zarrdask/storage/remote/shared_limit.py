@@ -24,7 +24,7 @@ _NONE = (0.0,) * len(Limit._fields)
 
 
 class HeldLimit:
-    """A limit that nobody else changes meanwhile, or None; and the number of new refusals."""
+    """A limit that is locked against other processes, or None; and the number of new refusals."""
 
     def __init__(self, limit: Limit | None) -> None:
         self.limit, self.refusals = limit, 0
@@ -93,7 +93,7 @@ class SharedLimit:
         except OSError:
             self._has_file = False
             return None
-        # A process that was forked meanwhile has the descriptor, too: closing is not enough.
+        # A process forked in between has the descriptor, too: closing is not enough.
         stack.callback(flock, fd, LOCK_UN)
         return fd
 

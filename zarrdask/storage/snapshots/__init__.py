@@ -1,1 +1,1 @@
-"""Manifests of the stored objects of a node, and stores that read what a manifest names."""
+"""Manifests of the stored objects of a node, and stores that read the listed versions."""

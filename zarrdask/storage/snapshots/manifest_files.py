@@ -1,4 +1,4 @@
-"""Files of manifests, JSON or Parquet: all that is read from one is checked."""
+"""Files of manifests, JSON or Parquet, whose content is checked when it is read."""
 
 import json
 import os
@@ -40,7 +40,7 @@ def load(path: str | os.PathLike[str]) -> tuple[str, list[Row]]:
 
 
 def render(location: str, entries: Iterable[Any], name: str, *, parquet: bool) -> bytes:
-    """Return the content of a file, of which the name is for messages."""
+    """Return the content of a file; its name is for messages."""
     rows = [asdict(entry) for entry in entries]
     if parquet:
         return _to_parquet(location, rows, name)
@@ -55,7 +55,7 @@ def parse(data: bytes, name: str) -> tuple[str, list[Row]]:
     location, rows = _from_parquet(data, name) if is_parquet else _from_json(data, name)
     entries = [_checked(row, name) for row in rows]
     if len({entry["key"] for entry in entries}) < len(entries):
-        raise MetadataError("a manifest has a key twice", key=name)
+        raise MetadataError("a key occurs twice in the manifest", key=name)
     return location, sorted(entries, key=lambda entry: str(entry["key"]))
 
 

@@ -1,4 +1,4 @@
-"""A store that reads the objects that a manifest names, and no others."""
+"""A store that reads only the versions of objects that a manifest lists."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -77,11 +77,12 @@ class SnapshotStore(Store):
         return SnapshotStore, (self.inner, self.prefix, self.manifest)
 
     def check(self) -> None:
-        """Check that the manifest tells each object from one that has changed."""
+        """Check that, by the manifest, a changed object can be detected."""
         for entry in self.manifest.entries:
             if entry.digest is None and not self._is_by_version(entry):
                 raise SnapshotError(
-                    "a change of this object could not be noticed: in this store, a snapshot needs "
+                    "a change of this object could not be detected: in this store, a snapshot "
+                    "needs "
                     "a manifest with digests, which zarrdask.manifest(url) makes",
                     key=f"{self.url}/{entry.key}",
                     found=None,
@@ -115,7 +116,7 @@ class SnapshotStore(Store):
 
     def _changed(self, key: str) -> SnapshotError:
         return SnapshotError(
-            "the object is not, or no longer, the one that the manifest names; make a new manifest",
+            "the object differs from its entry in the manifest; make a new manifest",
             key=f"{self.url}/{key}",
         )
 

@@ -1,4 +1,4 @@
-"""Objects that were written, with digests that were computed on the way."""
+"""The objects that a write has stored, with the digests that were computed on the way."""
 
 import json
 from collections.abc import Iterable
@@ -19,8 +19,8 @@ class WrittenObjects(dict[str, ManifestEntry | None]):
     ----------
     algorithm : {"sha256", "md5"}, optional
         The algorithm of the digests, which is the `digest_algorithm` of the store. MD5 digests are
-        the ETags of most object stores; if those of a store are something else, the entries are not
-        those of the versions that are there.
+        the ETags of most object stores; in a store with other ETags, the entries do not fit the
+        stored versions.
     """
 
     def __init__(self, algorithm: StoredDigest = "sha256") -> None:
@@ -30,14 +30,14 @@ class WrittenObjects(dict[str, ManifestEntry | None]):
     def add_value(
         self, key: str, value: Buffer, stamp: str | None = None, md5: str | None = None
     ) -> ManifestEntry:
-        """Note a value that was stored; `stamp` is that of a file, `md5` its digest if known."""
+        """Note a value that was stored; `stamp` belongs to its file, `md5` is a known digest."""
         digest = digest_of(value, self.algorithm) if md5 is None else f"md5:{md5}"
         version = f'"{digest.partition(":")[2]}"' if self.algorithm == "md5" else stamp
         entry = self[key] = ManifestEntry(key, len(value), version, digest)
         return entry
 
     def add_file(self, key: str, size: int, stamp: str, hashed: Any) -> None:
-        """Note a file that was copied, of which `hashing` was fed the bytes."""
+        """Note a file that was copied; `hashed` has the digest of its bytes."""
         self[key] = ManifestEntry(key, size, stamp, f"sha256:{hashed.hexdigest()}")
 
     def hashing(self) -> Any:

@@ -288,7 +288,7 @@ class Archive:
         if len(value) != member.file_size:
             raise self._failed(
                 member,
-                "the size of the member is not that in the directory of the zip archive",
+                "the member has another size than the directory of the zip archive says",
                 found=f"{len(value)} bytes or more",
                 expected=f"{member.file_size}",
             )

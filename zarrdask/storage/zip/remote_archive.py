@@ -25,7 +25,7 @@ class RemoteFile:
     FileNotFoundError
         If there is no such file.
     StoreError
-        If the file system does not know the length of the file.
+        If the file system does not return the length of the file.
     """
 
     is_local = False
@@ -37,7 +37,7 @@ class RemoteFile:
             raise IsADirectoryError(path)
         if not isinstance(info.get("size"), int):
             raise StoreError(
-                "a zip archive is read from its end, and this server does not say how long it is; "
+                "a zip archive is read from its end, and this server does not send its length; "
                 "download it first (simplecache:: does)",
                 key=self.name,
             )

@@ -353,7 +353,7 @@ def test_a_server_that_refuses_conditional_writes_is_asked_once(monkeypatch):
     store = ObstoreStore(objects.S3Store("b", skip_signature=True))
     assert store.capabilities.compare_and_swap
     monkeypatch.setattr(ours.obstore, "put", refuse)
-    with pytest.raises(UnsupportedError, match="changed on a condition"):
+    with pytest.raises(UnsupportedError, match="changed by conditional writes"):
         store.swap("k", b"1", None)
     assert asked == ["create"]
     assert not store.capabilities.compare_and_swap

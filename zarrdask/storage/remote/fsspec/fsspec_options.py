@@ -129,7 +129,7 @@ def _other_without_retries(fs: Any) -> Any:
 
 
 def unknown_option(error: BaseException, options: Mapping[str, Any]) -> str | None:
-    """Return the option that an error says a file system does not know, else None.
+    """Return the option that a file system does not have, from its error, else None.
 
     Some file systems pass options on, so that the error is raised by the first request.
     """
@@ -140,7 +140,7 @@ def unknown_option(error: BaseException, options: Mapping[str, Any]) -> str | No
 
 
 def not_an_option(name: str, url: str, kind: type) -> StoreError:
-    """Return the error for an option that a class of file systems does not know."""
+    """Return the error for an option that a class of file systems does not have."""
     options = {
         option
         for each in kind.__mro__

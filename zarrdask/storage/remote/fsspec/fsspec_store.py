@@ -107,7 +107,7 @@ class FsspecStore(ClientStore):
         Raises
         ------
         StoreError
-            If fsspec does not know the protocol, or its package is not installed.
+            If fsspec does not have the protocol, or its package is not installed.
         """
         return cls(*file_system_at(url, storage_options or {}))
 
@@ -202,7 +202,7 @@ class FsspecStore(ClientStore):
 
     @property
     def _local(self) -> LocalStore | None:
-        """The store of a local directory, which knows about links; None for others."""
+        """The store of a local directory, which checks links; None for others."""
         return LocalStore(self.root) if isinstance(self.fs, LocalFileSystem) else None
 
     def check_writable(self, *, erasing: Iterable[str] = ()) -> None:

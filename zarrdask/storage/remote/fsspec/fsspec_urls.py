@@ -30,7 +30,7 @@ def file_system_at(url: str, storage_options: dict[str, Any]) -> tuple[Any, str]
     Raises
     ------
     StoreError
-        If fsspec does not know the protocol or an option, the value of an option is wrong, or the
+        If fsspec does not have the protocol or an option, the value of an option is wrong, or the
         package of the protocol is not installed.
     """
     options = with_endpoint(url, with_client(url, with_anonymous(url, storage_options)))

@@ -63,7 +63,7 @@ class NoCounterpartError(StoreError):
 def no_counterpart(what: str, url: str, **parts: Any) -> NoCounterpartError:
     """Return the error for an option, or a setting of the environment, that obstore lacks."""
     return NoCounterpartError(
-        'obstore has no counterpart for this; remove it, set zarrdask.remote to "auto", or pass an '
+        'obstore does not support this; remove it, set zarrdask.remote to "auto", or pass an '
         "object of obstore instead of a URL",
         key=url,
         found=what,

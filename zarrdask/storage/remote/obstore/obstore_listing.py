@@ -32,7 +32,7 @@ def list_entries(
     for page in obstore.list(store, directory, offset=after, chunk_size=PAGE):
         listed = [*map(member_values, page)]
         if after:
-            # Azurite does not begin where it is told to, and obstore believes that it does.
+            # Azurite ignores the requested start, which obstore does not check.
             listed = [entry for entry in listed if entry[0] > after]
         if until is None:
             entries += listed

@@ -87,7 +87,7 @@ class Options(NamedTuple):
 
 
 def _flat(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options with those of the client on one level, by names with a period."""
+    """Return options in which those of the client are flat, under names with a period."""
     flat: dict[str, Any] = {}
     for name, value in options.items():
         if name in ("client_kwargs", "config_kwargs") and isinstance(value, Mapping):

@@ -42,7 +42,7 @@ UPLOAD_PART_BYTES = 2**26
 
 
 class ObstoreStore(ClientStore):
-    """Values in an object store that obstore knows.
+    """Values in an object store that obstore supports.
 
     Requests wait in the threads of `in_flight`, outside of Python's lock and
     without an event loop. An object that a user passes repeats failed requests as its
@@ -201,7 +201,7 @@ class ObstoreStore(ClientStore):
         return list_entries(self.inner, directory.rstrip("/"), after, until, members)
 
     def _shows_no_listing(self, error: Exception) -> bool:
-        # Servers that don't know WebDAV answer in many ways.
+        # Servers without WebDAV answer in many ways.
         return self._kind == "HTTPStore"
 
     # ---- errors

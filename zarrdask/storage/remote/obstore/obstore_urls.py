@@ -1,4 +1,4 @@
-"""URLs and options of fsspec -> objects of obstore, so that either can read what a URL names."""
+"""URLs and options of fsspec -> objects of obstore, so that either package can open a URL."""
 
 import os
 import re
