@@ -1,4 +1,4 @@
-"""Stored arrays and groups, without Dask: where grid, codecs and store meet.
+"""Stored arrays and groups, without Dask: chunk grid, codecs and store put together.
 
 This room imports `zarrdask.storage`, `zarrdask.formats` and the rooms below them. The other rooms
 take `ArrayRegion` and `StoredChunks` (`chunks`), `NodePath` and the changes of nodes

@@ -38,7 +38,7 @@ def x(failing):
 def test_a_new_array_whose_write_failed_does_not_open(tmp_path, failing, x, options):
     with pytest.raises(RuntimeError) as caught:
         zarrdask.to_zarr(x, tmp_path / "a", chunks=(4, 4), **options)
-    assert "there is no array" in caught.value.__notes__[-1]
+    assert "no array was created" in caught.value.__notes__[-1]
     with pytest.raises(NodeNotFoundError):
         zarrdask.open(tmp_path / "a")
     failing.fails = False

@@ -1,4 +1,4 @@
-"""Read an array block by block in storage order, the next blocks while one is used."""
+"""Iterate over the blocks of an array in storage order; the next blocks are read ahead."""
 
 from collections import deque
 from collections.abc import Iterator

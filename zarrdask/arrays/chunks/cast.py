@@ -1,4 +1,4 @@
-"""Values as an array stores them: the one rule of casts, for all that is written or rewritten."""
+"""Cast values to the data type of a stored array: one rule for all writes and rewrites."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

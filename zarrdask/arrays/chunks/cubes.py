@@ -1,4 +1,4 @@
-"""Plan the read of cubes of one shape in a region of a stored array; points are the smallest."""
+"""Plan the read of cubes of one shape in a region of a stored array; a point is a cube of one."""
 
 from collections.abc import Sequence
 from math import prod

@@ -1,4 +1,4 @@
-"""Fetch chunks that are stored one by one; of a large one, only the part that is needed."""
+"""Fetch chunks that are stored one by one, and of large chunks only the requested part."""
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby
@@ -115,7 +115,7 @@ def divided_axes(chunks: StoredChunks, region: Region) -> tuple[Axis, ...] | Non
     """Return the parts of the chunks of a region that are read without the rest, along each axis.
 
     They are counted from where the region begins. The first bytes of one chunk say how it is
-    divided, and the others are taken to be alike. None is returned if chunks are read whole.
+    divided; the others are assumed to be alike. None is returned if chunks are read whole.
     """
     grid, pipeline = chunks.metadata.grid, chunks.metadata.pipeline
     is_plain = chunks.is_stored and chunks.elements is None and chunks.metadata.shard is None

@@ -1,4 +1,4 @@
-"""Margins around the axes of an array, and from which of its elements they are made. Pure."""
+"""Margins around the axes of an array, and the elements from which they are filled. Pure."""
 
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -7,8 +7,8 @@ import numpy as np
 
 from zarrdask.formats.indexing.selection import pick_size
 
-#: What a margin holds: the elements at the end in reverse order, the last one, those of the other
-#: end, or one value.
+#: How a margin is filled: with the elements at the end in reverse order, the last element, the
+#: elements of the other end, or one value.
 MarginKind = Literal["reflect", "nearest", "periodic", "constant"]
 
 

@@ -1,4 +1,4 @@
-"""The requests by which parts of large chunks are read, for plans: as they are sent."""
+"""Count, for plans, the requests that a read of parts of large chunks sends."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,8 +1,8 @@
-"""Fetch parts of large chunks from a remote store, where that takes less time than all of them.
+"""Fetch parts of large chunks from a remote store, where that is faster than whole chunks.
 
-The ranges of an uncompressed chunk follow from its shape. Those of a Blosc chunk follow from its
-header, which takes a request before. The requests for all chunks are in flight together, and the
-ranges of a chunk are requested as soon as its header has been received. If the store has ETags,
+The ranges of an uncompressed chunk follow from its shape. The ranges of a Blosc chunk follow from
+its header, which takes a request before. The requests for all chunks are in flight together, and
+the ranges of a chunk are requested as soon as its header has been received. If the store has ETags,
 headers are cached as shard indexes are, so that a second read of a chunk takes one round trip.
 
 All parts of a chunk are of one version: ranges are pinned to the ETag of the header, and several
@@ -131,7 +131,7 @@ def fetch_remote(
 ) -> Iterator[Fetched]:
     """Yield what is needed of each chunk while later ones are fetched; None if it is missing.
 
-    The store has the capability `etags`; `pipeline` is that of the largest chunk.
+    The store has the capability `etags`; `pipeline` is bound to the largest chunk.
     """
     nbytes, has_heads = pipeline.spec.nbytes, bool(pipeline.compressors)
     is_large, largest = nbytes > large_size(store), 0

@@ -1,4 +1,4 @@
-"""Read regions of several arrays together: all requests are in flight at the same time."""
+"""Read regions of several arrays concurrently, with the requests of all in flight together."""
 
 from collections import Counter, deque
 from collections.abc import Generator, Iterable

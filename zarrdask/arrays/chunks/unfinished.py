@@ -13,7 +13,7 @@ from zarrdask.storage.locks import writers
 
 #: The name of the marker, in the directory of the array.
 NAME = ".zarrdask-unfinished"
-#: The markers of which this process was warned, by the locations of their arrays.
+#: The markers for which this process has warned, by the locations of their arrays.
 WARNED = set[tuple[str, bytes]]()
 _ADVICE = (
     "an unfinished write is here: the to_zarr call that created this array failed or was killed"

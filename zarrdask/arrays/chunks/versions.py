@@ -1,4 +1,4 @@
-"""The versions of the stored chunks and shards of an array, to notice later which have changed."""
+"""The versions of the stored chunks and shards of an array, by which changes are detected later."""
 
 import base64
 from collections.abc import Iterator

@@ -1,1 +1,1 @@
-"""Nodes as documents in a store."""
+"""Arrays and groups as documents in a store: find, list, create, resize and remove them."""

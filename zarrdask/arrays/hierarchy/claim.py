@@ -156,15 +156,15 @@ class Claim(Generic[AnyPath]):
         value = store.get(self._key)
         if not _is_same(value, self._name):
             raise StoreError(
-                "the claim of this writer is gone: another one has removed or replaced what is "
-                "here, so the new node may lack chunks, and is not completed; write it again",
+                "another writer removed or replaced the claim of this one, so the new node may "
+                "lack chunks and was not completed; write it again",
                 key=f"{self._store.url}/{self._key}",
                 found=None if value is None else bytes(value),
             )
 
     @property
     def is_recent(self) -> bool:
-        """Whether the claim was stored or renewed so lately that nobody can have taken it over."""
+        """Whether the claim is so recent that no other writer can have taken it over."""
         return not self._is_stored or clock() - self._renewed <= EXPIRY / 2
 
     def release(self) -> None:

@@ -27,7 +27,7 @@ def write_consolidated(
     """Write a group's consolidated metadata (conformance A-67, C-78).
 
     If the store has `compare_and_swap`, the documents are read again if another writer has
-    changed the consolidated metadata, or the group in v3: nobody's changes are lost.
+    changed the consolidated metadata, or the group in v3, so no changes are lost.
 
     `group` is new metadata of the group, to be written, too. For a dataset of xarray, `nodes` are
     paths that are probably below the group, to read all of them at once; then members whose names
@@ -73,7 +73,8 @@ def write_consolidated(
                 return
     raise ChangedError(
         f"other writers changed nodes of the group during each of {MAX_ATTEMPTS} attempts to "
-        "consolidate their metadata, so it is out of date; call it again when they have ended",
+        "consolidate their metadata, so it is out of date; call this function again when they "
+        "have ended",
         key=node.location,
     )
 

@@ -1,4 +1,4 @@
-"""The message for a path without a node: which of the usual mistakes was made."""
+"""The message for a path without a node, with advice for the usual mistakes."""
 
 import os
 from collections.abc import Iterator

@@ -44,9 +44,9 @@ from zarrdask.storage.zarr.consolidated_store import (
 from zarrdask.storage.zarr.draft_store import stored_in
 
 #: Which consolidated metadata is used to find a node. "never": none, the node's own documents are
-#: read. "inherited": only those that the store is already seen through. "own": also those of the
-#: group itself, if it has any. "nearest": those of the group itself or of the nearest group above
-#: that has any. "required": the same, and an error if there are none.
+#: read. "inherited": only the metadata that the store already serves. "own": also the group's own,
+#: if it has any. "nearest": the group's own, or that of the nearest group above that has any.
+#: "required": the same, and an error if there is none.
 UseConsolidated = Literal["never", "inherited", "own", "nearest", "required"]
 
 
@@ -135,7 +135,8 @@ def read_documents(
 
     The documents of one round are requested together, for the nodes for which no earlier round
     returned a document that makes a node. Servers answer 403 for a missing key if one may not list
-    them: once a document makes a node, those that would make another one are taken to be absent.
+    them: once a document makes a node, documents that would make another one are assumed to be
+    absent.
 
     The ETags of documents are added to `tags`, by key, if the server sends them.
     """
@@ -227,7 +228,7 @@ def node_of(
     except RecursionError as error:
         # `parse_json` limits the depth of documents; this is for callers with little stack left.
         raise MetadataError(
-            "the metadata is nested too deeply for what is left of Python's call stack; open the "
+            "the metadata is nested too deeply for the rest of Python's call stack; open the "
             "node outside of recursive functions",
             key=node.location,
         ) from error
@@ -300,7 +301,7 @@ def _with_stored_keys(node: StorePath, metadata: Metadata, other: ChunkKeyEncodi
         return metadata
     report_deviation(
         "X-A1",
-        "the chunks are nested, which the document does not say",
+        "the chunk keys are nested, but the document does not say so",
         key="dimension_separator",
         expected="'/'",
     )
@@ -326,8 +327,8 @@ def _read_consolidated(
 ) -> tuple[AnyPath, Documents]:
     """Return a node in the store as consolidated metadata shows it, and its documents.
 
-    With `above`, those of the groups above are used, too; `required` makes it an error if there
-    are none.
+    With `above`, consolidated metadata of the groups above is used, too; with `required`, an error
+    is raised if there is none.
     """
     consolidated = as_consolidated(node.store)
     if consolidated is not None and consolidated.holds(node.path):

@@ -47,7 +47,7 @@ class GroupFilter:
         texts: list[Any] = [patterns] if is_one else [*patterns]
         if not texts or not all(isinstance(text, str) for text in texts):
             raise MetadataError(
-                "a filter of groups consists of patterns",
+                "a filter of groups must be a pattern or a list of patterns",
                 key="group_filter",
                 found=patterns,
                 expected='a text such as "/*/sweep_0", or a list of them',

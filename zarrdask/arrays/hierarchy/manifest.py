@@ -1,4 +1,4 @@
-"""Saved concatenations: a document that lists the members, so that none needs to be asked.
+"""Saved concatenations: a document that lists the members, so that opening it reads no member.
 
 The document is JSON: the metadata of the arrays, and columns with a value for each member. See
 `zarrdask.arrays.hierarchy.saved_files` and `saved_group` for where it is kept.

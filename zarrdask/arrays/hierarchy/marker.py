@@ -15,7 +15,7 @@ from zarrdask.storage.locks import writers
 
 
 def new_marker(node: StorePath) -> bytes | None:
-    """Return the marker of a write that begins now; None where nobody sees what is unfinished."""
+    """Return the marker of a write that begins now; None if no other process can see the array."""
     return writers.new_writer() if can_claim(node.store) else None
 
 
@@ -49,8 +49,8 @@ def put_marked(
 def erase_markers(nodes: Iterable[StorePath], marker: bytes) -> None:
     """Erase the markers of arrays when all their chunks are stored.
 
-    The marker of another writer, which has replaced an array meanwhile, stays; except where it
-    takes a request of its own to see whose it is.
+    The marker of another writer that has replaced the array stays, except where a request of its
+    own would be needed to read it.
     """
     nodes = list(nodes)
     if nodes:
@@ -75,7 +75,7 @@ class LaterMarker:
 
     @classmethod
     def of(cls, node: StorePath) -> "LaterMarker | None":
-        """Return a new marker; None where nobody sees what is unfinished."""
+        """Return a new marker; None if no other process can see the array."""
         return cls(node, uuid4().hex) if can_claim(node.store) else None
 
     @property

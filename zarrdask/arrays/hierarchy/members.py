@@ -109,7 +109,7 @@ def child_nodes(
 ) -> Iterator[tuple[str, Metadata | ZarrdaskError]]:
     """Yield the name and the metadata of each node right below a group.
 
-    The metadata of an invalid node is replaced by the error. The parameters are those of
+    The metadata of an invalid node is replaced by the error. The parameters are as in
     `member_documents`. If groups are `chosen`, arrays are left out unless this group is chosen.
     Arrays with the same documents share the metadata in `known`, to which it is added, and those
     that differ in their attributes share the rest: trees have thousands of such arrays.
@@ -147,7 +147,7 @@ def _metadata_of(
 
 
 def _may_be_shared(metadata: ArrayMetadata) -> bool:
-    """Whether metadata depends on the documents only, and nobody can change a part of it.
+    """Whether metadata depends on the documents only, and no part of it can be changed.
 
     xarray takes the values of attributes as they are, and users may change their lists.
     """

@@ -75,7 +75,7 @@ def create_node(
     interrupted rewrite has left is removed, too, unless `is_recorded`: then the record belongs to
     the caller, who removes it when the nodes below are complete. With `is_claimed`, the caller
     holds the claim of the node; otherwise other writers of an array are excluded here. `documents`
-    are those of the metadata, by default without consolidated metadata. `marker` is stored beside
+    are the rendered metadata, by default without consolidated metadata. `marker` is stored beside
     them until the chunks are stored. The result is the node in the store as its hierarchy sees it,
     without values that were read beforehand.
     """
@@ -283,7 +283,7 @@ def create_members(
     `members` has the nodes by their paths from the group. Names that v3 reserves are accepted:
     xarray stores nameless variables under such names. With `has_chunks`, the chunks are there
     already, and with `is_again` this may have been done before; otherwise chunks that are found are
-    left from former arrays, and erased. `keep` is that of `changing`, and `marker` is stored beside
+    left from former arrays, and erased. `keep` is as in `changing`, and `marker` is stored beside
     the documents of each array until its chunks are stored.
 
     If there is a node already at one of the paths, nothing is written if that is known beforehand,
@@ -320,8 +320,8 @@ def put_members(
 def put_first_members(group: StorePath, members: Mapping[str, Documents]) -> None:
     """Write the documents of nodes below a group that does not exist yet: all in one round trip.
 
-    The order of a node's documents does not matter, as nobody reads it. This may have been done
-    before.
+    The order of a node's documents does not matter, as the group can't be found yet. This may have
+    been done before.
     """
     items = [
         (path, group.join(path).prefix + name, name, value)

@@ -1,4 +1,4 @@
-"""`NodePath`: the location of a node, and what can be done with the node there."""
+"""`NodePath`: the location of a node, with the operations on the node there."""
 
 from zarrdask.arrays.hierarchy.changes.append import append_values
 from zarrdask.arrays.hierarchy.changes.change import changing, erase_node, write_node

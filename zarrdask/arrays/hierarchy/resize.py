@@ -81,7 +81,7 @@ def update_node(
 
     If the store has `compare_and_swap`, that is done again if another machine has changed
     the documents. `update` returns the new metadata, given those that are stored, or None if the
-    node is gone; `is_member` is that of `write_node`. If `seen`, its `snapshot`, is given, the
+    node is gone; `is_member` is as in `write_node`. If `seen`, its `snapshot`, is given, the
     documents are read from it first.
     """
 
@@ -170,7 +170,7 @@ def _parse_lengths(shape: Any, ndim: int) -> Shape:
     """Return the requested shape; an integer is the shape of an array with one axis."""
     lengths = parse_shape(shape)
     if len(lengths) != ndim:
-        message = "the array can't have this shape"
+        message = "the shape must have one length for each axis of the array"
         raise MetadataError(message, key="shape", found=shape, expected=f"{ndim} lengths")
     return lengths
 

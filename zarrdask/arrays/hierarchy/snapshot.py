@@ -1,4 +1,4 @@
-"""Nodes as a manifest names their objects."""
+"""Open nodes at the versions of their objects that a manifest lists."""
 
 from dataclasses import replace
 from os import PathLike

@@ -1,4 +1,4 @@
-"""What is in a directory or a bucket without a node: hierarchies, or a repository of icechunk."""
+"""List what a directory or bucket without a node holds: hierarchies, or an icechunk repository."""
 
 import os
 from collections.abc import Iterable

@@ -1,1 +1,1 @@
-"""Arrays and groups as users hold them."""
+"""The classes that users hold, `Array` and `Group`, and the functions that return them."""

@@ -98,9 +98,9 @@ def create_array(
     storage_transformers, extensions : sequence of (str or dict), optional
         Names, or ``{"name": ..., "configuration": ...}`` (v3); see docs/extending.md.
     zarr_format : {3, 2, "v3-draft", "v3-draft-protocol"}, optional
-        The format. By default that of the nearest group between `url` and the array, or 3 if there
-        is none. The last two are the draft of May 2022, and the older dialect of it that existing
-        files use.
+        The format. By default the format of the nearest group between `url` and the array, or 3 if
+        there is none. The last two are the draft of May 2022, and the older dialect of it that
+        existing files use.
     overwrite : bool
         Whether an existing node is removed first, with everything below it. If False
         (default), raise `NodeExistsError` when there is one.

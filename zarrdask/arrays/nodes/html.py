@@ -1,4 +1,4 @@
-"""What notebooks show of arrays and groups: their properties, a box with the chunks, a tree."""
+"""The HTML of arrays and groups in notebooks: properties, a drawing of the chunks, a tree."""
 
 from collections.abc import Sequence
 

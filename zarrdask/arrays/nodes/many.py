@@ -105,7 +105,7 @@ def check_arrays(arrays: Any) -> None:
     for name, array in arrays.items():
         if not isinstance(getattr(array, "_stored", None), StoredChunks):
             raise NodeTypeError(
-                "this is not an array of zarrdask; of a group, pass dict(group.arrays())",
+                "this is not an array of zarrdask; for a group, pass dict(group.arrays())",
                 key=f"arrays[{name!r}]",
                 found=array,
             )
@@ -194,7 +194,7 @@ def _check_blocks(blocks: list[Any], shapes: list[Shape], dtype: np.dtype[Any]) 
             or not block.flags.writeable
         ):
             raise SelectionError(
-                "the region can't be read into this",
+                "this memory does not fit the region",
                 key=f"out[{number}]",
                 found=f"{block.shape} of {block.dtype}" if is_array else type(block).__name__,
                 expected=f"a writable ndarray of shape {shape} and data type {dtype}",

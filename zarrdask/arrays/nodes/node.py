@@ -1,4 +1,4 @@
-"""What arrays and groups have in common: where they are, their mode, the user's attributes."""
+"""The base of `Array` and `Group`: location, mode and the user's attributes."""
 
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from copy import deepcopy

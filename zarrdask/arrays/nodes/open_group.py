@@ -113,7 +113,7 @@ def open_group(
         The attributes of a group that is created, of JSON values. In the modes "r" and "r+", which
         create none, they raise an error; in mode "a", a group that exists keeps its own.
     zarr_format : {2, 3, "v3-draft", "v3-draft-protocol"}, optional
-        As in `open`; a group that is created has this format, by default that of `create_group`.
+        As in `open`; a group that is created has this format, by default as in `create_group`.
     strict : bool, optional
         As in `open_array`.
     consolidated : bool, optional
@@ -179,8 +179,8 @@ def create_group(
     attributes : mapping, optional
         The user's attributes, of JSON values.
     zarr_format : {3, 2, "v3-draft", "v3-draft-protocol"}, optional
-        The format. By default that of the nearest group between `url` and the new group, or 3 if
-        there is none. The last two are the draft of May 2022, and the older dialect of it that
+        The format. By default the format of the nearest group between `url` and the new group, or 3
+        if there is none. The last two are the draft of May 2022, and the older dialect of it that
         existing files use.
     overwrite : bool
         Whether an existing node is removed first, with everything below it. If False
@@ -216,7 +216,7 @@ def consolidate_metadata(
 ) -> Group:
     """Write a group's consolidated metadata: one document about all nodes below it.
 
-    Opening the group then takes one read to know every node (conformance A-67, C-78). The nodes
+    Opening the group then takes one read to find every node (conformance A-67, C-78). The nodes
     keep their own documents. These are not interpreted, so that nodes which zarrdask can't open are
     included, too. No node should be changed concurrently. A later change through zarrdask removes
     the consolidated metadata, or updates it (setting ``zarrdask.consolidated-after-change``).

@@ -1,4 +1,4 @@
-"""The properties of an array: what its metadata says, and which chunks are stored."""
+"""The properties of an array: from its metadata, and of its stored chunks."""
 
 from math import prod
 from typing import Any, Literal

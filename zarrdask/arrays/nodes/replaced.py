@@ -1,4 +1,4 @@
-"""Find out that another writer has replaced an open array, before chunks are stored in it."""
+"""Detect that another writer has replaced an open array, before chunks are stored in it."""
 
 from collections.abc import Mapping
 from typing import Protocol

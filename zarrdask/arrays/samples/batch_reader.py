@@ -1,4 +1,4 @@
-"""Read the steps of an epoch: each column is decoded once, and kept as long as the plan says."""
+"""Read the steps of an epoch: each column of chunks is decoded once, and kept as planned."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

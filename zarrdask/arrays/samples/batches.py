@@ -101,7 +101,9 @@ def batches(
     check_arrays(named)
     check_numbers(batch=batch, world_size=world_size)
     if not named:
-        raise SelectionError("there are no arrays", key="arrays", found=arrays, expected="arrays")
+        raise SelectionError(
+            "no arrays were passed", key="arrays", found=arrays, expected="one or more arrays"
+        )
     if not is_integer(rank) or not 0 <= rank < world_size:
         raise SelectionError(
             "invalid rank",
@@ -113,13 +115,15 @@ def batches(
     is_number = is_integer(drawn) and drawn >= 1
     if not (isinstance(shuffle, bool) or is_number or shuffle == "full"):
         raise SelectionError(
-            "invalid way to shuffle",
+            "invalid value for shuffle",
             key="shuffle",
             found=shuffle,
             expected="True, False, 'full', or the number of samples to draw from",
         )
     if not isinstance(drop_last, bool):
-        raise SelectionError("invalid flag", key="drop_last", found=drop_last, expected="a bool")
+        raise SelectionError(
+            "invalid value", key="drop_last", found=drop_last, expected="True or False"
+        )
     check_numbers(least=0, seed=seed)
     return Batches(
         named,

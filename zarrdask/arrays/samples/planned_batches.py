@@ -1,4 +1,4 @@
-"""The class of what `batches` returns: an iterable of batches, with the plan of each epoch."""
+"""`Batches`, the result of `zarrdask.batches`: an iterable with the plan of each epoch."""
 
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -204,7 +204,7 @@ class Batches(Displayed):
             fits = isinstance(memory, np.ndarray) and memory.flags.writeable
             if not fits or memory.shape != shape or memory.dtype != dtype:
                 raise SelectionError(
-                    "batches can't be read into this",
+                    "this memory does not fit a batch",
                     key=f"out[{name!r}]" if name else "out",
                     found=_described(memory),
                     expected=f"a writable ndarray of shape {shape} and data type {dtype}",
@@ -250,15 +250,15 @@ class Batches(Displayed):
         """
         if not isinstance(state, Mapping):
             raise SelectionError(
-                "this is not a state of batches",
+                "invalid state of batches",
                 key="state",
                 found=state,
-                expected="what state_dict returned",
+                expected="the result of state_dict",
             )
         for key, value in self._identity.items():
             if key not in state or state[key] != value:
                 raise SelectionError(
-                    "the state is of batches with other arguments",
+                    "the state belongs to batches with other arguments",
                     key=key,
                     found=state.get(key),
                     expected=repr(value),

@@ -327,14 +327,14 @@ def failed(place, name="g/a", **options):
 
 def test_a_new_array_whose_write_failed_does_not_open(place):
     note = failed(place, compressors=())
-    assert "there is no array; the same call writes it anew" in note
+    assert "no array was created; run the same call again" in note
     assert not is_there(place)
     zarrdask.to_zarr(da.from_array(NEW, chunks=4), place, "g/a", compressors=())
     np.testing.assert_array_equal(read(place), NEW)
 
 
 def test_a_new_array_is_not_there_at_last(place):
-    assert "there is no array" in failed(place, commit="last")
+    assert "no array was created" in failed(place, commit="last")
     assert not is_there(place)
     zarrdask.to_zarr(da.from_array(NEW, chunks=4), place, "g/a", commit="last")
     np.testing.assert_array_equal(read(place), NEW)
@@ -351,7 +351,7 @@ def test_in_memory_a_failed_overwrite_with_late_metadata_leaves_no_array():
     place = {}
     zarrdask.to_zarr(da.from_array(OLD, chunks=4), place, "g/a")
     note = failed(place, overwrite=True, commit="last")
-    assert "no array, and the previous content was erased" in note
+    assert "no array was created, and the previous content was erased" in note
     assert not is_there(place)
 
 

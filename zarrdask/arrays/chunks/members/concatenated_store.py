@@ -278,7 +278,7 @@ class ConcatenatedStore(ElementStore):
             yield Entry(key, stored.size, object=stored._replace(key=key, path=path_there))
 
     def _keys(self) -> Iterator[str]:
-        """Yield all keys: of chunks some part of which is stored, or may be."""
+        """Yield the keys of documents, and of chunks that are or may be stored in part."""
         for path in sorted({*self.arrays, *self.groups}):
             prefix = f"{path}/" if path else ""
             yield f"{prefix}zarr.json"

@@ -1,4 +1,4 @@
-"""Values that a concatenation has itself: they are pickled and saved with it."""
+"""Members of concatenations that are values in memory: pickled and saved with it."""
 
 from collections.abc import Mapping
 from hashlib import blake2b

@@ -81,7 +81,7 @@ def _is_alike(pair: _Pair) -> bool:
 
 
 def stored_chunks(array: Concatenation) -> Iterator[Index]:
-    """Yield the chunks of a concatenation some elements of which a member has stored."""
+    """Yield the chunks of a concatenation that members have stored, at least in part."""
     check_members(array, array.present())
     axes, indices = array.metadata.grid.axes, set[Index]()
     for first, member in _located_members(array):

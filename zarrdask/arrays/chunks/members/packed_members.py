@@ -1,4 +1,4 @@
-"""Concatenations as plain values that pickle small: what members have in common is kept once."""
+"""Concatenations as plain values that pickle small, as values shared by members are kept once."""
 
 from collections.abc import Iterable
 from typing import Any, TypeVar

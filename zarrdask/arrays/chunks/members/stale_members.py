@@ -1,4 +1,4 @@
-"""Whether the members of a saved concatenation are as they were when it was saved."""
+"""Check that the members of a saved concatenation have not changed since it was saved."""
 
 import time
 from collections.abc import Iterable

@@ -254,9 +254,9 @@ class AppendedArray(Change):
         try:
             metadata = stored_metadata(node, self.chunks.metadata.zarr_format)
         except ZarrdaskError:
-            return "the state of the array is unknown, as it can't be read"
+            return "the state of the array is unknown, as its metadata can't be read"
         if not isinstance(metadata, ArrayMetadata):
-            return "the array is gone"
+            return "the array no longer exists"
         if metadata.shape == new and not self._is_bounded:
             return "the array has its new shape; check whether it has the appended values"
         if metadata.shape not in (shape, new):
@@ -268,8 +268,8 @@ class AppendedArray(Change):
             if self._is_bounded:
                 grow(node, metadata.zarr_format, new, shape, is_member=True)
         except ZarrdaskError:
-            return "the array is as it was, but values remain stored beyond its end"
-        return "the array is as it was"
+            return "the array is unchanged, but values remain stored beyond its end"
+        return "the array is unchanged"
 
 
 def append_values(

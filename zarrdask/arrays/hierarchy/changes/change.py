@@ -104,10 +104,10 @@ def changing(
 ) -> Iterator[AnyPath]:
     """Keep consolidated metadata consistent during a change; yield the node in the store to change.
 
-    That of the node and of the groups above it is removed first, so that concurrent readers read
-    the nodes' own documents; and once more at the end, as another writer that consolidates the
-    metadata may have read the documents before they changed. That writer reads them again when it
-    has written, so one of the two finds out.
+    The consolidated metadata of the node and of the groups above it is removed first, so that
+    concurrent readers read the nodes' own documents; and once more at the end, as another writer
+    that consolidates the metadata may have read the documents before they changed. That writer
+    reads them again when it has written, so one of the two finds out.
 
     Parameters
     ----------
@@ -120,8 +120,8 @@ def changing(
         writes it again when all changes are complete, so that readers see all changes or none. That
         of other groups is removed then, whatever the setting.
     names : tuple of str
-        The names of the documents that may hold consolidated metadata about what changes: by
-        default those of all formats.
+        The names of the documents that may hold consolidated metadata of the changed nodes: by
+        default, the documents of all formats.
     again : callable, optional
         Returns the store from which the consolidated metadata of the groups above is read at the
         end.
@@ -213,7 +213,7 @@ def _drop(group: str, names: tuple[str, ...], store: Store) -> list[_Dropped]:
     # Another writer may have changed what was read before the lock was taken.
     documents = read_documents(fresh(store), [group], (names,))[0]
     flat, document = documents.get(consolidated.KEY), None
-    with suppress(MetadataError):  # nobody can read such a document, so it misleads nobody
+    with suppress(MetadataError):  # no reader can parse such a document, so it is harmless
         document = consolidated.group_with_member(documents.get(_V3))
     if flat is not None:
         store.erase(prefix + consolidated.KEY)

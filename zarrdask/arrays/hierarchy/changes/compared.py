@@ -1,4 +1,4 @@
-"""A write that is made again when it is complete: what it would store is compared, not stored."""
+"""Repeat a completed write: its values are compared with the stored ones instead of stored."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -55,7 +55,7 @@ def compared(chunks: StoredChunks) -> StoredChunks:
 
 
 def find_complete_node(node: NodePath, metadata: Metadata) -> NodePath | None:
-    """Return a node as its hierarchy sees it, if all its documents equal those of `metadata`.
+    """Return a node as its hierarchy sees it, if its documents are the documents of `metadata`.
 
     If the documents are there, but the write that created the node was killed before all chunks
     were stored, the error says what to do: there is no record of those that were.

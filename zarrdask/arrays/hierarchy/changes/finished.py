@@ -1,4 +1,4 @@
-"""Finished writes, as this user's processes on this machine remember them.
+"""A list of finished writes, kept on this machine for the processes of this user.
 
 A finished write leaves nothing in the store but the array. If the same call is made again, such as
 by a script that is run again, the versions of the chunks and shards tell whether they are those

@@ -1,4 +1,4 @@
-"""The progress of a rewrite: a record beside the new node, so that a killed run can resume."""
+"""`Journal`: the record of a rewrite, kept beside the new node, so that a killed run can resume."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping

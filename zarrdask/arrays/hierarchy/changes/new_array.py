@@ -83,16 +83,18 @@ class NewArray(Change):
             writers.end(self.marker)
         erased = "the previous content was erased; " if self.existed else ""
         if self.created is None:
-            return f"{erased}there is no array; the same call may be made again"
+            return f"{erased}no array was created; run the same call again"
         try:
             if not (self._is_own() and self._erase_documents(self.created.fresh)):
                 return f"{erased}another writer has replaced the array"
         except UnsupportedError:
             return f"{erased}chunks or shards that were not written read as the fill value"
-        return f"{erased}there is no array; the same call writes it anew, and replaces its chunks"
+        return (
+            f"{erased}no array was created; run the same call again, which replaces leftover chunks"
+        )
 
     def _is_own(self) -> bool:
-        """Whether the documents and the marker that are stored are those of this write."""
+        """Whether this write has stored the documents and the marker that are there now."""
         if self.created is None:
             return False
         node = self.created.fresh
@@ -194,7 +196,9 @@ class LateArray(Change):
             return "nothing was changed"
         self.release()
         erased = ", and the previous content was erased" if self.existed else ""
-        return f"there is no array{erased}; the next write here replaces chunks that may be left"
+        return (
+            f"no array was created{erased}; run the same call again, which replaces leftover chunks"
+        )
 
 
 def create_after_chunks(
@@ -205,11 +209,11 @@ def create_after_chunks(
     is_recorded: bool = False,
     is_again: bool = True,
 ) -> NodePath:
-    """Write the documents of a new node below which all is stored. The caller holds its claim.
+    """Write the documents of a new node after everything below it. The caller holds its claim.
 
-    `view` is the node as its hierarchy sees it; `is_recorded` and the result are those of
-    `NodePath.create`. With `is_again`, this may have been done before: then equal documents
-    were stored by this writer.
+    `view` is the node as its hierarchy sees it; `is_recorded` and the result are as in
+    `NodePath.create`. With `is_again`, this may have been done before: then equal documents were
+    stored by this writer.
     """
     # Warnings about the metadata were emitted when the write was requested.
     with strictness(strict=False, quiet=True):
@@ -232,9 +236,9 @@ def create_group_after_chunks(
     consolidate: bool,
     claim: Claim[NodePath] | None = None,
 ) -> bool:
-    """Write the documents of new nodes below which all is stored, and then their group's.
+    """Write the documents of new nodes after everything below them, and then of their group.
 
-    `members` has the nodes by their paths from the group; `node` and `view` are those of
+    `members` has the nodes by their paths from the group; `node` and `view` are as in
     `create_after_chunks`; and `claim` is the claim of the group, if the caller holds one. Return
     whether the group got its consolidated metadata, too: if it is requested, and no other nodes are
     below the group.

@@ -1,4 +1,4 @@
-"""Where a group keeps what is recorded about the pyramid that it holds."""
+"""The record of a pyramid in its group: its key, and how it is read and written."""
 
 import json
 from collections.abc import Mapping
@@ -46,7 +46,7 @@ def write_pyramid_record(group: NodePath, record: Mapping[str, Any]) -> None:
 
     def update(stored: Metadata | None) -> GroupMetadata:
         if not isinstance(stored, GroupMetadata):
-            raise NodeNotFoundError("the group is gone", key=group.location)
+            raise NodeNotFoundError("the group no longer exists", key=group.location)
         attributes = {**stored.attributes, PYRAMID_ATTRIBUTE: json.loads(json.dumps(record))}
         return replace(stored, attributes=attributes)
 

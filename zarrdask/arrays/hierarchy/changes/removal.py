@@ -6,7 +6,7 @@ some of them. The document of a group is erased last, so that the same call can 
 An array whose write has not ended is first taken from its writer, whom the marker beside the
 documents names (`chunks.unfinished`). That writer, if it fails, checks that the marker is its own,
 and erases the documents, under the same lock under which the marker is erased here. So it either
-has erased its documents before those of another writer are stored, or finds its marker gone.
+has erased its documents before another writer stores its own, or finds its marker gone.
 """
 
 from contextlib import suppress

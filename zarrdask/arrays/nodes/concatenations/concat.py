@@ -50,10 +50,9 @@ def concat(
     -------
     ConcatenatedArray or ConcatenatedGroup
         The array, opened for reading only; of groups, a group, whose arrays are joined along the
-        dimensions of these names, or are equal in all groups. The fill value and the codecs of an
-        array are those of the first source, and its attributes those that all sources have in
-        common. Different data types are promoted as by NumPy, as far as the setting
-        ``zarrdask.casting`` permits it.
+        dimensions of these names, or are equal in all groups. An array has the fill value and the
+        codecs of the first source, and the attributes that all sources have in common. Different
+        data types are promoted as by NumPy, as far as the setting ``zarrdask.casting`` permits it.
 
     Raises
     ------

@@ -66,7 +66,7 @@ def _check_replaceable(directory: Store, name: str) -> None:
     start = directory.get_range(name, 0, len(PARQUET_MAGIC) + len(JSON_START))
     if start is not None and not bytes(start).lstrip().startswith((PARQUET_MAGIC, JSON_START)):
         raise NodeExistsError(
-            "there is another file here, which is no saved concatenation; remove it first",
+            "this file is not a saved concatenation; remove it first, or save elsewhere",
             key=f"{directory.url}/{name}",
         )
 
@@ -75,7 +75,7 @@ def refreshed(store: ConcatenatedStore) -> tuple[ConcatenatedStore, Refreshed]:
     """Return a concatenation as it is made now, and what has changed."""
     if store.recipe is None:
         raise UnsupportedError(
-            "only a concatenation of URLs, paths or a pattern can be made again",
+            "only a concatenation that was made from URLs, paths or a pattern can be refreshed",
             key=store.url,
             expected="sources that are texts",
         )

@@ -1,4 +1,4 @@
-"""Whether the arrays of many groups are equal: by the digests of their stored chunks."""
+"""Check whether the arrays of many groups are equal, by the digests of their stored chunks."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
@@ -18,8 +18,9 @@ from zarrdask.runtime.scratch import Scratch
 def different_members(tables: Sequence[Sequence[Member]]) -> Iterator[int | None]:
     """Yield the number of the first member of each table whose elements differ from the first's.
 
-    Members of the same metadata are compared by the digests of their stored chunks, all of which
-    are requested together; those that differ, and others, by their elements.
+    Members with equal metadata are compared by the digests of their stored chunks, which are
+    requested together. Members whose digests differ, and all others, are compared by their
+    elements.
     """
     alike = [
         [n for n, each in enumerate(members) if each.metadata is members[0].metadata]

@@ -1,4 +1,4 @@
-"""Concatenations of the sources that a user gives: arrays, or groups by names of dimensions."""
+"""Join the sources that a user passes: arrays, or groups by names of dimensions."""
 
 import os
 from collections.abc import Mapping, Sequence

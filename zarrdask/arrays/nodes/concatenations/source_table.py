@@ -1,4 +1,4 @@
-"""The sources of a concatenation as a user gives them: patterns, URLs, arrays, nested lists."""
+"""The sources of a concatenation as passed by a user: patterns, URLs, arrays, nested lists."""
 
 import os
 import re
