@@ -136,11 +136,11 @@ def test_a_url_names_a_bucket_or_a_host(url, missing, package, setting):
 @for_each("value", ["false", "true", "", 0, 1])
 def test_whether_requests_are_anonymous_is_a_bool(url, value, package, setting, monkeypatch):
     setting({"zarrdask.remote": package})
-    with pytest.raises(StoreError, match=r"'anon'.* is not a bool") as caught:
+    with pytest.raises(StoreError, match=r"'anon'.* must be True or False") as caught:
         resolve(url, {"anon": value})
     assert (caught.value.key, caught.value.found) == (url, value)
     monkeypatch.setitem(conf, url.partition("://")[0], {"anon": value})
-    with pytest.raises(StoreError, match=r"'anon'.* is not a bool"):
+    with pytest.raises(StoreError, match=r"'anon'.* must be True or False"):
         resolve(url)
 
 

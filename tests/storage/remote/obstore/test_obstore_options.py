@@ -106,5 +106,5 @@ def test_headers_are_sent_with_each_request_of_http():
     ],
 )
 def test_an_option_without_a_counterpart_is_refused_by_name(url, options, name):
-    with pytest.raises(StoreError, match=rf"no counterpart.*'{name}' in storage_options"):
+    with pytest.raises(StoreError, match=rf"does not support.*'{name}' in storage_options"):
         resolve(url, options)
