@@ -244,7 +244,7 @@ def test_one_that_fails_leaves_the_array_as_it_was(kind, layout, monkeypatch):
         x = da.ones((17, 7), chunks=4).map_blocks(fail, dtype="f8", meta=np.empty((0, 0)))
         with pytest.raises(Failure) as caught:
             zarrdask.append(x, z)
-        assert "the array is as it was" in caught.value.__notes__[0]
+        assert "the array is unchanged" in caught.value.__notes__[0]
     else:
         real = MemoryStore.set
 
@@ -300,7 +300,7 @@ def note_of(array, x):
 @pytest.mark.parametrize(
     ("length", "told"),
     [
-        (13, "the array is as it was"),
+        (13, "the array is unchanged"),
         (15, "the array has its new shape; check whether it has the appended values"),
         (14, "another writer changed the shape; the appended values may be in the array"),
     ],
@@ -314,9 +314,9 @@ def test_the_note_of_one_that_fails_says_what_shape_there_is(length, told):
 def test_the_note_of_one_that_fails_says_if_the_array_is_gone_or_damaged():
     z = old({})
     x = failing(lambda: z.store.set("a/zarr.json", b"{"))
-    assert note_of(z, x) == "the state of the array is unknown, as it can't be read"
+    assert note_of(z, x) == "the state of the array is unknown, as its metadata can't be read"
     z = old({})
-    assert note_of(z, failing(lambda: z.store.erase("a/zarr.json"))) == "the array is gone"
+    assert note_of(z, failing(lambda: z.store.erase("a/zarr.json"))) == "the array no longer exists"
 
 
 def test_the_note_of_one_that_fails_says_what_could_not_be_taken_back(monkeypatch):
@@ -325,7 +325,7 @@ def test_the_note_of_one_that_fails_says_what_could_not_be_taken_back(monkeypatc
 
     monkeypatch.setattr("zarrdask.arrays.hierarchy.changes.append.trim", fail)
     found = note_of(old({}), failing(lambda: None))
-    assert found == "the array is as it was, but values remain stored beyond its end"
+    assert found == "the array is unchanged, but values remain stored beyond its end"
 
 
 def test_readers_see_the_old_or_the_new():

@@ -140,7 +140,7 @@ def test_levels_of_a_group_that_is_removed_meanwhile_are_not_recorded(tmp_path, 
         return call(self, number, *count)
 
     monkeypatch.setattr(PyramidPass, "__call__", removed)
-    with pytest.raises(StoreError, match="another one has removed or replaced") as caught:
+    with pytest.raises(StoreError, match="another writer removed or replaced") as caught:
         plan.execute("sync", progress=False)
     assert "was removed while it was written" in caught.value.__notes__[-1]
     assert not list(tmp_path.glob("b/**/plan.json"))

@@ -190,7 +190,7 @@ def test_an_error_names_the_block_and_its_key(tmp_path, scheduler):
         zarrdask.to_zarr(x, tmp_path, "a")
     notes = "\n".join(caught.value.__notes__)
     assert "block (1, 2), stored as a/c/1/2 in " in notes
-    assert "there is no array; the same call writes it anew" in notes
+    assert "no array was created; run the same call again" in notes
 
 
 @pytest.mark.parametrize("leaf", ["memory", "reversed"])  # by a function, and by single tasks
@@ -217,7 +217,7 @@ def test_an_error_of_an_earlier_block_does_not_name_a_later_one(leaf):
         zarrdask.to_zarr(LEAVES[leaf](), store)
     notes = "\n".join(caught.value.__notes__)
     assert "raised for block" not in notes
-    assert "there is no array; the same call writes it anew" in notes
+    assert "no array was created; run the same call again" in notes
     assert store.in_flight == 0
 
 
