@@ -38,7 +38,7 @@ from zarrdask.formats.metadata.array_options import parse_shape
 from zarrdask.formats.metadata.detect import Search
 from zarrdask.formats.metadata.formats import find_format
 from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
-from zarrdask.storage.adapters.icechunk import move_chunks
+from zarrdask.storage.adapters.icechunk import session_of
 from zarrdask.storage.base import Store
 from zarrdask.storage.cache.prefetched import prefetch
 from zarrdask.storage.locks.leases import Lease
@@ -270,7 +270,7 @@ def drop_leading(node: StorePath, chunks: StoredChunks, axis: int, n: int) -> St
         shape = tuple(m - n if i == axis else m for i, m in enumerate(grid.shape))
         resized(old, shape)  # before anything is changed
         offset = [-(n // length) if i == axis else 0 for i in range(len(shape))]
-        move_chunks(node.store, node.prefix, offset)
+        session_of(node.store, "move_chunks").move_chunks(node.prefix, offset)
         return _store_shape(node, old, shape)
 
 

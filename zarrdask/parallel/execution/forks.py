@@ -12,7 +12,7 @@ from zarrdask.arrays.chunks.region import ArrayRegion
 from zarrdask.arrays.chunks.stored import StoredChunks
 from zarrdask.parallel.execution.client import check_visible, other_processes
 from zarrdask.storage.adapters.forks import Changes, changing
-from zarrdask.storage.adapters.icechunk import fork
+from zarrdask.storage.adapters.icechunk import session_of
 from zarrdask.storage.base import Store
 from zarrdask.storage.snapshots.digesting_store import DigestingFork
 
@@ -56,7 +56,7 @@ class TaskStores:
             return chunks
         token = store.identity.token
         if token not in self._forks:
-            self._forks[token] = fork(store)
+            self._forks[token] = session_of(store, "fork").fork()
         # No other writer can change the fork.
         return replace(chunks, store=self._forks[token], guard=None)
 

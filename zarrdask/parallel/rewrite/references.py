@@ -13,7 +13,7 @@ from zarrdask.parallel.rewrite.copy_tasks import ArrayJob
 from zarrdask.parallel.rewrite.rewrite_changes import Rewrite
 from zarrdask.parallel.rewrite.rewrite_report import CopiedArray
 from zarrdask.runtime.progress import Show, progress
-from zarrdask.storage.adapters.icechunk import references_to
+from zarrdask.storage.adapters.icechunk import session_of
 from zarrdask.storage.base import Store
 from zarrdask.storage.concurrent_requests import request_on_each
 
@@ -35,7 +35,8 @@ def list_references(jobs: Sequence[ArrayJob], target: Store) -> list[Referenced]
     StoreError
         If the target refuses references to these URLs.
     """
-    references_to(target, ())
+    session = session_of(target, "references_to")
+    session.references_to(())
     for job in jobs:
         if job.transfer != "units":
             raise UnsupportedError(
@@ -52,7 +53,7 @@ def list_references(jobs: Sequence[ArrayJob], target: Store) -> list[Referenced]
     listed: list[Referenced] = request_on_each(
         jobs[0].source.units if jobs else target, lambda job: [*unit_objects(job.source)], jobs
     )
-    references_to(target, (objects[0][1].url for objects in listed if objects))
+    session.references_to(objects[0][1].url for objects in listed if objects)
     return listed
 
 
@@ -62,7 +63,8 @@ def store_references(
     """Store references to the units of all arrays."""
     with progress(sum(map(len, objects)), "copy", show) as bar:
         for job, units in zip(jobs, objects, strict=True):
-            store = references_to(job.target.chunks.store, ())
+            session = session_of(job.target.chunks.store, "references_to")
+            store = session.references_to(())
             for batch in partition_all(_REFERENCES_PER_CALL, units):
                 store(job.target.chunks.prefix, batch)
                 bar.advance(len(batch))

@@ -6,9 +6,9 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import ceil
-from typing import Any
+from typing import Any, Literal
 from uuid import uuid4
 
 from zarrdask.errors import ReadOnlyError, StoreError, UnsupportedError
@@ -245,49 +245,29 @@ class IcechunkFork(Fork, IcechunkStore):
         session.merge(*map(pickle.loads, changes))
 
 
-def fork(store: Store) -> IcechunkFork:
-    """Return a fork of a store with the capability `forks`; see `forks`."""
-    session = _session_of(store)
-    if session is None:
-        raise not_supported(store.url, "forked")
-    return session.fork()
-
-
-def references_to(store: Store, urls: Iterable[str]) -> StoreReferences:
-    """Return a function that stores references to objects at URLs such as these.
+def session_of(
+    store: Store, operation: Literal["fork", "references_to", "move_chunks"]
+) -> IcechunkStore:
+    """Return the session that a store is, or is a view of.
 
     Raises
     ------
     UnsupportedError
-        If the store can't hold references.
-    StoreError
-        If it refuses those to one of these URLs.
+        If it is neither: only sessions have the operation.
     """
-    session = _session_of(store)
-    if session is None:
-        raise no_references(store.url)
-    return session.references_to(urls)
-
-
-def move_chunks(store: Store, prefix: str, offset: Sequence[int]) -> None:
-    """Add an offset to the index of each chunk below a prefix; drop those that leave the array.
-
-    Raises
-    ------
-    UnsupportedError
-        If the store would have to copy them.
-    """
-    session = _session_of(store)
-    if session is None:
-        raise no_moved_chunks(store.url)
-    session.move_chunks(prefix, offset)
-
-
-def _session_of(store: Store) -> IcechunkStore | None:
-    """Return the store of a session that a store is, or is a view of."""
     while isinstance(store, WrappedStore):
         store = store.inner
-    return store if isinstance(store, IcechunkStore) else None
+    if not isinstance(store, IcechunkStore):
+        raise _NO_SESSION[operation](store.url)
+    return store
+
+
+#: The errors for stores without an operation, by their URLs.
+_NO_SESSION: dict[str, Callable[[str], UnsupportedError]] = {
+    "fork": partial(not_supported, action="forked"),
+    "references_to": no_references,
+    "move_chunks": no_moved_chunks,
+}
 
 
 def adapt_store(value: Any) -> "IcechunkStore | None":

@@ -9,7 +9,7 @@ from uuid import uuid4
 from zarrdask.errors import MetadataError, StoreError, UnsupportedError, ZarrdaskError
 from zarrdask.formats.store_keys import check_key
 from zarrdask.storage.adapters.forks import Fork
-from zarrdask.storage.adapters.icechunk import fork
+from zarrdask.storage.adapters.icechunk import session_of
 from zarrdask.storage.base import Store
 from zarrdask.storage.local.local_store import LocalStore
 from zarrdask.storage.local.private import PrivateStore
@@ -197,7 +197,7 @@ def _fork_of(session: Any) -> Fork:
             key=store.url,
             expected="a writable session of icechunk",
         )
-    return fork(store)
+    return session_of(store, "fork").fork()
 
 
 def _check_disjoint(changed: dict[str, list[str]]) -> None:
