@@ -41,8 +41,9 @@ class Storage:
         block = auto_block(shape, chunk, chunk, self.itemsize, limit)
         blocks: dict[Hashable, JoinedLength | JoinedLengths] = {}
         for dim, axis, length in zip(self.dims, self.axes, block, strict=True):
-            lengths = axis_lengths(axis.join(length))
-            joined = JoinedLength(lengths) if isinstance(lengths, int) else JoinedLengths(lengths)
+            whole = axis.join(length)
+            common = _common_length(whole)
+            joined = JoinedLengths(_lengths(whole)) if common is None else JoinedLength(common)
             joined.axis, joined.block_factor = axis, self.block_factor
             joined.itemsize = self.itemsize
             blocks[dim] = joined
@@ -122,8 +123,17 @@ def decoded_sizes(
 
 def axis_lengths(axis: Axis) -> int | tuple[int, ...]:
     """Return the length of all chunks along an axis, or each length if they differ."""
+    common = _common_length(axis)
+    return _lengths(axis) if common is None else common
+
+
+def _common_length(axis: Axis) -> int | None:
+    """Return the length of all chunks along an axis; None if they differ."""
     lengths = axis.lengths
     # Rectilinear grids are sometimes regular along an axis; the last chunk may be shorter.
-    if len(set(lengths[:-1])) <= 1 and lengths and lengths[-1] <= lengths[0]:
-        return lengths[0]
+    is_common = len(set(lengths[:-1])) <= 1 and lengths and lengths[-1] <= lengths[0]
+    return lengths[0] if is_common else None
+
+
+def _lengths(axis: Axis) -> tuple[int, ...]:
     return axis.blocks(slice(0, axis.size, 1))

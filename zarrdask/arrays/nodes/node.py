@@ -4,36 +4,27 @@ from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from zarrdask.arrays.chunks.members.concatenated_store import ConcatenatedStore
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.errors import NodeTypeError, ReadOnlyError, no_attribute
 from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
 from zarrdask.storage.base import Store
 
-#: The operators that arrays of NumPy have and stored arrays do not, with their methods.
-_OPERATORS = {
-    "+": "add radd pos",
-    "-": "sub rsub neg",
-    "*": "mul rmul",
-    "/": "truediv rtruediv",
-    "//": "floordiv rfloordiv",
-    "%": "mod rmod",
-    "**": "pow rpow",
-    "@": "matmul rmatmul",
-    "&": "and rand",
-    "|": "or ror",
-    "^": "xor rxor",
-    "~": "invert",
-    "abs()": "abs",
-    "<": "lt",
-    "<=": "le",
-    ">": "gt",
-    ">=": "ge",
-}
 #: Python's numbers, which have no operators for stored arrays. Objects of other types may.
 _NUMBERS = (bool, int, float, complex)
 #: Returns the attributes of a node after a change, given those before.
 Change = Callable[[Mapping[str, Any]], dict[str, Any]]
+
+
+def _operator(name: str) -> Callable[..., Any]:
+    """Return the method of an operator that arrays of NumPy have and stored arrays do not."""
+
+    def operate(self: "Node", *operands: Any) -> Any:
+        if not all(isinstance(each, Node) or type(each) in _NUMBERS for each in operands):
+            return NotImplemented  # arrays of NumPy and Dask take a stored array as an operand
+        kind = type(self).__name__
+        raise TypeError(f"{kind!r} object has no operator {name}; {self._instead}")
+
+    return operate
 
 
 class Node:
@@ -57,10 +48,26 @@ class Node:
     #: What to use instead of attributes that other software has.
     _other_names: ClassVar[Mapping[str, str]]
 
-    if not TYPE_CHECKING:  # For type checkers, every attribute would exist.
+    if not TYPE_CHECKING:  # For type checkers, every attribute and operator would exist.
 
         def __getattr__(self, name: str) -> Any:
             raise no_attribute(self, name, self._other_names.get(name, self._instead))
+
+        __add__ = __radd__ = __pos__ = _operator("+")
+        __sub__ = __rsub__ = __neg__ = _operator("-")
+        __mul__ = __rmul__ = _operator("*")
+        __truediv__ = __rtruediv__ = _operator("/")
+        __floordiv__ = __rfloordiv__ = _operator("//")
+        __mod__ = __rmod__ = _operator("%")
+        __pow__ = __rpow__ = _operator("**")
+        __matmul__ = __rmatmul__ = _operator("@")
+        __and__ = __rand__ = _operator("&")
+        __or__ = __ror__ = _operator("|")
+        __xor__ = __rxor__ = _operator("^")
+        __invert__ = _operator("~")
+        __abs__ = _operator("abs()")
+        __lt__, __le__ = _operator("<"), _operator("<=")
+        __gt__, __ge__ = _operator(">"), _operator(">=")
 
     @property
     def store(self) -> Store:
@@ -95,21 +102,6 @@ class Node:
     def _save_attributes(self, change: Change) -> None:
         """Change the stored attributes: another writer may have changed some."""
         raise NotImplementedError
-
-
-def _operator(name: str) -> Callable[..., Any]:
-    def operate(self: Node, *operands: Any) -> Any:
-        if not all(isinstance(each, Node) or type(each) in _NUMBERS for each in operands):
-            return NotImplemented  # arrays of NumPy and Dask take a stored array as an operand
-        kind = type(self).__name__
-        raise TypeError(f"{kind!r} object has no operator {name}; {self._instead}")
-
-    return operate
-
-
-for _name, _methods in _OPERATORS.items():
-    for _method in _methods.split():
-        setattr(Node, f"__{_method}__", _operator(_name))
 
 
 class Attributes(MutableMapping[str, Any]):
@@ -163,7 +155,7 @@ class Attributes(MutableMapping[str, Any]):
 
 def check_writable(node: Node) -> None:
     """Check that a node was opened for writing; a `ReadOnlyError` otherwise."""
-    if isinstance(node.store, ConcatenatedStore):
+    if not node.store.capabilities.writable:
         node.store.check_writable()
     if node.mode == "r":
         raise ReadOnlyError(
