@@ -15,8 +15,8 @@ import zarrdask
 import zarrdask.xarray
 from tests.covering import for_each
 from tests.storage.latency import LatencyStore
+from zarrdask.arrays import writers
 from zarrdask.arrays.chunks import unfinished
-from zarrdask.storage.locks import writers
 
 FORMATS = (2, 3, "v3-draft", "v3-draft-protocol")
 WARNS = "an unfinished write is here"
@@ -54,7 +54,7 @@ def interrupt(monkeypatch, url, **options):
     x = da.from_array(VALUES, chunks=10).map_blocks(fail, meta=np.ones(1))
     with monkeypatch.context() as patch, dask.config.set(scheduler="sync"):
         patch.setattr("zarrdask.arrays.hierarchy.changes.new_array.NewArray.abort", lambda _: "")
-        patch.setattr("zarrdask.storage.locks.writers.begin", lambda _: None)
+        patch.setattr("zarrdask.arrays.writers.begin", lambda _: None)
         with pytest.raises(RuntimeError, match="this block fails"):
             zarrdask.to_zarr(x, url, "g/a", **options)
 

@@ -7,7 +7,7 @@ store was erased, moved or unmounted since the array was opened: then its elemen
 from itertools import accumulate
 
 from zarrdask.arrays.chunks.stored import StoredChunks
-from zarrdask.arrays.chunks.unfinished import warn_if_unfinished
+from zarrdask.arrays.chunks.unfinished import Marker
 from zarrdask.errors import NodeNotFoundError
 from zarrdask.formats.metadata import consolidated_documents as forms
 from zarrdask.formats.metadata import detect
@@ -38,7 +38,7 @@ def check_still_stored(chunks: StoredChunks) -> None:
         return
     store = fresh(chunks.store)
     version = _document_version(store, chunks)
-    if version is None and not _is_consolidated(store, chunks.prefix):
+    if version is None and not _is_consolidated(store, chunks):
         raise NodeNotFoundError(
             "the array was removed after it was opened: a chunk and the metadata document are "
             "missing, so that the elements are unknown; check that the store is still there (was "
@@ -49,7 +49,7 @@ def check_still_stored(chunks: StoredChunks) -> None:
     if version and version == FOUND.get(chunks.decoding):
         return
     # A writer that runs now may be killed later, and leaves the document as it is.
-    if not warn_if_unfinished(store, chunks.prefix, once=True):
+    if not Marker(store, chunks.prefix).warn(once=True):
         FOUND[chunks.decoding] = version or ""
 
 
@@ -66,12 +66,12 @@ def _document_version(store: Store, chunks: StoredChunks) -> str | None:
     return None
 
 
-def _is_consolidated(store: Store, prefix: str) -> bool:
+def _is_consolidated(store: Store, chunks: StoredChunks) -> bool:
     """Whether the consolidated metadata of a group above has the documents of an array.
 
     Some writers keep no others.
     """
-    path = prefix.rstrip("/")
+    path = chunks.prefix.rstrip("/")
     groups = ["", *accumulate(path.split("/")[:-1], lambda above, name: f"{above}/{name}")]
     for group in groups if path else ():
         start = f"{group}/" if group else ""

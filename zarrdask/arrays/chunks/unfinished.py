@@ -6,10 +6,11 @@ is killed, the marker stays, and those who read missing chunks are warned.
 """
 
 import warnings
+from dataclasses import dataclass
 
+from zarrdask.arrays import writers
 from zarrdask.errors import ZarrdaskError, printable, without_secrets
 from zarrdask.storage.base import Store
-from zarrdask.storage.locks import writers
 
 #: The name of the marker, in the directory of the array.
 NAME = ".zarrdask-unfinished"
@@ -22,48 +23,56 @@ _ADVICE = (
 )
 
 
-def unfinished_write(store: Store, prefix: str) -> str | None:
-    """Return what to do about the write of an array that did not end; None if there is none.
+@dataclass(frozen=True)
+class Marker:
+    """The marker of the array whose keys have a prefix in a store; it need not be there."""
 
-    A write that runs in a process of this machine is not reported.
-    """
-    writer = _stored_marker(store, prefix)
-    return None if writer is None else _advice(store, prefix, writer)
+    store: Store
+    prefix: str
 
+    @property
+    def key(self) -> str:
+        """The key of the marker."""
+        return self.prefix + NAME
 
-def warn_if_unfinished(store: Store, prefix: str, *, once: bool = False) -> bool:
-    """Warn if the write that created an array did not end; return whether it runs now.
+    def advice(self) -> str | None:
+        """Return what to do about the write of the array, if that did not end; None otherwise.
 
-    With `once`, this process is warned once of each marker.
-    """
-    writer = _stored_marker(store, prefix)
-    if writer is None:
+        A write that runs in a process of this machine is not reported.
+        """
+        writer = self._writer()
+        return None if writer is None else self._advice(writer)
+
+    def warn(self, *, once: bool = False) -> bool:
+        """Warn if the write that created the array did not end; return whether it runs now.
+
+        With `once`, this process is warned once of each marker.
+        """
+        writer = self._writer()
+        if writer is None:
+            return False
+        advice = self._advice(writer)
+        if advice is None:
+            return True
+        array = self._shown(self.prefix)
+        if not once or (array, bytes(writer)) not in WARNED:
+            WARNED.add((array, bytes(writer)))
+            warnings.warn(f"{array}: {advice}", stacklevel=2)
         return False
-    advice = _advice(store, prefix, writer)
-    if advice is None:
-        return True
-    array = _shown(store, prefix)
-    if not once or (array, bytes(writer)) not in WARNED:
-        WARNED.add((array, bytes(writer)))
-        warnings.warn(f"{array}: {advice}", stacklevel=2)
-    return False
 
+    def _writer(self) -> bytes | None:
+        """Return the name of the writer, if it can be read: it is for advice only."""
+        try:
+            return self.store.get(self.key)
+        except ZarrdaskError:
+            return None
 
-def _stored_marker(store: Store, prefix: str) -> bytes | None:
-    """Return the marker of an array, if there is one that can be read: it is for advice only."""
-    try:
-        return store.get(prefix + NAME)
-    except ZarrdaskError:
-        return None
+    def _advice(self, writer: bytes) -> str | None:
+        is_running = writers.is_running(writer)
+        if is_running:
+            return None
+        or_runs = "" if is_running is False else ", or still runs on another machine"
+        return _ADVICE.format(or_runs=or_runs, marker=self._shown(self.key))
 
-
-def _advice(store: Store, prefix: str, writer: bytes) -> str | None:
-    is_running = writers.is_running(writer)
-    if is_running:
-        return None
-    or_runs = "" if is_running is False else ", or still runs on another machine"
-    return _ADVICE.format(or_runs=or_runs, marker=_shown(store, prefix + NAME))
-
-
-def _shown(store: Store, key: str) -> str:
-    return printable(without_secrets(f"{store.url}/{key}".rstrip("/")))
+    def _shown(self, key: str) -> str:
+        return printable(without_secrets(f"{self.store.url}/{key}".rstrip("/")))

@@ -20,6 +20,7 @@ from contextlib import contextmanager, suppress
 from threading import Event, Thread
 from typing import Any, Generic
 
+from zarrdask.arrays import writers
 from zarrdask.arrays.hierarchy.changes.node_locks import lock_node
 from zarrdask.arrays.hierarchy.path import AnyPath, StorePath, ancestors
 from zarrdask.errors import NodeExistsError, StoreError
@@ -27,7 +28,6 @@ from zarrdask.runtime.system import clock
 from zarrdask.storage.base import Store
 from zarrdask.storage.cache.prefetched import fresh
 from zarrdask.storage.concurrent_requests import request_each
-from zarrdask.storage.locks import writers
 from zarrdask.storage.locks.leases import EXPIRY, RENEWAL
 from zarrdask.storage.zarr.draft_store import stored_in
 

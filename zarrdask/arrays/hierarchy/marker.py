@@ -6,12 +6,12 @@ from functools import partial
 from typing import Any
 from uuid import uuid4
 
+from zarrdask.arrays import writers
 from zarrdask.arrays.chunks import unfinished
 from zarrdask.arrays.hierarchy.claim import can_claim
 from zarrdask.arrays.hierarchy.path import StorePath
 from zarrdask.errors import NodeExistsError
 from zarrdask.storage.concurrent_requests import request_on_each
-from zarrdask.storage.locks import writers
 
 
 def new_marker(node: StorePath) -> bytes | None:
@@ -111,9 +111,9 @@ def _erase_dead_marker(node: StorePath) -> None:
     Those that are stored now are another writer's. In remote stores it is left there: to look for
     it would take a request for each new array.
     """
-    store = node.store
-    if not store.capabilities.has_latency and unfinished.unfinished_write(store, node.prefix):
-        store.erase(node.prefix + unfinished.NAME)
+    marker = unfinished.Marker(node.store, node.prefix)
+    if not node.store.capabilities.has_latency and marker.advice() is not None:
+        node.store.erase(marker.key)
 
 
 def is_marked(node: StorePath, marker: bytes) -> bool:

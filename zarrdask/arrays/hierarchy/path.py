@@ -6,7 +6,7 @@ from typing import NamedTuple, Self, TypeVar
 
 from zarrdask.arrays.chunks.missing_chunks import Missing
 from zarrdask.arrays.chunks.stored import StoredChunks
-from zarrdask.arrays.chunks.unfinished import unfinished_write
+from zarrdask.arrays.chunks.unfinished import Marker
 from zarrdask.errors import MetadataError, NodeExistsError
 from zarrdask.formats.metadata.model import ArrayMetadata
 from zarrdask.formats.metadata.node_layout import Layout
@@ -157,7 +157,7 @@ def join_path(path: str, name: str) -> str:
 
 def exists_error(node: StorePath) -> NodeExistsError:
     """Return the error for a path where a node exists already, maybe of an unfinished write."""
-    advice = unfinished_write(node.store, node.prefix)
+    advice = Marker(node.store, node.prefix).advice()
     return NodeExistsError(
         advice or "there is an array or group here already; overwrite=True replaces it",
         key=node.location,

@@ -53,7 +53,7 @@ def list_node(node: StorePath) -> Listing:
     for key in objects:
         check_relative(key, node.location)
         if key.endswith(unfinished.NAME):
-            unfinished.warn_if_unfinished(store, prefix + key.removesuffix(unfinished.NAME))
+            unfinished.Marker(store, prefix + key.removesuffix(unfinished.NAME)).warn()
     own = frozenset(key for key in objects if f"/{stored_manifest.OWN_FILE}" in f"/{key}")
     listing = Listing((k, each) for k, each in sorted(objects.items()) if k not in own)
     listing.own = own

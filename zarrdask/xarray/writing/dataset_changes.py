@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 
 from zarrdask import config
+from zarrdask.arrays import writers
 from zarrdask.arrays.hierarchy.changes.new_array import create_group_after_chunks
 from zarrdask.arrays.hierarchy.changes.replace import ReplacedNode
 from zarrdask.arrays.hierarchy.changes.transaction import Change
@@ -23,7 +24,6 @@ from zarrdask.arrays.nodes.array import chunks_of
 from zarrdask.errors import MetadataError
 from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
 from zarrdask.storage.concurrent_requests import request_on_each
-from zarrdask.storage.locks import writers
 from zarrdask.xarray.writing.plan import GroupWrite, VariableWrite
 
 #: What a failed write of a new dataset, or of new variables, leaves.

@@ -5,6 +5,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import chain
 
+from zarrdask.arrays import writers
 from zarrdask.arrays.chunks import unfinished
 from zarrdask.arrays.chunks.stored_keys import erase_leftovers
 from zarrdask.arrays.hierarchy.changes.journal import BESIDE, erase_beside, is_begun
@@ -20,7 +21,6 @@ from zarrdask.formats.compliance import strictness
 from zarrdask.formats.metadata.consolidated_documents import render_with_members
 from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata, Metadata
 from zarrdask.storage.concurrent_requests import request_on_each
-from zarrdask.storage.locks import writers
 
 
 @dataclass
