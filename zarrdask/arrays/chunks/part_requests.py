@@ -14,13 +14,13 @@ from zarrdask.arrays.chunks.remote_parts import (
     remote_ranges,
 )
 from zarrdask.arrays.chunks.stored import StoredChunks
-from zarrdask.formats.byte_ranges import Buffer, Range, coalesce
+from zarrdask.formats.byte_ranges import Buffer, Range
 from zarrdask.formats.codecs.byte_source import HeldValue, StoredParts
 from zarrdask.formats.codecs.chunk_parts import find_part, stored_parts
 from zarrdask.formats.grids.chunk_grid import Index
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.runtime.shard_indexes import INDEXES
-from zarrdask.storage.local.open_file import FILE_GAP, FILE_LIMIT, OpenFile
+from zarrdask.storage.local.open_file import OpenFile
 
 
 class _FirstBytes(NamedTuple):
@@ -108,7 +108,7 @@ class PartRequests:
         elif stored is not None:
             located = stored.locate(layout.ranges)
             if located is not None:
-                located = [joined for joined, _ in coalesce(located, FILE_GAP, FILE_LIMIT)]
+                located = [joined for joined, _ in OpenFile.joined(located)]
         rest: list[int | None] = [None] if located is None else [length for _, length in located]
         return [*sizes, *rest]
 

@@ -6,7 +6,6 @@ from inspect import GEN_CREATED, getgeneratorstate, signature
 from typing import Any, TypeVar
 from weakref import ReferenceType, ref
 
-from zarrdask.arrays.chunks.stored import ElementStore
 from zarrdask.arrays.hierarchy.group_filter import GroupFilter
 from zarrdask.arrays.hierarchy.lookup import Lookup
 from zarrdask.arrays.hierarchy.node_path import NodePath
@@ -23,6 +22,7 @@ from zarrdask.arrays.nodes.node import (
     is_array_error,
     is_group_error,
 )
+from zarrdask.arrays.nodes.open import array_at
 from zarrdask.arrays.nodes.sections import html_of, rows_of
 from zarrdask.display.other_names import GROUP
 from zarrdask.display.tree import Tree
@@ -436,12 +436,7 @@ def opened(
 ) -> Array | Group:
     """Return the array or group that metadata describes."""
     if isinstance(metadata, ArrayMetadata):
-        if isinstance(node.store, ElementStore):
-            # Imported here: few arrays are concatenations.
-            from zarrdask.arrays.nodes.concatenations.concatenated import array_at
-
-            return array_at(node, metadata, mode)
-        return Array(node, metadata, mode)
+        return array_at(node, metadata, mode)
     return Group(node, metadata, mode, strict=strict, search=search)
 
 

@@ -3,16 +3,13 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import prod
-from typing import Any, Literal
+from typing import Any
 
 from zarrdask.display.words import brief_lengths, byte_size, counted
 from zarrdask.errors import UnsupportedError, ZarrdaskError, printable
-from zarrdask.formats.codecs.array_to_array.transpose import TransposeCodec
-from zarrdask.formats.codecs.codec import Codec, Kind
-from zarrdask.formats.codecs.numcodecs.adapter import BufferCodec, ObjectCodec
+from zarrdask.formats.codecs.codec import Codec
 from zarrdask.formats.grids.chunk_grid import ChunkGrid
 from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
-from zarrdask.formats.metadata.v2_codecs import COMPRESSORS
 
 #: The most members of a group that its properties list.
 _MAX_MEMBERS = 100
@@ -178,28 +175,3 @@ def describe(codec: Codec) -> str:
         for name, value in members.items()
     ]
     return f"{codec.name}({', '.join(texts)})" if texts else codec.name
-
-
-def codec_options(
-    metadata: ArrayMetadata,
-) -> tuple[Literal["C", "F"], tuple[Codec, ...], tuple[Codec, ...]]:
-    """Return the order, filters and compressors of an array's chunks, which may be in shards.
-
-    A codec of numcodecs is a filter, in v2, unless it is the last one and compresses.
-    """
-    shard = metadata.shard
-    codecs = list(metadata.codecs if shard is None else shard.codec.codecs)
-    reverse = tuple(reversed(range(len(metadata.shape))))
-    order: Literal["C", "F"] = "C"
-    if len(reverse) > 1 and isinstance(codecs[0], TransposeCodec) and codecs[0].order == reverse:
-        order = "F"
-        codecs = codecs[1:]
-    filters, compressors = [], []
-    for codec in codecs:
-        if codec.kind is Kind.ARRAY_ARRAY or isinstance(codec, BufferCodec | ObjectCodec):
-            filters.append(codec)
-        elif codec.kind is Kind.BYTES_BYTES:
-            compressors.append(codec)
-    if isinstance(codecs[-1], BufferCodec) and codecs[-1].name in COMPRESSORS:
-        compressors.append(filters.pop())
-    return order, tuple(filters), tuple(compressors)

@@ -5,6 +5,7 @@ from typing import Any
 from zarrdask.arrays.chunks.missing_chunks import Missing
 from zarrdask.arrays.chunks.stored import ElementStore
 from zarrdask.arrays.hierarchy.lookup import look_up
+from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.arrays.hierarchy.snapshot import Snapshot, snapshot_of
 from zarrdask.arrays.nodes.arguments import suggests_arguments
 from zarrdask.arrays.nodes.array import Array
@@ -106,11 +107,18 @@ def open_array(
             "array in it",
             node.location,
         )
+    return array_at(node, metadata, mode, missing)
+
+
+def array_at(
+    node: NodePath, metadata: ArrayMetadata, mode: str, missing: Missing | None = None
+) -> Array:
+    """Return the array at a node, which may be a concatenation."""
     if isinstance(node.store, ElementStore):
         # Imported here: few arrays are concatenations.
-        from zarrdask.arrays.nodes.concatenations.concatenated import array_at
+        from zarrdask.arrays.nodes.concatenations.concatenated import ConcatenatedArray
 
-        return array_at(node, metadata, mode, missing)
+        return ConcatenatedArray(node, metadata, mode, missing)
     return Array(node, metadata, mode, missing)
 
 

@@ -7,13 +7,14 @@ import numpy as np
 
 from zarrdask.arrays.chunks.stored import StoredChunks
 from zarrdask.arrays.chunks.stored_keys import count_stored, stored_map, stored_sizes
-from zarrdask.arrays.nodes.info import Info, array_info, codec_options, dtype_name
+from zarrdask.arrays.nodes.info import Info, array_info, dtype_name
 from zarrdask.arrays.nodes.node import Node
 from zarrdask.display.words import brief_lengths
 from zarrdask.errors import one_of, printable
 from zarrdask.formats.codecs.codec import Codec
 from zarrdask.formats.grids.chunk_grid import Shape
 from zarrdask.formats.metadata.model import ArrayMetadata
+from zarrdask.formats.metadata.v2_codecs import codec_options
 
 
 class ArrayProperties(Node):

@@ -4,7 +4,7 @@ import json
 from base64 import b64encode
 from collections.abc import Callable, Mapping
 from types import NoneType
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from zarrdask.formats.codecs.array_to_bytes.bytes import NATIVE, BytesCodec, End
 from zarrdask.formats.codecs.bytes_to_bytes.blosc import BloscCodec
 from zarrdask.formats.codecs.bytes_to_bytes.gzip import GzipCodec, ZlibCodec
 from zarrdask.formats.codecs.bytes_to_bytes.zstd import ZstdCodec, limited
-from zarrdask.formats.codecs.codec import Codec, Json, check_count
+from zarrdask.formats.codecs.codec import Codec, Json, Kind, check_count
 from zarrdask.formats.codecs.numcodecs.adapter import OBJECT_CODECS, BufferCodec, ObjectCodec
 from zarrdask.formats.compliance import report_deviation
 from zarrdask.formats.dtypes.fill_json import parse_base64, render_v2
@@ -282,3 +282,28 @@ def _sized_shuffle(config: Json, itemsize: int) -> Json:
 
 #: Return the configuration of another writer in the form that numcodecs understands.
 _NORMALISE: Mapping[str, Callable[[Json], Json]] = {"blosc": _named_shuffle, "lzma": _without_delta}
+
+
+def codec_options(
+    metadata: ArrayMetadata,
+) -> tuple[Literal["C", "F"], tuple[Codec, ...], tuple[Codec, ...]]:
+    """Return the order, filters and compressors of an array's chunks, which may be in shards.
+
+    A codec of numcodecs is a filter, in v2, unless it is the last one and compresses.
+    """
+    shard = metadata.shard
+    codecs = list(metadata.codecs if shard is None else shard.codec.codecs)
+    reverse = tuple(reversed(range(len(metadata.shape))))
+    order: Literal["C", "F"] = "C"
+    if len(reverse) > 1 and isinstance(codecs[0], TransposeCodec) and codecs[0].order == reverse:
+        order = "F"
+        codecs = codecs[1:]
+    filters, compressors = [], []
+    for codec in codecs:
+        if codec.kind is Kind.ARRAY_ARRAY or isinstance(codec, BufferCodec | ObjectCodec):
+            filters.append(codec)
+        elif codec.kind is Kind.BYTES_BYTES:
+            compressors.append(codec)
+    if isinstance(codecs[-1], BufferCodec) and codecs[-1].name in COMPRESSORS:
+        compressors.append(filters.pop())
+    return order, tuple(filters), tuple(compressors)

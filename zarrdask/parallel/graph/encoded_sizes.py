@@ -16,7 +16,7 @@ from zarrdask.arrays.chunks.shards import MAX_ROUND_RANGES
 from zarrdask.arrays.chunks.stored import StoredChunks
 from zarrdask.arrays.chunks.stored_keys import unit_sizes
 from zarrdask.errors import ZarrdaskError
-from zarrdask.formats.byte_ranges import Buffer, Range, coalesce, join_ranges
+from zarrdask.formats.byte_ranges import Buffer, Range, join_ranges
 from zarrdask.formats.codecs.array_to_bytes.sharding import Shard, locate, shard_of
 from zarrdask.formats.codecs.byte_source import HeldValue
 from zarrdask.formats.grids.axis import Axis
@@ -27,7 +27,7 @@ from zarrdask.formats.indexing.selection import Region, intersection, shifted
 from zarrdask.formats.metadata.model import ArrayMetadata
 from zarrdask.parallel.plan.owned_regions import Cutting
 from zarrdask.parallel.plan.request_costs import AS_SOURCE, SAMPLED, UNCOMPRESSED, RequestCosts
-from zarrdask.storage.local.open_file import FILE_GAP, FILE_LIMIT
+from zarrdask.storage.local.open_file import OpenFile
 
 #: The most chunks, and the most reads of parts of shards or chunks, that a plan looks at.
 _MAX_CHUNKS, _MAX_PART_READS = 2**20, 10_000
@@ -178,7 +178,7 @@ class EncodedSizes:
     def read_ranges(self, index: Buffer, ranges: list[Range]) -> RequestCosts:
         """Return the requests for the index of a shard and for ranges, whose neighbours join."""
         if self.chunks.units.capabilities.directories:
-            lengths = [length for (_, length), _ in coalesce(ranges, FILE_GAP, FILE_LIMIT)]
+            lengths = [length for (_, length), _ in OpenFile.joined(ranges)]
         else:
             requests = [("", start, length) for start, length in ranges]
             joined = join_ranges(requests, config.get("coalesce-gap"))

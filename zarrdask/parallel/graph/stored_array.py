@@ -47,6 +47,11 @@ def read_array(
     return StoredArray.wrap(read_source(source, chunks, name, meta), source)
 
 
+def source_of(x: Any) -> ArrayRegion | None:
+    """Return the region of a stored array that a Dask array reads as it is; None for others."""
+    return x.source if isinstance(x, StoredArray) and x.name == x.read_name else None
+
+
 def data_type_of(x: da.Array) -> DataType | np.dtype[Any]:
     """Return the data type for storing an array.
 
@@ -54,8 +59,9 @@ def data_type_of(x: da.Array) -> DataType | np.dtype[Any]:
     that has no dtype of its own, such as text as objects, or that NumPy would change, such as times
     with a multiple of the generic unit.
     """
-    if x.dtype.kind in "OmM" and isinstance(x, StoredArray) and x.name == x.read_name:
-        data_type = element_type(x.source.metadata)
+    source = source_of(x) if x.dtype.kind in "OmM" else None
+    if source is not None:
+        data_type = element_type(source.metadata)
         if type(data_type) is not DataType:
             return data_type
     dtype: np.dtype[Any] = x.dtype

@@ -33,7 +33,7 @@ from zarrdask.parallel.execution.executor import check_reached, workers
 from zarrdask.parallel.execution.expressions import as_users_array
 from zarrdask.parallel.graph.blocks import normal_blocks
 from zarrdask.parallel.graph.fuse.limits import FuseLimits
-from zarrdask.parallel.graph.stored_array import StoredArray
+from zarrdask.parallel.graph.stored_array import source_of
 from zarrdask.parallel.graph.write_job import as_dask_array
 from zarrdask.parallel.plan.align import Chunks
 from zarrdask.parallel.plan.owned_regions import Cutting
@@ -184,10 +184,10 @@ def _exchanged(x: da.Array, chunks: Any, memory: int, root: NodePath | None) -> 
 
 def _is_stored(x: da.Array) -> bool:
     """Whether an array is read as it is from a region of a stored array with all its axes."""
-    if not isinstance(x, StoredArray) or x.name != x.read_name:
+    source = source_of(x)
+    if source is None:
         return False
-    region = x.source.region
-    return x.source.ndim == len(region) and all(pick.step == 1 for pick in region)
+    return source.ndim == len(source.region) and all(pick.step == 1 for pick in source.region)
 
 
 def _is_local(old: Chunks, new: Chunks) -> bool:

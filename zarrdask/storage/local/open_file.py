@@ -70,11 +70,16 @@ class OpenFile:
         """A tag that every change of the file changes; None if a change might go unnoticed."""
         return None if self.fd < 0 else settled_version(self.fd)
 
+    @staticmethod
+    def joined(ranges: Sequence[Range]) -> list[tuple[Range, list[Range]]]:
+        """Return the ranges that are read at a time, each with the parts that are asked for."""
+        return coalesce(ranges, FILE_GAP, FILE_LIMIT)
+
     def parts(self, ranges: Sequence[Range]) -> Iterator[Buffer | None]:
         if self.fd < 0:
             yield from (None for _ in ranges)
             return
-        for (start, length), members in coalesce(ranges, FILE_GAP, FILE_LIMIT):
+        for (start, length), members in self.joined(ranges):
             available = max(min(length, self.size - start), 0)
             # At the same offset in a page of memory as in a page of the file: see `Scratch`.
             shift = start % _PAGE

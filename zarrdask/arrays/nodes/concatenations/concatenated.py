@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 from zarrdask.arrays.chunks.members.concatenated_store import ConcatenatedStore
 from zarrdask.arrays.chunks.members.concatenation import Concatenation, location_of_member
 from zarrdask.arrays.chunks.members.held_values import HeldValues
-from zarrdask.arrays.chunks.missing_chunks import Missing
 from zarrdask.arrays.hierarchy.lookup import locate_node
 from zarrdask.arrays.hierarchy.manifest import KEY, render_manifest, stamp_of
 from zarrdask.arrays.hierarchy.node_path import NodePath
@@ -22,7 +21,7 @@ from zarrdask.arrays.nodes.concatenations.join_sources import remake
 from zarrdask.display.words import counted
 from zarrdask.errors import MetadataError, NodeExistsError, UnsupportedError, printable
 from zarrdask.formats.metadata import detect
-from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata
+from zarrdask.formats.metadata.model import GroupMetadata
 from zarrdask.storage.base import Store
 from zarrdask.storage.resolve import open_store
 
@@ -187,11 +186,3 @@ class ConcatenatedArray(Array):
         from zarrdask.arrays.nodes.html import array_html
 
         return array_html(self.node_path.location, self._stored, self.concatenation.axes)
-
-
-def array_at(
-    node: NodePath, metadata: ArrayMetadata, mode: str, missing: Missing | None = None
-) -> Array:
-    """Return the array at a node, which may be a concatenation."""
-    kind = ConcatenatedArray if isinstance(node.store, ConcatenatedStore) else Array
-    return kind(node, metadata, mode, missing)

@@ -11,7 +11,7 @@ from zarrdask.errors import NodeTypeError, SelectionError, one_of
 from zarrdask.formats.indexing.selection import axis_number
 from zarrdask.parallel.graph.points.cube_positions import CubePositions, cube_positions
 from zarrdask.parallel.graph.points.cube_requests import CubeRequest, Ends, sample_each
-from zarrdask.parallel.graph.stored_array import StoredArray
+from zarrdask.parallel.graph.stored_array import source_of
 from zarrdask.parallel.graph.write_job import is_labelled
 
 
@@ -120,8 +120,8 @@ def _source(array: Any, name: str) -> ArrayRegion:
     """Return the region of a stored array that an argument is."""
     if isinstance(array, Array):
         return ArrayRegion(chunks_of(array))
-    if isinstance(array, StoredArray) and array.name == array.read_name:
-        return array.source
+    if (source := source_of(array)) is not None:
+        return source
     raise NodeTypeError(
         "cubes are read of stored arrays and datasets: open a URL first, and store a computed Dask "
         "array",
