@@ -30,8 +30,9 @@ def store(request, tmp_path):
     if request.param == "zip":
         return ZipStore(tmp_path / "s.zip", mode="w")
     if request.param == "fsspec":
-        fs = fsspec.filesystem("local", auto_mkdir=True)
-        return FsspecStore(AsyncFileSystemWrapper(fs, asynchronous=True), path=f"{tmp_path}/s")
+        local = fsspec.filesystem("local", auto_mkdir=True)
+        fs = fsspec.filesystem("dir", path=str(tmp_path), fs=local)
+        return FsspecStore(AsyncFileSystemWrapper(fs, asynchronous=True), path="s")
     if request.param == "object":
         return zarr.storage.ObjectStore(obstore.store.MemoryStore())
     return MemoryStore() if request.param == "memory" else WrapperStore(MemoryStore())
@@ -117,10 +118,18 @@ def test_a_local_store_becomes_ours(tmp_path):
     assert resolve(LocalStore(tmp_path)) == zarrdask.storage.LocalStore(str(tmp_path))
 
 
+def test_a_local_directory_is_read_without_fsspec(tmp_path):
+    fs = fsspec.filesystem("local")
+    # As `dask.array.from_zarr` opens a path.
+    for store in (FsspecStore.from_url(f"{tmp_path}/s"), fs.get_mapper(f"file://{tmp_path}/s")):
+        assert resolve(store) == zarrdask.storage.LocalStore(f"{tmp_path}/s")
+
+
 def test_a_store_pickles(tmp_path):
-    fs = fsspec.filesystem("local", auto_mkdir=True)
+    local = fsspec.filesystem("local", auto_mkdir=True)
+    fs = fsspec.filesystem("dir", path=str(tmp_path), fs=local)
     wrapper = AsyncFileSystemWrapper(fs, asynchronous=True)
-    store = FsspecStore(wrapper, path=f"{tmp_path}/s")
+    store = FsspecStore(wrapper, path="s")
     create(store)
     again = pickle.loads(pickle.dumps(zarrdask.open_array(store, "a/b")))
     np.testing.assert_array_equal(again[...], VALUES)

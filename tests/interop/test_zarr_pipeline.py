@@ -84,8 +84,10 @@ def store_of(kind, tmp_path):
     if kind == "local":
         return LocalStore(tmp_path / "s")
     if kind == "fsspec":
-        files = fsspec.filesystem("local", auto_mkdir=True)
-        return FsspecStore(AsyncFileSystemWrapper(files, asynchronous=True), path=f"{tmp_path}/s")
+        # Of a local directory, zarrdask reads the files without fsspec.
+        local = fsspec.filesystem("local", auto_mkdir=True)
+        files = fsspec.filesystem("dir", path=str(tmp_path), fs=local)
+        return FsspecStore(AsyncFileSystemWrapper(files, asynchronous=True), path="s")
     (tmp_path / "s").mkdir()
     return zarr.storage.ObjectStore(obstore.store.LocalStore(tmp_path / "s"))
 

@@ -3,6 +3,8 @@
 import os
 from typing import Any
 
+from fsspec.implementations.local import LocalFileSystem
+
 from zarrdask.storage.base import Store
 from zarrdask.storage.local.local_store import LocalStore
 from zarrdask.storage.references.reference_store import open_references
@@ -22,11 +24,18 @@ def adapt_path(path: Any) -> Store:
 
 
 def adapt_file_system(fs: Any, root: str) -> Store:
-    """Return the store for a path in a file system of fsspec that the user has made."""
+    """Return the store for a path in a file system of fsspec that the user has made.
+
+    A local directory is read without fsspec.
+    """
     if type(fs).__name__ == "ReferenceFileSystem" and not root.strip("/"):
         arguments = dict(zip(("fo",), fs.storage_args, strict=False)) | fs.storage_options
         return open_references(arguments)
-    return FsspecStore(_synchronous(fs), root)
+    fs = _synchronous(fs)
+    # Such as Dask makes of a path. Subclasses may do something else.
+    if type(fs) is LocalFileSystem:
+        return LocalStore(os.path.abspath(root))
+    return FsspecStore(fs, root)
 
 
 def _synchronous(fs: Any) -> Any:
