@@ -464,3 +464,34 @@ def test_threads_share_the_chunks_of_one_shard(monkeypatch):
     opened.clear()
     np.testing.assert_array_equal(zarrdask.from_zarr(z).compute(scheduler="sync"), values)
     assert len(opened) == 1  # a task uses one thread
+
+
+@pytest.mark.parametrize(
+    "codecs",
+    [
+        [sharding([2, 3], [LITTLE, ZSTD])],
+        [sharding([2, 3], [{"name": "transpose", "configuration": {"order": [1, 0]}}, LITTLE])],
+        [{"name": "transpose", "configuration": {"order": [1, 0]}}, sharding([3, 2], [LITTLE])],
+        [sharding([4, 3], [sharding([2, 3], [LITTLE])])],
+        [sharding([2, 3], [LITTLE]), ZSTD],
+    ],
+)
+def test_each_inner_chunk_is_read_by_itself(codecs, tmp_path):
+    document = v3([8, 12], [4, 6], "int16", 7, codecs)
+    (tmp_path / "zarr.json").write_bytes(stored(document)["zarr.json"])
+    array = zarrdask.open_array(tmp_path, mode="r+")
+    values = np.arange(96, dtype="i2").reshape(8, 12)
+    values[:2, :3] = 7  # an inner chunk that is missing
+    values[4:, 6:] = 7  # a shard that is missing
+    array[...] = values
+    out = np.zeros((5, 5), "i2", order="F")
+    for row in range(0, 8, 2):
+        for column in range(0, 12, 3):
+            region = slice(row, row + 2), slice(column, column + 3)
+            np.testing.assert_array_equal(array[region], values[region])
+            np.testing.assert_array_equal(array[region[0], column], values[region[0], column])
+    chunks = chunks_of(array)
+    region = slice(2, 4, 1), slice(3, 6, 1)
+    read_region(chunks, region, out=out[1:3, 1:4])
+    np.testing.assert_array_equal(out[1:3, 1:4], values[region])
+    assert np.count_nonzero(out) == 6

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from itertools import chain, groupby, islice, tee
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -27,7 +27,8 @@ from zarrdask.arrays.chunks.shards import FetchedShard, ShardRequest, fetch_shar
 from zarrdask.arrays.chunks.stored import StoredChunks, in_doubt
 from zarrdask.errors import ChunkNotFoundError, CodecError, StoreError, ZarrdaskError
 from zarrdask.formats.byte_ranges import Value
-from zarrdask.formats.codecs.array_to_bytes.sharding import locate, read_shard
+from zarrdask.formats.codecs.array_to_bytes.sharding import Shard, locate, read_shard, shard_of
+from zarrdask.formats.codecs.byte_source import exact
 from zarrdask.formats.codecs.decode import Blocks, put_fill, scatter
 from zarrdask.formats.codecs.pipeline import Pipeline
 from zarrdask.formats.grids.chunk_grid import Index, Shape
@@ -147,9 +148,41 @@ def _read_units(
     threads: int | None,
     show: Show | None,
 ) -> None:
+    if _read_inner_chunk(chunks, projection, out):
+        return
     projection = _divide_shards(chunks, projection, threads, out.nbytes)
     read = partial(read_part, chunks, out=out)
     in_parts(read, chunks, projection, threads=threads, label="read", show=show, nbytes=out.nbytes)
+
+
+def _read_inner_chunk(
+    chunks: StoredChunks, projection: Projection, out: np.ndarray | Blocks
+) -> bool:
+    """Read an inner chunk of a local shard, if it is all that is read; return whether it was.
+
+    Many programs read one at a time. Planning a read of several takes longer than decoding one.
+    """
+    indices, insides, outsides = projection
+    shard = chunks.metadata.shard
+    if shard is None or len(indices) != 1 or measuring.IS_ACTIVE or isinstance(out, Blocks):
+        return False
+    number = shard.grid.whole_chunk(insides[0])
+    if number is None or chunks.is_remote or inner_caches(chunks) is not None:
+        return False
+    pipeline = chunks.metadata.pipeline_at(indices[0])
+    if pipeline.axes is not None or shard_of(shard.chunks) is not None:
+        return False
+    try:
+        with chunks.units.reading(chunks.key(indices[0]), buffers.THREAD.scratch) as value:
+            index = cast(Shard, pipeline.serializer).read_index(value)
+            found = None if index is None else index.range_of(number)
+            if found is None:
+                return False
+            data = exact(value.parts([found]), [found], [number])
+            scatter(shard.chunks, [number], [None], outsides, data, out=out)
+    except ZarrdaskError:
+        return False  # The chunk is read again, and the error says where it is.
+    return True
 
 
 def request_shape(request: Request) -> Shape:

@@ -8,7 +8,7 @@ from typing import Any
 from zarrdask.errors import MetadataError
 from zarrdask.formats.extension import members_of
 from zarrdask.formats.grids.axis import Axis, Even
-from zarrdask.formats.grids.chunk_grid import ChunkGrid, Shape, check_axes, parse_lengths
+from zarrdask.formats.grids.chunk_grid import ChunkGrid, Index, Shape, check_axes, parse_lengths
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,25 @@ class RegularGrid(ChunkGrid):
     @cached_property
     def axes(self) -> tuple[Axis, ...]:
         return tuple(map(Even, self.shape, self.chunk_shape))
+
+    def whole_chunk(self, request: Any) -> Index | None:
+        """Return the index of the chunk that a request selects all of, and no others; or None.
+
+        >>> RegularGrid((4, 6), (2, 3)).whole_chunk((slice(2, 4, 1), slice(0, 3, 1)))
+        (1, 0)
+        >>> RegularGrid((4, 6), (2, 3)).whole_chunk((slice(2, 4, 1), slice(0, 2, 1)))
+        """
+        if not isinstance(request, tuple):
+            return None
+        index = []
+        for pick, chunk in zip(request, self.chunk_shape, strict=False):
+            if not isinstance(pick, slice) or pick.step != 1 or pick.stop != pick.start + chunk:
+                return None
+            number, rest = divmod(pick.start, chunk or 1)
+            if rest:
+                return None
+            index.append(number)
+        return tuple(index)
 
     def resize(self, shape: Shape) -> "RegularGrid":
         return RegularGrid(shape, self.chunk_shape)
