@@ -2,6 +2,7 @@
 
 import inspect
 import re
+import shutil
 from pathlib import Path
 
 import griffe
@@ -9,7 +10,8 @@ import pytest
 
 import zarrdask
 
-DOCS = Path(__file__).parents[1] / "docs"
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
 VERBS = [
     name
     for name in zarrdask.__all__
@@ -18,11 +20,19 @@ VERBS = [
 
 
 @pytest.fixture(scope="module")
-def package():
+def package(tmp_path_factory):
+    # griffe parses all modules of a package, which takes seconds: it gets a copy with these only.
+    copied = tmp_path_factory.mktemp("package")
+    for name in VERBS:
+        module = Path(*getattr(zarrdask, name).__module__.split(".")).with_suffix(".py")
+        for source in (module, *(folder / "__init__.py" for folder in module.parents[:-1])):
+            (copied / source).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / source, copied / source)
     extensions = griffe.load_extensions(str(DOCS / "api_docstrings.py"))
     return griffe.load(
         "zarrdask",
-        search_paths=[DOCS.parent],
+        search_paths=[copied],
+        try_relative_path=False,
         extensions=extensions,
         docstring_parser="numpy",
         resolve_aliases=True,
