@@ -287,11 +287,15 @@ class ComplianceWarning(UserWarning):
     """A document was read in a way that may not be what its writer meant."""
 
 
+def is_one_of(value: Any, choices: Iterable[Any]) -> bool:
+    """Whether a value is one of some choices, also if it is an array, which compares elements."""
+    return isinstance(value, Hashable) and value in tuple(choices)
+
+
 def one_of(value: Any, key: str, choices: Iterable[Any]) -> Any:
     """Return a value of a document or an argument that must be one of some choices."""
     choices = tuple(choices)
-    # Arrays are compared element by element, and lists never equal a choice.
-    if isinstance(value, Hashable) and value in choices:
+    if is_one_of(value, choices):
         return value
     expected = " or ".join(map(repr, choices))
     raise MetadataError("unknown value", key=key, found=value, expected=expected)

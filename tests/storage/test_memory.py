@@ -83,3 +83,15 @@ def test_a_store_of_another_process_says_why_it_has_no_values(use):
     data = pickle.dumps(MemoryStore())
     with pytest.raises(StoreError, match="in-memory store exists only in the process"):
         use(pickle.loads(data))
+
+
+@for_each("value", ["text", 3, [1, 2], None])
+def test_values_of_a_mapping_that_are_not_bytes_are_an_error(value):
+    with pytest.raises(StoreError, match=f"found {type(value).__name__!r}") as raised:
+        MemoryStore({"a": value}).get("a")
+    assert raised.value.key == "a"
+
+
+def test_keys_of_a_mapping_that_are_not_text_are_an_error():
+    with pytest.raises(StoreError, match="expected text"):
+        MemoryStore({1: b"", "a": b""}).list_prefix("")

@@ -3,6 +3,7 @@
 import os
 import threading
 from collections.abc import Iterator, MutableMapping
+from contextlib import suppress
 from typing import Any, NoReturn
 from uuid import uuid4
 from weakref import WeakValueDictionary
@@ -47,8 +48,17 @@ class MappingStore(Store):
             return None
         if isinstance(value, bytes):
             return value
+        with suppress(TypeError):
+            return bytes(memoryview(value))
         # zarr-python keeps buffers of its own in a dict that it is given as a store.
-        return value.to_bytes() if hasattr(value, "to_bytes") else bytes(value)
+        if hasattr(value, "to_bytes") and not isinstance(value, int):
+            return value.to_bytes()  # type: ignore[no-any-return]
+        raise StoreError(
+            "a mapping that is used as a store has a value that is not bytes",
+            key=key,
+            found=type(value).__name__,
+            expected="bytes",
+        )
 
     def set(self, key: str, value: Buffer) -> None:
         self.values[key] = bytes(value)
@@ -58,7 +68,15 @@ class MappingStore(Store):
 
     def list_prefix(self, prefix: str) -> Iterator[str]:
         prefix = check_prefix(prefix)
-        return (key for key in sorted(self.values) if key.startswith(prefix))
+        try:
+            return (key for key in sorted(self.values) if key.startswith(prefix))
+        except TypeError as error:
+            raise StoreError(
+                "a mapping that is used as a store has a key that is not text",
+                key=self.url,
+                found=next((key for key in self.values if not isinstance(key, str)), None),
+                expected="text",
+            ) from error
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):

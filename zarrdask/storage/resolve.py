@@ -62,7 +62,8 @@ def resolve(url: Any, storage_options: dict[str, Any] | None = None) -> Store:
         raise StoreError("the path is empty", expected='a URL or a path, such as "."')
     if text.startswith(_LOCAL):
         text = path_of_url(unquote(text.partition("://")[2]))
-    if not isinstance(storage_options, Mapping | None):
+    is_mapping = isinstance(storage_options, Mapping | None)
+    if not is_mapping or not all(isinstance(name, str) for name in storage_options or ()):
         raise MetadataError(
             "the options of a store are not a mapping of names to values",
             key="storage_options",

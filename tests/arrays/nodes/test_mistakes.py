@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 import zarrdask
-from zarrdask.errors import MetadataError, NodeExistsError, UnsupportedError
+from tests.covering import for_each
+from zarrdask.errors import MetadataError, NodeExistsError, StoreError, UnsupportedError
 
 
 class OnDevice:
@@ -30,6 +31,33 @@ class OnDevice:
 def test_options_of_new_arrays(options, text):
     with pytest.raises(MetadataError, match=re.escape(text)):
         zarrdask.create_array({}, **{"shape": (8, 8), "dtype": "f8", **options})
+
+
+@for_each(
+    "call",
+    [
+        lambda: zarrdask.create_array({}, shape=8, dtype="f8", compressors=np.array(3)),
+        lambda: zarrdask.create_array({}, shape=8, dtype="f8", dimension_names=np.array(3)),
+        lambda: zarrdask.create_array({}, shape=8, dtype="f8", chunk_key_encoding=np.ones(2)),
+        lambda: zarrdask.to_zarr(np.ones(3), {}, chunks=np.array(1.5)),
+        lambda: zarrdask.to_zarr(np.ones(3), {}, resume=np.ones(2)),
+        lambda: zarrdask.to_zarr(np.ones(3), {}, commit=np.ones(2)),
+        lambda: zarrdask.open({}, mode=np.ones(2)),
+        lambda: zarrdask.from_zarr({}, name=3),
+        lambda: zarrdask.open_array("memory://a", storage_options={1: 2, "x": 3}),
+    ],
+)
+def test_arrays_and_numbers_where_something_else_is_expected(call):
+    with pytest.raises(MetadataError):
+        call()
+
+
+@for_each("name", ["a\0b", "\ud800"])
+def test_a_manifest_can_not_be_in_a_file_of_every_name(name):
+    z = zarrdask.create_array({}, shape=8, dtype="f8")
+    for call in (zarrdask.manifest(z).save, lambda path: zarrdask.verify(z, manifest=path)):
+        with pytest.raises(StoreError, match="no file can have this name"):
+            call(name)
 
 
 @pytest.mark.parametrize(

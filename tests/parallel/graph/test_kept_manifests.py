@@ -197,6 +197,7 @@ def test_writers_of_regions_at_once_lose_no_entry(tmp_path):
         assert is_kept(tmp_path)
 
 
+@pytest.mark.slow
 @for_each("is_local", [False, True])
 def test_objects_that_another_writer_has_replaced_meanwhile_are_noted_as_they_are(
     tmp_path, monkeypatch, is_local

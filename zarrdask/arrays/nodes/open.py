@@ -10,7 +10,7 @@ from zarrdask.arrays.hierarchy.snapshot import Snapshot, snapshot_of
 from zarrdask.arrays.nodes.arguments import suggests_arguments
 from zarrdask.arrays.nodes.array import Array
 from zarrdask.arrays.nodes.node import is_group_error
-from zarrdask.errors import MetadataError
+from zarrdask.errors import MetadataError, is_one_of, one_of
 from zarrdask.formats.metadata.model import ArrayMetadata, ZarrFormat
 
 #: The modes of functions that open existing nodes.
@@ -124,10 +124,10 @@ def array_at(
 
 def check_mode(mode: str, modes: tuple[str, ...]) -> None:
     """Check that the mode that a user asks for is one of some modes."""
-    if mode in modes:
+    if is_one_of(mode, modes):
         return
     message = "unknown mode"
-    if mode in _CREATING_MODES and not set(modes) & set(_CREATING_MODES):
+    if is_one_of(mode, _CREATING_MODES) and not set(modes) & set(_CREATING_MODES):
         message = (
             "this function opens existing nodes; create one with create_array or create_group, "
             "with overwrite=True to replace another"
@@ -138,6 +138,4 @@ def check_mode(mode: str, modes: tuple[str, ...]) -> None:
 
 def check_commit(commit: str) -> None:
     """Check that the time at which a user wants the metadata to be written is a known one."""
-    if commit not in ("first", "last"):
-        message, expected = "unknown value", "'first' or 'last'"
-        raise MetadataError(message, key="commit", found=commit, expected=expected)
+    one_of(commit, "commit", ("first", "last"))

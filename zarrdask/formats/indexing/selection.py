@@ -257,8 +257,13 @@ def find_region(
 def _is_auto(region: Any) -> bool:
     """Whether a region is to be determined by coordinates, as in xarray."""
     picks = region.values() if isinstance(region, Mapping) else region
-    picks = picks if isinstance(picks, Iterable) and not isinstance(picks, str) else (picks,)
+    picks = picks if is_iterable(picks) and not isinstance(picks, str) else (picks,)
     return any(isinstance(pick, str) and pick == "auto" for pick in picks)
+
+
+def is_iterable(value: Any) -> bool:
+    """Whether a value has items: an array without axes has none, though it is an `Iterable`."""
+    return isinstance(value, Iterable) and getattr(value, "shape", None) != ()
 
 
 def is_integer(entry: Any) -> bool:

@@ -1,6 +1,6 @@
 """The options of a new array, as users give them, and the chunk grid that they ask for. Pure."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any, Literal, NamedTuple
@@ -21,7 +21,7 @@ from zarrdask.formats.grids.chunk_grid import (
 from zarrdask.formats.grids.keys import ChunkKeyEncoding
 from zarrdask.formats.grids.rectilinear import Lengths, make_grid
 from zarrdask.formats.grids.regular import RegularGrid
-from zarrdask.formats.indexing.selection import is_integer
+from zarrdask.formats.indexing.selection import is_integer, is_iterable
 from zarrdask.formats.metadata.model import ZarrFormat
 
 #: "auto", a size such as "1 MB", one length for all axes, one length for each axis, a list of the
@@ -67,7 +67,7 @@ def as_list(value: Any) -> list[Any]:
     """Return the items of an argument that may be None, one item, or several."""
     if value is None:
         return []
-    if isinstance(value, Iterable) and not isinstance(value, str | Mapping):
+    if is_iterable(value) and not isinstance(value, str | Mapping):
         return list(value)
     return [value]
 
@@ -104,8 +104,7 @@ def is_disabled(shards: Any) -> bool:
 
 def has_items(lengths: Any) -> bool:
     """Whether an argument is a sequence of lengths, and not a single one."""
-    is_other = isinstance(lengths, str | bytes | Mapping) or getattr(lengths, "shape", None) == ()
-    return isinstance(lengths, Iterable) and not is_other
+    return is_iterable(lengths) and not isinstance(lengths, str | bytes | Mapping)
 
 
 def _lengths(value: Any, key: str, minimum: int) -> Shape:

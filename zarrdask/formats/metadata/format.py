@@ -165,7 +165,7 @@ class Format(ABC):
     def keys(self, options: ArrayOptions) -> ChunkKeyEncoding:
         """Return the chunk key encoding of a new array."""
         encoding = options.chunk_key_encoding
-        if encoding is None or encoding in ("default", "v2"):
+        if encoding is None or (isinstance(encoding, str) and encoding in ("default", "v2")):
             own = {} if options.separator is None else {"separator": options.separator}
             return KEY_ENCODINGS.find(encoding or self.default_keys)(own)
         if isinstance(encoding, str | Mapping):

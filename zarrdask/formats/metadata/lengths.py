@@ -1,10 +1,10 @@
 """Lengths of chunks, shards and blocks by the names of dimensions or the numbers of axes. Pure."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from zarrdask.errors import MetadataError
-from zarrdask.formats.indexing.selection import axis_number
+from zarrdask.formats.indexing.selection import axis_number, is_iterable
 
 Names = Sequence[str | None] | None
 
@@ -43,7 +43,7 @@ def with_defaults(lengths: Any, defaults: Sequence[Any], names: Names, key: str)
     ((5, -1), 3)
     """
     lengths = by_axis(lengths, len(defaults), names, key)
-    if isinstance(lengths, str) or not isinstance(lengths, Iterable):
+    if isinstance(lengths, str) or not is_iterable(lengths):
         return lengths
     each = tuple(lengths)
     if len(each) != len(defaults):

@@ -1,7 +1,7 @@
 """The metadata of a new array from the options of a user: sizes, codecs, defaults. Pure."""
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from math import prod
 from typing import Any
@@ -16,6 +16,7 @@ from zarrdask.formats.dtypes.data_type import DataType
 from zarrdask.formats.dtypes.fill_values import DEFAULT_FILL_VALUE, NO_FILL_VALUE
 from zarrdask.formats.dtypes.registry import find_data_type
 from zarrdask.formats.grids.keys import ChunkKeyEncoding, ChunkKeys
+from zarrdask.formats.indexing.selection import is_iterable
 from zarrdask.formats.metadata.array_options import (
     ArrayOptions,
     Sizes,
@@ -56,7 +57,7 @@ def plan_array(options: ArrayOptions) -> ArrayMetadata:
     layers = _transformers(options, form, len(shape))
     grid, codecs, transformers = form.arrange(grid, codecs, layers)
     names = options.dimension_names
-    if names is not None and (isinstance(names, str) or not isinstance(names, Iterable)):
+    if names is not None and (isinstance(names, str) or not is_iterable(names)):
         raise MetadataError(
             "names must be a sequence",
             key="dimension_names",
@@ -103,7 +104,7 @@ def _with_axes_of(dtype: np.dtype[Any], options: ArrayOptions) -> ArrayOptions:
         lengths = by_axis(lengths, len(shape), options.dimension_names, key)
         if lengths is None or isinstance(lengths, str):
             return lengths
-        each = lengths if isinstance(lengths, Iterable) else [lengths] * len(shape)
+        each = lengths if is_iterable(lengths) else [lengths] * len(shape)
         return (*each, *dtype.shape)
 
     return replace(

@@ -154,6 +154,8 @@ def from_zarr(
             found=boundary,
             expected="'none', or depth=",
         )
+    if name is not None and not isinstance(name, str):
+        raise MetadataError("invalid name of a Dask array", key="name", found=name, expected="text")
     array = open_array(
         url,
         component,

@@ -1,12 +1,12 @@
 """The chunks of a new array for given blocks, and the region of an existing one. Pure."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from zarrdask.errors import MetadataError, SelectionError
 from zarrdask.formats.grids.axis import Even
 from zarrdask.formats.grids.chunk_grid import Shape
-from zarrdask.formats.indexing.selection import Region, find_region, region_shape
+from zarrdask.formats.indexing.selection import Region, find_region, is_iterable, region_shape
 from zarrdask.formats.metadata.array_options import GridLike
 from zarrdask.formats.metadata.lengths import with_defaults
 from zarrdask.formats.metadata.model import ArrayMetadata
@@ -21,7 +21,7 @@ def known_blocks(shape: Shape, chunks: Any) -> Chunks:
     >>> known_blocks((5, 4), 2), known_blocks((5, 4), ((1, 4), 3))
     (((2, 2, 1), (2, 2)), ((1, 4), (3, 1)))
     """
-    axes = list(chunks) if isinstance(chunks, Iterable) else [chunks] * len(shape)
+    axes = list(chunks) if is_iterable(chunks) else [chunks] * len(shape)
     if len(axes) != len(shape):
         raise MetadataError(
             "the blocks have another number of axes than the array; pass lengths along each axis",
@@ -30,7 +30,7 @@ def known_blocks(shape: Shape, chunks: Any) -> Chunks:
             expected=f"lengths along {len(shape)} axes",
         )
     lists = [
-        list(axis) if isinstance(axis, Iterable) else Even(size, axis).blocks(slice(0, size, 1))
+        list(axis) if is_iterable(axis) else Even(size, axis).blocks(slice(0, size, 1))
         for size, axis in zip(shape, axes, strict=True)
     ]
     if any(n != n for axis in lists for n in axis):  # noqa: PLR0124 - NaN is a length that Dask doesn't know

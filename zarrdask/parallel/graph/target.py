@@ -31,7 +31,7 @@ from zarrdask.arrays.nodes.group import Group
 from zarrdask.arrays.nodes.node import check_writable
 from zarrdask.arrays.nodes.open import check_commit, check_mode, open_array
 from zarrdask.arrays.nodes.replaced import check_not_replaced
-from zarrdask.errors import MetadataError, NodeExistsError, SelectionError
+from zarrdask.errors import MetadataError, NodeExistsError, SelectionError, is_one_of
 from zarrdask.formats.indexing.selection import Region, whole_region
 from zarrdask.formats.metadata.array_options import ArrayOptions, GridLike
 from zarrdask.formats.metadata.model import ArrayMetadata
@@ -49,7 +49,7 @@ Resume = bool | Literal["restart"]
 
 def check_resume(resume: Resume) -> None:
     """Check the option `resume`."""
-    if not isinstance(resume, bool | np.bool_) and resume != "restart":
+    if not isinstance(resume, bool | np.bool_) and not is_one_of(resume, ["restart"]):
         raise MetadataError(
             "unknown value", key="resume", found=resume, expected="True, False or 'restart'"
         )
@@ -205,7 +205,6 @@ def find_target(
 
     `options` are the options of a new array, and `inputs` the stored arrays that this call reads.
     """
-    how.check()
     node = locate_node(url, component, storage_options)
     check_changeable(node.store)
     is_open = is_opened(url) and not component

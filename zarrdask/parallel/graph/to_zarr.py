@@ -219,6 +219,7 @@ def _plan(
     x: Any, parent: "_Parent", how: WriteOptions, options: dict[str, Any]
 ) -> list[tuple[da.Array, WriteTarget]]:
     """Return the Dask arrays that are written, and their targets."""
+    how.check()
     if how.is_member:
         return _members(x, parent, how, options)
     if parent.url is None:

@@ -10,7 +10,7 @@ from typing import Any
 from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.formats.store_keys import check_relative
 from zarrdask.runtime.packages import load_module
-from zarrdask.storage.local.open_file import reported
+from zarrdask.storage.local.open_file import check_file_name, reported
 from zarrdask.storage.snapshots.digests import EXPECTED, is_digest
 
 #: The member that says that a JSON document is a manifest, and the key of a Parquet file's.
@@ -27,6 +27,7 @@ Row = dict[str, Any]
 
 def save(path: str | os.PathLike[str], location: str, entries: Iterable[Any]) -> None:
     """Write the entries of a manifest to a file, in the format that the file's name ends with."""
+    check_file_name(str(path))
     data = render(location, entries, str(path), parquet=os.fspath(path).endswith(_SUFFIX))
     with reported(str(path)), open(path, "wb") as file:
         file.write(data)
@@ -34,6 +35,7 @@ def save(path: str | os.PathLike[str], location: str, entries: Iterable[Any]) ->
 
 def load(path: str | os.PathLike[str]) -> tuple[str, list[Row]]:
     """Return the location and the valid entries of a manifest, in the order of their keys."""
+    check_file_name(str(path))
     with reported(str(path)), open(path, "rb") as file:
         data = file.read()
     return parse(data, str(path))
