@@ -284,7 +284,7 @@ def test_only_saved_concatenations_are_replaced(tmp_path, days):
     array.save(tmp_path / "saved.json")
     other = tmp_path / "other.json"
     other.write_text("{}")
-    with pytest.raises(NodeExistsError, match=r"other\.json.*no saved concatenation"):
+    with pytest.raises(NodeExistsError, match=r"other\.json.*not a saved concatenation"):
         array.save(other)
     assert other.read_text() == "{}"
     with pytest.raises(MetadataError, match="name of a document"):
