@@ -153,7 +153,7 @@ class BlockWriter:
 
     @property
     def receipt_dtype(self) -> np.dtype[Any]:
-        """The data type of receipts, which Dask joins: those of forks may be changes."""
+        """The data type of receipts, which Dask joins; receipts of forks may hold changes."""
         return np.dtype(object if isinstance(self.region.stored.store, Fork) else np.intp)
 
     @property

@@ -1,4 +1,4 @@
-"""The current Dask client and worker: which they are, and what that means for tasks."""
+"""The current Dask client and worker, and whether tasks run in other processes."""
 
 import sys
 from collections.abc import Iterator
@@ -119,7 +119,8 @@ def written_elsewhere(store: Store, found: str | None = None) -> StoreError:
 def worker_addresses(client: Any) -> list[str]:
     """Return the addresses of the workers in other processes than their scheduler.
 
-    Of a cluster without workers, which may join later or were lost, it is that of the scheduler.
+    If the cluster has no workers (they may join later, or were lost), the result is the address of
+    the scheduler.
     """
     addresses = [*client.nthreads()] or [client.scheduler.address]
     return [address for address in addresses if not address.startswith("inproc://")]

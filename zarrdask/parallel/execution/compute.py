@@ -1,4 +1,4 @@
-"""Compute Dask arrays of receipts: their tasks write, and return next to nothing."""
+"""Compute Dask arrays of receipts: their tasks write blocks, and return small values."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext

@@ -1,4 +1,4 @@
-"""The stores that tasks write to: forks of those that tasks in other processes can't see."""
+"""Forks of stores that tasks write to, where tasks in other processes can't see the store."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager

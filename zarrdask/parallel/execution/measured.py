@@ -1,4 +1,4 @@
-"""`measured`: what reads and writes did, on any scheduler of Dask."""
+"""`measured`: count the requests, bytes and seconds of reads and writes, on any Dask scheduler."""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -27,8 +27,8 @@ class _Blocks(AbstractContextManager[Measurement]):
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(
-            f"a block has no attribute {name!r}; the numbers are those of m in "
-            "`with zarrdask.measured() as m:`"
+            f"the context manager has no attribute {name!r}; read it from m in `with "
+            "zarrdask.measured() as m:`"
         )
 
 

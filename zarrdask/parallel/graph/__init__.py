@@ -1,4 +1,4 @@
-"""Dask graphs of stored arrays: the only code that imports Dask."""
+"""Dask graphs that read and write stored arrays."""
 
 # Dask before any of its modules: see `zarrdask.runtime.packages`.
 import dask  # noqa: F401

@@ -57,8 +57,8 @@ def append(
     Parameters
     ----------
     x : dask.array.Array or array_like
-        The array to append. Its shape must equal that of the stored array except along `axis`, and
-        its chunk sizes must be known.
+        The array to append. Its shape must equal the shape of the stored array except along `axis`,
+        and its chunk sizes must be known.
     url : str, os.PathLike, MutableMapping, Store, Group or Array
         The stored array, or the hierarchy that contains it. An `Array` has the new shape
         afterwards.

@@ -1,4 +1,4 @@
-"""The tasks that write the blocks of a Dask array, and how many of them become one."""
+"""The tasks that write the blocks of a Dask array; several small blocks share one task."""
 
 from collections.abc import Iterable, Sequence
 from itertools import product

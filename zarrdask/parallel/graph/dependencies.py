@@ -1,7 +1,7 @@
-"""The stored arrays that a Dask array reads, as far as its graph shows them.
+"""Find the stored arrays that a Dask array reads, by searching its graph.
 
-These are the arrays of this package that are arguments of tasks: those of `zarrdask.from_zarr`, an
-`Array` passed to `dask.array.from_array` or to a task, lazy arrays of xarray around one, and the
+These are the arrays of this package that are arguments of tasks: arrays from `zarrdask.from_zarr`,
+an `Array` passed to `dask.array.from_array` or to a task, lazy arrays of xarray around one, and the
 targets of writes in the graph. The search covers neither the objects that a function holds (in its
 closure, in its module, as the object of a method) nor the arrays of other libraries.
 """

@@ -1,4 +1,4 @@
-"""The encoded bytes of a stored array that reads fetch, and estimates of those that are written."""
+"""Encoded bytes, for plans: the bytes that a read fetches, and estimates of what a write stores."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
 """Array expressions: made from stored arrays, and written as arrays with graphs.
 
-Dask's expressions, and those of the package dask-array, are optimised by their package: slices, and
+Expressions of Dask and of the package dask-array are optimised by their package: slices, and
 rechunks with dask-array, become part of the read. To write an expression, the graph of the
 optimised one becomes an array. This module is loaded only for users of expressions.
 """
@@ -38,7 +38,7 @@ def expression_of(module: str, source: ArrayRegion, chunks: Chunks, name: str | 
         return da.from_array(source, chunks=chunks, inline_array=inline, meta=meta)
     if module != "dask_array":
         raise MetadataError(
-            "there is no such package of arrays",
+            "unknown package of Dask arrays",
             key="array_module",
             found=module,
             expected="'dask.array' or 'dask_array'",

@@ -97,9 +97,9 @@ def from_zarr(
         that are shorter than the depth are joined. Default blocks are joined along these axes.
         Chunks that blocks share are cached, up to half of ``zarrdask.keep-memory``.
     boundary : "reflect", "nearest", "periodic", "none" or a value, default "none"
-        What the first and the last blocks have beyond the ends of the array, if there is a depth:
-        its elements in reverse order, the last one, those of the other end, nothing, or a
-        value. A tuple has one for each axis, and a dict some; the others are "none".
+        The elements beyond the ends of the array in the first and the last blocks, if there is a
+        depth: the elements in reverse order, the last element, the elements of the other end, none,
+        or a value. A tuple has one for each axis, and a dict some; the others are "none".
     array_module : {"dask.array", "dask_array"}, default "dask.array"
         The package of the result. Arrays of the package dask-array are expressions: also slices and
         rechunks after other operations become part of the read.
@@ -149,7 +149,7 @@ def from_zarr(
     """
     if depth is None and not (isinstance(boundary, str) and boundary == "none"):
         raise MetadataError(
-            "a boundary is for blocks that overlap; pass their depth, too",
+            "a boundary applies to overlapping blocks only; pass their depth, too",
             key="boundary",
             found=boundary,
             expected="'none', or depth=",

@@ -1,4 +1,4 @@
-"""What writes note in the manifests of arrays when they end, if ``zarrdask.manifests`` is set."""
+"""Update the manifests of arrays at the end of writes, if ``zarrdask.manifests`` is set."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ def update_manifests(
 ) -> Changes | None:
     """Note what was written in the manifests of arrays; return the other changes.
 
-    `changes` are those of tasks in other processes, which did not arrive in this one.
+    `changes` were made by tasks in other processes, and have not been merged in this one.
     """
     if not updates:
         return changes

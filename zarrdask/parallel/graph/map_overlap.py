@@ -68,7 +68,7 @@ def map_overlap(
         As in `zarrdask.from_zarr`.
     **kwargs
         Other arguments of `dask.array.map_overlap` and `dask.array.map_blocks` (such as `dtype`,
-        `meta`, `chunks`, `drop_axis`, `new_axis` and `name`), and those of the function.
+        `meta`, `chunks`, `drop_axis`, `new_axis` and `name`), and the arguments of the function.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Blocks without stored data are one constant, and so is what is computed from them alone.
+"""Replace blocks without stored data, and blocks computed from these alone, by one constant.
 
 No layer of Dask can say that blocks are the same. Here, the layer that reads an array knows it, and
 `classes_of` finds which blocks of other symbolic layers are.

@@ -1,4 +1,4 @@
-"""The elements of arrays of objects, checked before anything is written."""
+"""Check the elements of arrays of objects before anything is written."""
 
 from collections.abc import Iterator
 

@@ -63,7 +63,7 @@ class AxisOverlap:
         with np.errstate(invalid="ignore"):
             value = np.full((), self.boundary, dtype)
         if dtype.kind in "biu" and value != self.boundary:
-            raise ValueError(f"the value would be {value}")
+            raise ValueError(f"its value would become {value}")
         return Margins(self.before, self.after, "constant", value)
 
     def joined(self, lengths: Sequence[int]) -> tuple[int, ...]:
@@ -109,7 +109,10 @@ def _each_axis(value: Any, ndim: int, names: Names, key: str, default: Any) -> t
         values = (values,) * ndim
     if len(values) != ndim:
         raise MetadataError(
-            "there must be one for each axis", key=key, found=value, expected=f"{ndim} of them"
+            "there must be one value for each axis",
+            key=key,
+            found=value,
+            expected=f"{ndim} of them",
         )
     return tuple(default if each is None else each for each in values)
 
@@ -141,7 +144,7 @@ def _check(axis: AxisOverlap, dtype: np.dtype[Any]) -> None:
         axis.margins(dtype)
     except (TypeError, ValueError, OverflowError) as error:
         raise MetadataError(
-            f"this is no boundary of an array of {dtype}: {error}",
+            f"invalid boundary for an array of {dtype}: {error}",
             key="boundary",
             found=axis.boundary,
             expected="'reflect', 'nearest', 'periodic', 'none', or a value of the data type; "

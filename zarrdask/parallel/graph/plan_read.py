@@ -1,4 +1,4 @@
-"""`plan_read`: what reading a Dask array, or a stored array, would fetch and decode."""
+"""`plan_read`: plan what reading a Dask array or a stored array would fetch and decode."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -36,8 +36,8 @@ def plan_read(
     """Plan a read: which chunks would be decoded, how often, and by how many requests.
 
     Only metadata is read; on a local disk and in memory, also the sizes of up to 10,000 stored
-    objects, and the shard indexes. Of large Blosc chunks that are read in parts, the headers are
-    read, too; those of remote stores if they are at most 64. The plan prints as text; a notebook
+    objects, and the shard indexes. The headers of large Blosc chunks that are read in parts are
+    read, too, in remote stores only if there are at most 64. The plan prints as text; a notebook
     and its method `svg` show a drawing. Of a Dask array, the tasks are those after its
     optimisation; chunks that several tasks decode are a reason to choose other blocks
     (``from_zarr(..., chunks=...)``) or other chunks (`rechunk`).
@@ -142,7 +142,7 @@ def _sent(chunks: StoredChunks, reads: ArrayReads, sizes: np.ndarray | None) -> 
 def _unit_sizes(
     chunks: StoredChunks, reads: ArrayReads, units: set[Index], sizes: np.ndarray | None
 ) -> dict[Index, int] | None:
-    """Return the sizes of units, those of chunks that are not stored being left out."""
+    """Return the sizes of stored units; chunks that are not stored are left out."""
     if chunks.metadata.shard is not None:
         return dict.fromkeys(units, 0)
     if sizes is None:

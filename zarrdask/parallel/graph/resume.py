@@ -29,8 +29,8 @@ def resumable(
 ) -> list[tuple[da.Array, WriteTarget]]:
     """Return writes that are resumed together, each with a record of its blocks.
 
-    Their changes become one change, which the first target gets. By default,
-    `changes` are those of the targets, and `source` identifies what else is written.
+    Their changes become one change, which the first target gets. By default, `changes` are the
+    changes of the targets; `source` identifies other values that the call writes.
     """
     if resume != "restart" and (complete := _complete(writes)):
         return complete

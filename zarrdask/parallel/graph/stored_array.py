@@ -1,4 +1,4 @@
-"""Dask arrays that read stored ones, and know it: slices and rechunks of them are other reads."""
+"""Dask arrays backed by a stored array: slicing and rechunking change what is read."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -74,7 +74,7 @@ def rechunked(
     """Return the blocks of ``x.rechunk(chunks, **options)`` if they can be read.
 
     They can if no two blocks need the same chunk, which would be decoded twice, and no shard is
-    divided among more blocks, each of which would read its index. The result is None, too, if the
+    divided among more blocks, as each block would read its index. The result is None, too, if the
     arguments are wrong: Dask raises its own errors.
     """
     if not options.keys() <= _OPTIONS or options.get("balance"):
@@ -162,7 +162,7 @@ class StoredArray(core.Array):  # type: ignore[misc]
         return x if selection.turn is None else core.Array.__getitem__(x, selection.turn)
 
     def in_blocks(self, blocks: Chunks) -> da.Array:
-        """Return this array with other blocks, each of which is read by itself."""
+        """Return this array with other blocks; each is read by itself."""
         lengths = [np.array(axis).tobytes() for axis in blocks]
         name = f"{self.source.stored.task_name('read')}-{tokenize(self.source, lengths, self.name)}"
         return read_array(self.source, blocks, name, self.is_stored)

@@ -1,4 +1,4 @@
-"""The targets of writes: what happens before the blocks are written, afterwards, and on failure."""
+"""Targets of writes: where a Dask array is stored, and the change that creates or updates it."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property

@@ -100,7 +100,7 @@ def as_dask_array(x: Any, *, may_be_masked: bool = False, is_view: bool = False)
     if is_object and not isinstance(x, Number | np.ndarray | core.Array):
         # NumPy makes an array of any object.
         raise NodeTypeError(
-            "this is not an array",
+            "only arrays can be stored",
             key="x",
             found=type(x).__name__,
             expected="an array, or a mapping of paths to arrays",
@@ -284,7 +284,7 @@ def deferred(
 ) -> Delayed:
     """Return one Delayed that writes all blocks of all jobs, commits each, then completes all.
 
-    Then manifests are updated: by default those of the jobs.
+    Then manifests are updated, by default the manifests of the jobs.
     """
     # By then, other writes may have stored chunks that blocks without values have to erase.
     tasks = [job.tasks._replace(equal_blocks=None) for job in jobs]

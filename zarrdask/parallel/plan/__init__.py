@@ -1,1 +1,1 @@
-"""Plans: which task reads or writes what. Pure."""
+"""Plans: which task reads or writes which chunks or shards. Pure."""

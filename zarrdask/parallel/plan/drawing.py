@@ -1,4 +1,4 @@
-"""From a plan to its picture: which units are drawn, and the text for each of them. Pure."""
+"""The drawing of a plan: which units are drawn, and the text for each of them. Pure."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace

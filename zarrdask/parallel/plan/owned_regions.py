@@ -113,16 +113,17 @@ class Choice:
 
 
 class ReadEdges(NamedTuple):
-    """The boundaries along an axis of what is read.
+    """Boundaries along an axis, by which a read is divided.
 
     Attributes
     ----------
     pieces : ndarray
-        Those of the pieces of the source.
+        The boundaries of the pieces of the source.
     parts : ndarray
-        Those of what can be read of a piece without the rest, which may be all of it.
+        The boundaries of the smallest parts of pieces that can be read without the rest; a part
+        may be the whole piece.
     objects : ndarray
-        Those of the stored objects that hold the pieces, which may be one each.
+        The boundaries of the stored objects that hold the pieces; an object may hold one piece.
     """
 
     pieces: np.ndarray

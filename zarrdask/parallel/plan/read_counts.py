@@ -16,8 +16,8 @@ from zarrdask.formats.indexing.selection import Region
 from zarrdask.parallel.plan.request_costs import RequestCosts
 from zarrdask.parallel.plan.write_plan import Target
 
-#: The largest number of chunks in the box around all regions, each of which needs two bytes, or
-#: four if there are many regions.
+#: The largest number of chunks in the box around all regions; a chunk needs two bytes, or four if
+#: there are many regions.
 _MAX_CHUNKS = 2**27
 
 
@@ -241,7 +241,7 @@ class ReadCounts:
     def fetched(self) -> int | None:
         """The stored bytes that are read of the decoded chunks, without indexes; None: unknown.
 
-        Those of a chunk count as often as it is decoded.
+        The bytes of a chunk count as often as it is decoded.
         """
         if self.sent is not None and not self.is_sharded:
             return self.sent.fetched

@@ -60,7 +60,7 @@ class RequestCosts:
         return float(sent + prices.get("GiB", 0) * (self.fetched or 0) / _GIB)
 
     def __add__(self, other: "RequestCosts") -> "RequestCosts":
-        """Return the sum; bytes of which one is not known are not known."""
+        """Return the sum; the sum of bytes is unknown if one of both is unknown."""
         kinds = {**self.requests, **other.requests}
         requests = {n: self.requests.get(n, 0) + other.requests.get(n, 0) for n in kinds}
         fetched, stored = _sum(self.fetched, other.fetched), _sum(self.stored, other.stored)

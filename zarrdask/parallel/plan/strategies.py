@@ -97,7 +97,7 @@ class Stage:
     threads: int
     #: The resources that the pass was planned for.
     costs: Costs
-    #: Set if encoded bytes are moved: those of whole units, or of the chunks in shards.
+    #: Set if encoded bytes are copied unchanged: of whole units, or of the chunks in shards.
     moves: Literal["units", "inner"] | None = None
 
     @property
@@ -165,7 +165,7 @@ class Grids:
     source: tuple[Axis, ...]
     #: The units that have one writer each, along each axis.
     target: tuple[Axis, ...]
-    #: Set if source and target have the same encoded bytes: those of units, or of the chunks in
+    #: Set if source and target have the same encoded bytes: in whole units, or in the chunks of
     #: shards.
     moves: Literal["units", "inner"] | None = None
     #: The shards of the source, if encoded chunks are moved out of them to a target without

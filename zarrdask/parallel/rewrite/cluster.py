@@ -1,4 +1,4 @@
-"""A pass in which the workers of a cluster send each other what they read.
+"""A pass in which the workers of a cluster exchange the pieces that they have read.
 
 Each worker has an actor that the others ask for pieces. The pieces go from worker to worker,
 neither through the scheduler nor through this process. If a worker is lost, the pieces that it held
@@ -73,7 +73,7 @@ class MemberActor(ExchangeMember):
         return self.write(number, request)
 
     def _is_abandoned(self) -> bool:
-        """Return whether nobody waits for this member: a worker drops it if the client is gone."""
+        """Return whether the client of this member is gone: then the worker drops the member."""
         from distributed import get_worker
 
         actors = list(get_worker().state.actors.values())

@@ -86,9 +86,9 @@ def copy(
         it is a dict, and arrays without these dimensions are copied as a whole. Attributes are
         copied unchanged.
     by : {"value", "reference"}, default "value"
-        Whether chunks are copied, or the copy refers to the chunks of the source, none of which is
-        then read. The target is then a writable session of icechunk whose repository has a virtual
-        chunk container for the source, and reading a chunk that was changed later raises an error.
+        Whether chunks are copied, or the copy refers to the chunks of the source; then no chunk is
+        read. The target is then a writable session of icechunk whose repository has a virtual chunk
+        container for the source, and reading a chunk that was changed later raises an error.
     zarr_format : {2, 3, "v3-draft", "v3-draft-protocol"}, optional
         The format of the copy. By default it follows the target, if that is a group, or else the
         source; 3 for a copy by reference.

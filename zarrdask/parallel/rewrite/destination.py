@@ -1,4 +1,4 @@
-"""The target of a rewrite: what happens before its chunks are stored, and afterwards."""
+"""The array that a rewrite writes: a new one, or an existing one that grows."""
 
 from dataclasses import dataclass, replace
 

@@ -1,4 +1,4 @@
-"""A pass in which workers send each other pieces: what each worker does.
+"""The part of each worker in a pass in which the workers of a cluster exchange pieces.
 
 The transport between the workers is not part of this module; see `cluster`.
 """

@@ -1,4 +1,4 @@
-"""Encoded bytes that are copied from one array to another: whole units, or inner chunks of shards.
+"""Copy encoded bytes unchanged from one array to another: whole units, or inner chunks of shards.
 
 A unit is what one key of a store holds: a chunk, or a shard.
 """

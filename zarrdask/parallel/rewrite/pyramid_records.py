@@ -1,4 +1,4 @@
-"""What is recorded about pyramids goes with the groups that are copied or rewritten."""
+"""Copy the records of pyramids with the groups that are copied or rewritten."""
 
 from collections.abc import Mapping
 from typing import Any

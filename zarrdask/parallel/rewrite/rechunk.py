@@ -29,7 +29,7 @@ from zarrdask.storage.resolve import options_of_each
 
 
 class _DaskArray(Protocol):
-    """A Dask array, also where type checkers do not know Dask."""
+    """A Dask array, also where type checkers can't import Dask."""
 
     @property
     def numblocks(self) -> Any:
@@ -106,7 +106,7 @@ def rechunk(
     Parameters
     ----------
     source : URL, Store, Array, Group, dask.array.Array or xarray object
-        The array to read; or a group, all arrays of which are rewritten. A URL is a str,
+        The array to read, or a group: then all its arrays are rewritten. A URL is a str,
         os.PathLike, MutableMapping or Store. If each chunk or shard of the target lies in one block
         of a Dask array, the blocks are written directly; otherwise they are stored first, and
         rewritten from there. The variables of a Dataset, DataArray or DataTree become the arrays of
@@ -117,8 +117,8 @@ def rechunk(
     component : str, optional
         The path of the new node within `target`.
     chunks, shards : int, str, sequence or mapping, optional
-        As in `zarrdask.create_array`, also by dimension: ``{"time": -1, "lat": 30}``. The default,
-        also of an axis whose length is None or not in the dict, is that of the source; with
+        As in `zarrdask.create_array`, also by dimension: ``{"time": -1, "lat": 30}``. The default
+        is the length in the source, also for an axis whose length is None or not in the dict; with
         `chunks` alone, the new array has no shards. For a group: one value for all arrays, or a
         dict, from which each array takes the dimensions that it has. The other keys of that dict
         are paths, such as ``"/time"`` for the array of that name, with chunks for one array; and

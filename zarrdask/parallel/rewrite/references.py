@@ -1,4 +1,4 @@
-"""A copy by reference: the chunks of the new arrays are the stored objects of the old ones."""
+"""Copies by reference: the chunks of the new arrays refer to the stored objects of the source."""
 
 from collections.abc import Sequence
 from dataclasses import replace

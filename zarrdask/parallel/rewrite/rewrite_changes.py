@@ -209,7 +209,7 @@ class Rewrite(Change):
         self.journal.store()
         self.write_documents()
         if self.array is not None:
-            return "the array is complete, and only the record of the rewrite is left"
+            return "the array is complete; the same call erases the record of the rewrite"
         if self._is_early:
             return "the new nodes are incomplete; write them again with overwrite=True"
         return "the rewrite is incomplete; the same call resumes it, and restart=True begins again"

@@ -1,4 +1,4 @@
-"""Prefixes of temporary objects that exist as long as this process needs them.
+"""Prefixes of temporary objects, which are erased when this process needs them no more.
 
 A prefix lies in a folder of this process. Its objects are erased when it is no
 longer used; the folder exists until the process exits, so that tasks may store them again. Tasks

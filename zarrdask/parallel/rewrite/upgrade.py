@@ -1,4 +1,4 @@
-"""``upgrade``: v2 arrays get v3 metadata, and their chunks stay as they are."""
+"""``upgrade``: write v3 metadata for v2 arrays, whose chunks are not touched."""
 
 from collections.abc import Iterable
 from typing import Any, Literal
@@ -119,7 +119,7 @@ def _upgraded(_: str, before: ArrayMetadata) -> ArrayMetadata:
     after = convert(before, zarr_format=3, chunk_key_encoding=before.keys)
     if encoded_transfer(before, after) != "units":
         raise UnsupportedError(
-            "v3 can't describe these chunks as they are; they have to be copied",
+            "v3 metadata can't describe these chunks; convert them with zarrdask.copy",
             key="zarr_format",
             found=[codec.name for codec in before.codecs],
         )

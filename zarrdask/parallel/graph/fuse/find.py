@@ -1,8 +1,9 @@
 """The finder: which tasks of a graph become one.
 
-Dask reduces an array by a tree of tasks, each of which joins the results of a few others; a write
-has a task for each block. This module joins blocks, starting with those that are read, along the
-tasks that need them, up to a limit. Joined blocks become one task, which computes them one by one.
+Dask reduces an array by a tree of tasks, in which each task joins the results of a few others; a
+write has a task for each block. This module joins blocks, starting with those that are read, along
+the tasks that need them, up to a limit. Joined blocks become one task, which computes them one by
+one.
 """
 
 from collections import Counter, defaultdict

@@ -1,4 +1,4 @@
-"""What fused tasks of a graph need: the functions of blocks, and the inputs of these."""
+"""The inputs of fused tasks: the functions that compute blocks, and the inputs of these."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any

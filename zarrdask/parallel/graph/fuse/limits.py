@@ -1,4 +1,4 @@
-"""How many small blocks become one task."""
+"""Limits of fusion: how many small blocks become one task."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""How Dask optimises arrays that read stored arrays: with few tasks for many small blocks.
+"""The graph optimisation of Dask arrays that read stored arrays: small blocks are fused.
 
 The setting ``array_optimize`` of Dask stays free for users; a function in it also could not be sent
 to other machines. So the method ``__dask_optimize__`` of Dask arrays is replaced. It returns the

@@ -102,8 +102,8 @@ def _orders(graph: HighLevelGraph, functions: Functions) -> dict[str, int]:
 def _joining_layers(graph: HighLevelGraph, functions: Collection[str]) -> list[str]:
     """Return the layers that join blocks of functions, in topological order.
 
-    They are layers of single tasks that need such blocks, such as those of `da.concatenate`, and
-    all that is computed from these.
+    They are layers of single tasks that need such blocks, such as the tasks of `da.concatenate`,
+    and everything computed from these.
     """
     joining = list[str]()
     for name in graph._toposort_layers():

@@ -1,4 +1,4 @@
-"""The regions of stored arrays that tasks read, in their order, as far as arguments show them."""
+"""The regions of stored arrays that tasks read, in order, found by their arguments."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
@@ -36,7 +36,7 @@ def slicings(
         for key in ordered(graph, [result]):
             yield from slicings(graph[key], inputs)
     else:
-        # In tasks that read, as in those of `dask.array.from_array`, slices follow the array.
+        # In tasks that read, as those made by `dask.array.from_array`, slices follow the array.
         yield from pairwise(arguments)
 
 

@@ -44,7 +44,7 @@ def _positions(points: Any) -> dict[int | str, np.ndarray]:
         table = np.asarray(points)
         if table.ndim != 2:
             raise SelectionError(
-                "these are not points",
+                "invalid points",
                 key="points",
                 found=table.shape,
                 expected="an array of shape (points, axes), or a dict of axes to positions",
@@ -53,7 +53,7 @@ def _positions(points: Any) -> dict[int | str, np.ndarray]:
     shapes = {each.shape for each in positions.values()}
     if len(shapes) != 1 or len(next(iter(shapes))) != 1:
         raise SelectionError(
-            "the positions along each axis are a sequence, all of one length",
+            "the positions along each axis must be sequences of one length",
             key="points",
             found=f"shapes {sorted(shapes)}",
             expected="one 1-d sequence for each of one or more axes",

@@ -1,7 +1,7 @@
 """Points and cubes of stored arrays as Dask arrays: one task for each group of chunks.
 
-The positions are sorted by groups of neighbouring chunks, each of which one task reads; the tasks
-of the result put the elements in the order that was asked for.
+The positions are sorted by groups of neighbouring chunks, and one task reads each group; the tasks
+of the result put the elements in the requested order.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Cubes of several arrays: those that are read now are one plan, the others are Dask arrays."""
+"""Cubes of several arrays: cubes that are read now are one plan, the others are Dask arrays."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import closing

@@ -123,11 +123,11 @@ def _source(array: Any, name: str) -> ArrayRegion:
     if (source := source_of(array)) is not None:
         return source
     raise NodeTypeError(
-        "cubes are read of stored arrays and datasets: open a URL first, and store a computed Dask "
-        "array",
+        "cubes are read from stored arrays and datasets only: open a URL first, or store a "
+        "computed Dask array first",
         key=f"arrays[{name!r}]" if name else "arrays",
         found=type(array).__name__,
-        expected="an array of zarrdask.open_array or zarrdask.from_zarr, or an object of xarray",
+        expected="an array from zarrdask.open_array or zarrdask.from_zarr, or an object of xarray",
     )
 
 
