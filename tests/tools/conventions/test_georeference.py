@@ -209,6 +209,6 @@ def test_coordinates_of_an_array_at_the_root_have_no_place():
 
 
 def test_the_variable_can_not_have_the_name_of_coordinates(root, image):
-    with pytest.raises(MetadataError, match="name: the array of coordinates"):
+    with pytest.raises(MetadataError, match="name: the coordinates"):
         write_crs(image, WKT, transform=TRANSFORM, name="x")
     assert (list(root), dict(image.attrs)) == (["t"], {})

@@ -188,7 +188,7 @@ class TestShards:
         store = self.indexed([(64, 2), (66, 2), (EMPTY, 2), (EMPTY, EMPTY)])
         report = zarrdask.verify(store)
         assert kinds(report) == ["corrupt"]
-        assert "inner chunk (2,): an impossible entry in the index" in str(report)
+        assert "inner chunk (2,): invalid entry in the shard index" in str(report)
         assert report.arrays[0].chunks == 2
 
     def test_a_shard_of_nothing_but_an_index_is_fill_only(self):

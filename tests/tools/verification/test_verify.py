@@ -218,7 +218,9 @@ class TestReport:
         lines = str(zarrdask.verify(tmp_path)).splitlines()
         assert lines[0] == f"{tmp_path}: 2 groups, 1 array"
         assert lines[1].startswith("  g/a (40,) int32: 9 of 10 chunks or shards stored, ")
-        assert lines[2] == "truncated  g/a/c/3: the value is cut off; found 0 bytes; expected more"
+        assert (
+            lines[2] == "truncated  g/a/c/3: the value is truncated; found 0 bytes; expected more"
+        )
         assert lines[3] == "NOT OK: 1 truncated"
 
     def test_html_is_escaped(self):

@@ -49,7 +49,7 @@ SUCCESS, FAILED, ERROR, INTERRUPTED = 0, 1, 2, 130
 
 
 class Commands(click.Group):
-    """Commands, of which an error suggests the nearest name."""
+    """Commands; the error for an unknown one suggests the nearest name."""
 
     #: The command that other arguments than a name are for, if there is one.
     default: str | None = None
@@ -107,7 +107,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     arguments : sequence of str, optional
-        The arguments of the command line; by default those of the process.
+        The arguments of the command line; by default the arguments of the process.
     """
     if isinstance(sys.stdout, TextIOWrapper) and sys.stdout.errors == "strict":
         # A name that the terminal can't display must not make the command fail.

@@ -18,9 +18,9 @@ from zarrdask.tools.cli.output import print_json
 @options.one_node
 @options.dry_run
 def command(location: Location, *, as_json: bool, dry_run: bool) -> None:
-    """Write the consolidated metadata of a group: one document with those of all nodes below it.
+    """Write the consolidated metadata of a group: one document about all nodes below it.
 
-    No other process should change nodes of the group meanwhile.
+    No other process should change nodes of the group while this command runs.
     """
     if dry_run:
         group = location.open()

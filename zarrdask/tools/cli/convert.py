@@ -28,9 +28,9 @@ from zarrdask.tools.cli.output import echo
 def command(context: click.Context, /, **arguments: Any) -> None:
     """Convert the array or hierarchy at SOURCE into another format, at TARGET.
 
-    Encoded chunks are copied as they are. To change chunks or codecs as well, use copy or rechunk;
-    to write v3 metadata beside that of v2, use upgrade. The same command resumes a conversion that
-    was interrupted.
+    Encoded chunks are copied unchanged. To change chunks or codecs as well, use copy or rechunk;
+    to add v3 metadata to v2 arrays without copying chunks, use upgrade. The same command resumes a
+    conversion that was interrupted.
     """
     if not arguments["as_json"]:
         source_location, target_location = both_locations(

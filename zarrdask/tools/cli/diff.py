@@ -1,4 +1,4 @@
-"""``zarrdask diff``: whether two arrays or hierarchies are equal."""
+"""``zarrdask diff``: check whether two arrays or hierarchies are equal."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Open the nodes that commands are about, and describe them as JSON values."""
+"""Open the nodes that are arguments of commands, and describe nodes as JSON values."""
 
 import posixpath
 from collections.abc import Iterator

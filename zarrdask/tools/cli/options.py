@@ -59,7 +59,7 @@ def lengths(value: str) -> Any:
 
 
 def _lengths_by_name(text: str) -> dict[str | int, int]:
-    """Return lengths by dimension, from ``time=-1,lat=30``; numbers are those of axes."""
+    """Return lengths by dimension, from ``time=-1,lat=30``; a number stands for an axis."""
     by_name: dict[str | int, int] = {}
     for item in text.split(","):
         name, _, length = item.strip().rpartition("=")
@@ -107,8 +107,8 @@ region_option = click.option(
     "--region",
     type=region,
     metavar="START:STOP,...",
-    help="The part of the array: a slice for each axis, or by dimension, as in time=0:24, also of "
-    "all arrays of a group.",
+    help="The part of the array: a slice for each axis, or by dimension, as in time=0:24. By "
+    "dimension, it also selects from all arrays of a group.",
 )
 
 
@@ -200,7 +200,7 @@ _BOTH_STORES = (
     _pairs("target", "The same for the second URL alone, instead of --storage-option."),
 )
 two_nodes = _together(as_json, long_work, *_BOTH_STORES)
-#: Those of commands that run no tasks.
+#: The options of commands that run no tasks.
 two_copies = _together(as_json, *_BOTH_STORES)
 
 
@@ -210,7 +210,7 @@ _PLANNED = _together(
         "--max-mem",
         default="256MiB",
         show_default=True,
-        help="The most memory by which a process may grow.",
+        help="The maximum memory that a process may use in addition, such as 1GiB.",
     ),
     click.option("--overwrite", is_flag=True, help="Replace the node at TARGET."),
     restart,
@@ -249,7 +249,10 @@ selecting = _together(
         help="Paths of arrays to select, such as '*/temperature'; may be repeated.",
     ),
     click.option(
-        "--exclude", multiple=True, metavar="PATTERN", help="Paths of nodes to leave out; likewise."
+        "--exclude",
+        multiple=True,
+        metavar="PATTERN",
+        help="Paths of nodes to leave out; may be repeated.",
     ),
 )
 skip_unsupported = click.option(
@@ -282,11 +285,11 @@ new_array = _together(
         "--shards",
         type=shard_lengths,
         metavar="N,N,...",
-        help="Lengths of shards, multiples of those of chunks, also by dimension; a size; auto; "
-        "or none.",
+        help="Lengths of shards, which are multiples of the lengths of chunks, also by dimension; "
+        "a size; auto; or none.",
     ),
     zarr_format(help="The format of Zarr."),
-    click.option("--fill-value", help="The fill value as JSON; null leaves it open (v2)."),
+    click.option("--fill-value", help="The fill value as JSON; null leaves it undefined (v2)."),
     click.option("--dtype", help="The data type."),
     click.option(
         "--compressor",

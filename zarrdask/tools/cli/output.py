@@ -1,4 +1,4 @@
-"""What commands print: plain lines or JSON; on a terminal, tables and trees drawn by rich.
+"""The output of commands: plain lines or JSON; on a terminal, tables and trees by rich.
 
 Nothing is coloured if standard output is not a terminal, or if the variable NO_COLOR is set.
 """

@@ -1,4 +1,4 @@
-"""``zarrdask repair``: what can't be read, taken from another array or hierarchy."""
+"""``zarrdask repair``: replace damaged chunks by chunks of another array or hierarchy."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""``zarrdask upgrade``: v3 metadata for v2 arrays, whose chunks stay as they are."""
+"""``zarrdask upgrade``: write v3 metadata for v2 arrays, whose chunks are not touched."""
 
 from typing import Any, Literal
 

@@ -1,4 +1,4 @@
-"""``zarrdask verify``: whether everything stored can be read."""
+"""``zarrdask verify``: check that everything stored can be read."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The levels of a pyramid side by side: the shape, scale and chunks of each, and thumbnails."""
+"""Display the levels of a pyramid side by side: shapes, scales, chunks, and thumbnails."""
 
 from collections.abc import Iterator
 from itertools import zip_longest

@@ -1,4 +1,4 @@
-"""Coordinate reference systems and coordinates, written by the conventions of CF, GDAL and proj."""
+"""Write coordinate reference systems and coordinates by the conventions of CF, GDAL and proj."""
 
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -107,7 +107,9 @@ def write_crs(
         )
     if name in values:
         raise MetadataError(
-            "the array of coordinates of this dimension has this name", key="name", found=name
+            "the coordinates of a dimension have this name; pass another one",
+            key="name",
+            found=name,
         )
     variable = array.node_path.parents[-1].join(name)
     existing = open_array(*variable, mode="r+") if variable.exists() else None

@@ -1,4 +1,4 @@
-"""Pyramids of maps, written: the conventions ``multiscales``, ``proj:`` and ``spatial:``. Pure."""
+"""Attributes of map pyramids: the conventions ``multiscales``, ``proj:`` and ``spatial:``. Pure."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal

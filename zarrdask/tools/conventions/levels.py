@@ -1,4 +1,4 @@
-"""A pyramid and its levels, and the arithmetic of their scales and translations. Pure."""
+"""The levels of a pyramid, and the arithmetic of their scales and translations. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

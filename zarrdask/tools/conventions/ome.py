@@ -1,4 +1,4 @@
-"""OME-Zarr 0.4 (v2) and 0.5 (v3), read and written; of 0.6, release candidates are read. Pure.
+"""Read and write OME-Zarr 0.4 (v2) and 0.5 (v3); read release candidates of 0.6. Pure.
 
 Multiscale Arrays 0.1 has the same documents, with fewer members.
 """

@@ -1,4 +1,4 @@
-"""Coordinate reference systems, read: the attributes of CF, GDAL and ``proj:``."""
+"""Read coordinate reference systems from the attributes of CF, GDAL and ``proj:``."""
 
 import re
 from collections.abc import Mapping
@@ -69,7 +69,7 @@ def as_crs(definition: Any) -> Crs:
     if isinstance(text, str) and "[" in text:
         return Crs(wkt=text)
     raise MetadataError(
-        "this is not a coordinate reference system",
+        "invalid coordinate reference system",
         key="crs",
         found=definition,
         expected="a URL, a code, WKT, PROJJSON, or an object with to_wkt()",

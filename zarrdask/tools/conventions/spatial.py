@@ -100,7 +100,7 @@ def _numbers(value: Any, count: int, key: str) -> tuple[Any, ...]:
     numbers = instance_of(value, key, list)
     if len(numbers) != count or not all(type(n) in (int, float) for n in numbers):
         raise MetadataError(
-            "this is not a list of numbers", key=key, found=value, expected=f"{count} numbers"
+            "this must be a list of numbers", key=key, found=value, expected=f"{count} numbers"
         )
     return tuple(numbers)
 
@@ -222,7 +222,7 @@ def affine_numbers(transform: Sequence[float], ndim: int) -> tuple[float, ...]:
         numbers = ()
     if len(numbers) not in (6, 9) or ndim < 2 or not np.isfinite(numbers).all():
         raise MetadataError(
-            "this is not an affine transformation of rows and columns",
+            "invalid affine transformation of rows and columns",
             key="transform",
             found=transform,
             expected="six finite numbers, for an array of two or more axes",

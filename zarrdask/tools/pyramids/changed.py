@@ -1,4 +1,4 @@
-"""Where level 0 has changed since the other levels were computed. Pure."""
+"""Find the regions of level 0 that have changed since the other levels were computed. Pure."""
 
 from dataclasses import dataclass
 from functools import reduce

@@ -1,4 +1,4 @@
-"""Windows of cells reduced to one cell each: mean, nearest, min, max, sum, mode, median. Pure.
+"""Reduce each window of cells to one cell: mean, nearest, min, max, sum, mode, median. Pure.
 
 Work is done on parts that fit into the cache of a processor, in NumPy, which releases the GIL.
 """
@@ -154,7 +154,7 @@ class _Cells:
 
 @dataclass(frozen=True)
 class _MaskedCells(_Cells):
-    """Cells, some of which are missing; `counts` are the numbers of the others in each window."""
+    """Cells that may be missing; `counts` are the numbers of the other cells in each window."""
 
     is_missing: np.ndarray
     counts: np.ndarray

@@ -30,7 +30,9 @@ class Steps:
         """Return the steps for the arguments `levels` and `factors` of `zarrdask.pyramid`."""
         if not shape:
             raise MetadataError(
-                "a pyramid is made of an array with axes", key="source", found="an array without"
+                "a pyramid needs an array with at least one axis",
+                key="source",
+                found="an array without axes",
             )
         if levels is not None and not (is_integer(levels) and levels >= 1):
             raise MetadataError(
@@ -99,7 +101,7 @@ def _step(factors: Any, shape: Shape, names: Sequence[str | None] | None) -> Sha
         step = list(factors)
     else:
         raise MetadataError(
-            "these are no factors for the axes of the array",
+            "invalid factors for the axes of the array",
             key="factors",
             found=factors,
             expected=f"an int, {ndim} ints, or a mapping from axes to ints",

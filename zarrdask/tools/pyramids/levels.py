@@ -51,8 +51,8 @@ class Level:
         )
         if 0 in shape and 0 not in self.shape:
             raise MetadataError(
-                "an axis is shorter than its factor, so that nothing is left of it; ask for fewer "
-                "levels, for a factor of 1 along this axis, or for borders='partial'",
+                "an axis is shorter than its factor, so the level would be empty; pass fewer "
+                "levels, a factor of 1 along this axis, or borders='partial'",
                 key="levels",
                 found=f"{self.shape} by factors {tuple(factors)}",
             )

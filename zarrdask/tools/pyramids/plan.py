@@ -113,7 +113,7 @@ class PyramidPlan(PlanReport):
         return self._with_bytes(RequestCosts(requests))
 
     def _with_bytes(self, costs: RequestCosts) -> RequestCosts:
-        """Return the costs with the encoded bytes; those of changed regions are not known."""
+        """Return the costs with the encoded bytes, which are not known for changed regions."""
         if self.changed is not None:
             return costs
         array, estimates = self.source.array, dict[str, str]()

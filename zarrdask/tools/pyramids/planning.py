@@ -72,14 +72,15 @@ def plan_pyramid(source: PyramidSource, node: NodePath, options: PyramidOptions)
         del arrays[0]
     if inside is not None and source.is_cast:
         raise MetadataError(
-            "levels that are added to the group of the source have its data type",
+            "levels in the group of the source have the data type of the source; omit dtype, or "
+            "write to another group",
             key="dtype",
             found=first.dtype,
         )
     _check_apart(name, [levels[n].path for n in arrays if n])
     if not arrays:
         raise MetadataError(
-            "there is no level to write: the array fits into one chunk; ask for some by levels=",
+            "there is no level to write: the array fits into one chunk; pass levels= to write some",
             key="levels",
             found=options.levels,
         )

@@ -76,11 +76,11 @@ def pyramid(
         Whether NaN, and the values in the attributes ``_FillValue`` and ``missing_value``, are left
         out; with "fill", the fill value, too. A window without other values is missing.
     borders : {"trim", "pad", "partial"}, optional
-        What happens at the end of an axis whose length is no multiple of the factor: the last cells
-        are left out, the last cell is repeated, or the last window has fewer cells. The default is
-        that of the convention.
+        How the end of an axis is treated if its length is not a multiple of the factor: the last
+        cells are left out, the last cell is repeated, or the last window has fewer cells. The
+        default depends on the convention.
     chunks, shards : int, str, sequence or mapping, optional
-        As in `zarrdask.rechunk`, for all levels. The default is that of the source.
+        As in `zarrdask.rechunk`, for all levels. By default as in the source.
     level_0 : {"copy", "omit"}, default "copy"
         Whether level 0 is stored in the new group, too. If chunks and codecs stay the same, its
         stored bytes are copied unchanged.

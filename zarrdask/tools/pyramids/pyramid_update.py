@@ -123,7 +123,7 @@ class PyramidUpdate(Report):
         return open_group(*node, mode="r+", consolidated=False)
 
     def _check_record(self) -> None:
-        """Check that no other update has been made meanwhile: its levels would be resized back."""
+        """Check that no other update was made since the plan: its levels would be resized back."""
         stored = PyramidRecord.read(self.node)
         if stored.levels != self.before.levels:
             raise StoreError(

@@ -1,4 +1,4 @@
-"""What is stored about a pyramid in its group, so that it can be updated."""
+"""The record of how a pyramid was computed, stored in its group, for later updates."""
 
 import json
 from collections.abc import Mapping
@@ -153,5 +153,5 @@ def _parsed(value: Any) -> Any:
     if isinstance(value, list):
         return complex(*value)
     if value is not None and not isinstance(value, int | float):
-        raise TypeError(f"{value!r} is no number")
+        raise TypeError(f"{value!r} is not a number")
     return np.nan if value is None else value

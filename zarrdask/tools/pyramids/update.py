@@ -1,4 +1,4 @@
-"""``update_pyramid``: levels follow a change of level 0, without computing all of them again."""
+"""``update_pyramid``: compute again the parts of levels that a change of level 0 affects."""
 
 from dataclasses import replace
 from itertools import pairwise

@@ -28,7 +28,7 @@ def replace_array(
     erased: Callable[[], None],
     record: WrittenObjects | None,
 ) -> tuple[int, list[str]]:
-    """Replace an array by another one; return the bytes, and the keys that changed meanwhile.
+    """Replace an array by another one; return the bytes, and the keys that changed during the copy.
 
     The new array is written beside the old one where that is possible. Elsewhere the old one is
     erased first, and `erased` called, so that readers see none until the new one is complete. If

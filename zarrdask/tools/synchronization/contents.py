@@ -28,7 +28,7 @@ Digests = dict[str, str]
 
 #: Bytes of a file that are compared at a time.
 _BLOCK_BYTES = 2**20
-#: The number of keys of which the values are requested together.
+#: The number of keys whose values are requested together.
 _KEYS_PER_CALL = 256
 
 

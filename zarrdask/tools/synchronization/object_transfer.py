@@ -1,4 +1,4 @@
-"""Copy stored objects as they were listed: those that have changed since are left out."""
+"""Copy stored objects that have not changed since they were listed."""
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,7 +18,7 @@ from zarrdask.storage.transfer import copy_descriptor, store_values
 from zarrdask.tools.synchronization.contents import is_local
 from zarrdask.tools.verification.object_listing import Listing, is_version, md5_of
 
-#: The number of keys of which the values are requested together.
+#: The number of keys whose values are requested together.
 _KEYS_PER_CALL = 256
 
 
@@ -33,7 +33,7 @@ def copy_objects(
     keys: Sequence[str],
     copied: WrittenObjects | None = None,
 ) -> tuple[int, list[str]]:
-    """Copy objects to another node; return the bytes, and the keys that have changed meanwhile.
+    """Copy objects to another node; return the bytes, and the keys of objects that have changed.
 
     The versions and digests of those in the target are added to `copied`.
     """
@@ -102,7 +102,7 @@ def read_objects(
 def store_document(
     target: StorePath, key: str, value: bytes, copied: WrittenObjects | None = None
 ) -> None:
-    """Store a document, of which the time says nothing about its version."""
+    """Store a document; the time of its file does not identify a version."""
     stamp = None
     if is_local(target):
         stamp = _store_file(target, key, value)
@@ -146,7 +146,7 @@ def _has_another_stamp(source: StorePath, key: str, entry: StoredObject) -> bool
 def _copy_file(
     source: StorePath, target: StorePath, listing: Listing, copied: WrittenObjects | None, key: str
 ) -> int | None:
-    """Copy a file with its time, and return its size; None if it has changed meanwhile."""
+    """Copy a file with its time, and return its size; None if it has changed since the listing."""
     with source.store.opened(source.prefix + key) as (fd, size):  # type: ignore[attr-defined]
         if fd < 0 or stamp_in(os.fstat(fd)) != listing[key].tag or size != listing[key].size:
             return None

@@ -36,11 +36,11 @@ def sync(
 ) -> SyncReport:
     """Make a copy of an array or a hierarchy equal to its source, by moving what differs.
 
-    Chunks and shards are copied as they are stored, then the documents of arrays, then those of
-    groups, and consolidated metadata last. If the call is interrupted, readers of the target see
-    each array with metadata and chunks that belong together, and the same call resumes. An array
-    whose codecs, chunks, data type or format differ is replaced, as ``overwrite=True`` does. To
-    convert what is copied, use `zarrdask.copy`.
+    Chunks and shards are copied unchanged, then the documents of arrays, then of groups, and
+    consolidated metadata last. If the call is interrupted, readers of the target see each array
+    with metadata and chunks that belong together, and the same call resumes. An array whose codecs,
+    chunks, data type or format differ is replaced, as ``overwrite=True`` does. To convert what is
+    copied, use `zarrdask.copy`.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def sync(
         How objects are compared whose sizes are equal. "versions": by what the stores list, which
         is the MD5 digest in S3's ETags, and the time of local files, which copies keep; where that
         does not suffice, by their bytes. "digests": by digests or bytes only. "sizes": chunks with
-        equal sizes are taken to be equal.
+        equal sizes are assumed to be equal.
     dry_run : bool, default False
         Compare both and return the report, but change nothing.
     manifest : bool or "both", default False

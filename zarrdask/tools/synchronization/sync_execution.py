@@ -47,7 +47,7 @@ def list_settled(target: NodePath) -> Listing:
 def execute(
     plan: SyncPlan, source: NodePath, target: NodePath, copied: WrittenObjects | None = None
 ) -> tuple[int, list[str]]:
-    """Carry out a plan; return the bytes, and the keys of the source that changed meanwhile.
+    """Carry out a plan; return the bytes, and the keys of the source that changed during it.
 
     If there are any, the plan is of no use any more; no document that follows them was stored.
     What is copied is added to `copied`.
@@ -127,7 +127,7 @@ def _finish_node(
 ) -> int:
     """Erase chunks of a node that the source lacks, and store its documents; return their bytes.
 
-    The documents of the target are those for which the plan was made, and stay so meanwhile.
+    The documents of the target have not changed since the plan was made, and are locked.
     """
     node, stale = target.join(path), plan.stale_documents.get(path, [])
 

@@ -58,11 +58,11 @@ class SyncPlan:
     removed_nodes: list[str] = field(default_factory=list)
     removed_keys: list[str] = field(default_factory=list)
 
-    #: The paths of arrays of the target that stay, and of which something changes.
+    #: The paths of arrays of the target that stay, but change in part.
     arrays: set[str] = field(default_factory=set)
     #: What the target has of the documents of nodes that change; None for those that it lacks.
     expected: dict[str, bytes | None] = field(default_factory=dict)
-    #: The paths of the nodes that no other writer may create meanwhile; none stand for all.
+    #: The paths of the nodes that no other writer may create during the run; empty stands for all.
     claimed_members: frozenset[str] = frozenset()
 
     @property
@@ -79,7 +79,7 @@ class SyncPlan:
         return [key for key in keys_of_node(path) if key in self.documents]
 
     def steps(self) -> list[tuple[str, list[str]]]:
-        """Return the nodes of which documents or chunks are stored or erased at the end.
+        """Return the nodes whose documents or chunks are stored or erased at the end.
 
         Each has the keys of the documents to store; documents of smaller arrays are stored already.
         """
@@ -212,8 +212,8 @@ def _compare_documents(
         one, other = _parsed(path, values), _parsed(path, before)
         if other.is_entry_point:
             raise NodeExistsError(
-                "there is a hierarchy of the draft of Zarr v3 in the place of a node of another "
-                "format; convert nodes by zarrdask.copy, or choose another location",
+                "the target has a hierarchy of the draft of Zarr v3, and the source a node of "
+                "another format; convert nodes with zarrdask.copy, or choose another target",
                 key=target.join(path).location,
             )
         if one.is_array:
@@ -310,7 +310,7 @@ def _missing_chunks(
 
 
 def _remove(plan: SyncPlan, keys: Sequence[str], nodes: set[str]) -> None:
-    """Plan to remove keys, with whole nodes of which the source has nothing."""
+    """Plan to remove keys, with whole nodes that the source lacks."""
     in_source = {path for key in plan.source for path in ancestors(key)}
     roots = set[str]()
     for path in sorted(nodes):

@@ -27,7 +27,7 @@ class SyncReport(Report):
         format differ.
     changed_meanwhile : tuple of str
         The keys of objects of the source that changed while they were copied, and of documents of
-        the target that another writer changed meanwhile. Both were then compared again.
+        the target that another writer changed during the run. Both were then compared again.
     bytes : int
         The bytes that were copied.
     dry_run : bool
@@ -72,5 +72,5 @@ class SyncReport(Report):
             lines.append(f"kept {objects} that only the target has; delete=True removes them")
         if self.changed_meanwhile:
             objects = counted(len(self.changed_meanwhile), "object")
-            lines.append(f"compared again, as {objects} changed meanwhile")
+            lines.append(f"compared again, as {objects} changed during the run")
         return "\n".join(lines)

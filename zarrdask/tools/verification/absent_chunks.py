@@ -74,7 +74,7 @@ def _tasks(node: NodePath, intact: NodePath) -> Iterator[AbsenceTask]:
 
 
 def only_there(here: StoredChunks, there: StoredChunks) -> list[Index]:
-    """Return the chunks that are not stored here, and of which the other array stores a part."""
+    """Return the chunks that are not stored here, but at least in part in the other array."""
     own_grid, grid = here.metadata.read_grid, there.metadata.read_grid
     own, other = (stored_map(each, "chunk", None, lambda *_: None) for each in (here, there))
     if own_grid.axes == grid.axes:

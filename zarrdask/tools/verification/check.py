@@ -1,4 +1,4 @@
-"""Check stored units: whether each can be read and decoded, and what is wrong with it if not.
+"""Check that each stored unit (a chunk or shard) can be read and decoded, and describe faults.
 
 A unit is what one key of a store holds: a chunk, or a shard.
 """
@@ -74,7 +74,7 @@ class Verdict:
     empty: bool = False
     #: The problems of the unit.
     faults: tuple[Fault, ...] = ()
-    #: The transient error of the store because of which the unit could not be checked.
+    #: The transient error of the store that prevented the check of the unit.
     failure: StoreError | None = None
 
     @property
@@ -185,7 +185,7 @@ def _check_chunk(pipeline: Pipeline, data: Buffer) -> Verdict:
     size, expected_size = len(data), pipeline.encoded_size
     if size < (1 if expected_size is None else expected_size):
         expected = "more" if expected_size is None else f"{expected_size} bytes"
-        text = f"the value is cut off; found {size} bytes; expected {expected}"
+        text = f"the value is truncated; found {size} bytes; expected {expected}"
         return Verdict(size, faults=(("truncated", text),))
     try:
         chunk = pipeline.decode_counted(data)
@@ -254,7 +254,7 @@ def _chunk_places(index: ShardIndex) -> tuple[list[Place], list[Fault]]:
         if is_possible((start, size)):
             places.append((start, size, name))
         else:
-            text = f"inner chunk {name}: an impossible entry in the index; found {(start, size)}"
+            text = f"inner chunk {name}: invalid entry in the shard index; found {(start, size)}"
             faults.append(("corrupt", text))
     return sorted(places), faults
 

@@ -1,4 +1,4 @@
-"""``compare``: whether two arrays or hierarchies hold the same, block by block."""
+"""``compare``: compare two arrays or hierarchies, block by block."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Which elements of two arrays differ, and the blocks by which they are compared."""
+"""Find the elements of two arrays that differ, block by block."""
 
 from collections.abc import Iterator
 from math import prod

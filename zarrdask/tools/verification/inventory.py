@@ -29,7 +29,7 @@ from zarrdask.tools.verification.inventory_report import ArrayInventory, Invento
 from zarrdask.tools.verification.scan import find_nodes
 from zarrdask.tools.verification.verify import check_scanned
 
-#: The kinds of problems of metadata because of which an array is not listed.
+#: The kinds of problems of metadata that keep an array out of the list.
 _UNREAD = ("invalid", "unsupported", "unreadable")
 
 
@@ -70,7 +70,7 @@ def inventory(
         along their first axis.
     expect : region, str or list of these, optional
         What should be stored: a region of the array, as slices, ``...``, or a dict of names of
-        dimensions to slices; or a pattern for the paths of arrays of which everything should be,
+        dimensions to slices; or a pattern for the paths of arrays that should be stored completely,
         such as ``"*/temperature"``. In a group, a region is ``...`` or a dict, and concerns the
         arrays that have all of its dimensions.
     fill_only : bool, default False

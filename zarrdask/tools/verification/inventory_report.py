@@ -1,4 +1,4 @@
-"""The result of `zarrdask.inventory`: what is stored of arrays, and what is missing."""
+"""The result of `zarrdask.inventory`: the counts of stored and missing chunks of arrays."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -171,7 +171,7 @@ class Inventory(Report):
     """
 
     derived: ClassVar[tuple[str, ...]] = ("stored", "size", "expected", "missing", "ok")
-    _instead: ClassVar[str] = "an inventory has arrays, each with what is stored of it"
+    _instead: ClassVar[str] = "an inventory has arrays, each with the counts of its chunks"
 
     place: str
     arrays: tuple[ArrayInventory, ...]

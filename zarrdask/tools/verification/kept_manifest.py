@@ -1,4 +1,4 @@
-"""The manifest of one side of a copy, of what was listed and transferred: no object is read."""
+"""Make the manifest of one side of a copy from listings and transfers, without reading objects."""
 
 from collections.abc import Iterable, Mapping
 
@@ -16,7 +16,7 @@ def keep_manifest(
 ) -> None:
     """Store the manifest of a node, unless it is the one that is stored there.
 
-    Objects that were not `copied` are those of a listing, with digests as far as they are known.
+    Objects that were not `copied` are taken from a listing, with their digests if these are known.
     """
     entries = list[ManifestEntry]()
     for key in sorted(keys):

@@ -1,4 +1,4 @@
-"""``manifest``: the objects of a node as they are now; and the check of a node by a manifest."""
+"""``manifest``: list the objects of a node with digests; and check a node against a manifest."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -69,7 +69,7 @@ def manifest(
     NodeNotFoundError
         If nothing is stored there.
     StoreError
-        If an object changes meanwhile.
+        If an object changes while the manifest is made.
 
     Examples
     --------

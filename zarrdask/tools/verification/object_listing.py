@@ -24,7 +24,7 @@ class Listing(dict[str, StoredObject]):
     own: frozenset[str] = frozenset()
 
 
-#: The ETag of an object of S3: the MD5 digest of its value, or of those of its parts.
+#: The ETag of an object of S3: the MD5 digest of its value, or of the digests of its parts.
 _MD5 = re.compile(r"[0-9a-f]{32}")
 _MD5_OF_PARTS = re.compile(r"[0-9a-f]{32}(-\d+)?")
 
@@ -118,7 +118,7 @@ def compared(one: str | None, other: str | None) -> bool | None:
 
 
 def is_version(value: Buffer, entry: StoredObject) -> bool:
-    """Whether a value is that of an object as it was listed, as far as its listing shows it."""
+    """Whether a value may be the value of a listed object, by its size and MD5 digest."""
     digest = md5_of(entry)
     if len(value) != entry.size:
         return False

@@ -1,4 +1,4 @@
-"""Levels of pyramids that do not fit their level 0, by what is recorded about the pyramid."""
+"""Find levels of pyramids that do not fit level 0, by the record of the pyramid."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence

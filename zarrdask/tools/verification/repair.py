@@ -1,4 +1,4 @@
-"""Repair stored units: copy those that can't be read from another array with the same elements."""
+"""Repair stored units: copy the damaged ones from another array with the same elements."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
@@ -83,7 +83,7 @@ def plan_repair(
 
 
 def _missing(chunks: StoredChunks, other: StoredChunks) -> list[Index]:
-    """Return the units of which only the other array may store elements, or chunks of a shard."""
+    """Return the units that may have elements, or chunks of a shard, only in the other array."""
     grid, read_grid = chunks.metadata.grid, chunks.metadata.read_grid
     stored, stored_there = set(stored_units(chunks)), set(stored_units(other))
     if grid == other.metadata.grid:
@@ -173,7 +173,7 @@ def _intact_value(
 
 
 def _completed_shard(chunks: StoredChunks, other: StoredChunks, index: Index) -> Buffer | None:
-    """Return a shard with its own chunks, and those of the other array that it does not have.
+    """Return a shard with its own chunks, and the chunks that only the other array has.
 
     It is None if these can't be read.
     """

@@ -36,7 +36,7 @@ _DOCUMENTS = frozenset(
 )
 #: The beginning of the names of files that this package itself keeps beside nodes.
 _OWN_FILES = "/.zarrdask-"
-_LEFT_BY_WRITER = "a write that was interrupted left it, or is still going on"
+_LEFT_BY_WRITER = "an interrupted write left it, or a running write uses it"
 _NO_OWNER = "it belongs to no array or group"
 #: How many nodes a message about consolidated metadata names.
 _MAX_NAMES = 3

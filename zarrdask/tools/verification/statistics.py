@@ -196,7 +196,7 @@ def _number(value: Any, name: str) -> float:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return value
     raise MetadataError(
-        "values are unpacked by a number; correct the attribute",
+        "this attribute must be a number, as values are unpacked by it; correct it",
         key=name,
         found=value,
         expected="a number",

@@ -126,7 +126,7 @@ class VerifyReport(Report):
         return sum(problem.kind == kind for problem in self.problems)
 
     def summary(self) -> str:
-        """Return one line: the place, the numbers of nodes, the result, and the first failure."""
+        """Return one line: the location, the numbers of nodes, the result, the first failure."""
         first = f" (the first: {self.failures[0].key or '/'})" if self.failures else ""
         return f"{self._title()}; {self._verdict()}{first}"
 
