@@ -104,7 +104,7 @@ def _replace(verb: str, function: Callable[..., Any]) -> None:
 def _replacement(
     original: Callable[..., Any], by_zarrdask: Callable[[dict[str, Any]], Any]
 ) -> Callable[..., Any]:
-    """Return a function of Dask that calls zarrdask first, and Dask if that does not know how."""
+    """Return a function of Dask that calls zarrdask first, and Dask's own where that is needed."""
 
     @wraps(original)
     def verb(*args: Any, **kwargs: Any) -> Any:
@@ -127,7 +127,7 @@ def _arguments(
 
 
 def _from_zarr(chunks: str, given: dict[str, Any]) -> Any:
-    """Read by zarrdask; return NotImplemented if that does not know the arguments or the array."""
+    """Read by zarrdask; return NotImplemented if it does not support the arguments or the array."""
     for name, values in _MODES.items():
         if given.get(name, values[0]) not in values:
             return NotImplemented
@@ -143,7 +143,7 @@ def _from_zarr(chunks: str, given: dict[str, Any]) -> Any:
 
 
 def _to_zarr(given: dict[str, Any]) -> Any:
-    """Write by zarrdask; return NotImplemented if that does not know the arguments or the array."""
+    """Write by zarrdask; return NotImplemented if it does not support the call."""
     x, url = given.pop("arr"), given.pop("url")
     if is_zarr_object(url, "Array"):
         try:

@@ -111,7 +111,8 @@ def rechunk(
         The location of the new array or group, which is created now, without values.
     target_options : dict, optional
         Options of the array; of a group or a dataset by array: ``overwrite``, ``compressor``, and
-        those of `zarrdask.rechunk`. Those of a dataset are the encoding of xarray, too.
+        the options of `zarrdask.rechunk`. For a dataset, the keys of xarray's encoding are
+        accepted, too.
     temp_store : str, os.PathLike, MutableMapping, Store or Group, optional
         The location of temporary objects, by default beside the target; they are removed at the
         end.
@@ -212,7 +213,9 @@ def _options(
         every = [_renamed(some) for some in each.values()]
         if any(some != every[0] for some in every):
             raise MetadataError(
-                "the arrays of a group get the same options", key="target_options", found=options
+                "the options must be the same for all arrays of a group",
+                key="target_options",
+                found=options,
             )
         return (every[0] if every else {}), source
     replaces = [some.pop("overwrite", False) for some in each.values()]

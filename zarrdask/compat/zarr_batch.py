@@ -1,4 +1,4 @@
-"""The chunks that zarr-python asks a codec pipeline to read or write, as a projection of ours."""
+"""A batch of chunks that zarr-python passes to a codec pipeline, as a `Projection`."""
 
 from collections.abc import Iterator, Sequence
 from operator import index as as_integer

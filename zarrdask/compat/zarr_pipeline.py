@@ -1,4 +1,4 @@
-"""The codec pipeline of zarrdask for zarr-python, which reads and writes chunks by our code.
+"""A codec pipeline for zarr-python that reads and writes chunks by zarrdask.
 
 One line switches it on, for arrays that are opened afterwards::
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Pipeline(BatchedCodecPipeline):  # type: ignore[misc]
-    """Reads and writes the chunks of an array of zarr-python by zarrdask, as far as it knows them.
+    """Reads and writes the chunks of an array of zarr-python by zarrdask, where it supports them.
 
     Anything else is read and written by the codecs of zarr-python: codecs and data types that
     zarrdask does not have, classes that replace a codec, other stores, arrays on a GPU.
@@ -96,7 +96,7 @@ class Pipeline(BatchedCodecPipeline):  # type: ignore[misc]
 
     @cached_property
     def _chunks(self) -> "ZarrChunks | Any":
-        """The chunks of the array, for zarrdask; None if it does not know the array."""
+        """The chunks of the array, for zarrdask; None if it does not support the array."""
         if self.array is None:
             return None
         from zarrdask.compat.zarr_chunks import find_chunks

@@ -36,7 +36,7 @@ _HOMES = {
     "to_zarr": "writing.dataset_writer",
 }
 
-#: What users look for who know `zarrdask.append`.
+#: Names that users of `zarrdask.append` may look for here.
 _APPEND = "to_zarr(..., append_dim=...) appends"
 
 __all__ = [

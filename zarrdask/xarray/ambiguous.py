@@ -1,4 +1,4 @@
-"""Encodings of variables that readers would take for others: accepted in one sense, or refused.
+"""Ambiguous encodings of variables: accepted with one meaning and a warning, or refused.
 
 They are the same whether a variable is written for the first time or appended.
 """

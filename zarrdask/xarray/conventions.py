@@ -15,7 +15,7 @@ codecs             objects of numcodecs; in the     dicts, ``{"name": ..., "conf
                    drafts as in v3
 =================  ===============================  ============================================
 
-This module knows arrays and plain values only: it reads no chunks and does not import xarray.
+This module uses arrays and plain values only: it reads no chunks and does not import xarray.
 """
 
 from collections.abc import Hashable, Mapping

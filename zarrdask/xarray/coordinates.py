@@ -63,9 +63,9 @@ def with_coordinates(
 ) -> Mapping[Any, Any]:
     """Return the new attributes of a stored group, which mention all coordinates that need it.
 
-    Those are the coordinates of the written dataset that no array mentions, as arrays that exist
-    keep their attributes, and those that the group mentions already. `variables` are those of the
-    dataset, encoded.
+    These are the coordinates of the written dataset that no array mentions, as arrays that exist
+    keep their attributes, and the coordinates that the group mentions already. `variables` are the
+    encoded variables of the dataset.
     """
     arrays = [array.metadata.attributes for array in group.arrays.values()]
     new = [variable.attrs for name, variable in variables.items() if name not in group.arrays]
@@ -99,9 +99,9 @@ def _is_coordinate(name: str, metadata: ArrayMetadata, mentioned: Container[str]
 
 
 def read_small_arrays(arrays: Mapping[K, Array]) -> dict[K, np.ndarray]:
-    """Read those of several arrays of one store that are small and have at most one axis.
+    """Read the arrays, of several arrays of one store, that are small and have at most one axis.
 
-    Arrays that cannot be read are left out: whoever reads them by themselves gets the error.
+    Arrays that cannot be read are left out: reading them later raises the error.
     """
     small: dict[K, Array] = {}
     total = 0.0

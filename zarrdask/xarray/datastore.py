@@ -179,7 +179,7 @@ class ZarrdaskDataStore(AbstractDataStore):
     skip_missing: bool = False
     #: Whether values are unpacked, by xarray's option ``mask_and_scale``; a dict is by variable.
     scales: Any = True
-    #: What ``encoding["source"]`` says, if xarray does not know it.
+    #: The value of ``encoding["source"]``, if xarray does not set it.
     source: str | None = None
 
     def get_variables(self) -> dict[str, Variable]:

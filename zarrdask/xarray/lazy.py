@@ -140,7 +140,7 @@ _THREAD = _Thread()
 
 
 class _Requested(BaseException):
-    """What a recorded read requests of which array; no layer of xarray handles it."""
+    """Raised to return the array and the request of a recorded read; xarray does not catch it."""
 
     def __init__(self, chunks: StoredChunks, request: Request) -> None:
         super().__init__()

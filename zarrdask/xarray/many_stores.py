@@ -71,7 +71,7 @@ def open_many(
         default that is the scalar coordinate of this name, if the groups have one.
     coords : {"check", "first"}
         Whether variables without these dimensions must be equal in all groups, which reads them,
-        or are those of the first group.
+        or are taken from the first group.
     chunks
         As in `open_zarr`.
     group : str, optional
@@ -79,8 +79,8 @@ def open_many(
     storage_options : dict, optional
         Options for fsspec, for all URLs.
     combine_attrs : {"override", "drop", "identical", "no_conflicts", "drop_conflicts"}
-        How attributes are combined, as in `xarray.combine_nested`. By default, they are those of
-        the first group.
+        How attributes are combined, as in `xarray.combine_nested`. By default, the attributes of
+        the first group are used.
     drop_variables : str or iterable of str, optional
         Variables that are not opened.
     save : str or os.PathLike, optional

@@ -224,7 +224,7 @@ def _check_lengths(chunks: Any) -> None:
     for dim, length in lengths.items():
         if is_integer(length) and int(length) < 1 and int(length) != -1:
             raise MetadataError(
-                "a block has at least one element",
+                "a block must have at least one element",
                 key="chunks" if dim is None else f"chunks[{dim!r}]",
                 found=length,
                 expected="a positive number, -1 for the whole dimension, 'auto' or None",

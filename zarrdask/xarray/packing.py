@@ -76,8 +76,8 @@ def map_values(data: Any, function: Callable[[np.ndarray], np.ndarray], dtype: A
 def without_shorter_text(variable: Variable) -> Variable:
     """Return a variable without an inherited data type that could cut its texts off.
 
-    An encoding describes the values that were read. Others, such as those of several files, may be
-    longer.
+    An encoding describes the values that were read. Other values, such as from several files, may
+    be longer.
     """
     chosen = _chosen(variable)
     if chosen is None or chosen.kind not in "SU" or variable.dtype.kind not in "SUTO":

@@ -1,4 +1,4 @@
-"""The blocks that xarray makes of a variable where the user gives no lengths: joined chunks.
+"""The default blocks of a variable in xarray, if the user passes no lengths: joined chunks.
 
 xarray asks ``encoding["preferred_chunks"]`` two questions: which blocks to make along a dimension
 without a given length, and where the stored chunks end, to warn if given blocks cut them.

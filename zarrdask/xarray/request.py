@@ -1,4 +1,4 @@
-"""What a user asks for: datasets, one for each group that is written, and the settings."""
+"""The request to write: datasets, one for each group, and the options, checked."""
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass

@@ -110,5 +110,5 @@ def text_dtype() -> np.dtype[Any]:
 
 
 def vlen_dtype(element_type: type) -> np.dtype[Any]:
-    """Return the dtype by which xarray knows objects that are all of one type."""
+    """Return the dtype by which xarray marks objects that are all of one type."""
     return np.dtype("O", metadata={"element_type": element_type})

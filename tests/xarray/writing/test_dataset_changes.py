@@ -89,7 +89,7 @@ def test_a_new_dataset_whose_write_fails_does_not_exist(zarr_format, group):
     with pytest.raises(RuntimeError) as caught:
         to_zarr(failing(days(3, chunks=1)), store, **options)
     (note,) = [note for note in caught.value.__notes__ if ": " in note]
-    assert "there is no dataset" in note
+    assert "no dataset was created" in note
     assert "mode='w'" in note
     with pytest.raises(FileNotFoundError):
         open_zarr(store, group)

@@ -65,8 +65,8 @@ def to_pyramid(
         The dimensions that become shorter: the rows and the columns. Variables without any of them
         are written to each level as they are.
     crs : Crs, str, mapping or object, optional
-        The coordinate reference system, as `zarrdask.conventions.write_crs` takes it. By default
-        that of the variable that ``grid_mapping`` names, which stays.
+        The coordinate reference system, as `zarrdask.conventions.write_crs` takes it. By default,
+        the system in the variable that ``grid_mapping`` names, which stays.
     levels : int, optional
         The number of levels, with level 0. By default as many as it takes until the smallest one
         fits into one chunk.
@@ -227,7 +227,7 @@ def _windows(
             )
     if all(factor == 1 for factor in windows.values()):
         raise MetadataError(
-            "there is no dimension that becomes shorter", key="factors", found=factors
+            "all factors are 1, so no dimension becomes shorter", key="factors", found=factors
         )
     return windows
 
@@ -272,7 +272,7 @@ def _levels(
         if (at == number) or (number is None and (fits or is_short)):
             return levels
         levels.append(levels[-1].reduced(str(at), tuple(windows.values()), borders))
-    raise MetadataError("there is no last level", key="levels", found=number)
+    raise MetadataError("this number of levels can't be reached", key="levels", found=number)
 
 
 def _chunk_lengths(dataset: Dataset, windows: Mapping[Hashable, int]) -> list[int]:

@@ -148,7 +148,8 @@ def as_dask(dataset: xarray.Dataset) -> xarray.Dataset:
     lazy = {
         name: variable.chunk("auto", chunked_array_type=ZarrdaskManager())
         for name, variable in dataset.variables.items()
-        # xarray examines objects to find their type, and would compute those of Dask arrays twice.
+        # xarray examines objects to find their type, and would compute Dask arrays of objects
+        # twice.
         if name not in dataset.xindexes and variable.ndim and variable.dtype.kind != "O"
         if variable.chunks is None
     }

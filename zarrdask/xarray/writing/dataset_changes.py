@@ -1,7 +1,7 @@
-"""The changes of datasets: in an order in which no reader sees half of one, even after a crash.
+"""Changes of datasets, in an order in which readers never see half of one, even after a crash.
 
-Values come first: readers can't see those of new arrays yet, nor those beyond the end of arrays
-that get longer. Then the shapes, those of index coordinates last: only they make the new elements
+Values come first: readers can't see the values of new arrays yet, nor values beyond the end of
+arrays that get longer. Then the shapes, of index coordinates last: only they make the new elements
 part of the dataset. Then consolidated metadata, all in one document: readers that use it see the
 dataset as it was, complete, until that document is replaced.
 """
@@ -28,15 +28,17 @@ from zarrdask.xarray.writing.plan import GroupWrite, VariableWrite
 
 #: What a failed write of a new dataset, or of new variables, leaves.
 _LATE_DATASET = (
-    "there is no dataset, unless the error occurred after its last document was written; the same "
-    "write made again, or one with mode='w', replaces chunks that may be left"
+    "no dataset was created, unless its last document was stored before the error; run the same "
+    "call again, or one with mode='w', which replaces leftover chunks"
 )
 _EARLY_DATASET = (
-    "the new dataset is incomplete: what was not written reads as the fill value; replace it with "
-    "mode='w', or write the rest"
+    "the new dataset is incomplete: chunks that were not stored read as the fill value; replace "
+    "it with mode='w', or write the rest"
 )
 _LATE_VARIABLES = "new variables may be missing"
-_EARLY_VARIABLES = "new variables are incomplete: what was not written reads as the fill value"
+_EARLY_VARIABLES = (
+    "new variables are incomplete: chunks that were not stored read as the fill value"
+)
 
 
 @dataclass(frozen=True)

@@ -124,10 +124,10 @@ def to_zarr(
     Notes
     -----
     A new dataset appears when it is complete: a write that fails leaves none, and the same call
-    replaces what it left. An append writes values first, then the shapes, those of index
-    coordinates last, then the consolidated metadata: if it is interrupted, readers that use these
-    see the dataset as it was. Concurrent appends follow one another. A group in a
-    local directory that is replaced stays until the new one is complete.
+    replaces leftover chunks. An append writes values first, then the shapes (of index coordinates
+    last), then the consolidated metadata: if it is interrupted, readers of consolidated metadata
+    see the old dataset. Concurrent appends follow one another. A group in a local directory that is
+    replaced stays until the new one is complete.
 
     Examples
     --------

@@ -198,7 +198,7 @@ class StoredDataset:
         """Return a variable encoded exactly as the stored one, with its dimensions in that order.
 
         Raises a MetadataError if it cannot be: another dtype, other dimensions, other sizes than
-        those of the region (but along `append_dim`), or values that the stored encoding does not
+        the region (except along `append_dim`), or values that the stored encoding does not
         represent.
         """
         is_duration = variable.dtype.kind == "m"

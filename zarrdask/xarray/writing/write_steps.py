@@ -151,7 +151,7 @@ def _consolidates(to: Destination, writes: Sequence[GroupWrite]) -> bool:
 
 
 def _write_later(to: Destination, contents: Mapping[str, Content], group: GroupWrite) -> Any:
-    """Return one task that writes as it would be done now, if nobody has appended before."""
+    """Return one task that makes this write later, if no shape has changed by then."""
     shapes = {v.name: v.append.old_shape for v in group.appends if v.append is not None}
     to = replace(to, options=replace(to.options, compute=True))
     task = partial(_write_in_task, to, contents, shapes, lock_place(), chosen_casting())
