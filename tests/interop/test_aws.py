@@ -115,7 +115,9 @@ def test_anonymous_requests_are_not_signed_and_a_requester_pays(package, configu
         last = write_and_read(bucket, anon=anonymous, **endpoint)
         assert "Credential=filekey/" in last.authorization
     for value in ("true", "false"):
-        with pytest.raises(StoreError, match=r"'anon'.* is not a bool; found '(true|false)'"):
+        with pytest.raises(
+            StoreError, match=r"'anon'.* must be True or False; found '(true|false)'"
+        ):
             zarrdask.open_array(bucket.url, "x", storage_options={"anon": value, **endpoint})
     assert write_and_read(bucket, requester_pays=True, **endpoint).payer == "requester"
     assert resolve(bucket.url, {"requester_pays": True, **endpoint}).identity.opened_by == package
