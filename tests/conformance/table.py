@@ -16,7 +16,7 @@ INTRODUCTION = """\
 # Conformance
 
 Every rule of the three formats in short form, and the tests that check it. Known deviations of real
-writers from the rules are read, too; with `strict` they are errors that name the rule.
+writers from the rules are read, too; with `strict` they raise errors that name the rule.
 `python -m tests.conformance.table` generates this page from the tests.
 """
 
