@@ -29,7 +29,7 @@ from zarrdask.storage.locks.unchanged import change_if_unchanged
 T = TypeVar("T")
 
 #: The message for a file that has the name of a directory of chunks.
-IN_THE_WAY = "a file has the name of a directory of chunks; remove or rename it"
+_IN_THE_WAY = "a file has the name of a directory of chunks; remove or rename it"
 #: The number of keys that are erased by one call.
 KEYS_PER_CALL = 256
 #: The number of keys that object stores list by one request.
@@ -116,18 +116,19 @@ def _units_of(
         if index is not None:
             if outside or all(map(lt, index, counts)):
                 yield index, entry
-        elif is_local and not name.endswith("/") and is_in_the_way(metadata, name):
-            raise StoreError(IN_THE_WAY, key=f"{chunks.store.url}/{key}")
+        elif is_local and not name.endswith("/") and (advice := in_the_way(metadata, name)):
+            raise StoreError(advice, key=f"{chunks.store.url}/{key}")
 
 
-def is_in_the_way(metadata: ArrayMetadata, name: str) -> bool:
-    """Whether a file of an array has the name of a directory of chunks.
+def in_the_way(metadata: ArrayMetadata, name: str) -> str | None:
+    """Return what to do about a file that has the name of a directory of chunks; None for others.
 
     `name` is the key of the file without the prefix of the array.
     """
     ndim = len(metadata.shape)
     deeper = (name + "/0" * depth for depth in range(1, ndim + 1))
-    return any(metadata.keys.index(key, ndim) is not None for key in deeper)
+    is_directory = any(metadata.keys.index(key, ndim) is not None for key in deeper)
+    return _IN_THE_WAY if is_directory else None
 
 
 def chunks_with_data(

@@ -71,7 +71,7 @@ class ShardIndex:
         start, length = self.entries[index].tolist()
         if start == length == int(MISSING):
             return None
-        if not is_possible((start, length)):
+        if not _is_possible((start, length)):
             raise CodecError(
                 "invalid entry in the shard index",
                 key=f"inner chunk {index}",
@@ -102,15 +102,15 @@ class ShardIndex:
         entries.sort()
         return missing, [position for _, position in entries], [each for each, _ in entries]
 
-    def unchecked(self) -> Iterator[tuple[Index, Range]]:
-        """Yield the index and the range, which may be impossible, of each stored chunk."""
+    def unchecked(self) -> Iterator[tuple[Index, Range, bool]]:
+        """Yield the index and the range of each stored chunk, and whether that is possible."""
         missing = (int(MISSING), int(MISSING))
         ranges = map(tuple, self.entries.reshape(-1, 2).tolist())
         for index, each in zip(np.ndindex(*self.counts), ranges, strict=True):
             if each != missing:
-                yield index, each
+                yield index, each, _is_possible(each)
 
 
-def is_possible(each: Range) -> bool:
+def _is_possible(each: Range) -> bool:
     """Whether a value can have a range."""
     return sum(each) < _END_LIMIT

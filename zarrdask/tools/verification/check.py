@@ -16,7 +16,7 @@ from zarrdask.formats.byte_ranges import Buffer, Value
 from zarrdask.formats.codecs.array_to_bytes.sharding import Shard, shard_of
 from zarrdask.formats.codecs.byte_source import PartOfValue
 from zarrdask.formats.codecs.pipeline import Pipeline
-from zarrdask.formats.codecs.shard_index import ShardIndex, is_possible
+from zarrdask.formats.codecs.shard_index import ShardIndex
 from zarrdask.formats.dtypes.fill_values import only_fill
 from zarrdask.formats.grids.chunk_grid import Index
 from zarrdask.runtime.scratch import Scratch
@@ -250,8 +250,8 @@ Place = tuple[int, int, Index]
 def _chunk_places(index: ShardIndex) -> tuple[list[Place], list[Fault]]:
     """Return the places of the chunks in a shard, sorted by start, and impossible entries."""
     places, faults = list[Place](), list[Fault]()
-    for name, (start, size) in index.unchecked():
-        if is_possible((start, size)):
+    for name, (start, size), is_possible in index.unchecked():
+        if is_possible:
             places.append((start, size, name))
         else:
             text = f"inner chunk {name}: invalid entry in the shard index; found {(start, size)}"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from zarrdask.arrays.chunks.stored import StoredChunks
-from zarrdask.arrays.chunks.stored_keys import IN_THE_WAY, is_in_the_way, stored_units
+from zarrdask.arrays.chunks.stored_keys import in_the_way, stored_units
 from zarrdask.arrays.hierarchy.changes.pyramid_record import PYRAMID_KEY
 from zarrdask.arrays.hierarchy.group_filter import GroupFilter
 from zarrdask.arrays.hierarchy.node_path import NodePath
@@ -288,8 +288,8 @@ def _assign_keys(scan: Scan) -> None:
                 indices[owner].extend(index)
             else:
                 scan.add_problem("extra", owner, key, "a chunk outside the array")
-        elif chunks is not None and is_local and is_in_the_way(chunks.metadata, rest):
-            scan.add_problem("unreadable", owner, key, IN_THE_WAY)
+        elif chunks is not None and is_local and (advice := in_the_way(chunks.metadata, rest)):
+            scan.add_problem("unreadable", owner, key, advice)
         # Hierarchies of the draft keep documents apart from chunks: see `_find_keys_outside`.
         elif not (rest in _DOCUMENTS or rest.rpartition("/")[2] in (layout.documents or ())):
             scan.add_problem("extra", owner, key, _NO_OWNER)
