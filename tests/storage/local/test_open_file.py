@@ -29,7 +29,7 @@ def file(tmp_path):
     [
         (0, 4, VALUE[:4]),
         (-4, 4, VALUE[-4:]),
-        (-10**6, 10**7, VALUE),
+        (-(10**6), 10**7, VALUE),
         (len(VALUE) - 2, 9, VALUE[-2:]),
         (10**6, 4, b""),
     ],
