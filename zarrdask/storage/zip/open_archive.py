@@ -3,6 +3,7 @@
 import os
 from importlib import import_module
 from typing import Any
+from urllib.parse import unquote
 
 from zarrdask.runtime.system import path_of_url
 from zarrdask.storage.base import Store
@@ -27,8 +28,10 @@ def open_member(url: str, storage_options: dict[str, Any] | None) -> Store:
 
 
 def _open(archive: str, prefix: str, storage_options: dict[str, Any] | None) -> Store:
-    if archive.startswith("file://") or not ("://" in archive or "::" in archive):
-        return ZipStore(os.path.expanduser(path_of_url(archive.removeprefix("file://"))), prefix)
+    is_url = archive.startswith("file://")
+    if is_url or not ("://" in archive or "::" in archive):
+        path = path_of_url(unquote(archive.removeprefix("file://"))) if is_url else archive
+        return ZipStore(os.path.expanduser(path), prefix)
     # Imported on demand: a local archive needs no fsspec.
     store = import_module("zarrdask.storage.remote.fsspec.fsspec_store").open_url(
         archive, storage_options
