@@ -22,7 +22,7 @@ def test_the_text_has_a_line_for_each_array_and_each_note():
     _, *lines = str(report).splitlines()
     assert lines == [
         "t: copied unchanged, 2 chunks or shards, 2 KiB read, 2 KiB written",
-        "u: recoded, 3 chunks or shards, 10 bytes read, 1 KiB written",
+        "u: recoded, 3 chunks or shards, 10 B read, 1 KiB written",
         "  note: the fill value is lost",
         "/: metadata only",
         "note: lost",
