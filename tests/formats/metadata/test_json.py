@@ -256,7 +256,7 @@ def test_documents_are_indented_as_by_python():
         "empty": [{}, [], ""],
         "numbers": [0, -1, 2**70, 1.5, 1e300, True, False, None, float("nan"), float("-inf")],
         "texts": {'€\n"\\': "\x00\u2028", "": ("a", {"b": [[1]]})},
-        "names": {1: 1, None: 2, True: 3, 1.5: 4},
+        "names": {7: 1, None: 2, True: 3, 1.5: 4},
     }
     for indent in (2, 4, None):
         expected = json.dumps(document, indent=indent, ensure_ascii=False).encode()

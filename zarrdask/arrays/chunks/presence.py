@@ -77,6 +77,6 @@ def _is_consolidated(store: Store, chunks: StoredChunks) -> bool:
         start = f"{group}/" if group else ""
         documents = {name: store.get(start + name) for name in (*detect.all_names(), forms.KEY)}
         held = forms.split_documents(documents)[1]
-        if held is not None and held.documents.get(path[len(start) :]):
+        if held is not None and path[len(start) :] in held.documents:
             return True
     return False

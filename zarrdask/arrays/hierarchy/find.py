@@ -20,7 +20,7 @@ from zarrdask.formats.compliance import report_deviation, strictness, warn_compl
 from zarrdask.formats.grids.keys import ChunkKeyEncoding
 from zarrdask.formats.metadata import consolidated_documents as forms
 from zarrdask.formats.metadata import detect
-from zarrdask.formats.metadata.consolidated_documents import ConsolidatedMetadata
+from zarrdask.formats.metadata.consolidated_index import ConsolidatedMetadata
 from zarrdask.formats.metadata.detect import ANY, Search
 from zarrdask.formats.metadata.json import Documents
 from zarrdask.formats.metadata.model import (
@@ -43,6 +43,8 @@ from zarrdask.storage.zarr.consolidated_store import (
 )
 from zarrdask.storage.zarr.draft_store import stored_in
 
+#: The size of documents from which on equal ones are not looked for: large ones are rarely equal.
+_MAX_COMPARED_BYTES = 2**20
 #: Which consolidated metadata is used to find a node. "never": none, the node's own documents are
 #: read. "inherited": only the metadata that the store already serves. "own": also the group's own,
 #: if it has any. "nearest": the group's own, or that of the nearest group above that has any.
@@ -172,7 +174,9 @@ def _get_all(
 
     def kept(value: Buffer | None) -> bytes | None:
         data = None if value is None else bytes(value)
-        return None if data is None else distinct.setdefault(data, data)
+        if data is None or len(data) > _MAX_COMPARED_BYTES:
+            return data
+        return distinct.setdefault(data, data)
 
     def tagged(key: str) -> bytes | None:
         value, _, tag = store.get_if_changed(key, None)

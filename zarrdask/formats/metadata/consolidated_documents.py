@@ -4,15 +4,14 @@ In v2 it is ``.zmetadata``, beside the group's own documents; in v3 it is a memb
 ``zarr.json``, ``consolidated_metadata``.
 """
 
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from zarrdask.errors import MetadataError
 from zarrdask.formats.codecs.codec import Json
 from zarrdask.formats.compliance import report_deviation
-from zarrdask.formats.metadata import detect
+from zarrdask.formats.metadata import consolidated_index as index
+from zarrdask.formats.metadata.consolidated_index import ConsolidatedMetadata
 from zarrdask.formats.metadata.formats import find_format
 from zarrdask.formats.metadata.json import (
     CONSOLIDATED_LEVELS,
@@ -23,35 +22,20 @@ from zarrdask.formats.metadata.json import (
     render_json,
 )
 from zarrdask.formats.metadata.model import GroupMetadata, Metadata, ZarrFormat
+from zarrdask.formats.metadata.unparsed import Members, split_members
 from zarrdask.formats.metadata.v2 import V2
 
 _V3 = "zarr.json"
 #: The name of the document in v2.
-KEY = ".zmetadata"
+KEY = index.KEY
 #: The member of a group's document in v3.
-MEMBER = "consolidated_metadata"
+MEMBER = index.MEMBER
 #: The names of the documents to request, to find consolidated metadata of either format.
 NAMES = (KEY, _V3)
 _FORMAT = "zarr_consolidated_format"
-#: A name in a path that is empty, or consists of periods only.
-_NO_NAME = re.compile(r"(?:^|/)\.*(?:/|$)")
+#: Smaller documents are parsed as a whole.
+_MIN_UNPARSED_BYTES = 64 * 1024
 _BYPASS = "with consolidated=False each node's own documents are read"
-
-
-@dataclass(frozen=True)
-class ConsolidatedMetadata:
-    """The parsed documents of a group and of all nodes below it, by path and by name.
-
-    `members` has the sorted names of the members of each group, by its path from the group. `names`
-    are those of all documents that a node can have: documents of these names that are not in
-    `documents` are missing from the hierarchy. `dump` returns a parsed document as bytes, as this
-    package writes documents.
-    """
-
-    documents: Mapping[str, Mapping[str, Any]]
-    members: Mapping[str, Sequence[str]]
-    names: frozenset[str]
-    dump: Callable[[Mapping[str, Any]], bytes]
 
 
 class Entries(dict[str, dict[str, Json]]):
@@ -79,7 +63,7 @@ class Entries(dict[str, dict[str, Json]]):
     def is_group(self, path: str) -> bool:
         """Whether the documents at a path describe a group."""
         documents = self.get(path, {})
-        return ".zgroup" in documents or documents.get(_V3, {}).get("node_type") == "group"
+        return ".zgroup" in documents or index.describes_group(documents.get(_V3, {}))
 
     def render(self, zarr_format: ZarrFormat) -> dict[str, bytes]:
         """Return the documents with the consolidated metadata, in the form that a format has."""
@@ -128,23 +112,56 @@ def split_documents(documents: Documents) -> tuple[Documents, ConsolidatedMetada
     data = documents.get(KEY)
     if data is None or own_documents.get(".zarray") is not None:
         return own_documents, None
-    entries = Entries.parse(2, data)
+    held = _split_v2(data) or index_entries(Entries.parse(2, data))
     if own_documents.get(".zgroup") is None:
         own_documents |= {
-            name: dump_json(document) for name, document in entries.get("", {}).items()
+            name: held.dump(document) for name, document in held.documents.get("", {}).items()
         }
-    return own_documents, index_entries(entries)
+    return own_documents, held
+
+
+def _split_v2(data: bytes) -> ConsolidatedMetadata | None:
+    """Return the documents in a large ``.zmetadata``, not parsed; None if it must be parsed."""
+    split = None if MEMBER.encode() in data else _split_members(data, ("metadata",))
+    if split is None or _metadata_v2(split[0]) != {}:
+        return None
+    keys = dict[str, dict[str, str]]()
+    for key in split[1]:
+        path, slash, name = key.rpartition("/")
+        if slash and not path:
+            return None
+        if name in V2.documents:
+            keys.setdefault(path, {})[name] = key
+    own = {name: split[1][key] for name, key in keys.pop("", {}).items()}
+    return index.index_unparsed(own, split[1], keys)
 
 
 def _split_v3(
     own_documents: dict[str, bytes | None],
 ) -> tuple[Documents, ConsolidatedMetadata | None]:
-    document = group_with_member(own_documents[_V3])
+    data = own_documents[_V3]
+    split = _split_members(data, (MEMBER, "metadata"))
+    document = group_with_member(data if split is None else split[0])
     if document is None or not _is_inline(document[MEMBER]):
         return own_documents, None
     member = document.pop(MEMBER)
-    entries = Entries({"": {_V3: document}, **Entries.parse(3, member)})
-    return own_documents | {_V3: dump_json(document)}, index_entries(entries)
+    own = dump_json(document)
+    held = None
+    if split is not None and member.get("metadata") == {}:
+        keys = {path: {_V3: path} for path in split[1]}
+        held = index.index_unparsed({_V3: own}, split[1], keys)
+    if held is None:
+        member = parse_json(data or b"", _V3)[MEMBER] if split is not None else member
+        entries = Entries({"": {_V3: document}, **Entries.parse(3, member)})
+        held = index_entries(entries)
+    return own_documents | {_V3: own}, held
+
+
+def _split_members(data: bytes | None, names: tuple[str, ...]) -> tuple[bytes, Members] | None:
+    """Return a large document without the documents in it, and these, not parsed."""
+    if data is None or len(data) < _MIN_UNPARSED_BYTES or names[0].encode() not in data:
+        return None
+    return split_members(data, names)
 
 
 def group_with_member(data: bytes | None) -> Json | None:
@@ -167,13 +184,24 @@ def _is_inline(member: Any) -> bool:
 
 
 def _parse_v2(data: bytes) -> Entries:
+    entries = Entries()
+    for key, value in _items(_metadata_v2(data), KEY):
+        path, _, name = key.rpartition("/")
+        if name in V2.documents:
+            _check_path(path, f"{KEY} {key}", slash="/" in key)
+            entries.setdefault(path, {})[name] = _as_v2(value, key, name)
+    return entries
+
+
+def _metadata_v2(data: bytes) -> Any:
+    """Return the member of a ``.zmetadata`` that has the documents."""
     try:
         document = parse_json(data, KEY)
     except MetadataError as error:
         raise MetadataError(
             error.message, key=error.key, found=error.found, expected=_BYPASS
         ) from error
-    version, metadata = document.get(_FORMAT), document.get("metadata")
+    version = document.get(_FORMAT)
     if type(version) is not int or version != 1:
         raise MetadataError(
             "unknown format of consolidated metadata",
@@ -181,13 +209,7 @@ def _parse_v2(data: bytes) -> Entries:
             found=version,
             expected=f"1; {_BYPASS}",
         )
-    entries = Entries()
-    for key, value in _items(metadata, KEY):
-        path, _, name = key.rpartition("/")
-        if name in V2.documents:
-            _check_path(path, f"{KEY} {key}", slash="/" in key)
-            entries.setdefault(path, {})[name] = _as_v2(value, key, name)
-    return entries
+    return document.get("metadata")
 
 
 def _as_v2(document: Json, key: str, name: str) -> Json:
@@ -230,7 +252,7 @@ def _items(metadata: Any, key: str) -> Iterable[tuple[str, Json]]:
 
 def _check_path(path: str, key: str, *, slash: bool) -> None:
     """Check the path of an entry: names such as ".." would lead out of the group."""
-    if slash and _NO_NAME.search(path):
+    if slash and index.NO_NAME.search(path):
         raise MetadataError(
             "invalid path of a node below the group",
             key=key,
@@ -239,21 +261,9 @@ def _check_path(path: str, key: str, *, slash: bool) -> None:
         )
 
 
-# --------------------------------------------------------------------------------------------
-# Entries -> index of the nodes
-
-
 def index_entries(entries: Entries) -> ConsolidatedMetadata:
     """Return the index that a store of consolidated metadata uses: documents and members."""
-    groups = {*filter(entries.is_group, entries), ""}
-    members: dict[str, set[str]] = {path: set() for path in groups}
-    makes_node = detect.node_names()
-    for path, documents in entries.items():
-        above, _, name = path.rpartition("/")
-        if path and above in groups and not documents.keys().isdisjoint(makes_node):
-            members[above].add(name)
-    ordered = {path: sorted(names) for path, names in members.items()}
-    return ConsolidatedMetadata(entries, ordered, frozenset((*detect.all_names(), KEY)), dump_json)
+    return index.index_documents(entries, entries, entries.is_group, dump_json)
 
 
 # --------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from zarrdask.formats.byte_ranges import Buffer, Range, Tag
-from zarrdask.formats.metadata.consolidated_documents import ConsolidatedMetadata
+from zarrdask.formats.metadata.consolidated_index import ConsolidatedMetadata
 from zarrdask.formats.store_keys import Names, check_prefix
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage.base import Store
@@ -113,9 +113,12 @@ class ConsolidatedStore(WrappedStore):
 
     def list_dir(self, prefix: str) -> Names:
         consolidated, below = self.consolidated, self._below(check_prefix(prefix).rstrip("/"))
-        if consolidated is None or below is None or below not in consolidated.members:
+        if consolidated is None or below is None:
             return self.inner.list_dir(prefix)
-        return sorted(consolidated.documents.get(below, ())), list(consolidated.members[below])
+        members = consolidated.members.get(below)
+        if members is None:
+            return self.inner.list_dir(prefix)
+        return sorted(consolidated.documents.get(below, ())), list(members)
 
     # ---- writing, after which the consolidated metadata may be out of date
 

@@ -5,6 +5,7 @@ import os
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -13,11 +14,12 @@ from zarrdask.arrays.chunks.stored_keys import in_the_way, stored_units
 from zarrdask.arrays.hierarchy.changes.pyramid_record import PYRAMID_KEY
 from zarrdask.arrays.hierarchy.group_filter import GroupFilter
 from zarrdask.arrays.hierarchy.node_path import NodePath
-from zarrdask.errors import StoreError, UnsupportedError, ZarrdaskError
+from zarrdask.errors import MetadataError, StoreError, UnsupportedError, ZarrdaskError
 from zarrdask.formats.compliance import collect_deviations
 from zarrdask.formats.metadata import consolidated_documents as consolidated
 from zarrdask.formats.metadata import detect
 from zarrdask.formats.metadata.formats import formats
+from zarrdask.formats.metadata.json import parse_json
 from zarrdask.formats.metadata.model import ArrayMetadata, Metadata
 from zarrdask.formats.metadata.node_layout import ARRAY, GROUP
 from zarrdask.runtime.threads import on_each
@@ -217,6 +219,14 @@ def _stale_nodes(group: NodePath) -> list[str]:
     _, held = consolidated.split_documents(documents)
     if held is None:
         return []
+
+    def parsed(below: str) -> dict[str, Any]:
+        documents = held.documents.get(below, {})
+        try:
+            return {name: parse_json(held.dump(value), name) for name, value in documents.items()}
+        except MetadataError:
+            return {}  # It differs from every document.
+
     # Consolidated metadata describes one format; there may be documents of another one, too.
     used = {name for members in held.documents.values() for name in members}
     other_format = {
@@ -229,7 +239,7 @@ def _stale_nodes(group: NodePath) -> list[str]:
     return [
         below
         for below in sorted({*held.documents, *stored})
-        if _canonical(held.documents.get(below, {})) != _canonical(stored.get(below, {}))
+        if _canonical(parsed(below)) != _canonical(stored.get(below, {}))
     ]
 
 

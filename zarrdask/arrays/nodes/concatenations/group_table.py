@@ -21,7 +21,7 @@ from zarrdask.errors import NodeNotFoundError, NodeTypeError, ZarrdaskError
 from zarrdask.formats.grids.chunk_grid import Shape
 from zarrdask.formats.indexing.selection import whole_region
 from zarrdask.formats.metadata import consolidated_documents as forms
-from zarrdask.formats.metadata.consolidated_documents import ConsolidatedMetadata
+from zarrdask.formats.metadata.consolidated_index import ConsolidatedMetadata
 from zarrdask.formats.metadata.detect import Search, parse
 from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata
 
