@@ -10,7 +10,9 @@ from tests import cost
 #: What files have that have tests of a suite beside the core, by the expression that selects it.
 SUITES = {
     "stress": re.compile("stress", re.IGNORECASE),
-    "slow and not stress": re.compile("mark.slow|seeds|scheduler|cluster|client"),
+    "slow and not stress": re.compile(
+        r"mark\.slow|seeds\(|def .*\b(?:scheduler|cluster|cluster_address|client)\b"
+    ),
 }
 
 
