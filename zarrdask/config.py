@@ -41,9 +41,9 @@ DEFAULTS: dict[str, Any] = {
     # what its rules "same_kind" or "safe" permit; null means "numpy", except that rewrites check
     # each value.
     "casting": None,
-    # What an append of a dataset does whose attributes `units` differ from those stored, or whose
-    # index does not continue the stored one: it emits a warning ("warn"), raises an "error", or
-    # neither ("off").
+    # How an append of a dataset is treated if its attributes `units` differ from the stored ones,
+    # or its index does not continue the stored one: with a warning ("warn"), an "error", or neither
+    # ("off").
     "append-checks": "warn",
     # The directory of the files by which processes lock chunks; null means one in the directory
     # for temporary files.
@@ -61,7 +61,7 @@ DEFAULTS: dict[str, Any] = {
     "v2-nested-legacy": False,
     # How chunks that are not stored are read: as the fill value ("fill"), or by an "error".
     "missing": "fill",
-    # What the answer "403 Forbidden" to a read means: an "error", or that the value is "missing".
+    # The meaning of the answer "403 Forbidden" to a read: an "error", or a "missing" value.
     "forbidden": "error",
     # How consolidated metadata is treated when a node in it is changed: "drop" or "update".
     "consolidated-after-change": "drop",
@@ -108,7 +108,7 @@ DEFAULTS: dict[str, Any] = {
     # each GiB that is fetched ("GiB"); null for none.
     "prices": None,
     # The package that opens URLs of object stores and of HTTP servers: "obstore", "fsspec", or
-    # "auto": obstore, if it is installed and supports what is asked, else fsspec.
+    # "auto": obstore, if it is installed and supports the URL and its options, else fsspec.
     "remote": "auto",
     # How often an operation is retried after a transient error, the longest pause before a retry,
     # and the time after the first attempt when no other one begins, in seconds.

@@ -160,7 +160,7 @@ def quoted(value: object) -> str:
         text = repr(value)
     except RecursionError:
         text = f"<a deeply nested {type(value).__name__}>"
-    # What is shortened may lack the name of a parameter, by which a secret is found.
+    # A shortened text may lack the name of a parameter, by which a secret is found.
     return shorten(without_secrets(text), MAX_VALUE_LENGTH)
 
 

@@ -52,7 +52,7 @@ class BoxAxis:
 
 
 def box_svg(axes: Sequence[BoxAxis]) -> str:
-    """Return a drawing of an array: of its last three axes, if it has more.
+    """Return a drawing of an array, or of its last three axes if it has more.
 
     The last axis leads to the right, the one before it down, the third last away from the reader.
     Long axes are drawn shorter than to scale, and lines that would be too close are left out.

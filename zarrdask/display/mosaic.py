@@ -21,7 +21,7 @@ _CHARACTERS = "·░▒▓█"
 
 
 def mosaic_svg(stored: np.ndarray, names: Sequence[str]) -> str:
-    """Return a drawing of a boolean array over a grid of chunks: of the axes with the most chunks.
+    """Return a drawing of a boolean array over a chunk grid, along the axes with the most chunks.
 
     The shade of a cell is the share of its chunks that are stored, along all other axes.
     """

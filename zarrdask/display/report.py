@@ -54,7 +54,7 @@ class Report(Displayed):
 
     #: The names of properties that `to_dict` has after the fields.
     derived: ClassVar[tuple[str, ...]] = ()
-    #: What users usually look for, in the message for an attribute that does not exist.
+    #: Advice in the message for an attribute that does not exist.
     _instead: ClassVar[str] = ""
 
     if not TYPE_CHECKING:  # For type checkers, every attribute would exist.

@@ -112,7 +112,7 @@ def _names(frame: _Frame) -> Iterator[str]:
 
 
 def _cells(frame: _Frame) -> Iterator[str]:
-    """Yield the units: elements that are read and kept are pale, those that are written strong."""
+    """Yield the units: elements that are read and kept are pale, written elements are strong."""
     yield '<g stroke="currentColor" stroke-opacity=".5">'
     for box, cell in frame.boxes():
         if cell is None:

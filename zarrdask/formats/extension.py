@@ -197,7 +197,7 @@ class Registry(Generic[T]):
         self.group = group
         self._built_in = built_in
         self._provider = provider
-        #: Those that the program registered, and the built-in ones that were used.
+        #: The extensions that the program registered, and the built-in ones that were used.
         self.registered: dict[str, T] = {}
 
     @cached_property

@@ -16,7 +16,7 @@ Item = TypeVar("Item")
 #: One chunk is timed per so many decoded bytes: a small chunk takes about as long as reading a
 #: clock a few times.
 _TIMED_BYTES = 2**20
-#: Of small values that are read from a local disk, one in so many is timed.
+#: One in so many small values that are read from a local disk is timed.
 _VALUES_PER_CLOCK = 32
 _END: Any = object()
 
@@ -56,7 +56,7 @@ def leave_out(number: int) -> None:
 def decode_batch(work: Callable[[Iterator[Item]], int], items: Iterator[Item], nbytes: int) -> int:
     """Do work that decodes chunks of `nbytes` bytes, and count them; return their number.
 
-    Of small chunks, some are timed, and the others are assumed to take as long.
+    Only some small chunks are timed, and the others are assumed to take as long.
     """
     stride = _TIMED_BYTES // (nbytes or 1) or 1
     thread, number, seconds = LOCAL.counts, 0, 0.0
@@ -123,7 +123,7 @@ def _count_requests(
 def requests(kind: str, store: HasUrl, values: Iterator[T]) -> Iterator[T]:
     """Yield values, each of which is the result of a request that is sent when it is needed.
 
-    Those that a store inside has counted are not counted again.
+    Requests that an inner store has counted are not counted again.
     """
     thread, number, fetched, seconds = LOCAL.counts, 0, 0, 0.0
     counter, end_of_values = thread.current_for(store), object()

@@ -40,7 +40,7 @@ _LEAST_SHARE = 0.5
 
 
 class Measurement(Displayed):
-    """What was measured, for each task prefix, array and store; `zarrdask.measured` yields it.
+    """The counts of a block, for each task prefix, array and store; `zarrdask.measured` yields it.
 
     Its attributes are the sums: `requests` (a dict by kind), `refused`, `repeated`,
     `bytes_fetched`, `bytes_stored`, `chunks_decoded`, `chunks_encoded`, `cache_hits`,
@@ -193,7 +193,7 @@ def _columns(table: list[list[str]], left: int) -> str:
 
 
 def _limit(counts: Counts, elapsed: float) -> tuple[str, str]:
-    """Return what limited a job that took `elapsed` seconds, and why."""
+    """Return the limit of a job that took `elapsed` seconds, and the reason."""
     busy = max(counts.get("elapsed", 0), sum(counts.get(n, 0) for n in _SECONDS[:-1]))
     if not busy or busy < _LEAST_SHARE * elapsed:
         took = f"reads and writes took {busy:.3g} of {elapsed:.3g} s"

@@ -34,7 +34,7 @@ _MODULES = sys.modules
 
 
 class Labels(NamedTuple):
-    """What counts are about: the prefix of a task's name, the path of an array, and a store."""
+    """The subject of counts: the prefix of a task's name, the path of an array, and a store."""
 
     task: str
     array: str
@@ -70,7 +70,7 @@ def total(rows: Iterable[Counts]) -> Counts:
 
 
 def difference(later: Counts, earlier: Counts) -> Counts:
-    """Return what was counted since, without what was not."""
+    """Return the counts since then, without zeros."""
     added = {name: number - earlier.get(name, 0) for name, number in later.items()}
     return {name: number for name, number in added.items() if number}
 
@@ -104,7 +104,7 @@ class _Numbers:
 
 
 class Counter(_Numbers, AbstractContextManager[None]):
-    """What one thread counts for a task, an array and a store.
+    """The counts of one thread for a task, an array and a store.
 
     It is also the context of a read or a write: what is counted within it belongs to it.
     """
@@ -117,7 +117,7 @@ class Counter(_Numbers, AbstractContextManager[None]):
         self.labels, self.thread = labels, thread
         #: The number of reads, writes and parts of these that add to it now.
         self.open = 0
-        #: What other threads have counted for a read or a write of this one, if that is reported.
+        #: The counts of other threads for a read or a write of this one, if that is reported.
         self.others: list[Counts] = []
         self._reported = _all_of(self)
 
@@ -164,7 +164,7 @@ class Counter(_Numbers, AbstractContextManager[None]):
         return dict(zip(NAMES, _all_of(self), strict=True))
 
     def unreported(self) -> Counts:
-        """Return what was counted since the last call."""
+        """Return the counts since the last call."""
         before, self._reported = self._reported, _all_of(self)
         each = zip(NAMES, self._reported, before, strict=True)
         return {name: number - last for name, number, last in each if number != last}
@@ -244,7 +244,7 @@ class ThreadCounts:
 
 
 _THREADS: list[ThreadCounts] = []
-#: What threads have counted that have ended.
+#: The counts of threads that have ended.
 _ENDED: dict[Labels, Counts] = {}
 
 
@@ -353,7 +353,7 @@ def _update() -> None:
 
 
 def totals() -> dict[Labels, Counts]:
-    """Return what all threads have counted so far."""
+    """Return the counts of all threads so far."""
     with _CHANGING:
         _keep_ended()
         rows = {labels: dict(counts) for labels, counts in _ENDED.items()}

@@ -14,10 +14,10 @@ from uuid import uuid4
 from zarrdask import config
 from zarrdask.errors import MetadataError
 
-#: What a user passes: whether to show a bar, the file to write it to, or a function that is called
-#: with the work that is done, all work, and the bytes of the work that is done.
+#: The argument of a user: whether to show a bar, the file to write it to, or a function that is
+#: called with the finished work, all work, and the bytes of the finished work.
 Show = bool | TextIO | Callable[[int, int, int], object]
-#: The seconds between two updates: of a bar or a function, and of a log, where each is a line.
+#: The seconds between two updates of a bar or a function, and between two lines of a log.
 TERMINAL_INTERVAL, LOG_INTERVAL = 0.1, 10.0
 #: Totals of this process whose growth is displayed beside the progress, by what they count. A room
 #: above this one registers its function, such as one that counts refused requests.
@@ -139,8 +139,8 @@ class _File:
 class _Bar(_File):
     """A bar on a terminal, in one line that is written again and again.
 
-    Of several bars on one terminal, the first is shown; each of the others waits until that one is
-    closed. A bar that is closed earlier leaves its last line above.
+    If there are several bars on one terminal, only the first is shown until it is closed. A bar
+    that is closed earlier leaves its last line above.
     """
 
     #: The bars of all terminals that are not closed yet, the oldest first.

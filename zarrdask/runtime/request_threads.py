@@ -1,7 +1,7 @@
 """The threads that make the requests of this process.
 
 A `Future` of the standard library takes about a fifth of the CPU time of a request for a small
-chunk. What is needed here is less: one caller waits for each request, and takes its result once.
+chunk. Less is needed here: one caller waits for each request, and takes its result once.
 """
 
 import atexit

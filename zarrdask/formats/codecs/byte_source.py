@@ -70,7 +70,7 @@ Located = Sequence[tuple[Range, Buffer]]
 
 
 class StoredParts(Protocol):
-    """What says where the decoded bytes of a value are stored, so that some can be decoded."""
+    """Locates the stored bytes of parts of a value, so that parts can be decoded alone."""
 
     @property
     def stored(self) -> int:

@@ -27,7 +27,7 @@ class SizedValue(Value, Protocol):
 
 
 class FetchedChunk:
-    """What was fetched of a chunk, if that is not its encoded bytes."""
+    """A fetched part of a chunk, in place of all of its encoded bytes."""
 
     # No abstract base class: each chunk that is decoded is checked for being an instance.
     __slots__ = ()
@@ -117,7 +117,7 @@ def decode_part(pipeline: Pipeline, data: Buffer, inside: Request) -> np.ndarray
 
 
 def stored_parts(pipeline: Pipeline, value: Value) -> StoredParts | None:
-    """Return what says where the parts of a chunk are stored, if they are read by themselves."""
+    """Return the locations of the parts of a chunk, if parts are read alone."""
     codec = pipeline.partial
     return None if codec is None else codec.read_parts(value, pipeline.spec.nbytes)
 

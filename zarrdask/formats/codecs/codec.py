@@ -174,7 +174,7 @@ def parse_configuration(configuration: Any, name: str, defaults: dict[str, Any])
 def named(error: ZarrdaskError, codec: Codec) -> ZarrdaskError:
     """Return an error of a codec with the codec's name, unless the error has a key of its own.
 
-    Whoever calls codecs does this, so that they need not name themselves.
+    The caller of a codec adds its name, so that codecs need not name themselves.
     """
     return error if error.key else error.within(f"codec {codec.name}")
 

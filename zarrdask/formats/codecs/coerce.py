@@ -44,7 +44,7 @@ def find_codec(codec: Any) -> Codec:
 
 
 def plain_config(codec: Any) -> Any:
-    """Return what a codec of numcodecs or zarr-python is in JSON; any other object unchanged."""
+    """Return a codec of numcodecs or zarr-python as JSON, and any other object unchanged."""
     if hasattr(codec, "get_config"):
         return codec.get_config()
     if not hasattr(codec, "to_dict"):

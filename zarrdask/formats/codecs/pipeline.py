@@ -32,7 +32,7 @@ class PartialCodec(Protocol):
     """A codec that decodes part of the bytes of a value without the rest; see `BloscCodec`."""
 
     def read_parts(self, value: Value, whole: int) -> StoredParts | None:
-        """Return what says where the parts of a value are stored, read from it if necessary.
+        """Return the locations of the parts of a value, read from it if necessary.
 
         `whole` is the size of all decoded bytes. None is returned if they can't be decoded without
         the rest, also if the value is missing or damaged.
@@ -247,7 +247,7 @@ class Pipeline:
 
 
 def _partial(compressors: Sequence[BytesBytes]) -> PartialCodec | None:
-    """Return what decodes part of the bytes of a value, if that is possible."""
+    """Return the decoder of parts of a value, if parts can be decoded alone."""
     if not compressors:
         return _PLAIN
     is_one = len(compressors) == 1 and hasattr(compressors[0], "read_parts")

@@ -37,7 +37,7 @@ _OF_ZARR_PYTHON = {
 
 
 def of_numcodecs(name: str) -> str | None:
-    """Return what to install for a codec of numcodecs, or None if no package is known.
+    """Return the command that installs a codec of numcodecs, or None if no package is known.
 
     >>> of_numcodecs("imagecodecs_jpeg"), of_numcodecs("lzw")
     ("pip install 'imagecodecs-numcodecs'", None)

@@ -20,8 +20,8 @@ class ShardIndex:
     Parameters
     ----------
     entries : ndarray of uint64
-        The (offset, length) of each chunk: of shape ``(*counts, 2)``, where counts are the numbers
-        of chunks along the axes of the shard.
+        The (offset, length) of each chunk, in the shape ``(*counts, 2)``, where counts are the
+        numbers of chunks along the axes of the shard.
 
     Examples
     --------

@@ -268,7 +268,7 @@ def _missing(values: np.ndarray, *, dtype: np.dtype[Any]) -> np.ndarray:
 
 
 def _times(values: np.ndarray, *, dtype: np.dtype[Any]) -> np.ndarray:
-    """Cast to another unit. What is cut off, or exceeds 64 bits, is not restored."""
+    """Cast to another unit. Values that are cut off, or exceed 64 bits, are not restored."""
     result = values.astype(dtype)
     changed = result.astype(values.dtype) != values
     changed &= ~np.isnat(values)

@@ -97,7 +97,7 @@ class DataType:
 
 
 def _advice(dtype: np.dtype[Any]) -> str:
-    """Return what to do about a type that v3 lacks, for the error."""
+    """Return advice about a type that v3 lacks, for the error."""
     try:
         render_dtype(dtype)
     except ZarrdaskError:

@@ -77,7 +77,7 @@ def is_unitless(dtype: np.dtype[Any]) -> bool:
 
 
 def unsupported_dtype(dtype: Any) -> str:
-    """Return what to do with values of a data type of pandas, which NumPy has not; or nothing."""
+    """Return advice about a data type of pandas that NumPy lacks, or an empty text."""
     if getattr(dtype, "tz", None) is not None:
         return "; times with a time zone can't be stored: convert them by .tz_convert(None) to UTC"
     if getattr(dtype, "categories", None) is not None:

@@ -66,7 +66,7 @@ class Axis(ABC):
 
     @abstractmethod
     def start(self, number: Any) -> Any:
-        """Return the first position of a chunk; of the number `count`, the end of the last one."""
+        """Return the first position of a chunk; the number `count` returns the end of the last."""
 
     @abstractmethod
     def cut(self, pick: slice, origin: int = 0) -> list[int]:
@@ -320,7 +320,7 @@ class Uneven(Axis):
 
 
 def _plain(found: Any) -> Any:
-    """Return what was found for one position as an integer of Python."""
+    """Return the result for one position as an integer of Python."""
     return found if found.ndim else found.item()
 
 
@@ -334,7 +334,7 @@ def edges_of(lengths: Sequence[int], start: int = 0) -> np.ndarray:
 
 
 def axis_of(size: int, lengths: int | Sequence[int]) -> Axis:
-    """Return the chunks along an axis: of one length, or of different ones.
+    """Return the chunks along an axis, of one length or of different lengths.
 
     >>> axis_of(6, 4)
     Even(size=6, chunk=4)

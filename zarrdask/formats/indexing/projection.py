@@ -144,7 +144,7 @@ def _product(parts: Sequence[list[ChunkPart]], *, is_region: bool) -> Projection
     elif all(map(any, wholes)):
         pairs = zip(product(*wholes), product(*insides), strict=True)
         picks = [None if all(whole) else pick for whole, pick in pairs]
-    else:  # Of a row through larger chunks, no part is a whole chunk.
+    else:  # A row through larger chunks covers no whole chunk.
         picks = list(product(*insides))
     return Projection(indices, picks, list(positions if is_region else map(numpy_index, positions)))
 

@@ -17,7 +17,7 @@ Documents = Mapping[str, bytes | None]
 MAX_DEPTH = 128
 #: All bytes but brackets and quotes.
 _NO_BRACKETS = bytes({*range(256)} - {*b'{}[]"'})
-#: What parsing a record raises that is damaged, whatever JSON values, and how many, are in it.
+#: The errors that parsing a damaged record may raise.
 DAMAGE = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
 #: The number of levels that consolidated metadata adds around the documents in it.
 CONSOLIDATED_LEVELS = 4

@@ -12,7 +12,8 @@ Names = Sequence[str | None] | None
 def by_axis(lengths: Any, ndim: int, names: Names, key: str) -> Any:
     """Return the lengths of a mapping in the order of the axes, None for each it does not name.
 
-    What is not a mapping is returned as it is. `key` is the argument of the user, for errors.
+    Values other than mappings are returned unchanged. `key` is the argument of the user, for
+    errors.
 
     Examples
     --------

@@ -48,7 +48,7 @@ class ArrayMetadata:
     zarr_format : int or str
         2, 3, "v3-draft" or "v3-draft-protocol".
     grid : ChunkGrid
-        The shape of the array, and the grid of its units: of the shards, if it is sharded.
+        The shape of the array, and the grid of its shards or, without shards, of its chunks.
     data_type : DataType
         The type of the elements.
     keys : ChunkKeyEncoding
@@ -100,7 +100,7 @@ class ArrayMetadata:
     dtype: np.dtype[Any] = field(init=False, compare=False, repr=False)
     #: The value of absent chunks: the fill value, or zero if that is undefined.
     fill: Any = field(init=False, compare=False, repr=False)
-    #: The codec pipeline of the units; of the largest one, if their shapes differ.
+    #: The codec pipeline of the units, bound to the largest one if their shapes differ.
     pipeline: Pipeline = field(init=False, compare=False, repr=False)
     _pipelines: dict[Shape, Pipeline] = field(
         init=False, compare=False, repr=False, default_factory=dict
@@ -145,7 +145,7 @@ class ArrayMetadata:
                 )
 
     def _zero(self) -> Any:
-        """Return the zero of the data type; of objects the empty value, such as an empty text.
+        """Return the zero of the data type; for objects the empty value, such as an empty text.
 
         The zero of times is NaT, as zarr-python reads it.
         """
@@ -198,7 +198,7 @@ class ArrayMetadata:
         return self.pipeline if grid.is_regular else self.pipeline_of(grid.shape_of(index))
 
     def without_labels(self) -> "ArrayMetadata":
-        """Return what the chunks depend on: the metadata without attributes, names and the like.
+        """Return the metadata that determines the chunks: without attributes, names and the like.
 
         The codecs stay bound, so that this costs next to nothing.
         """

@@ -28,7 +28,7 @@ class Layout:
     documents: tuple[str, ...] | None = None
     #: The prefix of the entry point of the hierarchy, if there is one.
     base: str | None = None
-    #: What determines the layout besides the base: the dialect, the suffix and the minor version.
+    #: The properties that, with the base, determine the layout: dialect, suffix and minor version.
     view: tuple[str, str, int] | None = None
     #: Whether groups may have consolidated metadata.
     has_consolidated: bool = True

@@ -21,9 +21,9 @@ class BitroundCodec(Configured):
     Parameters
     ----------
     keepbits : int
-        The number of bits that are kept: of the mantissa of a float, which is rounded half to
-        even, or of an integer from its highest set bit. Signed integers are rounded as if they
-        were unsigned (conformance X-C9).
+        The number of bits that are kept, in the mantissa of a float, which is rounded half to even,
+        or in an integer from its highest set bit. Signed integers are rounded as if they were
+        unsigned (conformance X-C9).
     """
 
     keepbits: int

@@ -128,7 +128,7 @@ class BloscCodec(Configured):
             raise failed("decode", error) from error
 
     def read_parts(self, value: Value, whole: int) -> StoredParts | None:
-        """Return what says where the blocks of a frame are, if some can be decoded by themselves.
+        """Return the locations of the blocks of a frame, if blocks can be decoded one by one.
 
         `whole` is the size of all decoded bytes.
         """

@@ -26,7 +26,7 @@ Decode = Callable[[Buffer, int], Buffer]
 
 
 def read_blocks(value: Value, whole: int, decode: Decode) -> "PlainParts | FrameBlocks | None":
-    """Return what says where the blocks of a frame are, from its first bytes.
+    """Return the locations of the blocks of a frame, from its first bytes.
 
     It is None if there is only one block, or if the frame is damaged: then reading all of it gives
     the error. `whole` is the size of all decoded bytes.
@@ -124,7 +124,7 @@ class FrameBlocks(NamedTuple):
         return b"".join(cuts)
 
     def _runs(self, ranges: Sequence[Range]) -> list[range]:
-        """Return the numbers of the blocks that hold ranges; of several runs, each is one range."""
+        """Return the numbers of the blocks that hold ranges; each run is one range."""
         if len(ranges) == 1:
             start, length = ranges[0]
             return [range(start // self.block, (start + length - 1) // self.block + 1)]

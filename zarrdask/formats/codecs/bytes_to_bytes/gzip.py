@@ -36,7 +36,8 @@ class GzipCodec(Configured):
     wbits: ClassVar[int] = 31
     #: The lowest level in documents of v3.
     lowest: ClassVar[int] = 0
-    #: What may follow a stream; see `decompress_streams`. Several members are one file (RFC 1952).
+    #: The bytes that may follow a stream; see `decompress_streams`. Several members are one file
+    #: (RFC 1952).
     then: ClassVar[Literal["padding", "anything"]] = "padding"
 
     def __post_init__(self) -> None:

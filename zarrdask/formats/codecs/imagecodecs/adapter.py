@@ -257,7 +257,7 @@ def make(
 
 
 def _array(decoded: Any, shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
-    """Return what a codec decoded as a chunk, or raise an error if it is another one."""
+    """Return decoded values as a chunk, or raise an error if their shape or type is another one."""
     is_array = isinstance(decoded, np.ndarray)
     values = decoded if is_array else np.frombuffer(decoded, np.uint8)
     if values.dtype != dtype and not is_array:

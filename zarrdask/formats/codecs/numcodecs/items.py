@@ -42,7 +42,7 @@ def _other_types(elements: np.ndarray, item: type, fill_value: Any) -> set[type]
 
 
 def _remedy(types: set[type]) -> str:
-    """Return what to do with elements of these types."""
+    """Return advice for elements of these types."""
     if all(issubclass(each, Number | np.number | np.bool_) for each in types):
         return "store numbers with dtype='float64', or another data type of numbers"
     if types == {bytes}:

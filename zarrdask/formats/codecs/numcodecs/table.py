@@ -40,7 +40,7 @@ _NEWER_MEMBERS = {"location", "initval"}
 
 @dataclass(frozen=True)
 class Entry:
-    """What distinguishes a codec from the others of its class; the registry has it as the codec.
+    """A row of the table: the differences between codecs of a class; the registry holds it.
 
     Attributes
     ----------
