@@ -41,10 +41,11 @@ class Store(ABC):
     these; a subclass overrides those that it can do better.
     """
 
-    #: What the store supports, and what its requests cost. A class declares its own, from which
-    #: those are left out that its methods do not provide; an instance may have others.
+    #: The operations that the store supports, and whether its requests are slow. A class declares
+    #: its own, from which those are left out that its methods do not provide; an instance may have
+    #: others.
     capabilities = Capabilities()
-    #: Those that the class declares, or what is left of those that its bases declare.
+    #: The capabilities that the class declares, or the rest of the capabilities of its bases.
     _declared: ClassVar[Declared] = Declared()
     #: Whether a class of this package counts its requests itself, where it sends them.
     _counts_requests: ClassVar[bool] = False
@@ -329,7 +330,7 @@ class Store(ABC):
 
     @property
     def identity(self) -> Identity:
-        """What identifies the store: by default, its URL."""
+        """The identity of the store: by default, its URL."""
         return identity_at(self.url, self.url)
 
     def above(self) -> "Store | None":

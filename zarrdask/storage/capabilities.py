@@ -41,7 +41,7 @@ LOCAL_COSTS, REMOTE_COSTS = StoreCosts(2**15, 1, 1.5, 1), StoreCosts(2**19, 2, 0
 
 @dataclass(frozen=True, kw_only=True)
 class Capabilities:
-    """What a store supports, and what its requests cost.
+    """The operations that a store supports, and whether its requests are slow.
 
     Attributes
     ----------
@@ -172,7 +172,7 @@ class Declared:
     is_own: bool = False
 
     def in_subclass(self, methods: Container[str]) -> "Declared":
-        """Return what is left where a class that declares no capabilities overrides methods.
+        """Return the capabilities of a class that declares none, but overrides methods.
 
         Examples
         --------
@@ -188,6 +188,6 @@ class Declared:
         return Declared(self.capabilities, frozenset(lost))
 
     def provided(self, **implemented: bool) -> Capabilities:
-        """Return what the methods provide; `implemented` says what of reading, ... they do."""
+        """Return the capabilities of the methods; `implemented` has the implemented groups."""
         absent = {name for name, has in implemented.items() if not has}
         return without(self.capabilities, self.lost | absent)

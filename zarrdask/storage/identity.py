@@ -1,4 +1,4 @@
-"""What identifies a store: its URI, its token, its server and its directory."""
+"""`Identity`: the URI, token, server and directory by which a store is identified."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from zarrdask.runtime.system import path_of_url
 
 @dataclass(frozen=True, kw_only=True)
 class Identity:
-    """What identifies a store.
+    """The identity of a store.
 
     Attributes
     ----------

@@ -36,7 +36,7 @@ class PolicyStore(RequestStore, WrappedStore):
         return self.policy(request, sender(self.inner))
 
     def _call(self, verb: Verb, key: str, call: Callable[[Store], T]) -> T:
-        """Return what a call of the inner store returns, which is one request."""
+        """Return the result of a call of the inner store, which is one request."""
         result: T = self.policy(Request(verb, key, call=call), partial(ask, self.inner)).value
         return result
 

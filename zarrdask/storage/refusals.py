@@ -9,12 +9,12 @@ from zarrdask.errors import ReadOnlyError, StoreError, UnsupportedError, without
 
 #: The end of the message if a server can't be connected to, the same for every package.
 UNCONNECTED = ": no connection could be made; check the address"
-#: What to do if a server refuses to send a value, and does not say why.
+#: Advice if a server refuses to send a value without a reason.
 _FORBIDDEN = (
     "if the server gives this answer for keys that do not exist, open the store with the setting "
     'zarrdask.forbidden = "missing"'
 )
-#: What to do if a request without a signature is refused.
+#: Advice if a request without a signature is refused.
 _ANONYMOUS = (
     "the request was anonymous: if the bucket is private, pass credentials in storage_options or "
     "in the environment, and not anon=True"
@@ -65,7 +65,7 @@ def _s3_hint(url: str) -> str:
 
 
 def forbidden_hint(url: str, code: str | None, *, anonymous: bool) -> str:
-    """Return what to do if a server answers 403.
+    """Return the advice for the answer 403.
 
     Parameters
     ----------

@@ -43,7 +43,7 @@ class Form(Enum):
 
 
 class Request(NamedTuple):
-    """What is requested of a store.
+    """A request to a store.
 
     Attributes
     ----------

@@ -22,9 +22,9 @@ _LOCAL = ("file://", "local://")
 #: The suffixes of paths that are directories as a rule.
 _DIRECTORIES = ("", ".zarr")
 _SUFFIX = re.compile(r"\.[a-z0-9_-]+$")
-#: What a URL begins with, or a chain of URLs. One letter would be a drive of Windows.
+#: The beginning of a URL, or of a chain of URLs. One letter would be a drive of Windows.
 _URL = re.compile(r".*?://|[a-z][a-z0-9+.-]+::", re.IGNORECASE | re.DOTALL)
-#: What pathlib makes of a URL.
+#: A URL after pathlib has removed a slash.
 _ONE_SLASH = re.compile(rf"({'|'.join((*REMOTE_SCHEMES, 'file'))}):/(?!/)")
 
 

@@ -24,8 +24,8 @@ def iter_blocks(chunks: StoredChunks, nbytes: int) -> Iterator[tuple[Region, np.
     chunks : StoredChunks
         The array.
     nbytes : int
-        The size of a block. It has whole chunks or shards, at least one; of larger shards, it has
-        whole chunks in them.
+        The size of a block. It has whole chunks or shards, at least one; larger shards are divided
+        along their chunks.
     """
     regions = block_regions(chunks, nbytes)
     ahead = deque[tuple[Region, Future[np.ndarray]]]()

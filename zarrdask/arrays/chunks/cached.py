@@ -1,4 +1,4 @@
-"""Read chunks by way of the cache of decoded chunks.
+"""Read chunks through the cache of decoded chunks.
 
 Each use checks whether the chunk has changed since it was cached: on a local disk by one system
 call, in a remote store by a conditional request, which returns a value only if it has changed.
@@ -30,7 +30,7 @@ from zarrdask.storage.remote.large_values import get_large_if_changed, large_siz
 #: (key of a shard, its index, tag of its version) -> the cache of its inner chunks.
 InnerCaches = Callable[[str, Index, Tag], ChunkCache]
 
-#: The locks of chunks that are being decoded: of several threads that need one, one decodes it.
+#: The locks of chunks that are being decoded: if several threads need a chunk, one decodes it.
 _DECODING = dict[CacheKey, Lock]()
 
 
@@ -85,7 +85,7 @@ def _copy(
         chunk if inside is None else chunk[inside]
         for chunk, inside in zip(chunks, insides, strict=True)
     ]
-    # Of a region, the chunks that differ only in the last index follow one another.
+    # The chunks of a region that differ only in the last index follow one another.
     row = sum(1 for _ in takewhile(lambda index: index[:-1] == indices[0][:-1], indices))
     if not is_region or row <= 1:
         for part, outside in zip(parts, outsides, strict=True):

@@ -21,7 +21,7 @@ Casting = Literal["numpy", "same_kind", "safe"] | None
 
 
 class HasLocation(Protocol):
-    """What has a location, which is rendered for errors only."""
+    """An object with a location, which is rendered for errors only."""
 
     @property
     def location(self) -> str: ...
@@ -193,8 +193,8 @@ def as_block(
 ) -> np.ndarray:
     """Return a block of a Dask array as it is stored.
 
-    A function that computes blocks may return others than Dask's array declares: of another shape
-    or data type, masked, or sparse.
+    A function may compute blocks that differ from the declaration of Dask's array: in shape or data
+    type, or because they are masked or sparse.
     """
     if type(values) is not np.ndarray:
         check_dense(values, target)

@@ -26,9 +26,9 @@ from zarrdask.storage.base import Store, implements
 from zarrdask.storage.local.open_file import OpenFile
 from zarrdask.storage.remote.large_values import get_values
 
-#: The size in bytes, decoded, below which a value is read whole as fast as in parts: of elements as
-#: they are, and of compressed blocks, which are found by a read of their own. Where that is a round
-#: trip, the half that is saved of a chunk, compressed to a half, takes as long.
+#: The decoded size in bytes below which reading a whole value is as fast as reading parts: for
+#: uncompressed elements, and for compressed blocks, which need a read of the header. Where that is
+#: a round trip, the half that is saved of a chunk, compressed to a half, takes as long.
 MIN_PLAIN_BYTES, MIN_COMPRESSED_BYTES = 2**18, 2**21
 
 #: The keys of chunks in the store, and which part of each is needed.
@@ -38,7 +38,7 @@ KeyedProjection = tuple[list[str], Projection]
 def fetch_chunks(
     chunks: StoredChunks, parts: Iterable[KeyedProjection], scratch: Scratch
 ) -> Iterator[Buffer | FetchedChunk | None]:
-    """Yield what is needed of each chunk until the next one is requested; None if it is missing."""
+    """Yield the needed part of each chunk, or None if it is missing; valid until the next one."""
     store, nbytes = chunks.units, chunks.metadata.pipeline.spec.nbytes
     if reads_parts(chunks):
         requests: Iterable[ChunkRequest]
@@ -77,7 +77,7 @@ def _requests(
 
 
 def chunk_request(chunks: StoredChunks, key: str, index: Index, inside: Any) -> ChunkRequest:
-    """Return what is needed of a chunk: all of it if that is more than half."""
+    """Return the needed part of a chunk, or all of it if that is more than half."""
     pipeline = chunks.metadata.pipeline_at(index)
     if isinstance(inside, Regions):
         inside = inside.regions[0] if len(inside.regions) == 1 else None

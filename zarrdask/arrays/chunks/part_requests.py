@@ -24,7 +24,7 @@ from zarrdask.storage.local.open_file import OpenFile
 
 
 class _FirstBytes(NamedTuple):
-    """What the first bytes of a chunk say.
+    """The layout of a chunk, from its first bytes.
 
     Attributes
     ----------
@@ -113,7 +113,7 @@ class PartRequests:
         return [*sizes, *rest]
 
     def _first_bytes(self, index: Index) -> _FirstBytes:
-        """Return what the first bytes of a chunk say, which remote stores send once."""
+        """Return the layout of a chunk from its first bytes, which remote stores send once."""
         first = self._first.get(index)
         if first is not None:
             is_cached = self.keeps_indexes and first.stored is not None
@@ -125,7 +125,7 @@ class PartRequests:
 
 
 def _read_first(chunks: StoredChunks, index: Index) -> _FirstBytes:
-    """Read what says where the parts of a chunk are; of an uncompressed one, it is known."""
+    """Read the locations of the parts of a chunk; they are known if it is uncompressed."""
     key, pipeline = chunks.key(index), chunks.metadata.pipeline_at(index)
     if not pipeline.compressors:
         return _FirstBytes(stored_parts(pipeline, HeldValue(b"")))

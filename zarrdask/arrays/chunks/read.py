@@ -228,7 +228,7 @@ def _with_keys(
 
 
 def _fetch(chunks: StoredChunks, parts: Iterable[KeyedProjection]) -> Iterator[Any]:
-    """Return the encoded units; of an array with shards, contexts in which each shard is read.
+    """Return the encoded units, or for an array with shards, contexts in which each shard is read.
 
     The needed parts of remote shards are in memory.
     """

@@ -31,7 +31,7 @@ from zarrdask.storage.locks.chunk_locks import ChunkLocks
 
 
 class _Thread(threading.local):
-    """What a thread is going to read."""
+    """The next read of a thread."""
 
     def __init__(self) -> None:
         #: The reads that were planned together, by the array-like that is read.
@@ -53,7 +53,7 @@ class ArrayRegion:
     region : tuple of slice, optional
         The region, with positive steps and within the shape; by default all of the array.
     axes : tuple of int, optional
-        The axes of the stored array that this array has, by default all. Of each other axis, the
+        The axes of the stored array that this array has, by default all. Along each other axis, the
         region has one element.
     token : str, optional
         A string that identifies the array in its current version. It names Dask graphs, which are
@@ -135,7 +135,7 @@ class ArrayRegion:
         return [self.stored.key(i) for region in regions for i in project(region, axes).indices]
 
     def narrowed(self, part: Region) -> "ArrayRegion":
-        """Return what a task needs to read a region of this array, whose shape is that region."""
+        """Return the source with which a task reads a region of this array, of that shape."""
         region = self.in_array(part)
         reader = self.stored.elements
         needed = None if reader is None else reader.part(region)

@@ -36,12 +36,12 @@ HEAD_BYTES = 2**16
 #: The locks of headers that are being requested.
 _REQUESTED = dict[IndexLocation, Lock]()
 
-#: What is yielded for a chunk.
+#: The result for a chunk.
 Fetched = Buffer | FetchedChunk | None
 
 
 class ChunkRequest(NamedTuple):
-    """What is needed of one chunk: a part, or all of it if `inside` is None."""
+    """The needed part of one chunk, or all of it if `inside` is None."""
 
     key: str
     pipeline: Pipeline
@@ -68,7 +68,7 @@ class PartRanges(NamedTuple):
 
 @dataclass(frozen=True)
 class _Plan:
-    """What is requested of a chunk: a part, all of it if that is None, or nothing any more.
+    """The part of a chunk to request: all of it if that is None, or nothing any more.
 
     `tag` is the ETag of the first bytes, `head`; these are empty if they were not requested.
     """
@@ -129,7 +129,7 @@ def range_overhead() -> int:
 def fetch_remote(
     store: Store, requests: Iterable[ChunkRequest], pipeline: Pipeline
 ) -> Iterator[Fetched]:
-    """Yield what is needed of each chunk while later ones are fetched; None if it is missing.
+    """Yield the needed part of each chunk while later ones are fetched; None if it is missing.
 
     The store has the capability `etags`; `pipeline` is bound to the largest chunk.
     """
@@ -177,7 +177,7 @@ def fetch_remote(
 
 
 def _wanted(plan: _Plan, *, is_large: bool) -> Iterator[_Wanted]:
-    """Yield what is requested of a chunk; if that is nothing, what counts as held in memory."""
+    """Yield the requests for a chunk; an empty one stands for values that are held in memory."""
     if plan.part is not None and plan.part.ranges:
         yield from (_Wanted(plan, *each) for each in plan.part.ranges)
     else:
@@ -195,7 +195,7 @@ def _begun(store: Store, request: ChunkRequest) -> _Plan:
     if not config.get("index-cache-size"):
         return _with_head(store, request, layout, None)
     at = head_location(store, request)
-    # Of several tasks that need a header, one requests it.
+    # If several tasks need a header, one requests it.
     with _REQUESTED.setdefault(at, Lock()):
         try:
             cached = INDEXES.get(at)

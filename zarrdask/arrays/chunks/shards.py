@@ -36,7 +36,7 @@ from zarrdask.storage.value_parts import StoredValue
 #: Ranges that are requested by one call of a store that sends its requests itself.
 MAX_ROUND_RANGES = 4096
 
-#: What to do with cached shard indexes: "use" them, "renew" them, or "ignore" them.
+#: How cached shard indexes are treated: "use" them, "renew" them, or "ignore" them.
 _Kept = Literal["use", "renew", "ignore"]
 
 
@@ -45,7 +45,7 @@ class _ChangedError(Exception):
 
 
 class ShardRequest(NamedTuple):
-    """What is needed of one shard.
+    """The needed chunks of one shard.
 
     Attributes
     ----------

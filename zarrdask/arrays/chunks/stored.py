@@ -61,7 +61,7 @@ class ElementReader(Protocol):
         """Yield the stored arrays that a region is read from, and the region of each."""
 
     def part(self, region: Region) -> "tuple[StoredChunks, Region, tuple[int, ...]] | None":
-        """Return what a task needs to read a region, if that is less than the whole array.
+        """Return the part of the array that a task needs to read a region, if less than all of it.
 
         These are an array, the region of it, and its axes that this array has.
         """
@@ -72,7 +72,7 @@ class ElementStore(Store):
 
     @abstractmethod
     def elements(self, prefix: str) -> ElementReader:
-        """Return what reads the elements of the array whose keys have a prefix."""
+        """Return the reader of the elements of the array whose keys have a prefix."""
 
 
 def in_doubt(error: CodecError) -> CodecError:
@@ -89,7 +89,7 @@ class StoredChunks:
     """The units of one array in a store.
 
     It pickles to a few hundred bytes, without attributes, dimension names and the like, and is
-    opened once per process. What was pickled is kept, for tasks that are pickled one by one.
+    opened once per process. The pickled form is kept, for tasks that are pickled one by one.
 
     Attributes
     ----------
@@ -120,7 +120,7 @@ class StoredChunks:
     is_shared: bool = field(default=False, compare=False)
     is_stored: bool = field(default=False, compare=False)
     units: Store = field(init=False, compare=False, repr=False)
-    #: What reads elements of the array, if its store does not read them chunk by chunk.
+    #: The reader of elements, if the store does not read them chunk by chunk.
     elements: "ElementReader | None" = field(init=False, compare=False, repr=False, default=None)
     #: The pickled content by the order of chunks in shards, which is a setting of this process.
     _packed: dict[Any, bytes] = field(init=False, compare=False, repr=False, default_factory=dict)
@@ -187,7 +187,7 @@ class StoredChunks:
         return measuring.operation(self._token, verb, task, self._labels)
 
     def _labels(self, verb: str, task: Any) -> measuring.Labels:
-        """Return what counts are about, in a task of `distributed` that has a key, or another."""
+        """Return the subject of counts, in a task of `distributed` with a key, or elsewhere."""
         prefix = "" if task is None else task_prefix(task)
         array = self.prefix.rstrip("/") or "/"
         return measuring.Labels(prefix or self.task_name(verb), array, self.store.url)

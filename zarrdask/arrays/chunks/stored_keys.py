@@ -104,7 +104,7 @@ def _units_of(
 ) -> Iterator[tuple[Index, T]]:
     """Yield the units among listed keys, each with what was listed with its key.
 
-    With `outside`, those are among them whose indices are outside the grid of the array.
+    With `outside`, chunks with indices outside the grid of the array are included.
     """
     metadata = chunks.metadata
     counts = metadata.grid.counts

@@ -47,9 +47,9 @@ class _Piece(NamedTuple):
 def read_together(reads: Iterable[ArrayRead]) -> Generator[int]:
     """Read regions of several arrays, and yield the number of each when it is complete.
 
-    What is in remote stores is requested together and decoded by all threads, and may be
-    completed in any order. The other arrays are read before, one after another. The errors are as
-    in `zarrdask.arrays.chunks.read.read_region`.
+    Chunks in remote stores are requested together and decoded by all threads, in any order. The
+    other arrays are read before, one after another. The errors are as in
+    `zarrdask.arrays.chunks.read.read_region`.
     """
     near, far = deque[_Numbered](), list[_Numbered]()
     for number, read in enumerate(reads):

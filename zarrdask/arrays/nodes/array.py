@@ -159,7 +159,7 @@ class Array(ArrayProperties):
         ----------
         size : int or str, optional
             The size of a block in bytes, by default the setting ``zarrdask.block-size``. A block
-            has whole chunks or shards, at least one; of larger shards, whole chunks in them.
+            has whole chunks or shards, at least one; larger shards are divided along their chunks.
 
         Yields
         ------

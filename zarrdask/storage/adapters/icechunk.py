@@ -26,7 +26,7 @@ from zarrdask.storage.wrapper import WrappedStore
 # An array "c" has the key that a chunk of an array at the root would have.
 _REFUSALS = ("invalid zarr key", "bad key prefix", "invalid chunk index", "there is not an array")
 
-#: What to do where other processes can't access a writable session.
+#: Advice where other processes can't access a writable session.
 _UNSHARED_ADVICE = (
     'read from a read-only session, commit the changes first, or use the scheduler "threads"'
 )

@@ -41,7 +41,7 @@ class ZarrPythonStore(Store):
 
     @property
     def capabilities(self) -> Capabilities:  # type: ignore[override]
-        """What the inner store supports now: sessions of icechunk end."""
+        """The operations that the inner store supports now, as sessions of icechunk end."""
         return Capabilities(
             writable=not self.inner.read_only,
             listable=bool(self.inner.supports_listing),
@@ -169,7 +169,7 @@ def adapt_store(value: Any) -> Store | None:
         return _of_package("adapters.fsspec_objects").adapt_file_system(  # type: ignore[no-any-return]
             value.fs, value.path
         )
-    # Of zarr-python 2. Those that convert keys are used as mappings.
+    # Stores of zarr-python 2. Stores that convert keys are used as mappings.
     if getattr(value, "_dimension_separator", None) in (None, "."):
         if kind == "DirectoryStore":
             return LocalStore(os.path.abspath(value.path))

@@ -143,7 +143,7 @@ class PrefetchedStore(PolicyStore):
             names.add(name)
 
     def _listed(self, key: str) -> Iterator[tuple[str, bool, set[str]]]:
-        """Yield what listings say of a key: a name, whether the key is below it, and such names."""
+        """Yield the listings with a key: a name, whether the key is below it, and such names."""
         for prefix, listing in self._listings.items():
             if key.startswith(prefix) and not listing.exception():
                 name, is_below, _ = key[len(prefix) :].partition("/")

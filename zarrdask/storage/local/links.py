@@ -201,7 +201,7 @@ def is_loop(root: str, link: str) -> bool:
 def remove_below(root: str, names: Sequence[str]) -> None:
     """Remove a directory below a root, or, without names, the root itself, if it exists.
 
-    Of a directory that is a link, only the link is removed, and one behind a link raises
+    If a directory is a link, only the link is removed; a directory behind a link raises
     `LinkError`. A root that is a link or a mount point is emptied and kept.
     """
     path = "/".join([root, *names])

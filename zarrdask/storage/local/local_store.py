@@ -118,7 +118,7 @@ class LocalStore(Store):
 
     @property
     def identity(self) -> Identity:
-        """What identifies the directory, with a URI such as ``file:///my%20data``."""
+        """The identity of the directory, with a URI such as ``file:///my%20data``."""
         return _identity(self.root)
 
     def above(self) -> "LocalStore | None":
@@ -360,7 +360,7 @@ class LocalStore(Store):
 
     @counted("DELETE")
     def erase(self, key: str) -> None:
-        """Remove a value, if there is one; of a symbolic link, only the link.
+        """Remove a value, if there is one; if it is a symbolic link, only the link.
 
         Raises
         ------
@@ -394,7 +394,7 @@ class LocalStore(Store):
 
     @counted("DELETE")
     def erase_prefix(self, prefix: str) -> None:
-        """Remove every key that begins with the prefix; of symbolic links, only the links.
+        """Remove every key that begins with the prefix; symbolic links are removed, not followed.
 
         If the root is a symbolic link, the directory that it points to is emptied and kept.
 
@@ -425,7 +425,7 @@ class LocalStore(Store):
 
     @counted("LIST")
     def _entries(self, prefix: str) -> tuple[list[str], list[str], list[str]]:
-        """Return what `list_entries` does, of a directory that was checked."""
+        """Return the entries as `list_entries`, for a directory that was checked."""
         with reported(self.path(prefix)), suppress(*ABSENT):
             return entries_in(self.root, prefix)
         return [], [], []

@@ -98,7 +98,7 @@ def replace_directory(new: str, old: str) -> None:
 def remove_directory(path: str) -> None:
     """Remove a directory, if it exists, even while other processes write to it.
 
-    Of a symbolic link, only the link is removed.
+    If it is a symbolic link, only the link is removed.
     """
     renamed = beside(path)
     try:

@@ -61,7 +61,7 @@ def _locked(path: str) -> tuple[int, FileStamps]:
                 raise
         except OSError as error:
             raise _failed(path, error) from error
-        # Whoever had the lock removed the file.
+        # The previous holder of the lock removed the file.
         os.close(fd)
 
 

@@ -25,7 +25,7 @@ class ChangedError(StoreError):
 class UnchangedStore(PolicyStore):
     """A store that replaces a value only if it is unchanged since it was read here.
 
-    What counts is the first time that it was read, or the value that was stored here since. The
+    It is compared with the first value that was read, or the value that was stored here since. The
     inner store has `compare_and_swap`. Values that were not read here are stored in any case, and
     values are erased in any case, as stores can't erase on a condition.
     """

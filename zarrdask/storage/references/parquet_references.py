@@ -51,7 +51,7 @@ class ParquetReferences:
         If pyarrow is not installed.
     """
 
-    #: What JSON's references may have.
+    #: The maximum of JSON's references, too.
     templates: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, store: Store, document: bytes) -> None:
@@ -84,7 +84,7 @@ class ParquetReferences:
         self._lock = Lock()
 
     def load(self, keys: Iterable[str]) -> Mapping[str, Any]:
-        """Return what keys refer to, of those that there are; all files are requested together."""
+        """Return the references of the keys that exist; all files are requested together."""
         entries, rows = dict[str, Any](), dict[str, tuple[_File, int]]()
         for key in keys:
             if key in self._documents:

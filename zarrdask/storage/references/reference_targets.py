@@ -20,7 +20,7 @@ _AUTHORITY = re.compile(
 
 
 class Target(NamedTuple):
-    """What a reference refers to: part of an object, or all of it if the length is None."""
+    """The target of a reference: part of an object, or all of it if the length is None."""
 
     url: str
     start: int

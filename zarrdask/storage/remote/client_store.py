@@ -435,7 +435,7 @@ class ClientStore(RequestStore):
         return self._listed(prefix, ask) or ()
 
     def _listed(self, prefix: str, ask: Callable[[], T]) -> T | None:
-        """Return what a listing returns, or None where there is nothing below a prefix."""
+        """Return the result of a listing, or None if there is nothing below a prefix."""
         try:
             listed = self._sent("LIST", ask)
         except self._errors as error:

@@ -1,4 +1,4 @@
-"""What the errors of requests mean, whichever package sent them.
+"""The meanings of the errors of requests, the same for every package that sends them.
 
 The packages raise classes of their own, with the HTTP status, or the error code of S3, in different
 places. All code that depends on the meaning of an error uses this module.
@@ -65,7 +65,7 @@ _NOT_CONNECTED = {
     "NotConnectedError",
     "gaierror",
 }
-#: What file systems and object stores raise for a missing value.
+#: The errors of file systems and object stores for a missing value.
 _ABSENT = (FileNotFoundError, IsADirectoryError, NotADirectoryError, KeyError)
 #: How stores say that there are too many requests, by HTTP status and by error code of S3.
 _REFUSALS = {429, 503}

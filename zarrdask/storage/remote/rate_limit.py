@@ -9,7 +9,8 @@ import math
 import random
 from typing import NamedTuple
 
-#: What a refusal multiplies the limit by; the second refusal, after growth by a factor, by less.
+#: The factor by which a refusal lowers the limit; the second refusal, after the limit has grown,
+#: lowers it less.
 _DECREASE, _DECREASE_AFTER_START = 0.8, 0.5
 #: How fast the limit grows: in requests per second, by the cube of seconds, where the peak is 1.
 #: With its root, a low limit does not exceed the peak by much more, relatively, than a high one.

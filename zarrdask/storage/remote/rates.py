@@ -165,7 +165,7 @@ class RequestRate:
 
 
 def place_of(url: str, endpoint: str = "") -> str:
-    """Return the bucket or host of a URL, without a password; of another text, the text.
+    """Return the bucket or host of a URL, without a password; any other text is returned unchanged.
 
     In a chain of protocols (``simplecache::s3://bucket/key``), the last one counts. The
     endpoint is the URL of the server that has the bucket; it is left out if the cloud has one

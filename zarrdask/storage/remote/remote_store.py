@@ -17,7 +17,7 @@ from zarrdask.storage.request import Answer, Request, Send, ask
 
 _LOG = logging.getLogger(__name__)
 
-#: What the store of fsspec lacks where it lists for the store of obstore.
+#: The capabilities that the store of fsspec lacks when it lists for the store of obstore.
 _PARTS = frozenset({"lists_parts"})
 
 

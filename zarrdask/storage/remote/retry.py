@@ -49,8 +49,8 @@ class RetryingStore(PolicyStore):
     ``zarrdask.retry-time`` seconds after its first attempt. Other errors are raised at once. All
     operations have the same result if they are repeated.
 
-    Of a call that concerns many values, only the requests that failed are repeated if the store is
-    `concurrent`.
+    If a call concerns many values and the store is `concurrent`, only its failed requests are
+    repeated.
 
     As long as no operation has succeeded, a server to which no connection can be made raises an
     error after about a second: its address is probably wrong.

@@ -106,7 +106,7 @@ class SharedLimit:
 
 
 def refused_requests() -> int:
-    """Return how many requests were refused: of all processes that share limits with this one."""
+    """Return the number of refused requests of all processes that share limits with this one."""
     directory = lock_directory()
     try:
         os.stat(f"{directory}/{_FILE_NAME}")

@@ -111,7 +111,7 @@ class DigestingFork(WrappedStore, Fork):
         self.written.merge(changes)
 
     def written_with(self, parts: Iterable[bytes]) -> WrittenObjects:
-        """Return what tasks have written: what was merged, and these parts."""
+        """Return the objects that tasks have written: the merged ones, and these parts."""
         written = WrittenObjects(self.written.algorithm)
         written.update(self.written)
         written.merge(parts)

@@ -10,7 +10,7 @@ from zarrdask.runtime.packages import load_module
 Algorithm = Literal["sha256", "crc32c"]
 #: The algorithms of digests, each with the number of hexadecimal digits. MD5 is used by ETags.
 _DIGITS = {"sha256": 64, "md5": 32, "crc32c": 8}
-#: What a digest looks like, for messages.
+#: The form of a digest, for messages.
 EXPECTED = "sha256:..., md5:... or crc32c:... in hexadecimal digits"
 
 

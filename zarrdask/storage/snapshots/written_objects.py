@@ -41,7 +41,7 @@ class WrittenObjects(dict[str, ManifestEntry | None]):
         self[key] = ManifestEntry(key, size, stamp, f"sha256:{hashed.hexdigest()}")
 
     def hashing(self) -> Any:
-        """Return what computes the digest of a file that is copied block by block."""
+        """Return the hash object for a file that is copied block by block."""
         return sha256()
 
     def digests(self) -> dict[str, str]:
@@ -54,7 +54,7 @@ class WrittenObjects(dict[str, ManifestEntry | None]):
             self[prefix + key] = entry and entry.at(prefix + key)
 
     def below(self, prefix: str) -> dict[str, ManifestEntry | None]:
-        """Return what was written below a prefix, by the keys there."""
+        """Return the objects that were written below a prefix, by the keys there."""
         start = len(prefix)
         return {
             key[start:]: entry and entry.at(key[start:])

@@ -185,7 +185,7 @@ class ConcatenatedStore(ElementStore):
 
     @cached_property
     def capabilities(self) -> Capabilities:  # type: ignore[override]
-        """What all members can do, as far as reading is concerned."""
+        """The capabilities to read that all members have."""
         return Capabilities(
             writable=False,
             shared=self._is_shared,

@@ -27,7 +27,7 @@ from zarrdask.storage.resolve import open_store
 
 #: The number of stores of members that a process keeps open.
 _MAX_OPEN_STORES = 1024
-#: What the name of a document in the group above an array begins with.
+#: The beginning of the name of a document in the group above an array.
 ABOVE = "../"
 #: The number of shapes of parts whose metadata a concatenation keeps.
 _MAX_SHAPES = 256

@@ -40,7 +40,7 @@ class _Part(NamedTuple):
 
 
 class _Piece(NamedTuple):
-    """What is read from one member."""
+    """The read from one member."""
 
     read: ArrayRead
     parts: list[_Part]
@@ -85,7 +85,7 @@ def gather(
 def _pieces(
     concatenation: Concatenation, request: AnyRequest, out: np.ndarray | Blocks
 ) -> Iterator[_Piece]:
-    """Yield what is read from each member; missing ones are filled in."""
+    """Yield the read from each member; missing members are filled in."""
     metadata = concatenation.metadata
     for index, inside, outside in zip(*project(request, concatenation.axes), strict=True):
         member = concatenation.member(index)

@@ -7,7 +7,7 @@ from zarrdask.storage.refusals import UNCONNECTED, answered
 from zarrdask.storage.remote.failures import http_status, is_unconnected
 from zarrdask.storage.remote.fsspec.fsspec_options import not_an_option, unknown_option
 
-#: What file systems raise: errors of any class.
+#: The errors of file systems may have any class.
 ERRORS = (Exception,)
 
 

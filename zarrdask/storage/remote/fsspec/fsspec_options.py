@@ -89,7 +89,8 @@ def with_endpoint(url: str, options: dict[str, Any]) -> dict[str, Any]:
 def without_retries(fs: Any) -> Any:
     """Return a file system that repeats no requests, as `zarrdask.storage.remote.retry` does.
 
-    Of gcsfs and adlfs it is another one: the given one may be in use elsewhere, as fsspec keeps it.
+    For gcsfs and adlfs it is a new one, as fsspec caches file systems and the passed one may be in
+    use elsewhere.
     """
     return fs if _HAVE_RETRIES.isdisjoint(protocols(fs)) else _other_without_retries(fs)
 
@@ -119,7 +120,7 @@ def _other_without_retries(fs: Any) -> Any:
     own = type(fs)(*fs.storage_args, **fs.storage_options, skip_instance_cache=True)
     own._fs_token_ = fs._fs_token  # they are equal, also as a part of the names of tasks
     try:
-        if hasattr(own, "service_client"):  # adlfs, by way of Azure's package
+        if hasattr(own, "service_client"):  # adlfs, through Azure's package
             own.service_client._config.retry_policy.total_retries = 0
         else:  # gcsfs decorates the method
             own._request = partial(type(own)._request.__wrapped__, own)

@@ -1,1 +1,1 @@
-"""Object stores by way of obstore."""
+"""Object stores and HTTP servers, opened by obstore."""

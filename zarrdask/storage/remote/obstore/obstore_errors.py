@@ -26,8 +26,9 @@ _FINAL = {
     HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE,
     HTTPStatus.NOT_IMPLEMENTED,
 }
-#: What obstore itself finds out about a range, in the dump, as the status of an answer: that it is
-#: behind the end of a value in memory or in a directory, or that a server sent the whole value.
+#: Errors that obstore itself raises about a range, from the dump, as the status of an answer: the
+#: range is behind the end of a value in memory or in a directory, or the server sent the whole
+#: value.
 _OF_RANGES = {
     "StartTooLarge": HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE,
     "NotPartial": HTTPStatus.NOT_IMPLEMENTED,
@@ -80,7 +81,7 @@ class NotConnectedError(ConnectionError):
 
 
 def message(error: Exception) -> str:
-    """Return what an error says, without the dump of Rust's structures."""
+    """Return the text of an error, without the dump of Rust's structures."""
     text, _, dump = str(error).partition(_DUMP)
     text = text.strip() or type(error).__name__
     if _METADATA_SERVERS.search(text):

@@ -105,8 +105,8 @@ def is_forked() -> bool:
 
 
 def pickled(kind: type, inner: Any, prefix: str) -> tuple[Any, ...]:
-    """Return what a store in an object of obstore pickles to: obstore may be missing elsewhere."""
-    # What the object refers to, such as a credential provider, may be defined in a notebook.
+    """Return the pickled form of a store of obstore, which may be missing elsewhere."""
+    # Parts of the object, such as a credential provider, may be defined in a notebook.
     return _unpickled, (cloudpickle.dumps((kind, inner, prefix)),)
 
 

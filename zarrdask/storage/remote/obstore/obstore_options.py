@@ -16,7 +16,7 @@ REQUEST_LIMIT = timedelta(minutes=5)
 
 
 class Settings(NamedTuple):
-    """What an object of obstore is made with.
+    """The arguments of an object of obstore.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Object stores by way of obstore: S3, Google Cloud Storage, Azure, HTTP."""
+"""Stores of obstore: S3, Google Cloud Storage, Azure, HTTP."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -61,7 +61,7 @@ class ObstoreStore(ClientStore):
     # of its own, beyond the limit of the process, and fails as a whole where one range lies behind
     # the value.
 
-    #: What obstore raises: errors of its own, and of these built-in ones.
+    #: The errors that obstore raises: its own, and these built-in ones.
     _errors = (BaseError, OSError, ValueError, NotImplementedError)
 
     def __init__(self, store: Any, prefix: str = "") -> None:
@@ -210,10 +210,10 @@ class ObstoreStore(ClientStore):
         if isinstance(error, FileNotFoundError):
             # Most requests for sparse arrays get this answer, so its text is not searched.
             return Meaning.NO_BUCKET if "NoSuchBucket" in str(error) else Meaning.MISSING
-        # Of a key below a key, obstore's LocalStore raises an error of no particular class.
+        # For a key below a key, obstore's LocalStore raises an error of no particular class.
         if self._kind == "LocalStore" and "kind: NotADirectory" in str(error):
             return Meaning.MISSING
-        # What else the server answered is in the text of the error, which `cause` parses.
+        # Other answers of the server are in the text of the error, which `cause` parses.
         return meaning_of(error) or meaning_of(self._cause(error))
 
     def _failed(self, key: str, error: Exception) -> StoreError:
