@@ -33,7 +33,7 @@ _RENAMED = {"name": "component", "compressor": "compressors", "dimension_separat
 _CODECS = {"compressors", "filters"}
 #: The arguments of zarr-python that say how a store is opened for reading.
 _MODES = {"mode": ("r", "r+", "a"), "read_only": (True, False)}
-#: What `to_zarr` takes; the Dask array has the shape and the data type.
+#: The options of `to_zarr`; the shape and the data type follow from the Dask array.
 _WRITE_OPTIONS = {
     *signature(write).parameters,
     *(field.name for field in fields(ArrayOptions)),

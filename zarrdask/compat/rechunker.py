@@ -103,15 +103,15 @@ def rechunk(
     source : Array or Group of zarr-python or zarrdask, dask.array.Array, or xarray.Dataset
         The array, group or dataset to write.
     target_chunks : tuple or dict
-        The new chunks: lengths by axis or by dimension; of a group or a dataset by array, or of a
+        The new chunks: lengths by axis or by dimension; for a group or a dataset by array, or for a
         dataset by dimension. None keeps the chunks.
     max_mem : int or str
         The size of a block. A process may grow by four times that, as it also has buffers.
     target_store : str, os.PathLike, MutableMapping, Store or Group
         The location of the new array or group, which is created now, without values.
     target_options : dict, optional
-        Options of the array; of a group or a dataset by array: ``overwrite``, ``compressor``, and
-        the options of `zarrdask.rechunk`. For a dataset, the keys of xarray's encoding are
+        Options of the array, or for a group or a dataset, by array: ``overwrite``, ``compressor``,
+        and the options of `zarrdask.rechunk`. For a dataset, the keys of xarray's encoding are
         accepted, too.
     temp_store : str, os.PathLike, MutableMapping, Store or Group, optional
         The location of temporary objects, by default beside the target; they are removed at the
@@ -170,7 +170,7 @@ def rechunk(
         max_mem=_BUFFERS * config.parse_size(max_mem, "max_mem"),
         temp=temp_store,
         scheduler=_SCHEDULERS[executor],
-        # What is created below is replaced when the plan is executed.
+        # The node that is created below is replaced when the plan is executed.
         overwrite=True,
         **options,
     )

@@ -84,7 +84,7 @@ _UNKNOWN: Any = object()
 
 
 def _prefix(path: str, parts: int) -> str:
-    """Return what stands before the last parts of a path, with the separator."""
+    """Return the beginning of a path, before its last parts, with the separator."""
     names = path.split("/")
     return "".join(f"{name}/" for name in names[:-parts])
 

@@ -65,7 +65,7 @@ class ZarrChunks:
     def reader(
         self, items: Sequence[Item], out: np.ndarray, drop_axes: tuple[int, ...]
     ) -> Read | None:
-        """Return what reads a batch, or None if that is left to zarr-python."""
+        """Return the reader of a batch, or None if zarr-python reads it."""
         batch = self._batch(items, out, drop_axes)
         if batch is None:
             return None
@@ -79,7 +79,7 @@ class ZarrChunks:
     def writer(
         self, items: Sequence[Item], values: np.ndarray, drop_axes: tuple[int, ...]
     ) -> Callable[[], int] | None:
-        """Return what writes a batch, or None if that is left to zarr-python."""
+        """Return the writer of a batch, or None if zarr-python writes it."""
         batch = self._batch(items, values, drop_axes)
         if batch is None:
             return None

@@ -113,7 +113,7 @@ class Claim(Generic[AnyPath]):
             Thread(target=self._keep, daemon=True).start()
 
     def _look(self) -> None:
-        """Read what is at the node."""
+        """Read the documents of the node."""
         if self._read is not None:
             self.seen = self._read(self.node)
 
@@ -132,7 +132,7 @@ class Claim(Generic[AnyPath]):
             return
         if _is_live(store, key, value):
             raise claimed_error(self.node)
-        # Of several writers on this machine, one takes it over.
+        # If there are several writers on this machine, one takes it over.
         with lock_node(self.node, "documents"):
             if _is_same(store.get(key), value):
                 store.erase(key)

@@ -65,7 +65,8 @@ def write_consolidated(
             return False  # Reading again says what is wrong.
 
     written = list[Documents]()
-    # Of two writers the later one must see what the earlier one wrote, also the group's attributes.
+    # The later of two writers must see the documents of the earlier one, also the group's
+    # attributes.
     with lock_node(node, "documents"), node.store.batch():
         for _ in range(MAX_ATTEMPTS):
             change_if_unchanged(node.store, write)

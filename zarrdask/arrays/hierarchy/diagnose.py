@@ -153,7 +153,7 @@ def _array_above(node: StorePath) -> str | None:
 
 
 def _file_advice(path: str) -> str:
-    """Return what to do with a file where a node is expected, by its first bytes."""
+    """Return the advice for a file where a node is expected, by its first bytes."""
     head = b""
     if os.path.isfile(path):  # to open a FIFO would block
         with suppress(OSError), open(path, "rb") as file:

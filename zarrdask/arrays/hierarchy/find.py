@@ -69,7 +69,7 @@ def find_node(
 def seek_node(
     node: AnyPath, *, consolidated: UseConsolidated = "never", search: Search = ANY
 ) -> tuple[AnyPath, Metadata | None]:
-    """Return what `find_node` returns, but None as the metadata if there is no node."""
+    """Return the result of `find_node`, but None as the metadata if there is no node."""
     if consolidated == "never":
         node = node.current
     required, above = consolidated == "required", consolidated in ("nearest", "required")
@@ -292,7 +292,7 @@ def implied_group(node: StorePath) -> GroupMetadata | None:
 def _with_stored_keys(node: StorePath, metadata: Metadata, other: ChunkKeyEncoding) -> Metadata:
     """Return the metadata of a node with the chunk keys under which its chunks are stored (X-A1).
 
-    Those are the `other` keys, which old writers used without saying so in the document, if
+    These are the `other` keys, which old writers used without declaring them in the document, if
     ``zarrdask.v2-nested-legacy`` is set and the first chunk is stored under its key of these only.
     """
     if not isinstance(metadata, ArrayMetadata) or len(metadata.shape) < 2:

@@ -109,7 +109,7 @@ def _matches(pattern: tuple[str, ...], names: tuple[str, ...]) -> bool:
 
 
 def _rests(pattern: tuple[str, ...], names: tuple[str, ...]) -> set[tuple[str, ...]]:
-    """Return what may be left of a pattern after it has matched some names."""
+    """Return the possible rests of a pattern after it has matched some names."""
     rests = {pattern}
     for name in names:
         rests = {after for rest in rests for after in _after(rest, name)}
@@ -117,7 +117,7 @@ def _rests(pattern: tuple[str, ...], names: tuple[str, ...]) -> set[tuple[str, .
 
 
 def _after(pattern: tuple[str, ...], name: str) -> set[tuple[str, ...]]:
-    """Return what may be left of a pattern after it has matched a name."""
+    """Return the possible rests of a pattern after it has matched a name."""
     if not pattern:
         return set()
     if pattern[0] == "**":

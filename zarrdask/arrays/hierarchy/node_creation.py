@@ -71,12 +71,12 @@ def create_node(
 ) -> AnyPath:
     """Write a new node, and the groups above it that don't exist (conformance A-48, C-6).
 
-    With `overwrite`, an existing node is removed first, with everything below it. What an
-    interrupted rewrite has left is removed, too, unless `is_recorded`: then the record belongs to
-    the caller, who removes it when the nodes below are complete. With `is_claimed`, the caller
-    holds the claim of the node; otherwise other writers of an array are excluded here. `documents`
-    are the rendered metadata, by default without consolidated metadata. `marker` is stored beside
-    them until the chunks are stored. The result is the node in the store as its hierarchy sees it,
+    With `overwrite`, an existing node is removed first, with everything below it. Leftovers of an
+    interrupted rewrite are removed, too, unless `is_recorded`: then the record belongs to the
+    caller, who removes it when the nodes below are complete. With `is_claimed`, the caller holds
+    the claim of the node; otherwise other writers of an array are excluded here. `documents` are
+    the rendered metadata, by default without consolidated metadata. `marker` is stored beside them
+    until the chunks are stored. The result is the node in the store as its hierarchy sees it,
     without values that were read beforehand.
     """
     seen, node = node, node.fresh
@@ -250,7 +250,7 @@ def put_documents(node: StorePath, documents: Documents) -> None:
 
 
 def put_new_documents(node: StorePath, documents: Documents) -> None:
-    """Write the documents of a node that does not exist: of several writers, only one succeeds."""
+    """Write the documents of a node that does not exist; only one of several writers succeeds."""
     store, prefix, late = node.store, node.prefix, []
     for name, value in _in_order(documents):
         if store.create(prefix + name, value):
@@ -366,7 +366,7 @@ def clear_members(
 ) -> None:
     """Check that there are no nodes at some paths in a group, and erase what former ones left.
 
-    Nodes that may be replaced are erased, too: of a group only its documents.
+    Nodes that may be replaced are erased, too; groups lose only their documents.
     """
     nodes = check_members(group, members, replace)
     request_on_each(group.store, lambda item: _clear(*item, is_replaced=replace != "never"), nodes)

@@ -18,7 +18,7 @@ from zarrdask.storage.resolve import open_store
 
 #: The endings of names of files that hold a concatenation.
 SUFFIXES = (".json", ".parquet")
-#: What these files begin with.
+#: The beginnings of these files.
 JSON_START, PARQUET_MAGIC = f'{{"{KEY}"'.encode(), b"PAR1"
 
 

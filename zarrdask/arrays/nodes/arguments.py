@@ -52,7 +52,7 @@ _ELSEWHERE = {
     "write_empty_chunks": _SETTING,
     "group": "zarrdask.xarray takes one; here, component is the path of a node",
 }
-#: What replaces an option of new arrays where a dataset is written.
+#: The replacement of an option of new arrays where a dataset is written.
 _FOR_VARIABLE = "pass encoding={{'t': {{'{name}': ...}}}} for the variable 't'"
 _FOR_ALL = ", or zarrdask.rechunk(ds, url, {name}=...) for all variables"
 #: The same for arguments of one function, which others have.
@@ -77,7 +77,7 @@ _OF_FUNCTION = (
 )
 #: The options of new arrays that functions which take an array take from it.
 _FROM_ARRAY = {"shape"}
-#: What does the same as further positional arguments of a function did in earlier releases.
+#: The replacement of positional arguments that a function took in earlier releases.
 _POSITIONAL = {"verify": "zarrdask.compare(a, b) compares two nodes"}
 
 

@@ -151,7 +151,7 @@ class Group(Node, Mapping[str, "Array | Group"]):
         )
 
     def _children(self) -> list[tuple[str, Metadata | ZarrdaskError]]:
-        """Return the names and metadata of the members; of an invalid one, the error."""
+        """Return the names and metadata of the members; for an invalid member, the error."""
         with strictness(self.strict):
             return list(self.node_path.children(self.search))
 

@@ -27,7 +27,7 @@ _MAX_BOUNDARIES = 100
 def array_html(location: str, chunks: StoredChunks, members: Sequence[Axis] | None = None) -> str:
     """Return an array as part of a page: its properties beside a box with its chunks.
 
-    Of a concatenation, `members` are drawn as shards are: the boundaries along each axis.
+    The `members` of a concatenation are drawn like shards, by the boundaries along each axis.
     """
     _, *properties = array_info(location, chunks.metadata).rows
     rows = [(name, _shortened(value)) for name, value in properties]

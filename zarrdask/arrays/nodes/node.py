@@ -41,11 +41,11 @@ class Node:
     node_path: NodePath
     mode: str
     metadata: Any
-    #: What the node is, in messages.
+    #: The kind of the node, for messages.
     _kind: ClassVar[str]
-    #: What users usually look for, in the message for an attribute that does not exist.
+    #: Advice in the message for an attribute that does not exist.
     _instead: ClassVar[str]
-    #: What to use instead of attributes that other software has.
+    #: The replacements of attributes that other software has.
     _other_names: ClassVar[Mapping[str, str]]
 
     if not TYPE_CHECKING:  # For type checkers, every attribute and operator would exist.

@@ -54,7 +54,7 @@ class ArrayProperties(Node):
 
     @property
     def chunks(self) -> Shape | tuple[Shape, ...]:
-        """The shape of the chunks, in elements; of a sharded array, of the chunks in the shards.
+        """The shape of the chunks, in elements; in a sharded array, the shape of the inner chunks.
 
         If the chunks differ in length along an axis, the lengths of all chunks along each axis, as
         in Dask.
@@ -78,7 +78,7 @@ class ArrayProperties(Node):
 
     @property
     def nchunks(self) -> int:
-        """The number of chunks, stored or not; of a sharded array, of the chunks in all shards."""
+        """The number of chunks, stored or not; in a sharded array, the chunks in all shards."""
         return self.metadata.read_grid.size
 
     @property
@@ -112,8 +112,8 @@ class ArrayProperties(Node):
     def nchunks_stored(self) -> int:
         """Count the chunks that are stored, by listing the store.
 
-        The elements of other chunks are the fill value. Of a sharded array, all chunks in the shard
-        indexes are counted, also those outside the array, so that the number may be greater than
+        The elements of other chunks are the fill value. If the array is sharded, all chunks in the
+        shard indexes are counted, also those outside the array, so the number may be greater than
         `nchunks`.
 
         Raises

@@ -11,7 +11,7 @@ from zarrdask.storage.base import Store
 
 
 class OpenArray(Protocol):
-    """What is needed of an open array."""
+    """The needed properties of an open array."""
 
     node_path: NodePath
     #: The version stamp of its documents when they were compared last; "" before.

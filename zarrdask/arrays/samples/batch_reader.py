@@ -37,7 +37,7 @@ def sampled_arrays(
 
 @dataclass
 class _Loads:
-    """What is read of an array in a step: parts of samples, and columns that are kept."""
+    """The reads of an array in a step: parts of samples, and columns that are kept."""
 
     regions: list[Region] = field(default_factory=list)
     blocks: list[np.ndarray] = field(default_factory=list)

@@ -180,7 +180,7 @@ def choose_mixing(
     if not mixings:
         return min(lowest, key=lambda pair: pair[0])[1]
     best = max(mixings, key=lambda mixing: (mixing.cells or 0, -mixing.run))
-    # Of fewer samples, the first and the last one of a cell are nearer to each other.
+    # If there are fewer samples, the first and the last one of a cell are nearer to each other.
     at = levels.index(best.cells or 0.0)
     while step > 1 and at and search.repeated(best) > most + shared:
         at -= 1
@@ -189,7 +189,7 @@ def choose_mixing(
 
 
 class _Search(NamedTuple):
-    """What the first epoch costs if it is shuffled in one way or another."""
+    """The costs of the first epoch, with different ways to shuffle."""
 
     table: SampleTable
     layout: Layout

@@ -50,7 +50,7 @@ def uses_of(columns: np.ndarray, sizes: np.ndarray, steps: np.ndarray) -> Uses:
 
 
 def keep(uses: Uses, limit: int) -> Kept:
-    """Return what to keep within a limit in bytes: that which is used again soonest."""
+    """Return the columns to keep within a limit in bytes: those that are used again soonest."""
     columns, steps, sizes = uses
     again = np.append(columns[1:] == columns[:-1], False)[: len(columns)]
     if (peak := _peak(uses, again)) <= limit:

@@ -215,7 +215,7 @@ class Batches(Displayed):
 
     @cached_property
     def _identity(self) -> dict[str, Any]:
-        """What decides the order of samples."""
+        """The values that determine the order of samples."""
         return {
             "seed": self._seed,
             "shuffle": self._shuffle,

@@ -58,7 +58,7 @@ def compute_blocks(
 
         callback = Callback(posttask=finished)
         scheduler = options.get("scheduler") or dask.config.get("scheduler", None)
-        # Of several computations at the same time, the first one takes all global callbacks of
+        # If several computations run at the same time, the first one takes all global callbacks of
         # Dask. Only its own schedulers take them as an argument.
         is_own = not callable(scheduler)
         if is_own:

@@ -90,7 +90,7 @@ def _block() -> Iterator[Measurement]:
 
 
 def _totals() -> dict[str, dict[Labels, Counts]]:
-    """Return what the workers of the current client have counted so far, by process.
+    """Return the counts of the workers of the current client so far, by process.
 
     This process is left out, which counts what its workers do itself.
     """
@@ -105,7 +105,7 @@ def _totals() -> dict[str, dict[Labels, Counts]]:
 def _added(
     later: dict[Labels, Counts], earlier: dict[Labels, Counts]
 ) -> Iterator[tuple[Labels, Counts]]:
-    """Yield what was counted since."""
+    """Yield the counts since then."""
     for labels, counts in later.items():
         added = measuring.difference(counts, earlier.get(labels, {}))
         if added:

@@ -32,7 +32,7 @@ from zarrdask.parallel.graph.missing_blocks import ReadArguments
 
 #: The functions of tasks that index an array.
 _GETTERS = (getitem, getter, getter_inline, getter_nofancy)
-#: What names stand for: objects, or the tasks that compute them.
+#: The values of names: objects, or the tasks that compute them.
 _Scope = MutableMapping[Any, Any]
 
 
@@ -54,7 +54,7 @@ def needed_reads(arrays: Iterable[da.Array]) -> Iterator[ArrayRegion]:
 
 
 class Inputs:
-    """What Dask arrays that are stored together read. Each search is done once, for all targets."""
+    """The inputs of Dask arrays that are stored together, searched once for all targets."""
 
     def __init__(self, arrays: Sequence[da.Array]) -> None:
         self._arrays = arrays
@@ -142,7 +142,7 @@ def _lazy_region(item: Any) -> ArrayRegion | None:
 
 
 def _arguments(task: Task, scope: _Scope) -> Iterator[tuple[Any, _Scope]]:
-    """Yield the arguments of a task; of an array that the task indexes, only that region."""
+    """Yield the arguments of a task; if the task indexes an array, only that region."""
     values = [_value(argument, scope) for argument in task.args]
     if task.func is execute_subgraph:
         # Dask has fused several tasks: these are their graph, the key of the result, and arguments.

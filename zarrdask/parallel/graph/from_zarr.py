@@ -76,8 +76,8 @@ def from_zarr(
         names of dimensions. Slices are clipped to the array, as in NumPy, with a warning.
     skip_missing : bool, default False
         Whether to list the stored chunks or shards now, and to use one constant, without memory of
-        its own and read-only, for all blocks that have none of them. What is computed from such
-        blocks alone is computed once. See the notes.
+        its own and read-only, for all blocks that have none of them. Values computed from such
+        blocks alone are computed once. See the notes.
     inline_array : bool, default True
         Accepted for compatibility. The array is part of each task if it is small when pickled.
     zarr_format : {2, 3, "v3-draft", "v3-draft-protocol"}, optional

@@ -47,7 +47,7 @@ class Fill:
 class ReadArguments(ArrayBlockwiseDep):  # type: ignore[misc]
     """The arguments of the tasks that read blocks, which are equal for all missing blocks.
 
-    Of a concatenation, a task gets the members that it reads.
+    If the array is a concatenation, a task gets the members that it reads.
     """
 
     def __init__(self, source: ArrayRegion, chunks: Chunks, is_stored: np.ndarray) -> None:

@@ -38,7 +38,7 @@ def plan_read(
     Only metadata is read; on a local disk and in memory, also the sizes of up to 10,000 stored
     objects, and the shard indexes. The headers of large Blosc chunks that are read in parts are
     read, too, in remote stores only if there are at most 64. The plan prints as text; a notebook
-    and its method `svg` show a drawing. Of a Dask array, the tasks are those after its
+    and its method `svg` show a drawing. The tasks of a Dask array are counted after its
     optimisation; chunks that several tasks decode are a reason to choose other blocks
     (``from_zarr(..., chunks=...)``) or other chunks (`rechunk`).
 

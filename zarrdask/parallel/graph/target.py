@@ -99,8 +99,8 @@ class WriteTarget:
     chunks: StoredChunks
     #: The change of the array besides its chunks; None if there is none, or the caller makes it.
     change: Change | None
-    #: What becomes of the elements that stored units hold beyond the end of the array: they are
-    #: kept, or become the fill value; see `zarrdask.arrays.chunks.write.write_region`.
+    #: How elements that stored units hold beyond the end of the array are treated: they are kept,
+    #: or become the fill value; see `zarrdask.arrays.chunks.write.write_region`.
     beyond: Beyond = "fill"
     #: Whether the array is created or replaced.
     is_new: bool = True
@@ -108,7 +108,7 @@ class WriteTarget:
     is_blank: bool = False
     #: The blocks that earlier runs have stored, if the write can be resumed.
     recorded: RecordedBlocks | None = None
-    #: What says that a new array is unfinished, from the first task to the last.
+    #: The marker of the unfinished array, from the first task to the last.
     marker: LaterMarker | None = None
 
     @property
@@ -252,7 +252,7 @@ def _new_array(
 ) -> WriteTarget:
     """Return the target of a new array; `seen` may have read beforehand what is there."""
     prefetched = seen.prefetched(metadata, listed=True)
-    # Of arrays that are resumed, some may be complete: `ResumableChanges` checks that.
+    # Some resumed arrays may be complete: `ResumableChanges` checks that.
     view = prefetched.check_creation(metadata, overwrite=how.replaces or bool(how.resume))
     existed = (how.replaces or bool(how.resume)) and view.has_document()
     array = Array(view.fresh, metadata, "r+")
@@ -273,7 +273,7 @@ def _new_array(
         return WriteTarget(array, region, chunks_of(array), late)
     marker = new_marker(node) if how.is_immediate else None
     new = NewArray(prefetched, metadata, how.replaces, existed, marker=marker)
-    # Of an array that is read as it is written, a part may be computed.
+    # If an array is read as it is written, only a part may be computed.
     later = None if how.is_immediate or how.is_read else LaterMarker.of(array.node_path)
     return WriteTarget(array, region, chunks_of(array), new, is_blank=new.is_blank, marker=later)
 

@@ -177,7 +177,7 @@ def to_zarr(
         check_visible(writes[0][1].array.store)
     if resume:
         writes = resumable(writes, resume)
-    # Of an array that is read as it is written, a part may be computed.
+    # If an array is read as it is written, only a part may be computed.
     is_read = return_stored and not compute
     digests = config.get("manifests") and not is_read
     with writing([target for _, target in writes], commits=compute):

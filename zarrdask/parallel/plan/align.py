@@ -77,9 +77,9 @@ def _clipped_size(unit: Shape, shape: Shape) -> int:
 def snap(blocks: tuple[int, ...], start: int, axis: Axis) -> tuple[int, ...]:
     """Move boundaries of blocks to boundaries of stored units: each unit has one writer.
 
-    A unit that several blocks overlap goes to the block with the largest part of it; of equal parts
-    to the first. This moves the fewest elements, only between neighbours, and no block extends
-    beyond the units that it overlapped before.
+    A unit that several blocks overlap goes to the block with the largest part of it, or to the
+    first of equal ones. This moves the fewest elements, only between neighbours, and no block
+    extends beyond the units that it overlapped before.
 
     Blocks whose boundaries all are boundaries of units are returned as they are.
 

@@ -94,7 +94,7 @@ def _notes(projection: Projection, axes: Sequence[AxisPlan], names: Sequence[str
 
 
 def choose(axes: Sequence[AxisPlan], drawn_axes: Sequence[int] | None) -> Projection:
-    """Return what to draw: two axes along which the most happens, and a typical unit of others."""
+    """Return the axes to draw, on which blocks and units differ most, and a unit of the others."""
     count = len(axes)
     position = tuple(map(_typical_unit, axes))
     if drawn_axes is None:
@@ -159,7 +159,7 @@ def _sources(axis: AxisPlan, low: int, high: int) -> Iterator[tuple[int, int]]:
 
 
 def shown(axis: AxisPlan) -> list[int]:
-    """Return the units that are drawn: all, those around the written ones, or a selection."""
+    """Return the units that are drawn: all, the units around written ones, or a selection."""
     if axis.units.count <= _MAX_UNITS:
         return list(range(axis.units.count))
     first, last = (axis.written[0], axis.written[-1]) if axis.written else (0, 0)

@@ -51,7 +51,7 @@ class ReadCounts:
 
     @cached_property
     def _overlaps(self) -> list[tuple[_Overlap, ...]]:
-        """What each region overlaps along each axis."""
+        """The chunks that each region overlaps along each axis."""
         find = lru_cache(maxsize=None)(self._overlap_of)
         return [
             tuple(find(axis, *bounds(pick)) for axis, pick in enumerate(region))
@@ -205,9 +205,9 @@ class ReadCounts:
     def requests(self) -> int:
         """The largest number of requests, of chunks that are not stored, too.
 
-        One for each chunk that a task reads, or for each range of it. Of a shard, one if it is
-        needed as a whole; or else one for the index, and one for each chunk. There are fewer where
-        neighbouring chunks of a shard are requested together; where the indexes of shards are
+        One for each chunk that a task reads, or for each range of it. A shard counts as one if it
+        is needed as a whole, or else as one for the index and one for each chunk. There are fewer
+        where neighbouring chunks of a shard are requested together; where the indexes of shards are
         known, these are counted.
         """
         if self.sent is not None:

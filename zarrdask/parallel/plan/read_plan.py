@@ -149,7 +149,7 @@ class ArrayReads(ReadCounts, Report):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ReadPlan(Report):
-    """What a read would fetch and decode: of each stored array, the chunks, requests and bytes.
+    """The plan of a read: the chunks, requests and bytes of each stored array.
 
     Attributes
     ----------

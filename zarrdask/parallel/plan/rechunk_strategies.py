@@ -68,7 +68,7 @@ def schemes(grids: Grids, costs: Costs) -> list[Scheme]:
         raise _too_little(
             costs, least, "a chunk or shard of the target and buffers to read and write it"
         )
-    # To move a unit, a thread holds it; of a shard, the parts and the whole.
+    # To copy a unit, a thread holds it; to copy a shard, its parts and the whole.
     held = prod(lengths_of(grids.owners)) * grids.itemsize * (1 if grids.moves == "units" else 2)
     if grids.moves and held <= costs.memory:
         return [_moving(grids, costs, held)]

@@ -21,7 +21,7 @@ T = TypeVar("T")
 _SLAB, PART = 2**22, 8
 
 
-#: What the tasks of a pass read, and what they write.
+#: The input and the output of the tasks of a pass.
 Reads = Literal["source", "packed", "held", "blocks"]
 Writes = Literal["packed", "held", "target"]
 
@@ -81,10 +81,10 @@ class Stage:
 
     #: The regions that the tasks own.
     regions: Cutting
-    #: What the tasks read: stored chunks, packed pieces, pieces in the memory of other workers,
+    #: The input of the tasks: stored chunks, packed pieces, pieces in the memory of other workers,
     #: or blocks of a Dask array.
     reads: Reads
-    #: What the tasks write: packed pieces, pieces in memory, or units of the target.
+    #: The output of the tasks: packed pieces, pieces in memory, or units of the target.
     writes: Writes
     #: The number of reads and writes of all tasks.
     requests: int
@@ -184,7 +184,7 @@ class Grids:
 
     @property
     def owners(self) -> tuple[Axis, ...]:
-        """The grid that a task which moves encoded bytes must own entirely: of units, or shards."""
+        """The grid of units or shards, which a task that copies encoded bytes owns entirely."""
         return self.target if self.shards is None else self.shards
 
     @property

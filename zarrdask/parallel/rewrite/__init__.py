@@ -5,7 +5,7 @@ what happens to the target, and records what is done, so that an interrupted run
 is rewritten by one of these strategies:
 
 - bytes as they are: whole stored objects, or chunks of shards (`move`);
-- one pass, or several by way of packed objects (`passes`);
+- one pass, or several through packed objects (`passes`);
 - a pass in which the workers of a cluster send each other pieces (`exchange`, `cluster`).
 
 `rechunk` plans all regions beforehand (`planning`, `array_plan`, `group_plan`), so that memory is

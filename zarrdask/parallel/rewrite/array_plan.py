@@ -126,7 +126,7 @@ class RechunkPlan(PlanReport):
         return RequestCosts(requests, fetched, stored, estimates)
 
     def _read_by_first(self, sizes: EncodedSizes) -> RequestCosts | None:
-        """Return what the first pass fetches; None if it is not known.
+        """Return the bytes that the first pass fetches; None if they are not known.
 
         If there are too many parts of chunks to look at, it is estimated from some chunks.
         """

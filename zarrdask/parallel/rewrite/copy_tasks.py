@@ -79,7 +79,7 @@ class ArrayJob:
         return CopiedArray(self.node.path, method, units, read, written, self.node.notes)
 
 
-#: What a task returns of a part: the numbers, and the changes if it has written to a fork.
+#: The result of a task for a part: the numbers, and the changes if it has written to a fork.
 _Copied = tuple[TransferResult, list[Changes]]
 
 

@@ -198,7 +198,7 @@ class PackedRegions:
     prefix: str
     owners: Cutting
     readers: Cutting
-    #: What to do if an object is missing.
+    #: The advice if an object is missing.
     advice: str = "begin again with restart=True"
 
     def key(self, index: Shape) -> str:
@@ -316,7 +316,7 @@ class Pass:
             free.put(slot)
 
     def _move(self, region: Region, context: TaskContext, to: ArrayTiles | PackedRegions) -> int:
-        """Copy the encoded units of a region: of the target, or of the shards that it unpacks."""
+        """Copy the encoded units of a region of the target, or of the shards that are unpacked."""
         source, target = (end.region.stored for end in (self.source, to))  # type: ignore[attr-defined]
         move = move_units if self.stage.moves == "units" else move_inner
         unpacks_shards = self.stage.moves == "inner" and target.metadata.shard is None

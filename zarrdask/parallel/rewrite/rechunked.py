@@ -1,4 +1,4 @@
-"""``rechunked``: other blocks of a Dask array, by way of temporary objects where that is needed.
+"""``rechunked``: other blocks of a Dask array, through temporary objects where they are needed.
 
 The tasks of a packed pass (see `passes`) and those that read its pieces are parts
 of one graph: each block depends on the tasks that pack its pieces.
@@ -81,7 +81,7 @@ def rechunked(
     x : dask.array.Array
         The array, from `from_zarr` or any other.
     chunks : int, str, tuple or dict
-        The new blocks in any form that Dask accepts: ``(876, 18, 36)``, ``{0: -1}``. Of an array
+        The new blocks in any form that Dask accepts: ``(876, 18, 36)``, ``{0: -1}``. For an array
         from `from_zarr`, the keys of a dict may be names of dimensions.
     temp : str, os.PathLike, MutableMapping, Store or Group, optional
         The location of temporary objects, which all workers must see; they get a folder of their

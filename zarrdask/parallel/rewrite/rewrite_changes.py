@@ -48,7 +48,8 @@ class Rewrite(Change):
     early: AppendedArray | None = field(default=None, kw_only=True)
     #: The array at the root, once its document is written.
     array: Array | None = field(default=None, init=False)
-    #: What is done when all documents are written, and again if the rewrite is interrupted then.
+    #: The steps after all documents are written, which are repeated if the rewrite is interrupted
+    #: then.
     completions: list[Callable[[], None]] = field(default_factory=list, init=False)
     #: The arrays whose chunks are all stored, and whose documents are not.
     _stored: dict[str, Destination] = field(default_factory=dict, init=False)

@@ -50,7 +50,7 @@ class CopiedArray(Displayed):
 
 @dataclass(frozen=True, repr=False)
 class CopyReport(Report):
-    """What `zarrdask.copy` did.
+    """The report of `zarrdask.copy`.
 
     It prints, shows itself in notebooks, and `to_dict` returns it as JSON values.
 

@@ -51,7 +51,7 @@ class ParquetReferences:
         If pyarrow is not installed.
     """
 
-    #: The maximum of JSON's references, too.
+    #: Empty: only references in JSON may have templates.
     templates: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, store: Store, document: bytes) -> None:

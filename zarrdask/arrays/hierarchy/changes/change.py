@@ -72,7 +72,7 @@ def _put(node: StorePath, documents: Documents) -> None:
 
 
 def erase_node(node: StorePath) -> None:
-    """Erase a node and everything below it; of a node that is a symbolic link, the link."""
+    """Erase a node and everything below it; if the node is a symbolic link, only the link."""
     node.store.check_writable(erasing=[node.prefix])
     # A writer that changes the documents has read them: it must not write them again afterwards.
     with lock_node(node, "documents"), changing(node, whole=True) as real:
@@ -140,7 +140,8 @@ def changing(
             above = below.removesuffix(node.path).rstrip("/")
             around.remove(f"{above}/{keep}".strip("/"))
         if outermost.fresh is not outermost:
-            # What was read beforehand may have been changed: what is to be removed is read again.
+            # Values that were read beforehand may have changed: the documents to remove are read
+            # again.
             documents = read_documents(wide, groups, (names,))
             groups = [
                 group for group, each in zip(groups, documents, strict=True) if _consolidates(each)

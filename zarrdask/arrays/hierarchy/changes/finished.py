@@ -19,7 +19,7 @@ from zarrdask.errors import UnsupportedError
 from zarrdask.formats.metadata.json import DAMAGE
 from zarrdask.storage.locks.lock_files import lock_directory, open_lock_file
 
-#: What the names of the files begin with, and how many are kept.
+#: The beginning of the names of the files, and the number of files that are kept.
 _PREFIX, _FILES = "finished-", 256
 
 

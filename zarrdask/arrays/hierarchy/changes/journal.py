@@ -22,7 +22,7 @@ WRITE_INTERVAL = 1.0
 _MAX_TASKS = 2**24
 #: The version of the record's format.
 _VERSION = 3
-#: What a digest of values begins with.
+#: The beginning of a digest of values.
 _DIGEST = "sha256-"
 #: The values that identify a plan, or digests of them, by the names that errors use.
 Fingerprint = Mapping[str, str]

@@ -57,7 +57,7 @@ class NewArray(Change):
             claims = list[Claim[NodePath]]()
 
             def exclude() -> None:
-                # Of two writers that create the array, the other may be writing chunks by now.
+                # Another writer that creates the array may be writing chunks by now.
                 claims.append(held.enter_context(claimed(node.fresh)))
                 node.fresh.check_creation(metadata, overwrite=False)
 
@@ -169,7 +169,7 @@ class LateArray(Change):
             self.claim.check()
 
     def _look(self, node: NodePath) -> NodePath:
-        """Read what is there, in one round trip."""
+        """Read the existing documents, in one round trip."""
         return node.prefetched(self.metadata, listed=True)
 
     def release(self) -> None:

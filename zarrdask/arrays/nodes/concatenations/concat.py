@@ -36,7 +36,7 @@ def concat(
         are a table in several dimensions, as for `dask.array.block`. None stands for a missing
         array, which is read as the fill value.
     axis : int, str or sequence of them, default 0
-        The axis along which the arrays are joined, by number or by the name of the dimension; of
+        The axis along which the arrays are joined, by number or by the name of the dimension; for
         nested lists, one for each level. By default, nested lists are joined along the last axes.
         Groups are joined along dimensions by name.
     component : str, optional
@@ -49,10 +49,11 @@ def concat(
     Returns
     -------
     ConcatenatedArray or ConcatenatedGroup
-        The array, opened for reading only; of groups, a group, whose arrays are joined along the
-        dimensions of these names, or are equal in all groups. An array has the fill value and the
-        codecs of the first source, and the attributes that all sources have in common. Different
-        data types are promoted as by NumPy, as far as the setting ``zarrdask.casting`` permits it.
+        The array, opened for reading only. If the sources are groups, a group: its arrays are
+        joined along the dimensions of these names, or are equal in all groups. An array has the
+        fill value and the codecs of the first source, and the attributes that all sources have in
+        common. Different data types are promoted as by NumPy, as far as the setting
+        ``zarrdask.casting`` permits it.
 
     Raises
     ------

@@ -20,14 +20,14 @@ _DECODING = (
     *("units", "calendar", "scale_factor", "add_offset", "dtype", "flag_values"),
     *(FILL_VALUE, "missing_value", "_Unsigned"),
 )
-#: What joins the attributes of members: by default, those that all have in common are kept.
+#: Joins the attributes of members; by default, the common attributes are kept.
 JoinAttributes = Callable[[Sequence[Mapping[str, Any]]], dict[str, Any]]
-#: What joins arrays whose attributes for decoding differ; None if it can't.
+#: Joins arrays whose attributes for decoding differ; returns None if it can't.
 JoinDifferent = Callable[[str, MemberTable, tuple[str, ...]], Concatenation | None]
 
 
 class Level(NamedTuple):
-    """What a level of lists of groups is joined along."""
+    """The dimension along which a level of lists of groups is joined."""
 
     dim: str
     #: Whether no array of the groups has the dimension.
@@ -111,7 +111,7 @@ def _dims(groups: GroupTable, name: str) -> tuple[str, ...]:
 
 
 def _coordinates(groups: GroupTable, dims: Mapping[str, tuple[str, ...]]) -> set[str]:
-    """Return the names of coordinates: of dimensions, or named by an attribute."""
+    """Return the names of coordinates, which are dimensions or named by an attribute."""
     arrays = groups.first.arrays
     attributes = [groups.first.metadata.attributes, *(each.attributes for each in arrays.values())]
     texts = [each.get(key) for each in attributes for key in ("coordinates", "bounds")]
@@ -186,7 +186,7 @@ def _compared(
 
 
 def _decoding(metadata: ArrayMetadata) -> dict[str, Any]:
-    """Return what decides how elements are decoded."""
+    """Return the attributes that determine how elements are decoded."""
     attributes = {key: metadata.attributes.get(key) for key in _DECODING}
     if metadata.format.fill_masks and metadata.fill_value is not None:
         attributes[FILL_VALUE] = encode_fill_value(metadata.fill_value, metadata.dtype)

@@ -27,7 +27,7 @@ from zarrdask.storage.resolve import open_store
 
 
 class Refreshed(NamedTuple):
-    """What a refresh of a concatenation found: the URLs of members."""
+    """The result of a refresh of a concatenation: the URLs of members."""
 
     added: list[str]
     changed: list[str]
@@ -97,7 +97,7 @@ def _differ(before: tuple[str, str], after: tuple[str, str]) -> bool:
 
 
 def _versions(store: ConcatenatedStore) -> dict[str, tuple[str, str]]:
-    """Return what identifies the version of each member, by URL."""
+    """Return the version stamp of each member, by URL."""
     versions, rendered = dict[str, Any](), dict[int, str]()
     for array in store.arrays.values():
         for member in array.present():

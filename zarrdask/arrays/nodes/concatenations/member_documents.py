@@ -86,7 +86,7 @@ class FoundNode(NamedTuple):
 
 
 def find_nodes(nodes: Sequence[NodePath], shared: SharedMetadata) -> list[FoundNode]:
-    """Return what is found at nodes.
+    """Return the metadata of nodes.
 
     The documents of the format of the first node are requested of all others together. Nodes that
     these do not describe are sought one by one, concurrently: they may be in hierarchies of the
@@ -153,7 +153,7 @@ def read_stores(
 def on_each_node(
     work: Callable[[NodePath], T], nodes: Sequence[NodePath], numbers: Sequence[int]
 ) -> list[T]:
-    """Return what requests to some nodes return: made concurrently, if a store has latency."""
+    """Return the results of requests to some nodes, sent concurrently if a store has latency."""
     chosen = [nodes[number] for number in numbers]
     return request_on_stores((node.store for node in chosen), work, chosen)
 

@@ -124,7 +124,7 @@ def _remote(pattern: str, storage_options: dict[str, Any] | None) -> Iterator[st
 
 
 def natural_order(text: str) -> list[tuple[int, int, str]]:
-    """Return what to sort texts by, so that numbers in them are in the order of their values.
+    """Return the key that sorts texts so that numbers in them are in the order of their values.
 
     >>> sorted(["x-10", "x-9", "x"], key=natural_order)
     ['x', 'x-9', 'x-10']

@@ -153,7 +153,7 @@ class BoundFunction:
         self._slicings = [*slicings(function.task)] if reads else []
 
     def reads(self, block: Block) -> list[Read]:
-        """Return what a block reads, in order."""
+        """Return the reads of a block, in order."""
         if not self._slicings:
             return []
         own = self._planned[block] = {key: of(block) for key, of in self._known}

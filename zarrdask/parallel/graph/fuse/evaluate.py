@@ -167,7 +167,7 @@ class _Evaluation:
             yield self._functions[key[0]].note(tuple(key[1:]), self._results)
 
     def reads(self) -> list[Read]:
-        """Return what functions and tasks read, in the order in which they are computed."""
+        """Return the reads of functions and tasks, in the order in which they are computed."""
         reads = list[Read]()
         for key in self._order():
             task = self._tasks.get(key)

@@ -56,7 +56,7 @@ def find_fused(
     shared: Collection[Any] = frozenset(),
     whole: bool = False,
 ) -> Iterator[FusedTask]:
-    """Yield what becomes one task: of up to `length` blocks, in the order of the results.
+    """Yield the tasks to fuse, of up to `length` blocks each, in the order of the results.
 
     Blocks are the tasks that need no others, and those that `functions` compute, by the names of
     their layers, which are not among the tasks. `results` are needed elsewhere; other tasks are
@@ -72,7 +72,7 @@ def find_fused(
 
 
 class _Clusters:
-    """Disjoint sets of keys: of blocks, and of tasks that are computed from these alone."""
+    """Disjoint sets of the keys of blocks, and of tasks that are computed from these alone."""
 
     def __init__(self, tasks: Tasks, results: Collection[Any], shared: Collection[Any]) -> None:
         needed, pending = set[Any](), [key for key in results if key in tasks]

@@ -59,7 +59,7 @@ def _value(argument: Any, values: Mapping[Any, Any]) -> Any:
 
 
 def reads_of(task: GraphNode) -> list[Read]:
-    """Return what a task reads."""
+    """Return the reads of a task."""
     # A task of one argument joins blocks.
     is_single = isinstance(task, Task) and len(task.args) < 2
     return [] if is_single else sliced(slicings(task), {})

@@ -112,8 +112,8 @@ def prepared(task: GraphNode) -> Compute:
     named: Mapping[str, Any] = {} if type(task) is List else task.kwargs
     if any(isinstance(each, _REFERENCES) for each in named.values()):
         return compute
-    #: Of each argument, whether it is the key of a value, and what computes it if it is neither
-    #: that nor a value itself.
+    #: For each argument, whether it is the key of a value, and the task that computes it if it is
+    #: neither that nor a value itself.
     arguments = list[tuple[bool, Any, Compute | None]]()
     for each in task.args:
         if type(each) is TaskRef:
@@ -156,7 +156,7 @@ def _read(source: Any, index: Any) -> Any:
 def ordered(graph: Tasks, results: Iterable[Any]) -> Iterator[Any]:
     """Yield the keys of the tasks that results need, each after those that it depends on.
 
-    What only a later result needs comes after the earlier results.
+    Tasks that only a later result needs come after the earlier results.
     """
     done = set[Any]()
     for result in results:

@@ -65,7 +65,7 @@ def fuse_writes(writes: Sequence[BlockWrites]) -> list[da.Array]:
         if function is not None:
             arrays.append(_fuse_layer(graph, write, function, limits))
             del remaining[name]
-    # Those that are resumed have tasks of their own: most of their blocks are stored.
+    # Resumed writes have tasks of their own, as most of their blocks are stored.
     whole = {name: write for name, write in remaining.items() if write.missing is None}
     more, names = _fuse_together(graph.cull_layers(whole), whole, limits)
     arrays += more
