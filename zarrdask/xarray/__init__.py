@@ -52,7 +52,7 @@ __all__ = [
 
 
 class ZarrdaskAccessor:
-    """What zarrdask does with an object of xarray: ``ds.zarrdask``."""
+    """The accessor ``ds.zarrdask`` of objects of xarray."""
 
     def __init__(self, obj: Any) -> None:
         self._obj = obj

@@ -116,7 +116,7 @@ def phony_dimensions(arrays: Mapping[str, ArrayMetadata]) -> dict[str, tuple[str
     names = {}
     for name, metadata in arrays.items():
         shape = metadata.shape
-        # Of several axes of one length, the first has one name, the second another, ...
+        # If several axes have one length, the first has one name, the second another, ...
         repeats = [shape[:axis].count(length) for axis, length in enumerate(shape)]
         own = [numbers.setdefault(key, len(numbers)) for key in zip(shape, repeats, strict=True)]
         names[name] = tuple(f"phony_dim_{number}" for number in own)

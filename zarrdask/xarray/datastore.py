@@ -73,7 +73,7 @@ class Hierarchy:
         """Read the group's own documents, and list it if that can be done at the same time."""
         plain = self.node
         # The listing is needed only if there is no consolidated metadata, which is known once the
-        # documents are read. Of a remote store, both are requested concurrently.
+        # documents are read. In a remote store, both are requested concurrently.
         chosen = self.options.group_filter
         if self.options.consolidated or (chosen and chosen.next_names("") is not None):
             return self._find_documents()

@@ -49,7 +49,8 @@ def check_kind(variable: Variable, stored: Variable, name: str) -> None:
 def as_stored_durations(variable: Variable, stored: Variable, name: str) -> Variable:
     """Return durations with the resolution of the stored ones, if these are durations, too.
 
-    Those in memory must be multiples of the stored units, unless floating-point numbers are stored.
+    Durations in memory must be multiples of the stored units, unless floating-point numbers are
+    stored.
     """
     cast = partial(as_stored, target=f"variable {name!r}", casting=None)
     counts = np.dtype(stored.encoding.get("dtype", "i8")).kind in "iu"

@@ -53,7 +53,7 @@ def encode_values(variable: Variable, name: Hashable, form: Format) -> Variable:
     is_text = variable.dtype.kind in "UO" and getattr(chosen, "kind", "") == "T"
     if is_text or (variable.dtype.kind == "T" and variable.dtype == text):
         # NumPy's texts of any length are stored as objects are that are texts: they may get longer.
-        # Those with missing values are left to xarray.
+        # Texts with missing values are left to xarray.
         variable = variable.copy(data=variable.data.astype(vlen_dtype(str)))
         variable.encoding = {k: v for k, v in variable.encoding.items() if k != "dtype"}
     try:

@@ -168,7 +168,7 @@ def _open(
             phony_dims=options["phony_dims"],
             skip_missing=options["skip_missing"],
             scales=options["mask_and_scale"],
-            # Of paths and URLs xarray notes the source itself.
+            # xarray itself notes paths and URLs as the source.
             source=None if isinstance(url, str | os.PathLike) else group.location,
         )
         dataset = decoder.open_dataset(datastore, **decoding)

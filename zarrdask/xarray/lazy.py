@@ -149,7 +149,7 @@ class _Requested(BaseException):
 
 
 def requested_by(load: Callable[[], object]) -> tuple[StoredChunks, Request] | None:
-    """Return what a call reads first of a `LazyArray`, instead of reading it.
+    """Return the first read of a `LazyArray` by a call, instead of doing it.
 
     If the call reads none, it is completed, and the result is None.
     """

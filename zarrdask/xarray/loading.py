@@ -44,7 +44,7 @@ def load(obj: Any, **options: Any) -> Any:
 
 
 def as_dask_arrays(obj: Any) -> Dataset:
-    """Return what reading an object requests, as a dataset of Dask arrays of one block.
+    """Return the reads of an object, as a dataset of Dask arrays of one block.
 
     Positions along an axis become the slice that holds them.
     """

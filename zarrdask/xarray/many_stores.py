@@ -64,7 +64,7 @@ def open_many(
         The groups: URLs, paths or stores, or a pattern. In nested lists, the outer level is for
         `new_dim`, and the inner one for `concat_dim`: ``urls[run][lead]``.
     concat_dim : str or sequence of str, optional
-        The dimension along which groups are joined; of nested lists, one for each level that is
+        The dimension along which groups are joined; for nested lists, one for each level that is
         not for `new_dim`.
     new_dim : str or mapping of str to values, optional
         A dimension along which all variables but coordinates are stacked, and its coordinate. By
@@ -152,7 +152,7 @@ class _Join(NamedTuple):
     given: list[str]
 
     def levels(self, count: int) -> list[Level]:
-        """Return what each level of lists is joined along."""
+        """Return the dimension along which each level of lists is joined."""
         levels = [
             *(Level(dim, is_new=True) for dim in self.new_dim),
             *(Level(dim, is_new=False) for dim in self.concat_dim),
@@ -274,7 +274,7 @@ def _combined(every: Sequence[Mapping[str, Any]], *, how: Any) -> dict[str, Any]
         if not distinct or attributes not in distinct[-1:]:
             distinct.append(attributes)
     if how == "drop_conflicts":
-        # Those that only some have are kept, as by xarray.
+        # Attributes that only some groups have are kept, as by xarray.
         names = dict.fromkeys(name for each in distinct for name in each)
         with_all = [{n: each.get(n, _first(distinct, n)) for n in names} for each in distinct]
         return common_attributes(with_all)

@@ -52,7 +52,7 @@ def encode_checked(variable: Variable, name: Any, encode: Encode) -> Variable:
 
 
 def _encoded_sample(variable: Variable, encode: Encode) -> Variable:
-    """Return no value, encoded; of times one, as older releases of xarray encode no fewer."""
+    """Return no value, encoded; one value for times, as older releases can't encode none."""
 
     def sample(length: int) -> Variable:
         values = np.zeros((length,) * variable.ndim, variable.dtype)

@@ -90,7 +90,7 @@ class PreferredChunks(dict[Hashable, Any]):
 
     @property
     def layout(self) -> Hashable:
-        """What variables have in common that are divided into the same chunks."""
+        """The common properties of variables that are divided into the same chunks."""
         sizes = tuple(axis.size for axis in self.storage.axes)
         return tuple(self.items()), sizes
 

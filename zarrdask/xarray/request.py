@@ -27,7 +27,7 @@ class ArgumentTypeError(MetadataError, TypeError):
 
 @dataclass(frozen=True)
 class WriteSettings:
-    """What a user may say of a write; see `zarrdask.xarray.to_zarr`."""
+    """The options of a write; see `zarrdask.xarray.to_zarr`."""
 
     mode: str
     append_dim: Hashable | None = None
@@ -91,14 +91,14 @@ def default_mode(append_dim: Hashable | None, region: Any) -> str:
 
 @dataclass(frozen=True)
 class Content:
-    """What is written to one group: a dataset, and encodings by the names of variables."""
+    """The content of one group: a dataset, and encodings by the names of variables."""
 
     dataset: xarray.Dataset
     encoding: Mapping[Any, Any]
 
 
 def contents(obj: Any, encoding: Mapping[Any, Any], *, inherit: bool) -> dict[str, Content]:
-    """Return what is written to each group, by its path from the first one, parents first.
+    """Return the content of each group, by its path from the first one, parents first.
 
     Encodings are by name; for a tree, by the path of the node, then by name. If asked for, the
     nodes of a tree store the coordinates that they inherit.

@@ -32,7 +32,7 @@ def _target(variable: VariableWrite, inputs: Inputs) -> WriteTarget:
     if is_visible and variable.is_dask:
         how = WriteOptions(region)
         return find_target(variable.data, array, None, None, how, {}, inputs)
-    # What else happens to the array is part of the change of the dataset.
+    # Other changes of the array are part of the change of the dataset.
     chunks = chunks_of(array) if variable.append is None else variable.append.chunks
     beyond: Beyond = "keep" if is_visible else "fill"
     return WriteTarget(array, region, chunks, None, beyond, is_new=False)

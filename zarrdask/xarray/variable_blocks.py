@@ -133,7 +133,7 @@ def stored_array(parts: LazyParts, chunks: Any) -> Any:
 
 
 def decoded_region(parts: LazyParts) -> "DecodedRegion":
-    """Return what a variable decodes, whose array is a `LazyArray`."""
+    """Return the region that a variable reads, with the functions that decode it."""
     array: LazyArray = parts.array
     functions = parts.functions
     if array.dtype.kind == "T":
@@ -246,7 +246,7 @@ class DecodedRegion(ArrayRegion):
         return super().__getitem__(index)
 
     def narrowed(self, part: Region) -> "DecodedRegion":
-        """Return what a task needs to read and decode a region of this array."""
+        """Return the source with which a task reads and decodes a region of this array."""
         return DecodedRegion(super().narrowed(part), self.functions, self.dtype, self.version)
 
     def elements(self, stored: np.ndarray) -> np.ndarray:

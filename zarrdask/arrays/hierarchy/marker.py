@@ -108,8 +108,8 @@ _BEGUN = dict[str, bytes]()
 def _erase_dead_marker(node: StorePath) -> None:
     """Erase the marker of a writer that was killed before it stored the documents of its array.
 
-    The markers that are stored now belong to another writer. In remote stores they are left there: to look for
-    them would take a request for each new array.
+    The markers that are stored now belong to another writer. In remote stores they are left there,
+    as looking for them would take a request for each new array.
     """
     marker = unfinished.Marker(node.store, node.prefix)
     if not node.store.capabilities.has_latency and marker.advice() is not None:

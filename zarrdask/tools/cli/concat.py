@@ -40,7 +40,7 @@ def command(
     """Show many arrays or groups as one, and save the list of them.
 
     PATTERN is a quoted pattern of paths or URLs, or the sources themselves. Other commands take the
-    saved list as a URL. Only metadata is read; of groups, also the coordinates, which must agree.
+    saved list as a URL. Only metadata is read; for groups, also the coordinates, which must agree.
     """
     sources = pattern[0] if len(pattern) == 1 else list(pattern)
     number = int(axis) if axis.lstrip("-").isdigit() else axis

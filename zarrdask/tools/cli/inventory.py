@@ -10,7 +10,7 @@ from zarrdask.tools.cli.nodes import Location, suggestions
 from zarrdask.tools.cli.output import print_report
 from zarrdask.tools.verification.inventory import inventory
 
-#: What a region has, and the path of an array has not.
+#: Characters of a region that the path of an array does not have.
 _REGION = re.compile(r"[:=]|^\.\.\.$")
 
 

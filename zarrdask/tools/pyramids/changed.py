@@ -43,7 +43,7 @@ class ChangedUnits:
     def extended(self, bounds: Bounds) -> Bounds:
         """Return a region with all of each group of several units, if one in it has changed.
 
-        Of a group that is a single chunk or shard, a part may have changed.
+        A part of a group that is a single chunk or shard may have changed.
         """
         groups = self._groups(bounds)
         if not self.groups[tuple(slice(*ends) for ends in groups)].any():

@@ -14,7 +14,7 @@ from zarrdask.tools.pyramids.levels import Borders, Level
 class Convention(Protocol):
     """How a group describes the levels of a pyramid."""
 
-    #: What this convention does by default at the end of axes whose length is odd.
+    #: The default of this convention for the end of axes that the factor does not divide.
     borders: Borders
 
     def adapted(self, metadata: ArrayMetadata, axes: Any = None) -> ArrayMetadata:

@@ -15,7 +15,7 @@ from zarrdask.tools.pyramids.levels import Borders, Level
 
 @dataclass(frozen=True)
 class Steps:
-    """The factors along all axes: of each level after level 0, or one for all levels.
+    """The factors along all axes, for each level after level 0, or the same for all levels.
 
     `number` is the number of levels; None if it depends on the size of the array.
     """

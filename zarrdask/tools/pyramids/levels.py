@@ -6,7 +6,7 @@ from typing import Literal
 
 from zarrdask.errors import MetadataError
 
-#: What happens at the end of an axis whose length is no multiple of the factor: its last cells are
+#: How the end of an axis is treated if the factor does not divide its length: its last cells are
 #: left out, or the last cell is repeated, or the last window has fewer cells.
 Borders = Literal["trim", "pad", "partial"]
 

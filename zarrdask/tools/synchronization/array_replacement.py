@@ -32,7 +32,7 @@ def replace_array(
 
     The new array is written beside the old one where that is possible. Elsewhere the old one is
     erased first, and `erased` called, so that readers see none until the new one is complete. If
-    keys have changed, the new array is not there. What is copied is added to `record`.
+    keys have changed, the new array is not there. Copied objects are added to `record`.
     """
     documents = [key for key in listing if key in document_names()]
     chunks = [key for key in listing if key not in document_names()]

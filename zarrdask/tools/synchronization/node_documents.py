@@ -14,7 +14,7 @@ _LABELS = ("attributes", "dimension_names", consolidated.MEMBER)
 
 
 class Difference(Enum):
-    """What a new document of an array means for the chunks that are stored already."""
+    """The meaning of a new document of an array for the chunks that are stored already."""
 
     #: The chunks stay valid: they are stored before the document.
     IN_PLACE = "in place"
@@ -77,7 +77,7 @@ class NodeDocuments:
         return next((found for name in names if (found := self.documents.get(name))), None)
 
     def difference(self, before: "NodeDocuments") -> Difference:
-        """Return what replacing the documents `before` of an array by these means."""
+        """Return the meaning of the replacement of the documents `before` of an array by these."""
         ours, theirs = self._of_array, before._of_array
         if ours is None or theirs is None or _encoding(ours) != _encoding(theirs):
             return Difference.REPLACED

@@ -50,7 +50,7 @@ def execute(
     """Carry out a plan; return the bytes, and the keys of the source that changed during it.
 
     If there are any, the plan is of no use any more; no document that follows them was stored.
-    What is copied is added to `copied`.
+    Copied objects are added to `copied`.
 
     Raises
     ------

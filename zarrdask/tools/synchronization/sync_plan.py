@@ -30,9 +30,9 @@ _DRAFT_KEY = re.compile(r"c|c\d+([./]\d+)*")
 
 @dataclass
 class SyncPlan:
-    """What a synchronization does, in the order of the fields; keys are below the nodes."""
+    """The steps of a synchronization, in the order of the fields; keys are below the nodes."""
 
-    #: What the source has, as it was listed.
+    #: The objects of the source, as they were listed.
     source: Listing
     #: The keys that are added to the target, stored in place of others, erased, and kept.
     added: list[str] = field(default_factory=list)
@@ -51,7 +51,8 @@ class SyncPlan:
     chunks: list[str] = field(default_factory=list)
     #: By array, the keys of the target to erase that are chunks which the source lacks.
     missing_chunks: dict[str, list[str]] = field(default_factory=dict)
-    #: The documents to store, in their order; and by node, those to erase, as the node lacks them.
+    #: The documents to store, in their order; and by node, the documents to erase, which the source
+    #: lacks.
     documents: dict[str, bytes] = field(default_factory=dict)
     stale_documents: dict[str, list[str]] = field(default_factory=dict)
     #: The paths of nodes, and the keys, to erase in the end.
@@ -60,7 +61,7 @@ class SyncPlan:
 
     #: The paths of arrays of the target that stay, but change in part.
     arrays: set[str] = field(default_factory=set)
-    #: What the target has of the documents of nodes that change; None for those that it lacks.
+    #: The documents in the target of nodes that change; None for documents that it lacks.
     expected: dict[str, bytes | None] = field(default_factory=dict)
     #: The paths of the nodes that no other writer may create during the run; empty stands for all.
     claimed_members: frozenset[str] = frozenset()
@@ -105,7 +106,7 @@ def plan_sync(
     delete: bool,
     dry_run: bool,
 ) -> SyncPlan:
-    """Return what makes the target equal to the source.
+    """Return the plan that makes the target equal to the source.
 
     Raises
     ------

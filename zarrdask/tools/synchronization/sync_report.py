@@ -9,7 +9,7 @@ from zarrdask.display.words import byte_size, counted
 
 @dataclass(frozen=True, repr=False)
 class SyncReport(Report):
-    """What `zarrdask.sync` did, or with ``dry_run=True`` what it would do.
+    """The report of `zarrdask.sync`: the changes, or with ``dry_run=True`` the planned changes.
 
     It prints, shows itself in notebooks, and `to_dict` returns it as JSON values.
 

@@ -246,9 +246,9 @@ def compare(
 ) -> Comparison | ManifestDifferences:
     """Compare two arrays or hierarchies, whatever their formats, chunks and codecs; or manifests.
 
-    Elements are compared bit by bit. Of the metadata, shapes, data types, fill values, dimension
-    names and attributes are compared. Of two manifests, an older one and a newer one, the sizes,
-    digests and versions of objects are compared, and no object is read.
+    Elements are compared bit by bit. The shapes, data types, fill values, dimension names and
+    attributes in the metadata are compared. If both are manifests, an older one and a newer one,
+    the sizes, digests and versions of objects are compared, and no object is read.
 
     Parameters
     ----------
@@ -339,7 +339,7 @@ def compare(
                 if all(region_shape(r))
             ]
             arrays[path] = ArrayComparison(path, prod(region_shape(part)))
-    # What explains other differences comes first: nodes that are missing, or of another kind.
+    # Differences that explain others come first: nodes that are missing, or of another kind.
     unequal.sort(key=lambda difference: (difference.what != "node", difference.path))
     stores, shown = (scan_a.base, scan_b.base), {"scheduler": scheduler, "show": progress}
     for result in run_shown(compare_regions, tasks, "compare", *stores, **shown, unit="region"):

@@ -217,7 +217,7 @@ def append_axes(arrays: Mapping[str, ArrayMetadata], axis: Any) -> dict[str, int
 
 
 class Count(NamedTuple):
-    """What is stored of one array."""
+    """The counts of one array."""
 
     #: The index of each stored chunk or shard, a row each, and its size in bytes.
     rows: np.ndarray
@@ -262,7 +262,7 @@ def _report(
     expected: list[Region],
     tally: Tally | None,
 ) -> ArrayInventory:
-    """Return what is stored of an array, and what is missing of the expected regions."""
+    """Return the counts of an array, and the missing parts of the expected regions."""
     names = metadata.dimension_names or (None,) * len(metadata.shape)
     shown = tuple(name or str(number) for number, name in enumerate(names))
     is_expected = np.zeros(count.is_stored.shape, bool)

@@ -49,7 +49,7 @@ class Span:
 
 @dataclass(frozen=True, repr=False)
 class ArrayInventory(Report):
-    """What is stored of one array.
+    """The counts of one array.
 
     Attributes
     ----------
@@ -100,7 +100,7 @@ class ArrayInventory(Report):
     _picture: str = ""
 
     def facts(self) -> list[tuple[str, str]]:
-        """Return what the array has stored as names and descriptions."""
+        """Return the counts as names and descriptions."""
         rows = [(f"{self._unit}s", f"{self.stored} of {self.objects}")]
         if self._unit == "shard" and self.nchunks_stored is not None:
             rows.append(("chunks", f"{self.nchunks_stored} of {self.nchunks}"))
@@ -146,7 +146,7 @@ class ArrayInventory(Report):
         return f"<div>{title}</div>" + beside(table(self.facts()), self._picture)
 
 
-#: What to do about missing and damaged chunks.
+#: Advice about missing and damaged chunks.
 _REPAIR = (
     "to copy chunks from a backup, call zarrdask.verify(url).repair(backup, missing=True), or "
     "zarrdask repair URL BACKUP --missing"
@@ -155,7 +155,7 @@ _REPAIR = (
 
 @dataclass(frozen=True, repr=False)
 class Inventory(Report):
-    """What is stored of an array, or of the arrays of a hierarchy: see `zarrdask.inventory`.
+    """The counts of an array, or of the arrays of a hierarchy: see `zarrdask.inventory`.
 
     It prints, shows itself in notebooks, and `to_dict` returns it as JSON values.
 

@@ -80,7 +80,7 @@ def _records(scan: Scan) -> dict[str, tuple[str, Any]]:
 def _change(
     arrays: Mapping[str, StoredChunks], levels: Sequence[Level], before: UnitVersions | None
 ) -> str:
-    """Return what has changed since levels were computed, or ""."""
+    """Return a description of the changes since levels were computed, or ""."""
     for path, shape in levels:
         if (now := arrays[path].metadata.shape) != shape:
             return f"{path} had shape {shape}, and has {now}"

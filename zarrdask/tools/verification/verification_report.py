@@ -64,7 +64,7 @@ class ArrayReport(Displayed):
 
 @dataclass(frozen=True, repr=False)
 class VerifyReport(Report):
-    """What `zarrdask.verify` found in an array or a hierarchy.
+    """The report of `zarrdask.verify` for an array or a hierarchy.
 
     It prints, shows itself in notebooks, and `to_dict` returns it as JSON values.
 
@@ -163,9 +163,9 @@ class VerifyReport(Report):
         """Copy what can't be read from another array or hierarchy, and check it again.
 
         Encoded bytes are copied if both arrays store their chunks in the same way; otherwise the
-        values are read and encoded. Those that are bad in the other array as well stay as they
-        are. Metadata is not repaired. If both stores can be listed, chunks that only the other one
-        has are looked for, also if nothing is damaged: the report is not `ok` then.
+        values are read and encoded. Units that are damaged in the other array as well are not
+        changed. Metadata is not repaired. If both stores can be listed, chunks that only the other
+        one has are looked for, also if nothing is damaged: the report is not `ok` then.
 
         Parameters
         ----------

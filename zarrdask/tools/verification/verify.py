@@ -71,8 +71,8 @@ def verify(
     """Check that everything stored in an array or a hierarchy can be read.
 
     All metadata is parsed, and every stored chunk or shard is read and decoded as a whole, with its
-    checksums; of a shard, the index and every chunk. Missing ones are no problem: they read as the
-    fill value. That holds also for a coarser level of a pyramid from which a chunk was deleted;
+    checksums; in a shard, the index and every chunk. Missing chunks are not a problem: they read as
+    the fill value. That holds also for a coarser level of a pyramid from which a chunk was deleted;
     `zarrdask.inventory` lists missing chunks.
 
     `zarrdask.compare` checks that two nodes hold the same.

@@ -158,7 +158,7 @@ def as_dask(dataset: xarray.Dataset) -> xarray.Dataset:
 
 
 def _find_stored(variable: Variable) -> _Stored | None:
-    """Return what a variable shows, or None if it does not show a stored array."""
+    """Return the stored array that a variable shows, or None if it shows none."""
     if variable.chunks is None or not isinstance(x := variable.data, da.Array):
         return None
     original = f"original-{x.name}"
@@ -209,6 +209,6 @@ def _is_encoded_alike(source: _Stored, target: ArrayMetadata) -> bool:
 
 
 def _decoding(metadata: ArrayMetadata) -> str:
-    """Return what the values of elements depend on, as a text, in which NaN is equal to NaN."""
+    """Return the attributes that determine how elements are decoded as a text: NaN equals NaN."""
     attributes = variable_attributes(metadata, mask=metadata.format.fill_masks)
     return repr([(name, str(attributes[name])) for name in sorted(_DECODING & attributes.keys())])

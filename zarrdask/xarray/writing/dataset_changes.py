@@ -26,7 +26,7 @@ from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata, Metada
 from zarrdask.storage.concurrent_requests import request_on_each
 from zarrdask.xarray.writing.plan import GroupWrite, VariableWrite
 
-#: What a failed write of a new dataset, or of new variables, leaves.
+#: The state after a failed write of a new dataset, or of new variables.
 _LATE_DATASET = (
     "no dataset was created, unless its last document was stored before the error; run the same "
     "call again, or one with mode='w', which replaces leftover chunks"

@@ -25,7 +25,8 @@ from zarrdask.xarray.request import WriteSettings
 from zarrdask.xarray.writing.existing import StoredDataset
 from zarrdask.xarray.writing.plan import VariableWrite
 
-#: Arrays that one append locks one by one; of more, only the dataset is locked.
+#: The number of arrays that one append locks one by one; if there are more, only the dataset is
+#: locked.
 _MAX_LOCKS = 256
 
 
@@ -78,8 +79,7 @@ class Destination:
         lease = claim = None
         with ExitStack() as stack:
             if self._claims_first or self.options.mode == "w":
-                # A claim excludes all others. What is replaced is erased, with a lease that it
-                # would have.
+                # A claim excludes all others; a lease would be erased with the replaced group.
                 stack.enter_context(node.lock("shape"))
             else:
                 lease = stack.enter_context(shape_lock(node, locked_at))
@@ -149,7 +149,7 @@ class Destination:
         return True
 
     def settings(self, stored: StoredDataset | None) -> WriteSettings:
-        """Return what the user said of the write, with the format of the group."""
+        """Return the options of the write, with the format of the group."""
         version = self.options.format.version  # an error for unknown formats
         if stored is None:
             return replace(self.options, zarr_format=self.new_group.zarr_format)

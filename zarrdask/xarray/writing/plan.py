@@ -1,4 +1,4 @@
-"""What a write of a dataset consists of: everything is checked here, before anything is changed."""
+"""The plan of a write of a dataset: everything is checked here, before anything is changed."""
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, replace
@@ -109,7 +109,7 @@ def plan_group(
     encoding: Mapping[Any, Any],
     lease: Lease | None,
 ) -> GroupWrite:
-    """Return what a write of a dataset consists of, or raise an error if it cannot be stored so.
+    """Return the plan of a write of a dataset, or raise an error if it can't be stored.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ from zarrdask.xarray.writing.plan import GroupWrite, plan_group
 
 
 class WritePlan(NamedTuple):
-    """What a write of a dataset consists of."""
+    """The parts of a write of a dataset."""
 
     writes: Sequence[GroupWrite]
     #: Where the values of all variables go.
