@@ -132,7 +132,7 @@ GROUP = {
     "from_store": "use zarrdask.create_group(url)",
 }
 
-#: Names in ``zarrdask.storage``; `zarrdask` itself knows them, too.
+#: Names in ``zarrdask.storage`` and in `zarrdask` itself.
 STORAGE = {
     "LRUStoreCache": "use the setting zarrdask.cache-size, for decoded chunks",
     "DirectoryStore": _STORE_PATH,

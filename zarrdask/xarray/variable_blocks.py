@@ -145,7 +145,7 @@ def decoded_region(parts: LazyParts) -> "DecodedRegion":
 def _read_array(source: "DecodedRegion", blocks: Chunks) -> da.Array:
     """Return the array that reads and decodes blocks of a region.
 
-    It is a plain Dask array, not one that knows its source: xarray does not mix array classes.
+    It is a plain Dask array, not one backed by its source: xarray does not mix array classes.
     """
     meta = np.empty((0,) * source.ndim, source.dtype)
     return read_source(source, blocks, _name(source, blocks), meta)

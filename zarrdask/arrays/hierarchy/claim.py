@@ -125,7 +125,7 @@ class Claim(Generic[AnyPath]):
         )
 
     def _take_over(self) -> None:
-        """Erase the claim of a writer that is gone; raise an error if it is alive."""
+        """Erase the claim of a writer that has ended; raise an error if it still runs."""
         store, key = self._store, self._key
         value = store.get(key)
         if value is None:

@@ -24,7 +24,7 @@ def snapshot_of(url: Any, storage_options: dict[str, Any] | None, snapshot: Snap
     Raises
     ------
     SnapshotError
-        If the manifest does not say enough of an object to tell it from a changed one.
+        If the manifest has no version or digest by which a changed object can be detected.
     """
     node, manifest = locate_node(url, None, storage_options).current, as_manifest(snapshot)
     store, prefix, path = node.store, node.prefix, ""

@@ -315,7 +315,7 @@ class Array(ArrayProperties):
 
         The values are stored first, then the new shape, so that readers see the array either
         without the values or with all of them (in icechunk, by its commit). If the append fails,
-        the array is as it was before.
+        the array is unchanged.
 
         Parameters
         ----------

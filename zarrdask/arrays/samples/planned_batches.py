@@ -42,8 +42,8 @@ def check_numbers(least: int = 1, **numbers: Any) -> None:
 class Batches(Displayed):
     """The samples of arrays in batches; `batches` returns it.
 
-    Each iteration is one epoch: the first one has number 0. An iteration that is not finished
-    begins anew, unless its `state_dict` is loaded.
+    Each iteration is one epoch: the first one has number 0. An unfinished iteration begins again,
+    unless its `state_dict` is loaded.
     """
 
     def __init__(

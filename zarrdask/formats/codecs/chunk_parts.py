@@ -81,8 +81,8 @@ def part_shape(
 ) -> tuple[int, ...] | None:
     """Return the shape of the least part of a chunk that is read in less time than more of it.
 
-    `overhead` is as in `part_layout`. None is returned if the chunk is missing, but needed to know,
-    or read as a whole in any case.
+    `overhead` is as in `part_layout`. None is returned if the layout can't be read because the
+    chunk is missing, or if it is read as a whole in any case.
     """
     stored = stored_parts(pipeline, value)
     if stored is None:

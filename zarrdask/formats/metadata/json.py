@@ -137,7 +137,7 @@ def render_json(
 
 
 def dump_json(document: Mapping[str, Any], *, indent: int | None = 2) -> bytes:
-    """Return a document that is known to be JSON as bytes, with NaN and infinities as they were."""
+    """Return a document that is known to be JSON as bytes, with unchanged NaN and infinities."""
     if indent is None:
         text = json.dumps(document, ensure_ascii=False)
     else:

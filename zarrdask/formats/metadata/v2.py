@@ -123,7 +123,7 @@ class V2(Format):
         return None if is_stated else ChunkKeys("v2", "/")
 
     def data_type(self, requested: DataType) -> DataType:
-        # The byte order is part of the type, and objects are of any type: only their codec knows.
+        # The byte order is part of the type, and only the codec of objects determines their type.
         return _new_type(requested.dtype)
 
     def codecs(

@@ -184,7 +184,7 @@ def _target(
 
 
 def _before_append(x: da.Array, axis: int | str, chunks: StoredChunks) -> StoredChunks | None:
-    """Return an array as it was if `x` is its end; None if it is too short for that."""
+    """Return an array as if the end `x` had not been appended; None if it is shorter than `x`."""
     shape = [*chunks.metadata.shape]
     number = axis_number(axis, len(shape), chunks.metadata.dimension_names)
     shape[number] -= x.shape[number]

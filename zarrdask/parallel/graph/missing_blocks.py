@@ -1,6 +1,6 @@
 """Replace blocks without stored data, and blocks computed from these alone, by one constant.
 
-No layer of Dask can say that blocks are the same. Here, the layer that reads an array knows it, and
+No layer of Dask can say that blocks are the same. Here, the layer that reads an array lists them, and
 `classes_of` finds which blocks of other symbolic layers are.
 """
 
@@ -162,7 +162,7 @@ def read_source(source: ArrayRegion, chunks: Chunks, name: str, meta: np.ndarray
 
 
 def missing_parts(layer: Any) -> Iterator["ReadSlices"]:
-    """Yield the slices of blocks that a symbolic layer reads, if it knows which are missing."""
+    """Yield the slices of blocks that a symbolic layer reads, if it has a list of missing ones."""
     if isinstance(layer, Blockwise):
         yield from (part for part in layer.io_deps.values() if isinstance(part, ReadSlices))
 

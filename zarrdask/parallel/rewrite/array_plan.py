@@ -242,7 +242,7 @@ class RechunkPlan(PlanReport):
         check_reached(on, self.source.store, self.temp[0], changed=self.target.node.store)
 
     def check_source(self) -> None:
-        """Check that the source is as it was when the plan was made."""
+        """Check that the source has not changed since the plan was made."""
         if self.blocks is None:
             check_unchanged(self.source)
 

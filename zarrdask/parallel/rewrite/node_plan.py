@@ -230,7 +230,7 @@ def check_apart(source: NodePath, target: NodePath, *, replaces: bool) -> None:
 
 
 def check_unchanged(source: Array) -> None:
-    """Check that the source is as it was when the plan was made."""
+    """Check that the source has not changed since the plan was made."""
     metadata = source.node_path.stored_metadata(source.zarr_format)
     elements = source.metadata.without_labels()
     if not isinstance(metadata, ArrayMetadata) or metadata.without_labels() != elements:

@@ -27,7 +27,7 @@ _MERGING = renewed_after_fork(threading.Lock())
 
 
 class Fork(Store):
-    """A copy of a store as it was at one moment.
+    """A copy of a store at one moment.
 
     Tasks do not change the fork itself, but copies of it: see `changing`.
 

@@ -1,6 +1,6 @@
 """Objects of zarr-python as input: its stores, arrays and groups, and icechunk's.
 
-zarr-python is never imported here: whoever hands over such an object has imported it.
+zarr-python is never imported here: the caller that passes such an object has imported it.
 """
 
 import os

@@ -111,7 +111,7 @@ def remove_directory(path: str) -> None:
     # Other processes write to the old name, so that they add nothing to this directory.
     try:
         shutil.rmtree(renamed)
-    except BaseException:  # such as Ctrl-C: no later call knows the new name
+    except BaseException:  # such as Ctrl-C: no later call has the new name
         shutil.rmtree(renamed, ignore_errors=True)
         raise
 

@@ -17,8 +17,8 @@ from zarrdask.storage.base import Store
 
 #: Seconds between two renewals of a lease, and seconds without any after which others take it.
 RENEWAL, EXPIRY = 10.0, 60.0
-#: Seconds after which a writer that does not know when its lease was renewed checks again, before
-#: it stores anything, that it holds the lease.
+#: Seconds after which a writer that can't see the renewals of its lease checks again, before it
+#: stores anything, that it holds the lease.
 CHECK_INTERVAL = 1.0
 
 

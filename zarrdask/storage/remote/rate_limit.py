@@ -36,7 +36,7 @@ class Limit(NamedTuple):
         The limit that was refused, to which it returns; 0 before the second refusal.
     since : float
         The time from which it grows. Time in which no request waits for its turn does not count:
-        nothing is known of rates that were not tried.
+        the limit of the server was not probed.
     lowered : float
         When it was lowered.
     next : float
@@ -58,7 +58,7 @@ class Limit(NamedTuple):
         return cls(max(_LEAST_FIRST, rate), 0.0, now, now, now, accepted)
 
     def is_valid(self, now: float) -> bool:
-        """Whether there was a refusal lately."""
+        """Whether there was a recent refusal."""
         return 0 <= now - self.lowered <= _MEMORY
 
     def rate_at(self, now: float) -> float:

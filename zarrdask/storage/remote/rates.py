@@ -58,7 +58,7 @@ class RequestRate:
     refused : int
         The number of requests that were refused.
     is_limited : bool
-        Whether a request was refused lately, as far as this process has looked.
+        Whether a request was refused recently, at the last check of this process.
     """
 
     def __init__(self, place: str, kind: Kind, shared: SharedLimit | None = None) -> None:
@@ -77,7 +77,7 @@ class RequestRate:
 
     @property
     def limit(self) -> float | None:
-        """The adapted limit in requests per second; None if nothing has been refused lately."""
+        """The adapted limit in requests per second; None if there was no recent refusal."""
         now = time.monotonic()
         limit = self._shared.read(now)
         return None if limit is None else limit.rate_at(now)
@@ -158,7 +158,7 @@ class RequestRate:
         return self._recent[-1] if self._recent else -math.inf
 
     def _measured(self, now: float) -> float:
-        """Return how many requests per second were accepted lately."""
+        """Return the number of recently accepted requests per second."""
         # Other threads append to the original.
         recent = [accepted for accepted in self._recent.copy() if accepted >= now - _PERIOD]
         return len(recent) / max(now - recent[0], _LEAST_PERIOD) if recent else 0.0

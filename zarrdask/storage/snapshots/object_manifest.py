@@ -83,7 +83,7 @@ class ManifestDifferences(Report):
 
 @dataclass(frozen=True, repr=False)
 class Manifest(Report):
-    """The objects (chunks, shards and documents) of a node as they were at one time.
+    """The objects (chunks, shards and documents) of a node at one time.
 
     Attributes
     ----------

@@ -106,7 +106,7 @@ class PyramidSource:
             )
 
     def check_unchanged(self) -> None:
-        """Check that the source is as it was when the plan was made."""
+        """Check that the source has not changed since the plan was made."""
         if self.array is not None:
             check_unchanged(self.array)
 

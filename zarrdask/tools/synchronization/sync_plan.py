@@ -111,9 +111,9 @@ def plan_sync(
     Raises
     ------
     NodeExistsError
-        If there is a group in the place of an array, or an array in the place of a group, and what
-        the source lacks is not deleted; or if there is a hierarchy of the draft in the place of a
-        node.
+        If the target has a group where the source has an array, or an array where it has a group,
+        and `delete` is not set; or if the target has a hierarchy of the draft where the source has
+        a node.
     """
     ours, theirs = listings
     nodes, nodes_before = _nodes(ours), _nodes(theirs)

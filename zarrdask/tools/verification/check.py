@@ -248,7 +248,7 @@ Place = tuple[int, int, Index]
 
 
 def _chunk_places(index: ShardIndex) -> tuple[list[Place], list[Fault]]:
-    """Return the places of the chunks in a shard, sorted by start, and impossible entries."""
+    """Return the byte ranges of the chunks in a shard, sorted by start, and invalid entries."""
     places, faults = list[Place](), list[Fault]()
     for name, (start, size), is_possible in index.unchecked():
         if is_possible:

@@ -53,7 +53,7 @@ def manifest(
         bucket keeps versions. A snapshot of these versions can be read while others write.
     keep : bool, default False
         Whether the manifest is stored in the node, too, under a name that no format uses.
-        `zarrdask.sync` then knows the digests of objects that have not changed since, and
+        `zarrdask.sync` then uses the digests of objects that have not changed since, and
         ``zarrdask.verify(url, manifest=True)`` compares the node with it.
 
     Returns
@@ -161,7 +161,7 @@ def _manifest(node: StorePath, listing: Listing, algorithms: Mapping[str, str]) 
 
 
 def _values(node: StorePath, listing: Listing, keys: list[str]) -> Iterator[Buffer | None]:
-    """Yield values as they were listed, as far as the store can tell; None for others."""
+    """Yield the listed versions of values, as far as the store supports it; None for others."""
     store, prefix = node.store, node.prefix
     if not store.capabilities.reads_versions:
         return store.get_many([prefix + key for key in keys], Scratch())

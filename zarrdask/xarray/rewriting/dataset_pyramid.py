@@ -235,7 +235,7 @@ def _windows(
 def _methods(
     dataset: Dataset, windows: Mapping[Hashable, int], method: str | Mapping[Any, str] | None
 ) -> dict[Hashable, str]:
-    """Return the method for each data variable that is computed anew."""
+    """Return the method for each data variable that is computed."""
     reduced = {name: v for name, v in dataset.data_vars.items() if {*v.dims} & windows.keys()}
     if isinstance(method, Mapping):
         for name in method:

@@ -189,7 +189,7 @@ def _without_new_fill(
 ) -> xarray.Dataset:
     """Return a dataset whose stored variables get no ``_FillValue`` that they don't have.
 
-    xarray adds NaN to floating-point variables, which would be encoded anew for that.
+    xarray adds NaN to floating-point variables, which would then be encoded again.
     """
     dataset = dataset.copy()
     for name, variable in dataset.variables.items():

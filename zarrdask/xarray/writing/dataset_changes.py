@@ -3,7 +3,7 @@
 Values come first: readers can't see the values of new arrays yet, nor values beyond the end of
 arrays that get longer. Then the shapes, of index coordinates last: only they make the new elements
 part of the dataset. Then consolidated metadata, all in one document: readers that use it see the
-dataset as it was, complete, until that document is replaced.
+complete old dataset until that document is replaced.
 """
 
 from collections.abc import Iterable, Sequence
@@ -47,7 +47,7 @@ class ChangedDataset(Change):
 
     #: The first group, in the store without views of it.
     node: NodePath
-    #: The same, in a store that may know what is there already.
+    #: The same, in a store that may have read its documents already.
     seen: NodePath
     #: The groups that are written, without values; the first one is above all others.
     writes: Sequence[GroupWrite]
@@ -127,7 +127,7 @@ class ChangedDataset(Change):
 
     @property
     def _listed(self) -> NodePath:
-        """The first group, as it was read when it was claimed."""
+        """The first group, as read when it was claimed."""
         return self._claims[0].seen
 
     def exclude(self) -> None:
@@ -300,5 +300,5 @@ def _consolidate(
     except MetadataError:
         if node.path == root:
             raise
-        with node.changing(whole=False) as real:  # what groups above tell is not true
+        with node.changing(whole=False) as real:  # consolidated metadata above is out of date
             real.consolidate(zarr_format, group=changed, nodes=())

@@ -80,7 +80,7 @@ class StoredDataset:
         }
 
     def before_append(self, dim: Hashable, added: int) -> "StoredDataset | None":
-        """Return the dataset as it was if so many elements were appended, at least to a part of it.
+        """Return the dataset as before an append of so many elements, at least to a part of it.
 
         It is None if it is too short for that.
         """

@@ -77,7 +77,7 @@ class GroupWrite:
     node: NodePath
     #: The group as it is when the write is complete.
     metadata: GroupMetadata
-    #: The group as it was; None if it is created.
+    #: The group before the write; None if it is created.
     before: GroupMetadata | None
     variables: tuple[VariableWrite, ...] = field(repr=False)
 

@@ -262,7 +262,7 @@ class AppendedArray(Change):
         if metadata.shape not in (shape, new):
             return "another writer changed the shape; the appended values may be in the array"
         try:
-            # The record of the unfinished append no longer applies: a repeated one starts anew.
+            # The record of the unfinished append no longer applies: a repeated one starts again.
             erase_records(node)
             trim(self.chunks, shape)
             if self._is_bounded:

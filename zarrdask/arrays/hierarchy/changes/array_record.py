@@ -123,7 +123,7 @@ class ArrayRecord:
             self.blocks.stored = self.blocks.log.merge(is_valid)
 
     def _unchanged(self) -> Callable[[Bounds, BlockRecord], bool] | None:
-        """Return whether a block is as it was recorded, by one listing; None if that has no times.
+        """Return whether a block is unchanged since its record, by one listing; None without times.
 
         A unit that was stored after the record of its block was stored by another writer.
         """

@@ -51,7 +51,7 @@ class BlockLog:
         If `is_valid` is given, records for which it is false are left out.
         """
         times, blocks = self._times(), dict[Bounds, BlockRecord]()
-        # A block that was stored twice is as it was stored last.
+        # If a block was stored twice, the last record counts.
         keys = sorted(times, key=lambda key: times[key] or 0)
         for key, value in zip(keys, self.store.get_many(keys, Scratch()), strict=True):
             blocks.update(_parsed(value, times[key]))

@@ -1,9 +1,9 @@
 """A list of finished writes, kept on this machine for the processes of this user.
 
 A finished write leaves nothing in the store but the array. If the same call is made again, such as
-by a script that is run again, the versions of the chunks and shards tell whether they are those
-that it stored. They are kept beside the lock files, of the latest writes only: without them, the
-call computes its blocks and compares them.
+by a script that is run again, the versions of the chunks and shards show whether this call has
+stored them. They are kept beside the lock files, of the latest writes only: without them, the call
+computes its blocks and compares them.
 """
 
 import json

@@ -27,7 +27,7 @@ from zarrdask.storage.concurrent_requests import request_on_each
 class NewArray(Change):
     """A new array whose documents are written before its chunks; a failure erases them again."""
 
-    #: The location of the array, in a store that may know what is there already.
+    #: The location of the array, in a store that may have read its documents already.
     node: NodePath
     metadata: ArrayMetadata
     #: Whether an existing node is erased first.

@@ -34,7 +34,7 @@ Check = Callable[[Any, str], Any]
 Members = Mapping[str, tuple[Any, Check]]
 
 _PREFIX = "numcodecs."
-#: Members that older releases of numcodecs don't know.
+#: Members that older releases of numcodecs don't have.
 _NEWER_MEMBERS = {"location", "initval"}
 
 

@@ -313,7 +313,7 @@ class OlderDraft(Draft):
     older = True
 
     def data_type(self, requested: DataType) -> DataType:
-        # Objects are of any type, as in v2: only their codec knows.
+        # Objects are of any type, as in v2: only their codec determines it.
         return of_dtype(requested.dtype) if requested.dtype.hasobject else portable(requested)
 
     def codecs(

@@ -17,7 +17,7 @@ from zarrdask.formats.metadata.storage_transformers import TRANSFORMERS, Storage
 
 #: The codecs of a shard's index, which the draft fixes (S-4, S-5).
 INDEX_CODECS = (BytesCodec("little"),)
-#: The URI of sharding that readers know (X-B17, ZEP 2), and the URI in the specification's title.
+#: The URI of sharding that readers accept (X-B17, ZEP 2), and the URI in the specification's title.
 URI = "https://purl.org/zarr/spec/storage_transformers/sharding/1.0"
 TITLE = "https://purl.org/zarr/spec/extensions/storage-transformers/sharding/1.0"
 #: All URIs of sharding (S-1).
