@@ -103,7 +103,7 @@ def test_the_session_has_to_be_of_the_snapshot_of_the_fork(repository, run, tmp_
     _write(run, "one", slice(0, 5), 1)
     session = repository.writable_session("main")
     zarrdask.open_array(session, "a", mode="r+")[35:] = 9
-    with pytest.raises(StoreError, match="has changes"):
+    with pytest.raises(StoreError, match="uncommitted changes"):
         SavedFork(tmp_path / "other").save(session)
     session.commit("by another writer")
     with pytest.raises(StoreError, match="another snapshot"):

@@ -203,7 +203,7 @@ def test_an_append_that_fails_has_one_note():
     with pytest.raises(RuntimeError) as caught:
         to_zarr(failing(days(3, 3, chunks=1)), store, append_dim="time")
     (note,) = [note for note in caught.value.__notes__ if ": " in note]
-    assert note.endswith(": the array is as it was")
+    assert note.endswith(": the array is unchanged")
 
 
 @pytest.mark.parametrize(

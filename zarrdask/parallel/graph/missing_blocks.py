@@ -1,7 +1,7 @@
 """Replace blocks without stored data, and blocks computed from these alone, by one constant.
 
-No layer of Dask can say that blocks are the same. Here, the layer that reads an array lists them, and
-`classes_of` finds which blocks of other symbolic layers are.
+No layer of Dask can say that blocks are the same. Here, the layer that reads an array lists equal
+blocks, and `classes_of` finds equal blocks of other symbolic layers.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
