@@ -71,7 +71,7 @@ def test_some_texts_are_no_names_of_files(path):
 
 
 @for_each(
-    "number, text", [(errno.EISDIR, "found a directory"), (errno.ENXIO, "not a regular file")]
+    "number, text", [(errno.EISDIR, "found a directory"), (errno.ENXIO, "expected a regular file")]
 )
 def test_errors_of_the_system_say_what_to_do(number, text):
     with pytest.raises(StoreError, match=text) as caught, open_file.reported("path"):

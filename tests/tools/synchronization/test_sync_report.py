@@ -32,5 +32,5 @@ def test_the_text_says_what_else_happened():
         "replaced /",
         "replaced t",
         "kept 1 object that only the target has; delete=True removes them",
-        "compared again, as 2 objects changed meanwhile",
+        "compared again, as 2 objects changed during the run",
     ]
