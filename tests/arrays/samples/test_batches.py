@@ -269,3 +269,16 @@ def test_a_damaged_chunk_is_an_error_that_names_it():
     store.set("c/3/0", b"damaged")
     with pytest.raises(zarrdask.ZarrdaskError, match="c/3/0"):
         firsts(zarrdask.batches(zarrdask.open_array(store), batch=9))
+
+
+def test_an_array_without_the_axis_has_the_same_elements_in_all_windows():
+    arrays = {}
+    for name, dims, shape in (("a", ("t", "x"), (10, 4)), ("c", ("x",), (4,))):
+        array = zarrdask.create_array({}, shape=shape, dtype="i4", chunks=2, dimension_names=dims)
+        array[...] = np.arange(array.size).reshape(shape)
+        arrays[name] = array
+    batches = [*zarrdask.batches(arrays, window={"t": 2}, batch=2, shuffle=False)]
+    values = np.concatenate([batch["a"] for batch in batches])
+    np.testing.assert_array_equal(values, np.arange(40).reshape(5, 2, 4))
+    for batch in batches:
+        np.testing.assert_array_equal(batch["c"], [np.arange(4)] * len(batch["a"]))

@@ -53,3 +53,4 @@ def test_an_array_without_such_axes_has_one_column():
     constant = ArrayWindows(METADATA, AXES, (None, None))
     assert constant.columns(np.array([0, 5])).tolist() == [[0], [0]]
     assert constant.column_chunks == METADATA.read_grid.size
+    assert constant.column_region(0) == tuple(slice(0, n, 1) for n in METADATA.shape)

@@ -139,7 +139,9 @@ class ArrayWindows:
         return [number for _, _, number in self._own]
 
     def _index(self, column: int) -> Index:
-        return tuple([int(i) for i in np.unravel_index(column, self._column_counts or (1,))])
+        if not self._own:
+            return ()  # the only column is all of the array
+        return tuple([int(i) for i in np.unravel_index(column, self._column_counts)])
 
     def column_bytes(self, columns: np.ndarray) -> np.ndarray:
         """Return the decoded size of columns in bytes."""
