@@ -37,8 +37,8 @@ def open_array(
     Parameters
     ----------
     url : str, os.PathLike, MutableMapping, Store, Array or Group
-        Where the array is: a path, any fsspec URL, a mapping of keys to bytes, a store, the array
-        itself, or a group above it.
+        The location of the array: a path, any fsspec URL, a mapping of keys to bytes, a store, the
+        array itself, or a group above it.
     component : str, optional
         The path of the array from `url`. By default the array is at `url` itself.
     mode : {"r", "r+"}
@@ -62,9 +62,9 @@ def open_array(
         By default as `url`, if that is an array, or else the setting ``zarrdask.missing``, which is
         "fill".
     snapshot : Manifest, str or os.PathLike, optional
-        A manifest of the node at `url`, or the local file that it is saved in: exactly the objects
-        that it names are read, also while others write to a bucket that keeps versions. In other
-        stores, an object that has changed since raises `SnapshotError`.
+        A manifest of the node at `url`, or the local file that it is saved in: exactly the listed
+        versions of the objects are read, also while others write to a bucket that keeps versions.
+        In other stores, an object that has changed since raises `SnapshotError`.
 
     Returns
     -------

@@ -36,8 +36,8 @@ def open(  # noqa: A001
     Parameters
     ----------
     url : str, os.PathLike, MutableMapping, Store or Group
-        Where the node is: a path, any fsspec URL, a mapping of keys to bytes, a store, or a group
-        above it.
+        The location of the node: a path, any fsspec URL, a mapping of keys to bytes, a store, or a
+        group above it.
     component : str, optional
         The path of the node from `url`. By default the node is at `url` itself.
     mode : {"r", "r+"}
@@ -45,8 +45,8 @@ def open(  # noqa: A001
     storage_options : dict, optional
         Options for fsspec, such as credentials.
     zarr_format : {2, 3, "v3-draft", "v3-draft-protocol"}, optional
-        The only format whose documents are requested, of the node and of all nodes below it. By
-        default the documents of all formats are.
+        The only format whose documents are requested, for the node and for all nodes below it. By
+        default the documents of all formats are requested.
     strict : bool, optional
         As in `open_array`.
     consolidated : bool, optional
@@ -224,7 +224,7 @@ def consolidate_metadata(
     Parameters
     ----------
     url, component, storage_options
-        Where the group is, as in `zarrdask.open`.
+        The location of the group, as in `zarrdask.open`.
 
     Returns
     -------

@@ -28,7 +28,7 @@ def batches(
 ) -> Batches:
     """Return the samples of arrays in batches, for training.
 
-    The whole epoch is planned first: which chunk is read when, and when it is dropped. Print the
+    The whole epoch is planned first: when each chunk is read, and when it is dropped. Print the
     result to see the plan; nothing is read before it is iterated over. Each iteration is an epoch.
     The next batch is read while one is used.
 
@@ -45,7 +45,7 @@ def batches(
         default, a sample is an index of the first axis, as in ``array[0]``.
     stride : int, tuple or dict, optional
         The distance of successive windows along these axes, by default their lengths. An integer
-        is that along all of them.
+        applies to all of them.
     shuffle : bool, int or "full", default True
         Whether samples are in random order. True draws them at a time from as many chunks as
         `memory` has space for, so that each is decoded once; up to 1.2 times where windows lie
@@ -61,7 +61,8 @@ def batches(
         The memory for each batch, which the next one overwrites: with the shape of a batch,
         and the data type of the array. The memory of a tensor serves as well.
     rank, world_size : int
-        Which part of the samples to return, of how many. The parts are equal up to one sample.
+        The number of the part of the samples to return, and the number of parts. The parts are
+        equal up to one sample.
     drop_last : bool, default False
         Whether to leave out a last batch that has fewer samples. All ranks then have the same
         number of batches.

@@ -33,7 +33,7 @@ class _Blocks(AbstractContextManager[Measurement]):
 
 
 def measured() -> AbstractContextManager[Measurement]:
-    """Measure what reads and writes do within a ``with`` block.
+    """Measure the reads and writes within a ``with`` block.
 
     Everything that this process does counts, and so do the tasks of Dask that are computed within
     the block: in threads, in processes of this machine, and by the workers of the current client.
@@ -45,7 +45,7 @@ def measured() -> AbstractContextManager[Measurement]:
     ------
     Measurement
         Requests by kind, bytes, chunks, and seconds waiting, decoding, encoding and under locks,
-        for each task prefix, array and store. It prints as a table that says what limited the job;
+        for each task prefix, array and store. It prints as a table that names the limit of the job;
         `to_dict` returns all numbers. It is complete when the block has ended.
 
     See Also

@@ -72,7 +72,7 @@ def append(
         Whether to append now. If false, nothing is written yet, but the position of `x` is fixed:
         it is appended to the shape that the array has now.
     resume : bool or "restart", default False
-        Whether the blocks that are stored are recorded, so that the same call, made again after
+        Whether stored blocks are recorded, so that the same call, made again after
         the process was killed, computes and writes only the missing blocks, as in `to_zarr`. Any
         other append to the array discards the record.
     progress : bool, file or callable, default False

@@ -51,8 +51,8 @@ def from_zarr(
 ) -> da.Array:
     """Return a stored array as a Dask array.
 
-    A drop-in replacement for `dask.array.from_zarr`. Only metadata is read now. Basic slices of
-    the result read just the chunks that they overlap, whatever its blocks.
+    A drop-in replacement for `dask.array.from_zarr`. Only metadata is read now. Basic slices of the
+    result read only the chunks that they overlap, for any blocks.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def from_zarr(
         its own and read-only, for all blocks that have none of them. Values computed from such
         blocks alone are computed once. See the notes.
     inline_array : bool, default True
-        Accepted for compatibility. The array is part of each task if it is small when pickled.
+        Accepted for compatibility. The array is part of each task if its pickled form is small.
     zarr_format : {2, 3, "v3-draft", "v3-draft-protocol"}, optional
         The format to look for; by default, any.
     consolidated, strict : bool, optional
@@ -88,14 +88,14 @@ def from_zarr(
         As in `zarrdask.open_array`: how the tasks read chunks that are not stored.
     snapshot : Manifest, str or os.PathLike, optional
         A manifest of the node at `url`, or the local file that it is saved in: the tasks read
-        exactly the objects that it names, also while others write to a bucket that keeps versions.
-        In other stores, a chunk that has changed since raises `SnapshotError`.
+        exactly the listed versions of the objects, also while others write to a bucket that keeps
+        versions. In other stores, a chunk that has changed since raises `SnapshotError`.
     depth : int, tuple, or dict of axes or names of dimensions to depths, optional
-        By how many elements blocks overlap their neighbours: along all axes, each axis, or some.
-        An axis may have a pair, before and after the block, if it has no boundary. Each block is
-        what `dask.array.overlap.overlap` returns, but is read from the store by one task; blocks
-        that are shorter than the depth are joined. Default blocks are joined along these axes.
-        Chunks that blocks share are cached, up to half of ``zarrdask.keep-memory``.
+        The number of elements by which blocks overlap their neighbours: along all axes, each axis,
+        or some. An axis may have a pair, before and after the block, if it has no boundary. Each
+        block is the same as from `dask.array.overlap.overlap`, but is read from the store by one
+        task; blocks that are shorter than the depth are joined. Default blocks are joined along
+        these axes. Chunks that blocks share are cached, up to half of ``zarrdask.keep-memory``.
     boundary : "reflect", "nearest", "periodic", "none" or a value, default "none"
         The elements beyond the ends of the array in the first and the last blocks, if there is a
         depth: the elements in reverse order, the last element, the elements of the other end, none,
@@ -129,8 +129,9 @@ def from_zarr(
     equal tasks on missing blocks become one, so functions are called once for all missing blocks
     of a shape, and must not depend on anything but their arguments.
 
-    Both are part of how Dask optimises an array that reads stored ones. Neither is done with array
-    expressions, nor if Dask's settings ``array_optimize`` or ``optimization.fuse.active`` are set.
+    Both are part of the graph optimisation of arrays that read stored ones. Neither is done with
+    array expressions, nor if Dask's settings ``array_optimize`` or ``optimization.fuse.active`` are
+    set.
 
     See Also
     --------

@@ -52,14 +52,14 @@ def map_overlap(
     url, component, storage_options
         The stored array, as in `zarrdask.from_zarr`.
     depth, boundary
-        By how many elements blocks overlap, and what is beyond the ends of the array, as in
-        `zarrdask.from_zarr`.
+        The number of elements by which blocks overlap, and the values beyond the ends of the array,
+        as in `zarrdask.from_zarr`.
     trim : bool, default True
         Whether to remove as many elements from each result as the block had of overlaps. Without
         it, the results of the function are expected to have the shapes of blocks without overlaps,
         unless `chunks` says otherwise.
     allow_rechunk : bool, default True
-        Whether blocks that are shorter than the depth are joined; otherwise, they are an error.
+        Whether blocks that are shorter than the depth are joined; otherwise, they raise an error.
     blocks : "auto", "stored", or chunks, default "auto"
         The blocks before they overlap: `chunks` of `zarrdask.from_zarr`.
     region : basic index, or dict of names to slices or integers, optional
@@ -78,7 +78,7 @@ def map_overlap(
     Raises
     ------
     MetadataError
-        If these are no depths or boundaries of the array, or the depth is larger than the array.
+        If a depth or boundary is invalid, or the depth is larger than the array.
     NodeTypeError
         If `url` is a Dask array.
     UnsupportedError

@@ -96,19 +96,18 @@ def to_zarr(
         be written concurrently, or after them, so that the array appears when it is complete. An
         array that replaces another one on a local disk always appears when it is complete.
     resume : bool or "restart", default False
-        Whether the blocks that are stored are recorded, so that the same call, made again after the
-        process was killed, computes and writes only the missing blocks. The metadata of new arrays
-        is written last. An error is raised if the Dask array (by its name), the chunks or the
-        options have changed; ``"restart"`` begins again then, as does ``overwrite=True`` for a
-        single new array. The same call does nothing when the write is complete; an array that
-        another writer has created, or changed since, raises `NodeExistsError`. The store must be
-        one that can be listed. With ``compute=False``, the result is one task, which writes the
-        missing blocks.
+        Whether stored blocks are recorded, so that the same call, made again after the process was
+        killed, computes and writes only the missing blocks. The metadata of new arrays is written
+        last. An error is raised if the Dask array (by its name), the chunks or the options have
+        changed; ``"restart"`` begins again then, as does ``overwrite=True`` for a single new array.
+        The same call does nothing when the write is complete; an array that another writer has
+        created, or changed since, raises `NodeExistsError`. The store must be one that can be
+        listed. With ``compute=False``, the result is one task, which writes the missing blocks.
     progress : bool, file or callable, default False
         Whether to show a bar: in the output of a notebook's cell, or on standard error; or the file
         to write it to. A file that is not a terminal gets a line every ten seconds. A function is
-        called with the work that is done, all work, and the bytes that are done. There is none with
-        ``compute=False``.
+        called with the finished work, all work, and the bytes of the finished work. There is none
+        with ``compute=False``.
     **create_kwargs
         Options of a new array, as in `zarrdask.create_array`.
 

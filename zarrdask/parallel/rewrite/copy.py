@@ -102,10 +102,10 @@ def copy(
         Patterns such as ``"/*/sweep_0"``: only groups whose paths match are copied, with their
         arrays, and the groups above them, as in `Group.walk`.
     on_unsupported : {"raise", "skip"}, default "raise"
-        Whether nodes that can't be read, or that the format can't represent, are an error or are
+        Whether nodes that can't be read, or that the format can't represent, raise an error or are
         left out.
     restart : bool, default False
-        Whether what interrupted copies have done is discarded, whatever they were.
+        Whether to discard the work of interrupted copies to this target, with any options.
     dry_run : bool, default False
         Check everything and return the report, but write nothing.
     storage_options : dict, optional
@@ -113,7 +113,7 @@ def copy(
     source_options, target_options : dict, optional
         Options of fsspec for one of the two, instead of `storage_options`.
     scheduler : str or distributed.Client, optional
-        What the tasks run on: "threads", "processes", "sync", a client, or the address of a
+        The scheduler of the tasks: "threads", "processes", "sync", a client, or the address of a
         scheduler. The default is the current scheduler of Dask.
     progress : bool, file or callable, default False
         Whether and how to show a progress bar, as in `to_zarr`. It counts chunks (or shards).
@@ -140,7 +140,7 @@ def copy(
     NodeNotFoundError
         If there is no node at the source.
     StoreError
-        If a store fails, or if a copy of something else was interrupted here.
+        If a store fails, or if another copy to this target was interrupted.
 
     Examples
     --------

@@ -110,8 +110,8 @@ def rechunk(
         os.PathLike, MutableMapping or Store. If each chunk or shard of the target lies in one block
         of a Dask array, the blocks are written directly; otherwise they are stored first, and
         rewritten from there. The variables of a Dataset, DataArray or DataTree become the arrays of
-        a group: those that zarrdask's engine opened, and that have not changed, are rewritten as
-        they are stored; the others are computed and encoded.
+        a group: unchanged variables that zarrdask's engine opened are rewritten in their stored
+        form; the others are computed and encoded.
     target : str, os.PathLike, MutableMapping, Store or Group
         The location of the new array or group.
     component : str, optional
@@ -122,7 +122,7 @@ def rechunk(
         `chunks` alone, the new array has no shards. For a group: one value for all arrays, or a
         dict, from which each array takes the dimensions that it has. The other keys of that dict
         are paths, such as ``"/time"`` for the array of that name, with chunks for one array; and
-        None, with chunks for the arrays that nothing else in the dict is for.
+        None, with chunks for all arrays without another key in the dict.
     max_mem : int or str, default "256 MiB"
         The bytes by which each process may grow.
     temp : str, os.PathLike, MutableMapping or Store, optional
@@ -137,7 +137,7 @@ def rechunk(
         then. The new elements are `source_region`, or by default the elements of the source beyond
         the target's end.
     scheduler : str or Client, optional
-        What the plan will be executed on, as in `RechunkPlan.execute`.
+        The scheduler that will execute the plan, as in `RechunkPlan.execute`.
     storage_options : dict, optional
         Options of fsspec for `source`, `target` and `temp`. A local path takes none, and is
         exempt.
@@ -151,8 +151,8 @@ def rechunk(
     Returns
     -------
     RechunkPlan or GroupPlan
-        The plan prints, draws itself in notebooks, and has a method `execute`. Type checkers know
-        which of the two it is if `source` is an array or a group, and not its URL.
+        The plan prints, is drawn in notebooks, and has a method `execute`. Type checkers infer
+        which of the two it is if `source` is an array or a group, but not from its URL.
 
     Raises
     ------

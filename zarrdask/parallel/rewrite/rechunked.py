@@ -74,7 +74,7 @@ def rechunked(
     Nothing is computed now. If `x` is read from a stored array, and reading each new block by
     itself is cheaper, the result is that read, and nothing is stored. Otherwise the tasks of the
     result first pack the pieces of the new blocks into few temporary objects, and then read them.
-    Whatever the number of blocks, few of them are in memory at a time.
+    For any number of blocks, only a few are in memory at a time.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def rechunked(
         If the chunks do not fit the array, or if `max_mem` is too small: the error names the
         smallest value that works.
     NodeTypeError
-        If `x` is no array.
+        If `x` is not an array.
     StoreError
         If `temp` is in memory and the workers of the current client are other processes.
     UnsupportedError

@@ -28,8 +28,8 @@ def upgrade(
 ) -> CopyReport:
     """Write v3 metadata beside the v2 metadata of an array or hierarchy (conformance C-38).
 
-    No chunk is touched. Nodes that are v3 already are left as they are, so an interrupted upgrade
-    is completed by the same call. The document of the root is written last.
+    No chunk is touched. Nodes that are v3 already are not changed, so the same call completes an
+    interrupted upgrade. The document of the root is written last.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def upgrade(
         Patterns of paths below the node, as in `copy`: the arrays that are upgraded, and the arrays
         and groups that are not. By default everything is upgraded.
     on_unsupported : {"raise", "skip"}, default "raise"
-        Whether nodes that v3 can't represent are an error or are left out.
+        Whether nodes that v3 can't represent raise an error or are left out.
     dry_run : bool, default False
         Check everything and return the report, but write nothing.
     storage_options : dict, optional

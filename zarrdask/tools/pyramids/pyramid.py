@@ -51,8 +51,8 @@ def pyramid(
     Parameters
     ----------
     source : URL, Store, Array, dask.array.Array, numpy.ndarray or xarray.DataArray
-        The array to read: level 0. The values of a DataArray are stored as they are, without the
-        encoding that it may have.
+        The array to read: level 0. The values of a DataArray are stored unchanged, without its
+        encoding.
     target : str, os.PathLike, MutableMapping, Store or Group
         The location of the new group. If the source is an array in this group, it is level 0 and is
         not copied; the other levels are added to the group.
@@ -104,7 +104,7 @@ def pyramid(
     Returns
     -------
     PyramidPlan
-        The plan prints, draws itself in notebooks, and has a method `execute`.
+        The plan prints, is drawn in notebooks, and has a method `execute`.
 
     Raises
     ------

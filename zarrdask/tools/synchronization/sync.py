@@ -39,8 +39,8 @@ def sync(
     Chunks and shards are copied unchanged, then the documents of arrays, then of groups, and
     consolidated metadata last. If the call is interrupted, readers of the target see each array
     with metadata and chunks that belong together, and the same call resumes. An array whose codecs,
-    chunks, data type or format differ is replaced, as ``overwrite=True`` does. To convert what is
-    copied, use `zarrdask.copy`.
+    chunks, data type or format differ is replaced, as ``overwrite=True`` does. To convert arrays,
+    use `zarrdask.copy`.
 
     Parameters
     ----------
@@ -53,18 +53,18 @@ def sync(
         they are kept, and the report lists them. Chunks that an array of the source lacks are
         removed in any case: they read as the fill value.
     by : {"versions", "digests", "sizes"}, default "versions"
-        How objects are compared whose sizes are equal. "versions": by what the stores list, which
-        is the MD5 digest in S3's ETags, and the time of local files, which copies keep; where that
+        How objects of equal sizes are compared. "versions": by the versions in listings, that is
+        the MD5 digest in S3's ETags, and the time of local files, which copies keep; where that
         does not suffice, by their bytes. "digests": by digests or bytes only. "sizes": chunks with
         equal sizes are assumed to be equal.
     dry_run : bool, default False
         Compare both and return the report, but change nothing.
     manifest : bool or "both", default False
-        Whether a manifest is stored in the target, or in the source, too. Digests of objects that
-        are copied are computed on the way; others are those that a stored manifest or an ETag has
-        for them. Later calls use manifests that are stored in the source and the target: objects
-        that have not changed since are not read. ``zarrdask.verify(target, manifest=True)`` checks
-        the target by its manifest.
+        Whether a manifest is stored in the target, or in the source, too. Digests of copied objects
+        are computed during the copy; others are taken from a stored manifest or an ETag. Later
+        calls use manifests that are stored in the source and the target: objects that have not
+        changed since are not read. ``zarrdask.verify(target, manifest=True)`` checks the target by
+        its manifest.
     storage_options : dict, optional
         Options of fsspec for the source and the target. A local path takes none, and is exempt.
     source_options, target_options : dict, optional
@@ -73,7 +73,7 @@ def sync(
     Returns
     -------
     SyncReport
-        What was added, changed and removed, and the bytes that were copied. It prints.
+        The added, changed and removed objects, and the bytes that were copied. It prints.
 
     Raises
     ------

@@ -244,7 +244,7 @@ def compare(
     scheduler: Any = None,
     progress: Show = False,
 ) -> Comparison | ManifestDifferences:
-    """Compare two arrays or hierarchies, whatever their formats, chunks and codecs; or manifests.
+    """Compare two arrays or hierarchies of any formats, chunks and codecs; or two manifests.
 
     Elements are compared bit by bit. The shapes, data types, fill values, dimension names and
     attributes in the metadata are compared. If both are manifests, an older one and a newer one,
@@ -264,7 +264,7 @@ def compare(
     source_options, target_options : dict, optional
         Options of fsspec for `a`, or for `b`, instead of `storage_options`.
     scheduler : str or distributed.Client, optional
-        What the tasks run on: "threads", "processes", "sync", a client, or the address of a
+        The scheduler of the tasks: "threads", "processes", "sync", a client, or the address of a
         scheduler. The default is the current scheduler of Dask.
     progress : bool, file or callable, default False
         Whether and how to show a progress bar, as in `to_zarr`.

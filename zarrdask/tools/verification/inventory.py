@@ -47,12 +47,12 @@ def inventory(
     scheduler: Any = None,
     progress: Show = False,
 ) -> Inventory:
-    """Count what is stored of an array or a hierarchy, and find what is missing.
+    """Count the stored chunks of an array or a hierarchy, and find missing ones.
 
     The store is listed, and the indexes of shards are read; chunks are not. A chunk that is not
-    stored reads as the fill value, and writers leave out chunks that hold nothing else, unless the
-    setting ``zarrdask.write-empty-chunks`` is on. So only `expect` says which chunks should be
-    there.
+    stored reads as the fill value, and writers leave out chunks that hold only the fill value,
+    unless the setting ``zarrdask.write-empty-chunks`` is on. So only `expect` defines which chunks
+    should be stored.
 
     Parameters
     ----------
@@ -69,25 +69,25 @@ def inventory(
         The append dimension, by number or name. In a group, arrays that do not have it are counted
         along their first axis.
     expect : region, str or list of these, optional
-        What should be stored: a region of the array, as slices, ``...``, or a dict of names of
-        dimensions to slices; or a pattern for the paths of arrays that should be stored completely,
-        such as ``"*/temperature"``. In a group, a region is ``...`` or a dict, and concerns the
-        arrays that have all of its dimensions.
+        The chunks that should be stored: a region of the array, as slices, ``...``, or a dict of
+        names of dimensions to slices; or a pattern for the paths of arrays that should be stored
+        completely, such as ``"*/temperature"``. In a group, a region is ``...`` or a dict, and
+        concerns the arrays that have all of its dimensions.
     fill_only : bool, default False
-        Whether to decode what is stored, to count the chunks and shards that hold only the fill
+        Whether to decode stored chunks, to count the chunks and shards that hold only the fill
         value.
     group_filter : str or iterable of str, optional
         Patterns such as ``"/*/sweep_0"`` of the groups to count, as in `Group.walk`.
     scheduler : str or distributed.Client, optional
-        What decodes, as in `zarrdask.verify`.
+        The scheduler that decodes, as in `zarrdask.verify`.
     progress : bool, file or callable, default False
         Whether to show the progress of decoding, as in `zarrdask.verify`.
 
     Returns
     -------
     Inventory
-        It prints, and draws which chunks are stored in notebooks. Its attribute `ok` is False if a
-        chunk that was expected is missing.
+        It prints, and notebooks show a drawing of the stored chunks. Its attribute `ok` is False if
+        an expected chunk is missing.
 
     Raises
     ------
@@ -101,7 +101,7 @@ def inventory(
 
     See Also
     --------
-    verify : Checks that what is stored can be read.
+    verify : Checks that all stored chunks can be read.
 
     Examples
     --------

@@ -46,8 +46,8 @@ def manifest(
     storage_options : dict, optional
         Options of fsspec for a URL.
     digest : {"sha256", "crc32c"}, optional
-        The algorithm of the digests for which objects are read; None for no digests but those that
-        the store has. Objects whose ETags are MD5 digests, as in S3, are not read in any case.
+        The algorithm of the digests for which objects are read; None for only the digests that the
+        store has. Objects whose ETags are MD5 digests, as in S3, are not read in any case.
     versions : bool, default False
         Whether the ID of each object's version is requested, by one request an object, where a
         bucket keeps versions. A snapshot of these versions can be read while others write.

@@ -75,7 +75,7 @@ def verify(
     the fill value. That holds also for a coarser level of a pyramid from which a chunk was deleted;
     `zarrdask.inventory` lists missing chunks.
 
-    `zarrdask.compare` checks that two nodes hold the same.
+    `zarrdask.compare` checks that two nodes hold equal elements and metadata.
 
     Parameters
     ----------
@@ -92,18 +92,18 @@ def verify(
         Whether chunks or shards that are missing or hold only the fill value are listed as well.
     group_filter : str or iterable of str, optional
         Patterns of paths of groups below the node, such as ``"/*/sweep_0"``: only the arrays in
-        these groups are checked, and no other node is read but the groups above them.
+        these groups are checked, and no other nodes are read except the groups above them.
     manifest : Manifest, str, os.PathLike or True, optional
         A manifest of the node, or the local file that it is saved in; True for the one that is
-        stored in the node. Objects are then compared with it instead of decoded: those that have
-        digests there are read, and nothing else. The other options have no effect.
+        stored in the node. Objects are then compared with it instead of decoded: only objects with
+        a digest in it are read. The other options have no effect.
     scheduler : str or distributed.Client, optional
-        What the tasks run on: "threads", "processes", "sync", a client, or the address of a
+        The scheduler of the tasks: "threads", "processes", "sync", a client, or the address of a
         scheduler. The default is the current scheduler of Dask.
     progress : bool, file or callable, default False
         Whether to show a bar: in the output of a notebook's cell, or on standard error; or the file
         to write it to. A file that is not a terminal gets a line every ten seconds. A function is
-        called with the work that is done, all work, and the bytes that are done.
+        called with the finished work, all work, and the bytes of the finished work.
 
     Returns
     -------

@@ -40,11 +40,11 @@ def concat(
         nested lists, one for each level. By default, nested lists are joined along the last axes.
         Groups are joined along dimensions by name.
     component : str, optional
-        The path of the array within each source that is no array.
+        The path of the array within each source that is not an array.
     storage_options : dict, optional
         Options for fsspec, for all URLs.
     missing : {"error", "fill"}
-        What is done if there is no array at one of the sources.
+        Whether a source without an array raises an error, or reads as the fill value.
 
     Returns
     -------
@@ -62,7 +62,7 @@ def concat(
     MetadataError
         If the shapes do not fit together.
     UnsupportedError, CodecError
-        If the data types have none in common, or the setting does not permit the cast.
+        If the data types have no common data type, or the setting does not permit the cast.
 
     See Also
     --------

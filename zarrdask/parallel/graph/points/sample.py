@@ -19,16 +19,16 @@ def sample(arrays: Any, points: Any, size: Any = 1, *, ends: Ends = "pad") -> An
     """Return the cubes around points of one or several stored arrays, or of a dataset.
 
     All arrays are one plan: their requests are in flight together, and each chunk that cubes
-    overlap is decoded once, in whatever order the points are; of Dask arrays twice where a cube
-    crosses the border between two tasks.
+    overlap is decoded once, for any order of the points; in Dask arrays, twice where a cube crosses
+    the border between two tasks.
 
     Parameters
     ----------
     arrays : Array, dask.array.Array of `from_zarr`, mapping of str to these, or xarray object
-        What to read: stored arrays at once, by all cores, and Dask arrays when they are computed.
-        The Dask array must be a whole stored array, or a slice of it, that nothing was computed of.
-        The variables of a Dataset or DataArray that zarrdask's engine opened are read likewise;
-        any others are indexed by xarray.
+        The arrays to read: stored arrays are read now, by all cores, and Dask arrays when they are
+        computed. The Dask array must be a whole stored array, or a slice of it, without any
+        computation. The variables of a Dataset or DataArray that zarrdask's engine opened are read
+        likewise; any others are indexed by xarray.
     points : mapping or array_like
         The positions along some axes, in integers: a dict of names or numbers of axes to sequences
         of one length, or an array of shape ``(points, axes)`` for the first axes. Negative ones
@@ -38,7 +38,7 @@ def sample(arrays: Any, points: Any, size: Any = 1, *, ends: Ends = "pad") -> An
         The length of the cubes along these axes: one for all, or a dict. The point is in the
         middle; if the length is even, it is the first element after the middle.
     ends : {"pad", "clip", "drop"}
-        What is done with cubes that reach beyond the ends of the array: they have the fill value
+        How cubes that reach beyond the ends of the array are treated: they have the fill value
         there, or the last element repeated, or are left out. Variables of xarray have missing
         values there (NaN, NaT) instead of the fill value, if their type has such a value.
 
