@@ -202,7 +202,7 @@ class ZarrdaskError(Exception):
     def within(self, location: str) -> Self:
         """Return this error with a location, such as a node's URL, put before its own key.
 
-        The layer that knows the location calls this as the error passes through it.
+        The layer that has the location calls this as the error passes through it.
         """
         # An error without a key, or with the root's (an empty text), names the location only.
         self.key = f"{location}: {self.key}" if self.key else location

@@ -159,7 +159,7 @@ class Store(ABC):
     def get_version(
         self, key: str, version: ObjectVersion, start: int = 0, length: int | None = None
     ) -> Buffer | None:
-        """Return one version of a value, or part of it; None if the store does not have it (now).
+        """Return one version of a value, or part of it; None if the store does not have it.
 
         Only stores with the capability `reads_versions` have this operation.
 
@@ -167,7 +167,7 @@ class Store(ABC):
         ----------
         key : str
         version : ObjectVersion
-            What `entries` or `stat` said of the object that holds the value.
+            The version of the object that holds the value, from `entries` or `stat`.
         start, length : int
             As in `get_range`; by default, the whole value is returned.
         """
@@ -228,7 +228,7 @@ class Store(ABC):
         return True
 
     def get_tagged(self, key: str) -> tuple[Buffer | None, Tag | None]:
-        """Return a value and a tag, which changes with the value; twice None if there is none.
+        """Return a value and a tag, which changes with the value; two Nones if there is no value.
 
         Only stores with the capability `compare_and_swap` have this operation, and `swap`.
         """
@@ -242,7 +242,7 @@ class Store(ABC):
         key : str
         value : bytes-like
         tag : object, optional
-            What `get_tagged` returned; None if there was no value.
+            The tag from `get_tagged`; None if there was no value.
 
         Raises
         ------
@@ -295,7 +295,7 @@ class Store(ABC):
     def entries(
         self, prefix: str, after: str = "", until: str | None = None, *, objects: bool = False
     ) -> Iterator[Entry]:
-        """Yield the keys that begin with a prefix, with what the listing says of their values.
+        """Yield the keys that begin with a prefix, with their entries in the listing.
 
         Parameters
         ----------
@@ -308,7 +308,7 @@ class Store(ABC):
         Raises
         ------
         UnsupportedError
-            If `objects` is True, and the values are no objects with URLs of their own.
+            If `objects` is True, and the values are not objects with URLs of their own.
         """
         if objects:
             raise no_objects(self.url)
@@ -334,7 +334,7 @@ class Store(ABC):
         return identity_at(self.url, self.url)
 
     def above(self) -> "Store | None":
-        """Return the store of the directory that this one is in, if there is one that is known."""
+        """Return the store of the directory that contains this one, if there is a known one."""
         return None
 
     # ---- lifecycle
@@ -369,17 +369,17 @@ class Store(ABC):
         """
 
     def check_writable(self, *, erasing: Iterable[str] = ()) -> None:  # noqa: B027 - most are
-        """Check that the store is not one that can only be read, before anything is changed.
+        """Check that the store is not read-only, before anything is changed.
 
         Parameters
         ----------
         erasing : iterable of str, optional
-            Keys and prefixes that are going to be erased.
+            The keys and prefixes to erase.
 
         Raises
         ------
         ReadOnlyError
-            If the store can only be read, as of an HTTP server.
+            If the store is read-only, as on an HTTP server.
         LinkError
             If a key to erase is behind a symbolic link, through which nothing is erased.
         """

@@ -21,7 +21,7 @@ _SUFFIXES = (".zarr", ".zarr.zip")
 class ZarrdaskBackendEntrypoint(BackendEntrypoint):
     """Opens Zarr groups of all formats that zarrdask reads, without zarr-python.
 
-    The arguments have the meaning that they have for xarray's engine ``zarr``. Besides:
+    The arguments have the same meaning as for xarray's engine ``zarr``. Additional ones:
 
     strict : bool, optional
         Whether metadata that breaks a rule, but whose meaning is known, raises an error.

@@ -56,7 +56,7 @@ def open_many(
     """Open many Zarr groups as one dataset; each of its variables is one read.
 
     The documents of all groups are requested together; then the coordinates. A variable is one
-    symbolic layer of Dask, whatever the number of groups.
+    symbolic layer of Dask, for any number of groups.
 
     Parameters
     ----------
@@ -84,9 +84,9 @@ def open_many(
     drop_variables : str or iterable of str, optional
         Variables that are not opened.
     save : str or os.PathLike, optional
-        Where to save the list of members, as `ConcatenatedArray.save` does, so that `open_zarr`
-        opens the dataset without asking the groups. ``zarrdask.open(save).refresh()`` finds new
-        groups.
+        The location to save the list of members, as `ConcatenatedArray.save` does, so that
+        `open_zarr` opens the dataset without requests to the groups.
+        ``zarrdask.open(save).refresh()`` finds new groups.
     **options
         As in `open_zarr`: how variables are decoded.
 

@@ -134,7 +134,7 @@ def open_mfdataset(
     Parameters
     ----------
     paths : str, os.PathLike or (nested) sequence
-        Where the groups are. One text may be a pattern (``"s3://bucket/*.zarr"``) for any file
+        The locations of the groups. A text may be a pattern (``"s3://bucket/*.zarr"``) for any file
         system of fsspec; the groups are then sorted by their paths.
     chunks, chunked_array_type
         As in `open_zarr`.

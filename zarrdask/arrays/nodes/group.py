@@ -319,8 +319,8 @@ class Group(Node, Mapping[str, "Array | Group"]):
         attributes : mapping, optional
             The user's attributes, of JSON values.
         overwrite : bool
-            Whether an existing node is removed first, with everything below it. By default it is
-            an error if there is one.
+            Whether an existing node is removed first, with everything below it. If False (default),
+            raise `NodeExistsError` when there is one.
 
         Returns
         -------

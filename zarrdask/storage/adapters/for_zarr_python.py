@@ -16,7 +16,7 @@ def as_zarr_python(
     Parameters
     ----------
     url : str, os.PathLike, MutableMapping or Store
-        What `zarrdask.open_group` takes.
+        The location, as in `zarrdask.open_group`.
     read_only : bool, default False
         Whether values may not be changed.
     storage_options : dict, optional

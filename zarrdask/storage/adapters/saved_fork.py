@@ -21,12 +21,12 @@ _FORK, _CHANGES = "fork", "changes/"
 class SavedFork:
     """A fork of a session of icechunk, and the changes of jobs, as files under a URL.
 
-    Jobs of a batch system, which share nothing but the URL, write to the session: one process saves
+    Jobs of a batch system that share only the URL write to the session: one process saves
     a fork, each job writes to a copy of it, and one process merges the changes of all jobs.
 
     The files are pickled, and contain the credentials of the repository: keep them where only you
     can read and write, and erase them after the commit. In a local directory, only you can read the
-    files, whatever the umask is.
+    files, for any umask.
 
     Parameters
     ----------

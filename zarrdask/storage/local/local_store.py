@@ -413,7 +413,7 @@ class LocalStore(Store):
     def list_entries(self, prefix: str) -> tuple[list[str], list[str], list[str]]:
         """Return the names of keys, of directories, and of links that lead to one above them.
 
-        Such links are no directories to others: a walk that enters them would not end.
+        Such links are not listed as directories, as a walk that enters them would not end.
         """
         self._check_directory(check_prefix(prefix))
         return self._entries(prefix)

@@ -87,10 +87,10 @@ class ReferenceStore(StoreWithPartialAccess):
         ``https://data.example.org/`` or ``s3://bucket/``; ``s3://`` and ``gs://`` are all buckets
         of a server. By default all buckets if `protocol` is ``s3`` or ``gs``.
     url : str, optional
-        Where the document is, for messages.
+        The location of the document, for messages.
     local : bool, optional
-        Whether references may be to local files; by default the setting
-        ``zarrdask.local-references`` says so.
+        Whether references may be to local files; by default as in the setting
+        ``zarrdask.local-references``.
 
     Raises
     ------

@@ -27,7 +27,7 @@ class GeoZarr:
     borders: Literal["trim", "pad", "partial"] = "partial"
 
     def adapted(self, metadata: ArrayMetadata, axes: Any = None) -> ArrayMetadata:
-        """Return the metadata as it is: the conventions require nothing of it."""
+        """Return the metadata unchanged: the conventions require nothing of it."""
         return metadata
 
     def attributes(

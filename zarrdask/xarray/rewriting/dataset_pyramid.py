@@ -51,19 +51,19 @@ def to_pyramid(
 ) -> Any:
     """Write a dataset at several resolutions, as a tree with a group for each level.
 
-    The groups are named 0 (the dataset as it is), 1, 2, ... Each level is computed from the one
+    The groups are named 0 (the dataset itself), 1, 2, ... Each level is computed from the one
     before, in one graph of Dask, so that nothing is read back. The root describes the levels by the
     conventions ``multiscales``, ``proj:`` and ``spatial:``.
 
     Parameters
     ----------
     obj : xarray.Dataset or xarray.DataArray
-        What to write.
+        The object to write.
     store : str, os.PathLike, MutableMapping, Store or Group
         The location, as in `zarrdask.xarray.to_zarr`.
     dims : sequence of hashable, default ("y", "x")
         The dimensions that become shorter: the rows and the columns. Variables without any of them
-        are written to each level as they are.
+        are written unchanged to each level.
     crs : Crs, str, mapping or object, optional
         The coordinate reference system, as `zarrdask.conventions.write_crs` takes it. By default,
         the system in the variable that ``grid_mapping`` names, which stays.
@@ -77,7 +77,7 @@ def to_pyramid(
         By default "mean" for numbers, "mode" for Booleans and for variables with the attributes
         ``flag_*`` of CF, and "nearest" for all others.
     borders : {"trim", "pad", "partial"}, default "partial"
-        What happens to cells at the end of a dimension that fill no window.
+        How cells at the end of a dimension that fill no window are treated.
     skipna : bool, default True
         Whether NaN, to which xarray decodes missing values, is left out. Windows without any other
         value become NaN.

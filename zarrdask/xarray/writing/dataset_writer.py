@@ -48,27 +48,27 @@ def to_zarr(
     Parameters
     ----------
     obj : xarray.Dataset, xarray.DataArray or xarray.DataTree
-        What to write. All Dask arrays in it are computed in one graph.
+        The object to write. All Dask arrays in it are computed in one graph.
     store : str, os.PathLike, MutableMapping, Store or Group
         A path, any fsspec URL, a mapping of keys to bytes, a store, or an open group.
     mode : "w", "w-", "a", "a-" or "r+", optional
-        ``"w"``: create the group, or replace it with all that it holds; ``"w-"``: create it, or
-        fail if there is one; ``"a"``: write to the variables that are there, create others;
-        ``"a-"``: the same, but with `append_dim` only variables that have this dimension are
-        written; ``"r+"``: change values, but no metadata. By default ``"a"`` with `append_dim`,
-        ``"r+"`` with `region`, else ``"w-"``.
+        ``"w"``: create the group, or replace it with everything in it; ``"w-"``: create it, or fail
+        if there is one; ``"a"``: write to existing variables, create others; ``"a-"``: the same,
+        but with `append_dim` only variables that have this dimension are written; ``"r+"``: change
+        values, but no metadata. By default ``"a"`` with `append_dim`, ``"r+"`` with `region`, else
+        ``"w-"``.
     group : str, optional
         The group's path within.
     encoding : dict, optional
-        How new variables are stored, by name: the keys that xarray knows (``dtype``,
+        How new variables are stored, by name: the keys of xarray (``dtype``,
         ``scale_factor``, ``_FillValue``, ``units``, ...), ``chunks``, ``shards``,
         ``compressors``, ``filters``, ``serializer`` (v3), ``fill_value`` (v3),
         ``write_empty_chunks``, ``chunk_key_encoding``; and of zarrdask ``codecs`` and ``grid``,
         with the values that `zarrdask.create_array` takes. For a tree, by the path of the node,
         then by name.
     compute : bool
-        Whether to write now. If not, metadata and variables in memory are written, and what
-        writes the Dask arrays is returned. An append writes nothing before it is computed.
+        Whether to write now. If not, metadata and variables in memory are written, and a Delayed is
+        returned that writes the Dask arrays. An append writes nothing before it is computed.
     consolidated : bool, optional
         Whether consolidated metadata is written, in v2 and v3: to `store`, also if `group` is
         given. By default it is, unless the mode is ``"r+"``.
@@ -85,8 +85,8 @@ def to_zarr(
     zarr_format : {3, 2, "v3-draft", "v3-draft-protocol"}, optional
         The format of a new group, 3 by default.
     write_empty_chunks : bool, optional
-        Whether chunks that hold only the fill value are stored. By default as the setting
-        ``zarrdask.write-empty-chunks`` says: they are not.
+        Whether chunks that hold only the fill value are stored. By default as in the setting
+        ``zarrdask.write-empty-chunks``, which is False.
     chunkmanager_store_kwargs : dict, optional
         Accepted for compatibility.
     write_inherited_coords : bool
@@ -100,7 +100,7 @@ def to_zarr(
         when it is complete. By default afterwards, but before them with ``compute=False``, in
         sessions of icechunk, whose changes appear together, and in the drafts of v3.
     resume : bool or "restart", default False
-        Whether the blocks of Dask arrays that are stored are recorded, so that the same call, made
+        Whether stored blocks of Dask arrays are recorded, so that the same call, made
         again after the process was killed, computes and writes only the missing blocks, as in
         `zarrdask.to_zarr`; ``"restart"`` begins again. Metadata is written last, and a group that
         is replaced is erased first. With ``compute=False``, nothing is written before the result is
@@ -112,7 +112,7 @@ def to_zarr(
     Returns
     -------
     None or dask.delayed.Delayed
-        None after computing; what computes and completes the write, if `compute` is false.
+        None; if `compute` is false, a Delayed that computes and completes the write.
 
     Raises
     ------

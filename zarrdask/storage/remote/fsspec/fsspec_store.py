@@ -63,7 +63,7 @@ class FsspecStore(ClientStore):
     Raises
     ------
     StoreError
-        If it is a file system of references, or is made of one: it reads any local file that a
+        If it is a file system of references, or is based on one: it reads any local file that a
         document names.
     """
 

@@ -45,8 +45,8 @@ class ObstoreStore(ClientStore):
     """Values in an object store that obstore supports.
 
     Requests wait in the threads of `in_flight`, outside of Python's lock and
-    without an event loop. An object that a user passes repeats failed requests as its
-    ``retry_config`` says; these are not repeated here once more.
+    without an event loop. An object that a user passes repeats failed requests according to its
+    ``retry_config``; they are not repeated again here.
 
     Parameters
     ----------
