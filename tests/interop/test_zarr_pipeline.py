@@ -143,6 +143,14 @@ def test_a_scalar_array(tmp_path):
     assert array[()] == array[...] == 3
 
 
+def test_an_array_whose_grid_is_no_longer_allowed_is_left_to_zarr_python(tmp_path, fallback):
+    with zarr.config.set({"array.rectilinear_chunks": True}):
+        array = zarr.create_array(tmp_path, shape=7, chunks=((3, 4),), dtype="i4")
+    array[...] = np.arange(7)
+    np.testing.assert_array_equal(array[2:5], [2, 3, 4])
+    assert fallback == ["write", "read"]
+
+
 @pytest.mark.parametrize("shards", [None, (8,)])
 def test_a_resized_array_keeps_the_elements_that_are_not_written(shards, tmp_path):
     array = zarr.create_array(tmp_path, shape=6, chunks=4, shards=shards, dtype="i4")

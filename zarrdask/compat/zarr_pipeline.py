@@ -101,7 +101,10 @@ class Pipeline(BatchedCodecPipeline):  # type: ignore[misc]
             return None
         from zarrdask.compat.zarr_chunks import find_chunks
 
-        buffers = self.array.to_buffer_dict(default_buffer_prototype())
+        try:
+            buffers = self.array.to_buffer_dict(default_buffer_prototype())
+        except (TypeError, ValueError):
+            return None  # Such as a grid that a setting allowed only while the array was opened.
         documents = {name: buffer.to_bytes() for name, buffer in buffers.items()}
         value = self.array.fill_value
         dtype = self.array.dtype.to_native_dtype()
