@@ -24,5 +24,5 @@ def test_the_package_that_has_an_unknown_codec_is_named():
     ],
 )
 def test_packages_for_zarr_python_are_known_by_the_names_of_their_codecs(name, package):
-    with pytest.raises(UnsupportedError, match=f"zarr-python has it from {package}"):
+    with pytest.raises(UnsupportedError, match=f"zarr-python reads it with the package {package}"):
         parse_codec({"name": name})

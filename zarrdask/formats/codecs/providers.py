@@ -51,4 +51,5 @@ def of_zarr_python(name: str) -> str | None:
     package = find_package(name, _OF_ZARR_PYTHON)
     if package is None:
         return None
-    return f"a codec that zarrdask.register.codec adds; zarr-python has it from {package}"
+    adds = "a codec that zarrdask.register.codec adds"
+    return f"{adds}; zarr-python reads it with the package {package}"
