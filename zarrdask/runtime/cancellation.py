@@ -25,6 +25,8 @@ class Write:
     def __init__(self) -> None:
         self._running = 0
         self._aborted = False
+        #: The version stamp of the array's documents, after they were compared with those expected.
+        self.compared: str | None = None
         #: The pace of the threads that store small blocks.
         self.pace = Pace()
 

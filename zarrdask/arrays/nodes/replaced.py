@@ -40,7 +40,7 @@ def check_not_replaced(array: OpenArray) -> None:
         return
     if not _is_stored(node, metadata.documents):
         stored = existing_array(node.stored_metadata(metadata.zarr_format), node.location)
-        if not _has_same_chunks(metadata, stored):
+        if not has_same_chunks(metadata, stored):
             raise StoreError(
                 "another writer has replaced this array since it was opened, and its chunks are "
                 "encoded in another way now: nothing was written; open it again",
@@ -62,7 +62,7 @@ def _is_stored(node: NodePath, documents: Mapping[str, bytes | None] | None) -> 
     return all(get(prefix + name) == value for name, value in documents.items() if value)
 
 
-def _has_same_chunks(opened: ArrayMetadata, stored: ArrayMetadata) -> bool:
+def has_same_chunks(opened: ArrayMetadata, stored: ArrayMetadata) -> bool:
     """Whether chunks are encoded in the same way; the shape may differ."""
     if len(opened.shape) != len(stored.shape):
         return False

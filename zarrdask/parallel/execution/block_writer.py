@@ -14,6 +14,7 @@ from zarrdask.arrays.chunks.write import Beyond
 from zarrdask.arrays.hierarchy.changes.block_log import BlockLog
 from zarrdask.arrays.hierarchy.marker import LaterMarker
 from zarrdask.formats.indexing.selection import Region
+from zarrdask.parallel.execution.expected_array import ExpectedArray
 from zarrdask.parallel.execution.forks import changing_region
 from zarrdask.parallel.execution.locks import among_workers
 from zarrdask.runtime.cancellation import write_named
@@ -46,6 +47,8 @@ class BlockWriter:
         Where the blocks that are stored are recorded, if they are.
     marker : LaterMarker, optional
         The marker that says that the array is unfinished, which the first task stores.
+    expected : ExpectedArray, optional
+        The array that tasks find, if they run later: checked before they store chunks.
     threads : int, default 1
         The number of threads that encode a block, in the process that made the writer: more than
         one if there are fewer blocks than threads. Other processes use one.
@@ -57,6 +60,7 @@ class BlockWriter:
         "beyond",
         "casting",
         "empty",
+        "expected",
         "log",
         "marker",
         "name",
@@ -73,12 +77,14 @@ class BlockWriter:
         beyond: Beyond,
         log: BlockLog | None = None,
         marker: LaterMarker | None = None,
+        expected: ExpectedArray | None = None,
         threads: int = 1,
     ) -> None:
         self._locked_at: str | None = None
         self.casting: Casting = chosen_casting()
         self.log = log
         self.marker = marker
+        self.expected = expected
         self.threads = threads
         self._write = write_named(name)
         self.region = region
@@ -102,8 +108,7 @@ class BlockWriter:
                 if self.log is not None:
                     written.append((block, count))
             return count
-        if self.marker is not None:
-            self.marker.begin()
+        self._begin()
         with self._write.block(), changing_region(self.region) as (region, changes):
             count = self._writer(region)(values, block)
             if self.log is not None:
@@ -137,8 +142,7 @@ class BlockWriter:
         fork, the list that is yielded holds its changes afterwards.
         """
         written, joined = list[tuple[Region, int]](), vars(_JOINED)
-        if self.marker is not None:
-            self.marker.begin()
+        self._begin()
         with (
             self._write.block() if self.region.is_remote else nullcontext(),
             changing_region(self.region) as (region, changes),
@@ -150,6 +154,13 @@ class BlockWriter:
                 del joined[self.name]
             if self.log is not None and written:
                 self.log.add(written)
+
+    def _begin(self) -> None:
+        """Do what comes before the first block, if the tasks run later than requested."""
+        if self.expected is not None:
+            self.expected.check()
+        if self.marker is not None:
+            self.marker.begin()
 
     @property
     def receipt_dtype(self) -> np.dtype[Any]:
@@ -171,7 +182,7 @@ class BlockWriter:
     def __reduce__(self) -> tuple[Any, ...]:
         if self._locked_at is None:
             self._locked_at = lock_place()
-        options = self.empty, self.name, self.beyond, self.log, self.marker
+        options = self.empty, self.name, self.beyond, self.log, self.marker, self.expected
         return _writer, (self.region, *options, self._locked_at, self.casting)
 
 
@@ -182,9 +193,11 @@ def _writer(
     beyond: Beyond,
     log: BlockLog | None,
     marker: LaterMarker | None,
+    expected: ExpectedArray | None,
     locked_at: str,
     casting: Casting,
 ) -> BlockWriter:
-    writer = BlockWriter(region, empty=empty, name=name, beyond=beyond, log=log, marker=marker)
+    later = {"marker": marker, "expected": expected}
+    writer = BlockWriter(region, empty=empty, name=name, beyond=beyond, log=log, **later)  # type: ignore[arg-type]
     writer._locked_at, writer.casting = locked_at, casting
     return writer

@@ -129,6 +129,14 @@ class WriteTarget:
         """The written region of the final array."""
         return ArrayRegion(chunks_of(self.array), self.region)
 
+    @property
+    def expected(self) -> tuple[NodePath, ArrayMetadata] | None:
+        """The array that tasks find whenever they run, if its documents are stored by then."""
+        is_there = self.marker is not None or isinstance(self.change, NewArray | ExistingArray)
+        if not is_there or self.array.store.capabilities.forks:
+            return None
+        return self.array.node_path, self.array.metadata
+
     @classmethod
     def replacing(cls, array: Array) -> Self:
         """Return the target for an array that `_can_stage`: it replaces the node when complete."""

@@ -18,9 +18,12 @@ from zarrdask.arrays.chunks.region import ArrayRegion
 from zarrdask.arrays.chunks.write import Beyond
 from zarrdask.arrays.hierarchy.changes.block_log import BlockLog
 from zarrdask.arrays.hierarchy.marker import LaterMarker
+from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.formats.indexing.selection import Region
+from zarrdask.formats.metadata.model import ArrayMetadata
 from zarrdask.parallel.execution.block_writer import BlockWriter
 from zarrdask.parallel.execution.client import local_threads
+from zarrdask.parallel.execution.expected_array import ExpectedArray
 from zarrdask.parallel.execution.forks import TaskStores, changes_of
 from zarrdask.parallel.execution.locks import check_parts_are_locked
 from zarrdask.parallel.graph.block_writes import BlockWrites
@@ -40,6 +43,7 @@ def write_blocks(
     is_blank: bool = False,
     log: BlockLog | None = None,
     marker: LaterMarker | None = None,
+    expected: tuple[NodePath, ArrayMetadata] | None = None,
     stores: TaskStores | None = None,
 ) -> BlockWrites:
     """Return the tasks that write a Dask array to a region of a stored array, one for each block.
@@ -48,7 +52,7 @@ def write_blocks(
     region when the tasks run (`is_blank`), only one of equal blocks has to be computed to know that
     none of them is stored. Blocks that are stored are recorded in `log`, if there is one.
     They are written to `stores`, by default to the store of the region itself. The first task
-    stores the `marker`, if there is one.
+    stores the `marker`, if there is one. Tasks check that an `expected` array is there as it was.
     """
     plan = plan_writes(
         x.chunks,
@@ -70,7 +74,8 @@ def write_blocks(
     name = f"{to.stored.task_name('write')}-{uuid4().hex}"
     empty = config.get("write-empty-chunks") if empty is None else empty
     threads = max(1, local_threads() // max(plan.tasks, 1))
-    options = {"log": log, "marker": marker, "threads": threads}
+    found = None if expected is None else ExpectedArray(*expected, to.region, beyond, name)
+    options = {"log": log, "marker": marker, "expected": found, "threads": threads}
     writer = BlockWriter(to, empty=empty, name=name, beyond=beyond, **options)  # type: ignore[arg-type]
     receipts = x.map_blocks(
         write_block,

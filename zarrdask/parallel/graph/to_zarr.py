@@ -180,7 +180,8 @@ def to_zarr(
     is_read = return_stored and not compute
     digests = config.get("manifests") and not is_read
     with writing([target for _, target in writes], commits=compute):
-        jobs = write_jobs(writes, later=not compute and not return_stored, digests=digests)
+        is_later = not compute and not return_stored
+        jobs = write_jobs(writes, later=is_later, returned=is_read, digests=digests)
         if not compute:
             return jobs[0].stored() if return_stored else deferred(jobs)
         compute_jobs(jobs, show=progress)

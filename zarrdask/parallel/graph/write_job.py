@@ -199,13 +199,14 @@ def write_jobs(
     empty: Sequence[bool | None] | None = None,
     *,
     later: bool = False,
+    returned: bool = False,
     digests: bool = False,
 ) -> list[WriteJob]:
     """Create the tasks of writes that have begun.
 
     For each write, `empty` is whether chunks that hold only the fill value are stored; as
-    configured by default. `later` is whether the caller returns the tasks, and `digests` whether it
-    updates manifests at the end.
+    configured by default. `later` is whether the caller returns the tasks, `returned` whether it
+    returns the stored array, and `digests` whether it updates manifests at the end.
     """
     jobs, stores = [], TaskStores.of_scheduler(is_later=later, is_digested=digests)
     for (x, to), stores_empty in zip(writes, empty or [None] * len(writes), strict=True):
@@ -217,6 +218,7 @@ def write_jobs(
             is_blank=to.is_blank,
             log=None if to.recorded is None else to.recorded.log,
             marker=to.marker,
+            expected=to.expected if later or returned else None,
             stores=stores,
         )
         jobs.append(WriteJob(to, tasks if to.recorded is None else tasks.without(to.recorded)))
@@ -289,7 +291,8 @@ def deferred(
     # By then, other writes may have stored chunks that blocks without values have to erase.
     tasks = [job.tasks._replace(equal_blocks=None) for job in jobs]
     # All blocks come first: a commit may replace what another array is computed from.
-    commits = [*(job.commit for job in jobs), *completions]
+    expected = [each for job in jobs if (each := job.tasks.writer.expected) is not None]
+    commits = [*(job.commit for job in jobs), *completions, *(each.forget for each in expected)]
     if updates is None:
         updates = [_begun_update(job.update, job.target) for job in jobs if job.update is not None]
     return gather(fuse_writes(tasks), commits, updates)

@@ -1,0 +1,89 @@
+"""The array that a write finds when it is computed, which may be much later than requested."""
+
+from typing import Any
+
+from zarrdask.arrays.chunks.write import Beyond
+from zarrdask.arrays.hierarchy.node_path import NodePath
+from zarrdask.arrays.hierarchy.resize import existing_array
+from zarrdask.arrays.nodes.replaced import has_same_chunks
+from zarrdask.errors import StoreError
+from zarrdask.formats.grids.chunk_grid import Shape
+from zarrdask.formats.indexing.selection import Region
+from zarrdask.formats.metadata.model import ArrayMetadata
+from zarrdask.runtime.cancellation import write_named
+
+
+class ExpectedArray:
+    """The array that the tasks of a write expect where they store chunks.
+
+    Parameters
+    ----------
+    node : NodePath
+        The array.
+    metadata : ArrayMetadata
+        Its metadata when the write was requested.
+    region : Region
+        The region that is written.
+    beyond : {"keep", "fill"}
+        What becomes of elements beyond the end of the array; see `write_region`.
+    write : str
+        The unique name of the write.
+    """
+
+    __slots__ = "beyond", "metadata", "node", "region", "write"
+
+    def __init__(
+        self, node: NodePath, metadata: ArrayMetadata, region: Region, beyond: Beyond, write: str
+    ) -> None:
+        self.node, self.metadata = node, metadata
+        self.region, self.beyond, self.write = region, beyond, write
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ExpectedArray, (self.node, self.metadata, self.region, self.beyond, self.write)
+
+    def check(self) -> None:
+        """Check that the array is still there, has the region, and encodes chunks in the same way.
+
+        Each process requests the documents once where that has latency, and reads them again on a
+        local disk when they have changed.
+
+        Raises
+        ------
+        NodeNotFoundError
+            If the array was removed.
+        StoreError
+            If it was replaced or resized, so that the write would damage it or lose elements.
+        """
+        node, metadata = self.node.current, self.metadata
+        stamp = node.version_stamp(metadata.format.node_documents)
+        write = write_named(self.write)
+        if write.compared == stamp and (stamp or node.store.capabilities.has_latency):
+            return
+        stored = existing_array(node.stored_metadata(metadata.zarr_format), node.location)
+        if not has_same_chunks(metadata, stored):
+            raise StoreError(
+                "the array was replaced after this write was requested, and its chunks are encoded "
+                "in another way now: nothing more is written; request the write again",
+                key=node.location,
+            )
+        if not self._fits(stored.shape):
+            raise StoreError(
+                "the array was resized after this write was requested: nothing more is written; "
+                "request the write again",
+                key=node.location,
+                found=stored.shape,
+                expected=f"{metadata.shape}",
+            )
+        write.compared = stamp
+
+    def _fits(self, shape: Shape) -> bool:
+        """Whether the write stores its region, and nothing else, in an array of a shape."""
+        if self.beyond == "fill":
+            # Chunks at the end of the array would lose what was appended.
+            return shape == self.metadata.shape
+        lasts = [range(pick.start, pick.stop, pick.step or 1)[-1:] for pick in self.region]
+        return all(not last or last[0] < n for last, n in zip(lasts, shape, strict=True))
+
+    def forget(self) -> None:
+        """Let the next computation compare the array again: this one has ended."""
+        write_named(self.write).compared = None
