@@ -1,0 +1,59 @@
+"""The manifest that is stored in a node stays true whatever is written later."""
+
+import time
+
+import pytest
+
+import zarrdask
+from zarrdask.arrays.hierarchy import stored_manifest as manifests
+from zarrdask.errors import StoreError
+from zarrdask.formats.byte_ranges import StoredObject
+from zarrdask.storage.snapshots.object_manifest import Manifest, ManifestEntry
+
+ENTRY = ManifestEntry("c/0", 4, "v1", "md5:" + "1" * 32)
+
+
+@pytest.fixture
+def node(tmp_path):
+    return zarrdask.create_array(tmp_path / "a.zarr", shape=4, dtype="i4", chunks=2).node_path
+
+
+def test_a_manifest_is_read_as_it_was_stored(node):
+    with pytest.raises(StoreError, match="no manifest is stored here"):
+        manifests.stored_manifest(node)
+    manifest = Manifest(node.location, (ENTRY,))
+    manifests.store_manifest(node, manifest)
+    assert manifests.stored_manifest(node) == manifest
+
+
+def test_a_write_updates_the_entries_of_what_it_stored(node):
+    manifests.store_manifest(node, Manifest(node.location, (ENTRY, ENTRY.at("c/1"))))
+    new = ManifestEntry("c/0", 5, "v2", "md5:" + "2" * 32)
+    manifests.update_manifest(node, {"c/0": new, "c/1": None}, is_whole=False)
+    entries = {entry.key: entry for entry in manifests.stored_manifest(node).entries}
+    assert entries["c/0"] == new
+    assert {*entries} == {"c/0", "zarr.json"}
+
+
+def test_a_part_of_an_array_makes_no_manifest(node):
+    manifests.update_manifest(node, {"c/0": ENTRY}, is_whole=False)
+    with pytest.raises(StoreError):
+        manifests.stored_manifest(node)
+    manifests.update_manifest(node, {"c/0": ENTRY}, is_whole=True)
+    assert ENTRY in manifests.stored_manifest(node).entries
+
+
+def test_digests_hold_for_the_versions_that_are_listed():
+    def current(size, tag):
+        listing = {"c/0": StoredObject("c/0", "", size, None, tag=tag)}
+        return manifests.current_digests([ENTRY], listing)
+
+    assert current(4, "v1") == current(4, '"v1"') == {"c/0": ENTRY.digest}
+    assert current(4, "v2") == current(5, "v1") == current(4, None) == {}
+    assert manifests.current_digests([ENTRY], {}) == {}
+
+
+def test_the_version_of_a_file_that_was_just_written_is_left_out(node):
+    new, old = (ManifestEntry("a", 1, f"{time.time_ns() - age:x}-5") for age in (0, 10**10))
+    assert manifests.lasting_entry(node, new).version is None
+    assert manifests.lasting_entry(node, old) == old
