@@ -158,7 +158,7 @@ def _to_zarr(given: dict[str, Any]) -> Any:
     for name in _CODECS & given.keys():
         value = given.pop(name)
         if not (isinstance(value, str) and value == "auto"):
-            # In zarr-python, None is no codec.
+            # In zarr-python, None means no codec.
             given[name] = () if value is None else value
     if not given.keys() <= _WRITE_OPTIONS:
         return NotImplemented

@@ -128,7 +128,7 @@ def _inside(selection: Any, shape: Shape) -> Any:
 
 
 def _is_along(pick: np.ndarray, axis: int, arrays: int) -> bool:
-    """Whether an array of positions selects along one axis, whatever the others are."""
+    """Whether an array of positions selects along one axis only."""
     if pick.ndim == 1:
         return arrays == 1
     return all(length == 1 for i, length in enumerate(pick.shape) if i != axis)

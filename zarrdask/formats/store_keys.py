@@ -60,7 +60,7 @@ def check_relative(key: object, location: str) -> str:
     Raises
     ------
     MetadataError
-        If it is no key, or has names that consist of periods only.
+        If it is not a key, or has names that consist of periods only.
     """
     if isinstance(key, str) and "\0" not in key and "\\" not in key:
         names = key.split("/")

@@ -22,7 +22,7 @@ TERMINAL_INTERVAL, LOG_INTERVAL = 0.1, 10.0
 #: Totals of this process whose growth is displayed beside the progress, by what they count. A room
 #: above this one registers its function, such as one that counts refused requests.
 TOTALS: dict[str, Callable[[], int]] = {}
-#: The size below which no eager read or write shows a bar, whatever the setting is, in bytes.
+#: The size in bytes below which no eager read or write shows a bar, for any setting.
 _MIN_EAGER_BYTES = 2**20
 #: The form of a line in a log or in a notebook, and of a bar on a terminal.
 _LINE = "{desc}: {percentage:3.0f}% {n_fmt}/{total_fmt} [{elapsed}<{remaining}, RATE]"

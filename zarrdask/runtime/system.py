@@ -113,7 +113,7 @@ def seek_and_write(fd: int, data: Any, start: int) -> int:
         return os.write(fd, data)
 
 
-#: As in `os`: read or write an open file at a position, whatever other threads do with it.
+#: As in `os`: read or write an open file at a position, independent of other threads.
 pread: Callable[[int, int, int], bytes] = getattr(os, "pread", seek_and_read)
 preadv: Callable[[int, Sequence[Any], int], int] = getattr(os, "preadv", seek_and_read_into)
 pwrite: Callable[[int, Any, int], int] = getattr(os, "pwrite", seek_and_write)

@@ -1,6 +1,6 @@
 """Counts of the reads and writes of workers, in the fine performance metrics of `distributed`.
 
-Nothing here imports `distributed`: a process in which it was not imported is no worker.
+Nothing here imports `distributed`: a process in which it was not imported is not a worker.
 """
 
 import os
@@ -11,7 +11,7 @@ from typing import Any
 from zarrdask.runtime import measuring, process_counts
 from zarrdask.runtime.measuring import Counts, Labels
 
-#: The units of the metrics that are no numbers of events.
+#: The units of the metrics that do not count events.
 _UNITS = {
     **dict.fromkeys(("fetched", "stored"), "bytes"),
     **dict.fromkeys(("waiting", "decoding", "encoding", "locked"), "seconds"),

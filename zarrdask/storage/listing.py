@@ -43,7 +43,7 @@ def listed_objects(store: Store, prefix: str, bounds: Sequence[str] = ()) -> Ite
     Raises
     ------
     UnsupportedError
-        If the values are no objects with URLs of their own.
+        If the values are not objects with URLs of their own.
     """
     for entry in listed_entries(store, prefix, bounds, objects=True):
         if entry.object is None:

@@ -1,8 +1,8 @@
 """`Request` and `Answer`: every operation of a remote store is made of these.
 
 Reading, writing and erasing a value are three verbs of HTTP with a range and two conditions. So
-whatever is done to each request, such as repeating it or looking into a cache first, is one
-function; see `zarrdask.storage.policy_store`.
+each policy, such as repeating requests or looking into a cache first, is one function; see
+`zarrdask.storage.policy_store`.
 """
 
 from collections.abc import Callable

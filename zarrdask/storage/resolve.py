@@ -50,7 +50,7 @@ def resolve(url: Any, storage_options: dict[str, Any] | None = None) -> Store:
     StoreError
         If the argument is of another type, or the URL can't be opened.
     MetadataError
-        If `storage_options` is no mapping.
+        If `storage_options` is not a mapping.
     """
     if not isinstance(url, str):
         store = _adapted(url)

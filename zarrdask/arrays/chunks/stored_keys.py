@@ -71,7 +71,7 @@ def unit_objects(chunks: StoredChunks) -> Iterator[tuple[Index, StoredObject]]:
     Raises
     ------
     UnsupportedError
-        If the values of the store are no objects with URLs of their own.
+        If the values of the store are not objects with URLs of their own.
     """
     listed = listed_objects(chunks.units, chunks.prefix, _listing_bounds(chunks))
     return _units_of(chunks, ((each.key, each) for each in listed))

@@ -115,7 +115,7 @@ def not_found(node: StorePath, search: Search) -> NodeNotFoundError:
 
 
 def _stored_format(node: StorePath) -> ZarrFormat | None:
-    """Return the format of the node at a path, whatever it is; None if that can't be found out."""
+    """Return the format of the node at a path; None if it can't be detected."""
     try:
         with strictness(strict=False, quiet=True):
             return find_node(node.current)[1].zarr_format

@@ -84,7 +84,7 @@ class GroupFilter:
         return None if any(_MAGIC & {*head} for head in heads) else frozenset(heads)
 
     def paths_below(self, names: Iterable[str]) -> "Iterator[tuple[str, bool]]":
-        """Yield the paths that are looked at, as far as they follow from the names of members.
+        """Yield the paths to read, as far as they follow from the names of members.
 
         With each comes whether the members of the group there have to be listed.
 

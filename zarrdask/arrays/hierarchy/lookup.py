@@ -112,5 +112,5 @@ def look_up(
 
 
 def _may_be_saved(url: str) -> bool:
-    """Whether a concatenation may be saved at a URL: in a file that is no document of a node."""
+    """Whether a concatenation may be saved at a URL: in a file that is not a document of a node."""
     return url.endswith(_SAVED) and url.rpartition("/")[2] != "zarr.json"

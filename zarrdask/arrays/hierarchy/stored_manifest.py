@@ -1,9 +1,9 @@
 """The manifest that is stored in a node itself, under a name that no format uses.
 
-Each entry says what the digest of one version of an object is. It stays true whatever happens
-later: if the object has another version now, which a listing shows, the entry is out of date.
-So no writer needs to keep the manifest up to date. A writer that does notes what is there when it
-ends: of an object that another writer has replaced since, the present version.
+Each entry says what the digest of one version of an object is. Later changes can't make it wrong:
+if the object has another version now, which a listing shows, the entry is out of date. So no writer
+needs to keep the manifest up to date. A writer that does notes what is stored when it ends: if
+another writer has replaced an object since, the present version.
 """
 
 import re

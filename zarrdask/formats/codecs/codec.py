@@ -241,7 +241,7 @@ class Configured:
     """A codec whose parameters are the members of its v3 configuration.
 
     A parameter without a default is a required member. None stands for a member that is left out.
-    Fields that are not compared are no members.
+    Fields that are not compared are not members.
     """
 
     name: ClassVar[str]

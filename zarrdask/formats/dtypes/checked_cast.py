@@ -40,7 +40,7 @@ def checked_cast(values: np.ndarray, dtype: np.dtype[Any]) -> np.ndarray:
 
 
 def check_meaning(before: np.dtype[Any], after: np.dtype[Any]) -> None:
-    """Check that numbers, times and durations do not become each other, whatever the values are.
+    """Check that numbers, times and durations do not become each other, for any values.
 
     Texts and objects may be times.
     """

@@ -56,7 +56,7 @@ _BY_DTYPE = (
 def parse_data_type(value: Any) -> DataType:
     """Return the data type that a v3 ``data_type`` describes: a name or an object (C-18).
 
-    An unknown name raises an error whatever ``must_understand`` says (C-14).
+    An unknown name raises an error for any ``must_understand`` (C-14).
     """
     if isinstance(value, dict) and "fallback" in value:
         return _parse_either(value)

@@ -126,7 +126,7 @@ GRIDS: Registry[type[ChunkGrid]] = Registry(
 
 def parse_grid(value: Any, shape: Shape) -> ChunkGrid:
     """Return the grid that ``chunk_grid`` describes: a name or an object (conformance C-18)."""
-    # An unknown grid raises an error whatever ``must_understand`` says (C-14).
+    # An unknown grid raises an error for any ``must_understand`` (C-14).
     definition = parse_definition(value, "chunk_grid")
     return GRIDS.find(definition.name).from_configuration(definition.configuration, shape)
 

@@ -22,7 +22,7 @@ class ChunkKeyEncoding(Protocol):
         """Return the keys of many chunks of one array."""
 
     def index(self, key: str, ndim: int) -> Index | None:
-        """Return the chunk index that a key stands for, or None if it is no chunk key."""
+        """Return the chunk index that a key stands for, or None if it is not a chunk key."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the encoding's v3 metadata, ``{"name": ..., "configuration": ...}``."""
@@ -117,6 +117,6 @@ KEY_ENCODINGS: Registry[Callable[[Mapping[str, Any]], ChunkKeyEncoding]] = Regis
 
 def parse_keys(value: Any) -> ChunkKeyEncoding:
     """Return the encoding that ``chunk_key_encoding`` describes: a name or an object (C-18)."""
-    # An unknown encoding raises an error whatever ``must_understand`` says (C-14).
+    # An unknown encoding raises an error for any ``must_understand`` (C-14).
     definition = parse_definition(value, "chunk_key_encoding")
     return KEY_ENCODINGS.find(definition.name)(definition.configuration)

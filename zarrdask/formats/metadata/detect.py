@@ -46,8 +46,8 @@ class Search:
     def rounds(self, layout: Layout = DIRECTORIES) -> tuple[tuple[str, ...], ...]:
         """Return the names of the documents to request, in rounds of concurrent requests.
 
-        A later round is made only if the earlier ones found no document of the node. So a node
-        with documents of several formats has the same one, whatever format is expected.
+        A later round is made only if the earlier ones found no document of the node. So a node with
+        documents of several formats has the same format for any expected one.
 
         >>> Search(3).rounds()
         (('zarr.json',), ('.zarray', '.zgroup', '.zattrs'))

@@ -1,4 +1,4 @@
-"""Count the bytes that running tasks have read and written, in whatever process they run.
+"""Count the bytes that running tasks have read and written, in any process.
 
 A task calls its counter with each number of bytes. Threads of this process add to the progress
 directly; other processes of this machine add to a shared number; workers of a cluster send events

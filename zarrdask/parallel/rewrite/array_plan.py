@@ -181,7 +181,7 @@ class RechunkPlan(PlanReport):
             Whether and how to show a progress bar, as in `zarrdask.to_zarr`. It counts the bytes
             that are read and written.
         restart : bool, default False
-            Whether what earlier runs have done is discarded, whatever their plans were.
+            Whether to discard the work of earlier runs, with any plans.
 
         Returns
         -------

@@ -63,8 +63,8 @@ class TransferResult(NamedTuple):
 def encoded_transfer(before: ArrayMetadata, after: ArrayMetadata) -> Transfer:
     """Return how encoded bytes of one array can be copied to another, or None if they can't.
 
-    They can if both arrays have the same elements, fill value, grid and codecs, in whatever way
-    their formats spell these.
+    They can if both arrays have the same elements, fill value, grid and codecs, however their
+    formats spell these.
     """
     one, other = (metadata.dtype.newbyteorder("=") for metadata in (before, after))
     if before.shape != after.shape or one != other or not has_equal_fill(before, after):

@@ -44,7 +44,7 @@ from zarrdask.parallel.rewrite.node_plan import check_apart
 
 @dataclass(frozen=True)
 class RechunkOptions:
-    """The options of a plan that hold whatever its source is; see `zarrdask.rechunk`.
+    """The options of a plan that apply to every kind of source; see `zarrdask.rechunk`.
 
     Each process may grow by `memory` bytes, and `on` are the workers that will execute the plan.
     """

@@ -31,7 +31,7 @@ def list_references(jobs: Sequence[ArrayJob], target: Store) -> list[Referenced]
     ------
     UnsupportedError
         If the chunks of the copy are encoded in another way, the target can't hold references, or
-        the values of the source are no objects with URLs.
+        the values of the source are not objects with URLs.
     StoreError
         If the target refuses references to these URLs.
     """

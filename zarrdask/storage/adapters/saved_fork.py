@@ -1,4 +1,4 @@
-"""A fork of a store as a file, and the changes of jobs that share nothing but a URL."""
+"""A fork of a store as a file, and the changes of jobs that share only a URL."""
 
 import pickle
 from collections.abc import Iterable, Iterator

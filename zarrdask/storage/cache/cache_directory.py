@@ -1,8 +1,8 @@
 """A cache of bytes in a local directory, which all processes of a user share.
 
-Each entry is a file that is renamed to its name when it is complete, and that has a digest. So
-whatever happens to the files, and whenever a process is killed, a read returns what was put, or
-nothing. Nothing is ever waited for on the disk (``fsync``): what a crash of the machine leaves is
+Each entry is a file that is renamed to its name when it is complete, and that has a digest. So a
+read returns the stored value or nothing, even if files are changed or a process is killed at any
+time. Nothing is ever waited for on the disk (``fsync``): what a crash of the machine leaves is
 recognized by the digest.
 
 The size of all files is in a file that is locked while an entry is written. It is counted before

@@ -10,7 +10,7 @@ from zarrdask.storage.local.local_store import LocalStore
 
 @dataclass(frozen=True)
 class PrivateStore(LocalStore):
-    """Files and directories that no other user can read, whatever the umask of the process is."""
+    """Files and directories that no other user can read, for any umask of the process."""
 
     _file_mode: ClassVar[int] = 0o600
 

@@ -77,9 +77,9 @@ class StagedStore(LocalStore):
 def replace_directory(new: str, old: str) -> None:
     """Replace a directory, or a link to one, by another directory, and remove the old one.
 
-    Both are in one file system, and the old one need not exist. On Linux, there is no moment at
-    which neither of them is there. After an `OSError`, either nothing was changed, or only removing
-    the old one failed.
+    Both are in one file system, and the old one need not exist. On Linux, one of them exists at
+    every moment. After an `OSError`, either nothing was changed, or only removing the old one
+    failed.
     """
     aside = new
     if not os.path.isdir(old):

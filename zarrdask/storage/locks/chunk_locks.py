@@ -121,7 +121,7 @@ class ChunkLocks:
         if self._directory is None:
             is_held = version.lock in _THREAD_LOCKS
         else:
-            # No lock can be held in a directory of another user, whatever files are there.
+            # No lock can be held in a directory of another user.
             is_held = not self._is_unsafe and os.path.lexists(version.lock)
         # In this order: a partial write renews the stamp before it gives back the lock.
         return is_held or self._stamps.read(version.number) != version.stamp

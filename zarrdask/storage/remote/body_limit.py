@@ -65,7 +65,7 @@ class BoundedStore(PolicyStore):
         return type(self), (self.inner, self._limit)
 
     def policy(self, request: Request, send: Send) -> Answer:
-        """Return an answer that is no longer, in the thread that sends the request."""
+        """Return an answer within this length, in the thread that sends the request."""
         if request.verb not in ("GET", "PUT"):  # a write may look the value up first
             return send(request)
         outer, _LIMIT.size = _LIMIT.size, self._limit

@@ -75,7 +75,7 @@ class RetryingStore(PolicyStore):
         """Return the answer to a request, which is repeated after transient errors."""
         kind: Kind = "read" if request.is_read else "write"
         rate = None if self._place is None else request_rate(self._place, kind)
-        # The time before a request is sent is no part of the operation.
+        # The time before a request is sent is not part of the operation.
         start = sent = time.monotonic() if rate is None else rate.wait()
         for retries in count():
             try:

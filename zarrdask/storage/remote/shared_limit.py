@@ -16,7 +16,7 @@ from zarrdask.storage.remote.rate_limit import Limit
 #: The name of the file, in the directory of lock files. Where a limit is in it, its name says.
 _FILE_NAME = "rates"
 LIMIT_COUNT = 4096
-#: At the begin of the file: the number of requests that were refused, whatever the limit.
+#: At the beginning of the file: the number of refused requests, for any limit.
 _REFUSED = struct.Struct("<q")
 #: A hash of the name, and the limit.
 _RECORD = struct.Struct("<8s6d")

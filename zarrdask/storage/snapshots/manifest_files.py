@@ -78,7 +78,7 @@ def _from_json(data: bytes, path: str) -> tuple[str, Sequence[Any]]:
         raise MetadataError("the file is not JSON", key=path, found=str(error)) from error
     is_manifest = isinstance(document, dict) and document.get("format") == _FORMAT
     if not (is_manifest and isinstance(document.get("entries"), list)):
-        raise MetadataError("the file is no manifest", key=path, expected=_FORMAT)
+        raise MetadataError("the file is not a manifest", key=path, expected=_FORMAT)
     return str(document.get("location")), document["entries"]
 
 
@@ -108,7 +108,7 @@ def _from_parquet(data: bytes, path: str) -> tuple[str, Sequence[Any]]:
             found = f"{rows} rows, {size} bytes"
             raise MetadataError("the file is damaged: it is too short", key=path, found=found)
         if location is None or not {*file.schema_arrow.names} <= {*_FIELDS}:
-            raise MetadataError("the file is no manifest", key=path, expected=_FORMAT)
+            raise MetadataError("the file is not a manifest", key=path, expected=_FORMAT)
         return location.decode(errors="replace"), file.read().to_pylist()
     except (pyarrow.ArrowException, OSError, ValueError) as error:
         if isinstance(error, MetadataError):

@@ -119,8 +119,8 @@ class Manifest(Report):
         Raises
         ------
         MetadataError
-            If the file is no manifest; or if a key leads out of the node, or a size, a version or a
-            digest is invalid.
+            If the file is not a manifest; or if a key leads out of the node, or a size, a version
+            or a digest is invalid.
         UnsupportedError
             If it is a Parquet file, and pyarrow is not installed.
         StoreError

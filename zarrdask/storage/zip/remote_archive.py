@@ -125,7 +125,7 @@ class RemoteZipStore(ZipReader):
 
 
 def is_directory(store: FsspecStore) -> bool:
-    """Whether the root of a store is an existing directory, as far as the file system can say."""
+    """Whether the root of a store is an existing directory, if the file system reports it."""
     fs = store.fs
     try:
         if "http" in protocols(fs):

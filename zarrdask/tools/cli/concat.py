@@ -25,7 +25,7 @@ from zarrdask.tools.cli.output import print_json, print_table
     type=click.Choice(["error", "fill"]),
     default="error",
     show_default=True,
-    help="What is done if there is no array at a source.",
+    help="Whether a source without an array raises an error, or reads as the fill value.",
 )
 @options.storage
 @options.as_json

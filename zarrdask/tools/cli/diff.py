@@ -27,7 +27,7 @@ from zarrdask.tools.verification.compare import compare
 @click.option("--values-only", is_flag=True, help="Ignore differences of metadata.")
 @options.two_nodes
 def command(first: str, second: str, *, values_only: bool, as_json: bool, **arguments: Any) -> int:
-    """Compare two arrays or hierarchies, whatever their formats, chunks and codecs.
+    """Compare two arrays or hierarchies of any formats, chunks and codecs.
 
     Two files that zarrdask manifest has saved are compared without reading any object.
 

@@ -39,7 +39,8 @@ def expectation(value: str) -> Any:
     metavar="REGION|PATTERN",
     multiple=True,
     callback=lambda ctx, param, values: list(values) or None,
-    help="What should be stored: a region, such as time=0:24 or 0:24,:; ... for everything; or a "
+    help="The chunks that should be stored: a region, such as time=0:24 or 0:24,:; ... for "
+    "everything; or a "
     "pattern for paths of arrays; may be repeated.",
 )
 @click.option("--axis", default="0", help="The append dimension, by name or number.")

@@ -26,7 +26,7 @@ from zarrdask.tools.verification.node_manifest import manifest
     type=click.Choice(["sha256", "crc32c", "none"]),
     default="sha256",
     show_default=True,
-    help="How digests are computed that the store does not have.",
+    help="The algorithm of digests that the store does not have.",
 )
 @click.option("--versions", is_flag=True, help="Request the IDs of versions, one by one.")
 @click.option("--keep", is_flag=True, help="Store the manifest in the node, too.")

@@ -51,7 +51,7 @@ def _numbers(text: str) -> tuple[float, ...]:
 )
 @options.location("source")
 @options.location("target")
-@click.option("--levels", type=int, help="The number of levels, with the finest one.")
+@click.option("--levels", type=int, help="The number of levels, including level 0.")
 @click.option(
     "--factors",
     type=_factors,
@@ -62,12 +62,12 @@ def _numbers(text: str) -> tuple[float, ...]:
 @click.option(
     "--method",
     type=click.Choice(tuple(METHODS)),
-    help="How the cells become one.  [default: mode for labels and bool, else mean]",
+    help="How the cells of a window become one.  [default: mode for labels and bool, else mean]",
 )
 @click.option(
     "--borders",
     type=click.Choice(("trim", "pad", "partial")),
-    help="What happens to cells at the end of an axis that fill no window.",
+    help="How cells at the end of an axis that fill no window are treated.",
 )
 @click.option(
     "--convention",

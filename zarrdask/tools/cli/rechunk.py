@@ -23,7 +23,7 @@ from zarrdask.tools.cli.nodes import both_locations, suggestions
     "--temp",
     type=click.Path(),
     metavar="URL",
-    help="The location of temporary objects between passes.",
+    help="The location of temporary objects between passes (default: beside TARGET).",
 )
 @options.planned
 def command(source: str, target: str, **arguments: Any) -> Any:

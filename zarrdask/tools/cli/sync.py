@@ -18,11 +18,13 @@ from zarrdask.tools.synchronization.sync import sync
 )
 @options.location("source")
 @options.location("target")
-@click.option("--delete", is_flag=True, help="Remove from TARGET what SOURCE lacks.")
+@click.option(
+    "--delete", is_flag=True, help="Remove nodes and files from TARGET that SOURCE lacks."
+)
 @click.option(
     "--by",
     type=click.Choice(["versions", "digests", "sizes"]),
-    help="How objects of equal sizes are compared; versions by default.",
+    help="How objects of equal sizes are compared (default: versions).",
 )
 @click.option("--manifest", is_flag=True, help="Store a manifest in TARGET.")
 @click.option("--source-manifest", is_flag=True, help="Store manifests in both.")

@@ -26,7 +26,11 @@ from zarrdask.tools.verification.verify import verify
     type=click.Path(exists=True, dir_okay=False),
     help="Compare stored objects with a saved manifest instead of decoding them.",
 )
-@click.option("--stored-manifest", is_flag=True, help="The same with that stored in the node.")
+@click.option(
+    "--stored-manifest",
+    is_flag=True,
+    help="Compare stored objects with the manifest that is stored in the node.",
+)
 @click.option("--every", is_flag=True, help="Also list missing and fill-only chunks or shards.")
 @options.long_work
 def command(
@@ -39,7 +43,7 @@ def command(
 ) -> int:
     """Check that everything stored at URL can be read.
 
-    All metadata is parsed, and every stored chunk is decoded. Missing chunks are no problem.
+    All metadata is parsed, and every stored chunk is decoded. Missing chunks are not a problem.
 
     To replace chunks that can't be read, use repair; to compare two arrays or hierarchies, use
     diff. Exits with 1 if metadata is not valid, or if a chunk can't be read.

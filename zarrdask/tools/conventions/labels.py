@@ -72,7 +72,7 @@ def render_image_label(value: Any, dtype: np.dtype[Any]) -> dict[str, Any]:
     Raises
     ------
     MetadataError
-        If the values are no integers, or colors or properties have no integer ``label-value``.
+        If the values are not integers, or colors or properties have no integer ``label-value``.
     """
     if kind_of(dtype) not in "iu":
         raise MetadataError(

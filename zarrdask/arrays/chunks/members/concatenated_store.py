@@ -215,7 +215,7 @@ class ConcatenatedStore(ElementStore):
         return None if chunk is None else self._chunk(*chunk)
 
     def _chunk_of(self, key: str) -> tuple[str, Index] | None:
-        """Return the array and the index of the chunk with a key; None if it is no such key."""
+        """Return the array and the index of the chunk with a key; None for other keys."""
         for path, array in self.arrays.items():
             prefix = f"{path}/" if path else ""
             if key.startswith(prefix):

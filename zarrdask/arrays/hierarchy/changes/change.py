@@ -117,8 +117,8 @@ def changing(
         Whether the node has no consolidated metadata, as it is an array or does not exist.
     keep : str, optional
         The path of the node, or of a group above it, whose consolidated metadata stays: the caller
-        writes it again when all changes are complete, so that readers see all changes or none. That
-        of other groups is removed then, whatever the setting.
+        writes it again when all changes are complete, so that readers see all changes or none. The
+        metadata of other groups is then removed for any setting.
     names : tuple of str
         The names of the documents that may hold consolidated metadata of the changed nodes: by
         default, the documents of all formats.

@@ -124,7 +124,7 @@ def remake(store: ConcatenatedStore, options: Options) -> ConcatenatedStore:
 
 
 def recipe_of(verb: str, sources: Any, **arguments: Any) -> dict[str, Any] | None:
-    """Return the arguments as JSON; None if the sources are no texts."""
+    """Return the arguments as JSON; None if the sources are not texts."""
     texts = _texts(sources)
     return None if texts is None else {"verb": verb, "sources": texts, **arguments}
 

@@ -29,7 +29,7 @@ def decode(data: Buffer, config: Mapping[str, Any], count: int) -> np.ndarray:
     """Return the `count` objects in a document, as a 1-d array.
 
     `config` is the complete configuration of the codec, with its ``id``. This does not use
-    numcodecs, which allocates an array of whatever shape is in the document, and reads nested lists
+    numcodecs, which allocates an array of any shape in the document, and reads nested lists
     only.
     """
     name = config["id"]

@@ -163,7 +163,7 @@ def _decode_frame(data: Buffer, frame: Frame, limit: int, out: Any) -> Buffer:
         return out  # type: ignore[no-any-return]
     if size is not None:
         return _library().decompress(data)  # type: ignore[no-any-return]
-    # The library allocates whatever memory a frame without its size needs. So first try to decode
+    # The library allocates any memory that a frame without its size needs. So first try to decode
     # exactly the permitted size, but only if the blocks can be that large: otherwise each of many
     # small frames would allocate so much.
     if limit <= min(_MAX_GUESSED_BYTES, frame.most):

@@ -151,7 +151,7 @@ class _Clusters:
         return sum(self._sizes.get(cluster, 1) for cluster in clusters)
 
     def _join(self, key: Any, clusters: Collection[Any]) -> None:
-        """Add a key, which is no block, to the union of clusters."""
+        """Add a key, which is not a block, to the union of clusters."""
         first, *others = clusters
         self._sizes[first] = self._size(clusters)
         for each in (*others, key):

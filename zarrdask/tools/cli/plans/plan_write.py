@@ -23,7 +23,7 @@ from zarrdask.tools.cli.output import print_report
     "--blocks",
     type=options.lengths,
     metavar="N,N,...",
-    help="Lengths of the Dask blocks that are written: as of from_zarr(SOURCE), by default.",
+    help="Lengths of the Dask blocks that are written; by default the blocks of from_zarr(SOURCE).",
 )
 @click.option(
     "--region",
