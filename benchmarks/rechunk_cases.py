@@ -131,7 +131,15 @@ def again(work: Work, plan: Scheme) -> int:
 
 def table(cases: Sequence[Case] = CASES) -> str:
     """Return the table: Markdown."""
-    heads = ("case", "from", "to", "`max_mem`", "zarrdask", "rechunker", "cubed")
+    heads = (
+        "case: shape, size",
+        "chunks before",
+        "chunks after",
+        "`max_mem`",
+        "zarrdask",
+        "rechunker",
+        "cubed",
+    )
     return _markdown(heads, map(_row, cases))
 
 

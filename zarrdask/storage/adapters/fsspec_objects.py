@@ -3,6 +3,7 @@
 import os
 from typing import Any
 
+import fsspec  # noqa: F401 - before its modules
 from fsspec.implementations.local import LocalFileSystem
 
 from zarrdask.storage.base import Store
