@@ -98,26 +98,24 @@ def request(kind: str, store: HasUrl, send: Callable[[], T], stored: int = 0) ->
     before, start = thread.sent, perf_counter()
     try:
         result = send()
-        fetched = 0 if kind == "PUT" else nbytes_of(result)
+        if kind == "GET":
+            fetched = nbytes_of(result)
         return result
     finally:
         if thread.sent == before:
             seconds = perf_counter() - start
             thread.sent += 1
             counter = thread.current or thread.current_for(store)
-            _count_requests(counter, kind, 1, seconds, fetched=fetched, stored=stored)
-
-
-def _count_requests(
-    counter: Counter, kind: str, number: int, seconds: float, *, fetched: int = 0, stored: int = 0
-) -> None:
-    counter.add(kind, number)
-    counter.fetched += fetched
-    counter.stored += stored
-    if not counter.thread.is_waited_for:
-        counter.waiting += seconds
-    if not counter.open:
-        counter.settle()
+            if kind == "PUT":  # The only kind that small operations send often, besides GET.
+                counter.PUT += 1
+                counter.stored += stored
+            else:
+                counter.add(kind, 1)
+                counter.fetched += fetched
+            if not thread.is_waited_for:
+                counter.waiting += seconds
+            if not counter.open:
+                counter.settle()
 
 
 def requests(kind: str, store: HasUrl, values: Iterator[T]) -> Iterator[T]:
@@ -141,7 +139,13 @@ def requests(kind: str, store: HasUrl, values: Iterator[T]) -> Iterator[T]:
             yield value  # type: ignore[misc]
     finally:
         if number:
-            _count_requests(_here(counter), kind, number, seconds, fetched=fetched)
+            counter = _here(counter)
+            counter.add(kind, number)
+            counter.fetched += fetched
+            if not counter.thread.is_waited_for:
+                counter.waiting += seconds
+            if not counter.open:
+                counter.settle()
 
 
 def reads(store: HasUrl, values: Iterator[Any]) -> Iterator[Any]:

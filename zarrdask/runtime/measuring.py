@@ -88,6 +88,7 @@ class _Numbers:
     __slots__ = NAMES
 
     GET: int
+    PUT: int
     decoded: int
     decoding: float
     encoded: int
@@ -240,7 +241,8 @@ class ThreadCounts:
         """Return the counter of the current read or write; outside of one, the store's."""
         if self.current is not None:
             return self.current
-        return self.counter(Labels("", "", "" if store is None else store.url))
+        labels = "", "", "" if store is None else store.url
+        return self.counters.get(labels) or self.counter(Labels(*labels))  # type: ignore[call-overload]
 
 
 _THREADS: list[ThreadCounts] = []
