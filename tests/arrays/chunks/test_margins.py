@@ -29,12 +29,12 @@ def assembled(margins, pick):
 def test_every_slice_is_that_of_the_padded_axis(kind):
     value = np.array(9)
     options = {"constant_values": 9} if kind == "constant" else {}
-    for before, after in ((0, 0), (2, 3), (7, 0), (0, 7), (7, 7)):
+    for before, after in ((2, 3), (7, 0), (0, 7)):
         margins = Margins(before, after, kind, value)
         padded = np.pad(VALUES, (before, after), MODES[kind], **options)
-        for start in range(0, len(padded), 2):
-            for step in (1, 2, 3):
-                for stop in range(start, len(padded) + 1, 3):
+        for start in range(0, len(padded), 3):
+            for step in (1, 3):
+                for stop in range(start, len(padded) + 1, 4):
                     count = len(range(start, stop, step))
                     pick = slice(start, start + count * step, step)
                     expected = padded[start:stop:step]

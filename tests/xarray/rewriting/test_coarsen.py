@@ -12,13 +12,12 @@ from zarrdask.xarray.rewriting.coarsen import coarsen, usual_method  # noqa: E40
 VALUES = np.arange(35.0).reshape(5, 7)
 
 
-@for_each("method", ["mean", "min", "max", "sum", "median"])
+@for_each("method", ["mean", "max"])
 def test_windows_are_those_of_xarray(method):
     variable = xarray.Variable(("y", "x"), VALUES, {"units": "K"}).chunk({"y": 3, "x": 2})
     found = coarsen(variable, {"y": 2, "x": 3}, method, "trim", skipna=True)
-    reduce = {"sum": np.sum, "median": np.median, "mean": np.mean, "min": np.min, "max": np.max}
     windows = VALUES[:4, :6].reshape(2, 2, 2, 3)
-    expected = reduce[method](windows, axis=(1, 3))
+    expected = getattr(np, method)(windows, axis=(1, 3))
     np.testing.assert_allclose(found.data.compute(scheduler="sync"), expected)
     assert found.attrs == {"units": "K"}
 

@@ -9,31 +9,27 @@ from zarrdask.arrays.hierarchy.changes.node_locks import exclusive, lease_key, l
 from zarrdask.arrays.hierarchy.path import StorePath
 from zarrdask.storage.memory import MemoryStore
 
+PURPOSES = ["shape", "rewrite", "documents", "owner"]
 
-def is_free(node, purpose):
-    """Whether another thread gets a lock while this one holds what it holds."""
-    acquired = threading.Event()
+
+@pytest.mark.parametrize("purpose", PURPOSES)
+def test_a_lock_excludes_others_of_the_same_purpose_only(purpose):
+    node, order = StorePath(MemoryStore(), "a"), list[str]()
 
     def acquire():
         with lock_node(node, purpose):
-            acquired.set()
+            order.append("the other thread")
 
-    thread = threading.Thread(target=acquire, daemon=True)
-    thread.start()
-    return acquired.wait(0.05), thread
-
-
-@pytest.mark.parametrize("purpose", ["shape", "rewrite", "documents", "owner"])
-def test_a_lock_excludes_others_of_the_same_purpose_only(purpose):
-    node = StorePath(MemoryStore(), "a")
-    others = {"shape", "rewrite", "documents", "owner"} - {purpose}
+    thread = threading.Thread(target=acquire)
     with lock_node(node, purpose):
-        free, thread = is_free(node, purpose)
-        assert not free
-        assert all(is_free(node, other)[0] for other in others)
-        assert is_free(StorePath(node.store, "b"), purpose)[0]
-    thread.join(20)
-    assert not thread.is_alive()
+        thread.start()
+        thread.join(0.01)
+        for other in {*PURPOSES} - {purpose}:
+            with lock_node(node, other), lock_node(StorePath(node.store, "b"), purpose):
+                pass
+        order.append("this thread")
+    thread.join()
+    assert order == ["this thread", "the other thread"]
 
 
 def test_a_lease_excludes_other_machines_where_writes_are_conditional():
