@@ -163,7 +163,14 @@ def _row(case: Case) -> Iterator[str]:
 
 def clusters(cases: Sequence[Case] = CLUSTERS) -> str:
     """Return the table of what workers do that may hand each other values: Markdown."""
-    heads = ("case", "from", "to", "workers", "strategy", "otherwise")
+    heads = (
+        "case: shape, size",
+        "chunks before",
+        "chunks after",
+        "workers",
+        "strategy",
+        "without an exchange",
+    )
     return _markdown(heads, map(_cluster_row, cases))
 
 

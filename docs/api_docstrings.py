@@ -2,7 +2,7 @@
 
 griffe takes the first word of ``{"a", "b"}`` for the default, reads quoted words and enumerations
 as Python expressions, and leaves "See Also" as one paragraph. Here a type is shown as it is
-written, the default is that of the signature, and "See Also" is a list of links.
+written, the default is taken from the signature, and "See Also" is a list of links.
 """
 
 import re

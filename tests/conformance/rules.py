@@ -311,7 +311,7 @@ RULES = {
     "X-B3": "a null fill value is read as zero",
     "X-B4": "Infinity with and without its sign",
     "X-B5": "hex and binary: most significant digit first",
-    "X-B6": "unknown members by minor version; those of real files",
+    "X-B6": "unknown members by minor version; members in real files",
     "X-B7": "spellings of codec URIs; compressor as a list of one",
     "X-B8": "decoding is encoding backwards",
     "X-B9": "array codecs before byte codecs",

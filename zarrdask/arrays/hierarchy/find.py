@@ -47,7 +47,7 @@ from zarrdask.storage.zarr.draft_store import stored_in
 _MAX_COMPARED_BYTES = 2**20
 #: Which consolidated metadata is used to find a node. "never": none, the node's own documents are
 #: read. "inherited": only the metadata that the store already serves. "own": also the group's own,
-#: if it has any. "nearest": the group's own, or that of the nearest group above that has any.
+#: if it has any. "nearest": the group's own, or else the nearest metadata above.
 #: "required": the same, and an error if there is none.
 UseConsolidated = Literal["never", "inherited", "own", "nearest", "required"]
 

@@ -172,7 +172,7 @@ def _parse_group(document: Json, attributes: Json) -> GroupMetadata:
 
 
 def _unknown_members(document: Json, known_members: tuple[str, ...], rule: str, key: str) -> Json:
-    """Return the members that v2 does not have, such as those of netCDF-C."""
+    """Return the members that v2 does not have, such as the members that netCDF-C writes."""
     unknown = {name: member for name, member in document.items() if name not in known_members}
     if unknown:
         report_deviation(

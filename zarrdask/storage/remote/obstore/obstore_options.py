@@ -87,7 +87,7 @@ class Options(NamedTuple):
 
 
 def _flat(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options in which those of the client are flat, under names with a period."""
+    """Return options with the client's options on the same level, under names with a period."""
     flat: dict[str, Any] = {}
     for name, value in options.items():
         if name in ("client_kwargs", "config_kwargs") and isinstance(value, Mapping):
