@@ -60,8 +60,8 @@ def s3_url(url: str) -> str | None:
 
 
 def _s3_hint(url: str) -> str:
-    found = s3_url(url)
-    return "" if found is None else f"; this is a URL of S3: pass {found}"
+    bucket_url = s3_url(url)
+    return "" if bucket_url is None else f"; this is a URL of S3: pass {bucket_url}"
 
 
 def forbidden_hint(url: str, code: str | None, *, anonymous: bool) -> str:

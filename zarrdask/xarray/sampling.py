@@ -171,7 +171,7 @@ def _indexed(variable: Variable, cubes: _DatasetCubes) -> Variable:
         index[dim] = Variable((cubes.dim, dim), np.clip(every, 0, max(last, 0)))
         is_within = Variable((cubes.dim, dim), (every >= 0) & (every <= last))
         mask = is_within if mask is None else mask & is_within
-    found = variable.to_base_variable().isel(index).transpose(cubes.dim, *variable.dims)
+    sampled = variable.to_base_variable().isel(index).transpose(cubes.dim, *variable.dims)
     if cubes.ends == "pad" and mask is not None and not mask.values.all():
-        found = found.where(mask)
-    return found
+        sampled = sampled.where(mask)
+    return sampled

@@ -116,13 +116,13 @@ def in_hierarchy_like(node: AnyPath, source: StorePath, *, create: bool) -> AnyP
         own = DraftStore(node.store, "", layout.zarr_format, layout.suffix, layout.minor)
         if create:
             node.store.create(KEY, other.inner.get(f"{layout.base}{KEY}") or b"")
-    found = None if own is None else own.layout.zarr_format
-    if found != source.layout.zarr_format:
+    own_format = None if own is None else own.layout.zarr_format
+    if own_format != source.layout.zarr_format:
         raise NodeExistsError(
             "stored objects can't be copied unchanged to a hierarchy of another format; convert "
             "them by zarrdask.copy, or choose another location",
             key=node.location,
-            found=found or "no hierarchy of the draft of Zarr v3",
+            found=own_format or "no hierarchy of the draft of Zarr v3",
             expected=source.layout.zarr_format or "no hierarchy of the draft of Zarr v3",
         )
     return node if own is None else node.via(own)

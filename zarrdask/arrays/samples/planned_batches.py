@@ -140,9 +140,9 @@ class Batches(Displayed):
             return layout
         total = max(-(-len(self._columns.table.cells) // layout.batch), 1)
         each = len(self._columns.table.sizes) / total
-        wanted = min(int(config.get("requests") / max(each, 1e-9)), total)
+        ahead = min(int(config.get("requests") / max(each, 1e-9)), total)
         most = self._memory // 2 // max(self._batch_bytes(layout), 1)
-        return layout._replace(together=max(min(wanted, most), 1))
+        return layout._replace(together=max(min(ahead, most), 1))
 
     def _plan(self) -> EpochPlan:
         if self._planned is None or self._planned[0] != self._epoch:

@@ -147,8 +147,8 @@ def _unit_sizes(
         return dict.fromkeys(units, 0)
     if sizes is None:
         return None
-    found = ((unit, int(sizes[reads.cell(unit)])) for unit in units)
-    return {unit: size for unit, size in found if size >= 0}
+    unit_sizes = ((unit, int(sizes[reads.cell(unit)])) for unit in units)
+    return {unit: size for unit, size in unit_sizes if size >= 0}
 
 
 def _sizes(chunks: StoredChunks, reads: ArrayReads) -> np.ndarray | None:

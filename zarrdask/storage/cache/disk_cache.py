@@ -117,14 +117,14 @@ class DiskCachedStore(PolicyStore):
             if part.value is not None:
                 self._put(name, part)
             return part
-        found = _unchanged(entry.tag)
+        answer = _unchanged(entry.tag)
         if not self.offline:
             pinned = request._replace(if_match=None, unless=entry.tag, form=Form.VERSION)
-            found = send(pinned)
-        if found.meaning is Meaning.UNCHANGED:
+            answer = send(pinned)
+        if answer.meaning is Meaning.UNCHANGED:
             _count_hit()
             return _answer(entry)
-        self._put(name, found)
+        self._put(name, answer)
         return NOT_MET
 
     def _put(self, name: bytes, found: Answer) -> None:

@@ -245,15 +245,15 @@ class ClientStore(RequestStore):
         sent = request
         if request.version is not None and request.version.id is None:
             sent = request._replace(if_match=request.version.tag)
-        found = self._fetched(sent)
-        if isinstance(found, Fetched):
-            return found.answer(request)
-        match found:
+        outcome = self._fetched(sent)
+        if isinstance(outcome, Fetched):
+            return outcome.answer(request)
+        match outcome:
             case Meaning.UNCHANGED:
-                return Answer(tag=request.unless, meaning=found)
+                return Answer(tag=request.unless, meaning=outcome)
             case Meaning.BEHIND if request.if_match is None and request.form is not Form.TAGGED:
                 return Answer(b"")
-        return Answer(meaning=found)
+        return Answer(meaning=outcome)
 
     def _fetched(self, request: Request) -> Fetched | Meaning:
         """Request a value, or part of it; return the answer, or what the error says instead.

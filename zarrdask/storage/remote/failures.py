@@ -93,8 +93,8 @@ def meaning_of(error: BaseException) -> Meaning | None:
     signs: set[int | str | None] = set()
     for each in _causes(error):
         signs |= {http_status(each), _error_code(each), *_class_names(each)}
-    found = (meaning for meaning, of_it in _MEANINGS.items() if not of_it.isdisjoint(signs))
-    return next(found, Meaning.MISSING if isinstance(error, _ABSENT) else None)
+    meanings = (meaning for meaning, of_it in _MEANINGS.items() if not of_it.isdisjoint(signs))
+    return next(meanings, Meaning.MISSING if isinstance(error, _ABSENT) else None)
 
 
 def is_transient(error: BaseException | None) -> bool:

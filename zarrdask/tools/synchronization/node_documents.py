@@ -74,7 +74,7 @@ class NodeDocuments:
     @property
     def _of_array(self) -> dict[str, Any] | None:
         names = ("zarr.json", ".zarray", "array.json")
-        return next((found for name in names if (found := self.documents.get(name))), None)
+        return next((document for name in names if (document := self.documents.get(name))), None)
 
     def difference(self, before: "NodeDocuments") -> Difference:
         """Return the meaning of the replacement of the documents `before` of an array by these."""

@@ -113,7 +113,7 @@ def sync(
         destination.store.check_writable()
     if origin.layout.base is not None:
         destination = destination.in_hierarchy_like(origin, create=not dry_run)
-    report, meanwhile = None, set[str]()
+    report, all_changed = None, set[str]()
     with nullcontext() if dry_run else destination.lock("rewrite"):
         for _ in range(_MAX_ROUNDS):
             listings = (
@@ -146,8 +146,8 @@ def sync(
                     known[0].digests.update(copied.digests())
                     keep_manifest(origin, known[0], listings[0], {}, plan.source)
             if dry_run or not changed:
-                return replace(report, changed_meanwhile=tuple(sorted(meanwhile)))
-            meanwhile |= {*changed}
+                return replace(report, changed_meanwhile=tuple(sorted(all_changed)))
+            all_changed |= {*changed}
     raise StoreError(
         f"the {'source' if node is origin else 'target'} keeps changing while it is synchronized; "
         "repeat that when its writers have finished",

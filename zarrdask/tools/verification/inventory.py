@@ -126,7 +126,7 @@ def inventory(
         paths = [path for path, _ in scan.arrays()]
         scan.units = {path: each.rows for path, each in zip(paths, counts, strict=True)}
         tallies = check_scanned(scan, "inventory", scheduler=scheduler, show=progress)
-    found = [
+    matching = [
         _report(
             path, each.metadata, count, axes[path], expected[path], tallies.get(each.prefix[:-1])
         )
@@ -136,7 +136,7 @@ def inventory(
     decoded = [p for tally in tallies.values() for p in tally.problems if p.kind in BAD_KINDS]
     keys = {problem.key for problem in decoded}
     problems += [p for count in counts for p in count.damaged if p.key not in keys]
-    return Inventory(scan.root.location, tuple(found), (*problems, *decoded))
+    return Inventory(scan.root.location, tuple(matching), (*problems, *decoded))
 
 
 # --------------------------------------------------------------------------------------------

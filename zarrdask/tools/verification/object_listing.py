@@ -45,10 +45,10 @@ def list_node(node: StorePath) -> Listing:
     try:
         listed = [*listed_objects(store, prefix)]
     except UnsupportedError:
-        found = {each.key: each.size for each in listed_entries(store, prefix)}
-        unknown = [key for key, size in found.items() if size is None]
-        found |= dict(zip(unknown, value_sizes(store, unknown), strict=True))
-        listed = [StoredObject(k, "", size, None) for k, size in found.items() if size is not None]
+        sizes = {each.key: each.size for each in listed_entries(store, prefix)}
+        unknown = [key for key, size in sizes.items() if size is None]
+        sizes |= dict(zip(unknown, value_sizes(store, unknown), strict=True))
+        listed = [StoredObject(k, "", size, None) for k, size in sizes.items() if size is not None]
     objects = {each.key[len(prefix) :]: each for each in listed}
     for key in objects:
         check_relative(key, node.location)

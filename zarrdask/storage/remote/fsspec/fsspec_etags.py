@@ -105,9 +105,9 @@ def _fetched(
 def describe(fs: Any, path: str) -> Described:
     """Request the properties of a value in S3."""
     bucket, name, _ = fs.split_path(path)
-    found = fs.call_s3("head_object", Bucket=bucket, Key=name, **fs.req_kw)
-    etag, version = found.get("ETag"), found.get("VersionId")
-    return Described(int(found["ContentLength"]), etag, etag, version, found.get("LastModified"))
+    head = fs.call_s3("head_object", Bucket=bucket, Key=name, **fs.req_kw)
+    etag, version = head.get("ETag"), head.get("VersionId")
+    return Described(int(head["ContentLength"]), etag, etag, version, head.get("LastModified"))
 
 
 def replace(fs: Any, path: str, value: bytes, tag: Tag | None) -> None:
