@@ -164,7 +164,7 @@ def _read_inner_chunk(
     """
     indices, insides, outsides = projection
     shard = chunks.metadata.shard
-    if shard is None or len(indices) != 1 or measuring.IS_ACTIVE or isinstance(out, Blocks):
+    if shard is None or len(indices) != 1 or isinstance(out, Blocks):
         return False
     number = shard.grid.whole_chunk(insides[0])
     if number is None or chunks.is_remote or inner_caches(chunks) is not None:
@@ -175,10 +175,14 @@ def _read_inner_chunk(
     try:
         with chunks.units.reading(chunks.key(indices[0]), buffers.THREAD.scratch) as value:
             index = cast(Shard, pipeline.serializer).read_index(value)
-            found = None if index is None else index.range_of(number)
-            if found is None:
+            if index is None:
                 return False
-            data = exact(value.parts([found]), [found], [number])
+            located = index.range_of(number)
+            if located is None and chunks.is_strict:
+                return False
+            data: Iterator[Any] = iter([None])
+            if located is not None:
+                data = exact(value.parts([located]), [located], [number])
             scatter(shard.chunks, [number], [None], outsides, data, out=out)
     except ZarrdaskError:
         return False  # The chunk is read again, and the error says where it is.
