@@ -1,7 +1,7 @@
 """What is read in the place of chunks that are not stored, or that the server refuses to send."""
 
 import pickle
-from functools import partial
+from itertools import count
 
 import dask
 import numpy as np
@@ -14,6 +14,7 @@ from tests.covering import for_each
 from tests.storage.latency import LatencyStore
 from zarrdask.errors import ChunkNotFoundError, MetadataError, StoreError
 from zarrdask.storage.memory import MemoryStore
+from zarrdask.storage.resolve import resolve
 from zarrdask.xarray import ZarrdaskBackendEntrypoint, open_zarr
 
 PLAIN = {"chunks": (2, 3)}
@@ -55,6 +56,18 @@ def sparse(store, layout):
     return z
 
 
+@pytest.fixture(params=["memory", "latency", "local", "zip"])
+def new_store(request, tmp_path):
+    """Return a function that makes a store; local ones convert errors of the file system."""
+    numbers = count()
+    return {
+        "memory": MemoryStore,
+        "latency": lambda: LatencyStore(seconds=0),
+        "local": lambda: resolve(tmp_path / str(next(numbers))),
+        "zip": lambda: resolve(tmp_path / f"{next(numbers)}.zip"),
+    }[request.param]
+
+
 READS = [
     lambda z: z[...],
     lambda z: z.oindex[[0, 5], [1, 2, 11]],
@@ -67,12 +80,9 @@ READS = [
 ]
 
 
-@pytest.mark.parametrize(
-    "store", [MemoryStore, partial(LatencyStore, seconds=0)], ids=["memory", "latency"]
-)
 @for_each("layout", [PLAIN, SHARDED, UNEVEN, NESTED])
-def test_a_missing_chunk_is_an_error_if_the_user_says_so(store, layout):
-    group = store()
+def test_a_missing_chunk_is_an_error_if_the_user_says_so(new_store, layout):
+    group = new_store()
     z = sparse(group, layout)
     strict = zarrdask.open_array(group, "a", missing="error")
     for read in READS:
@@ -83,9 +93,6 @@ def test_a_missing_chunk_is_an_error_if_the_user_says_so(store, layout):
     np.testing.assert_array_equal(zarrdask.from_zarr(strict)[:2, :3].compute(), 7)
 
 
-@pytest.mark.parametrize(
-    "store", [MemoryStore, partial(LatencyStore, seconds=0)], ids=["memory", "latency"]
-)
 @for_each(
     ("layout", "region", "place"),
     [
@@ -96,8 +103,8 @@ def test_a_missing_chunk_is_an_error_if_the_user_says_so(store, layout):
         (NESTED, (slice(2, 3), slice(3, 4)), "a/c/0/0: inner chunk (0, 1)"),
     ],
 )
-def test_the_error_names_the_index_and_the_key(store, layout, region, place):
-    group = store()
+def test_the_error_names_the_index_and_the_key(new_store, layout, region, place):
+    group = new_store()
     sparse(group, layout)
     z = zarrdask.open_array(group, "a", missing="error")
     with pytest.raises(ChunkNotFoundError) as caught:

@@ -10,7 +10,7 @@ from errno import EISDIR, ENOTDIR, ENXIO, ESPIPE
 from time import perf_counter
 from typing import NoReturn
 
-from zarrdask.errors import StoreError
+from zarrdask.errors import StoreError, ZarrdaskError
 from zarrdask.formats.byte_ranges import Buffer, Range, Tag, coalesce
 from zarrdask.runtime import counting, measuring
 from zarrdask.runtime.scratch import Scratch
@@ -195,8 +195,8 @@ def reported(path: str) -> Iterator[None]:
 
 
 def fail(path: str, error: OSError | ValueError) -> NoReturn:
-    """Raise a `StoreError` for an error of the system."""
-    if isinstance(error, StoreError):
+    """Raise a `StoreError` for an error of the system, and errors of this package unchanged."""
+    if isinstance(error, ZarrdaskError):
         raise error
     number, text = getattr(error, "errno", None), getattr(error, "strerror", None)
     text = _MEANING.get(number or 0) or text or str(error)

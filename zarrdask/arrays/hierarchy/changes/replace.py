@@ -11,7 +11,7 @@ from zarrdask.arrays.hierarchy.find import version_stamp
 from zarrdask.arrays.hierarchy.node_creation import create_parents
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.arrays.hierarchy.path import StorePath
-from zarrdask.errors import StoreError
+from zarrdask.errors import StoreError, ZarrdaskError
 from zarrdask.formats.metadata.model import Metadata
 from zarrdask.storage.local.local_store import LocalStore
 from zarrdask.storage.local.staged import StagedStore
@@ -74,7 +74,7 @@ class ReplacedNode(Change):
             # It holds the new node, or the rest of the old one.
             self._staging.remove()
         except OSError as error:
-            raise error if isinstance(error, StoreError) else self._failed(error) from error
+            raise error if isinstance(error, ZarrdaskError) else self._failed(error) from error
 
     def abort(self) -> str:
         """Remove the new node, and describe what is left."""
