@@ -14,7 +14,7 @@ import pytest
 import zarrdask
 from tests.covering import for_each, sample
 from zarrdask.errors import MetadataError
-from zarrdask.formats.metadata.json import _is_shallow, dump_json, parse_json
+from zarrdask.formats.metadata.json import _is_shallow, parse_json
 
 FORMATS = [2, 3, "v3-draft", "v3-draft-protocol"]
 #: What stands in documents, by the name of the attribute. No token is written by this library.
@@ -249,15 +249,3 @@ def test_a_large_document_that_is_nested_too_deeply_is_refused():
     for deep in ("[" * 140 + "]" * 140, "[" * 140 + '"]"' + "]" * 140):
         with pytest.raises(MetadataError, match="nested too deeply"):
             parse_json(f'{{"deep": {deep}}}'.encode(), "zarr.json")
-
-
-def test_documents_are_indented_as_by_python():
-    document = {
-        "empty": [{}, [], ""],
-        "numbers": [0, -1, 2**70, 1.5, 1e300, True, False, None, float("nan"), float("-inf")],
-        "texts": {'€\n"\\': "\x00\u2028", "": ("a", {"b": [[1]]})},
-        "names": {7: 1, None: 2, True: 3, 1.5: 4},
-    }
-    for indent in (2, 4, None):
-        expected = json.dumps(document, indent=indent, ensure_ascii=False).encode()
-        assert dump_json(document, indent=indent) == expected
