@@ -8,11 +8,12 @@
   added; below `QUICK` seconds, it is removed. Of a test with parameters, these limits are for the
   cheapest third of its cases, but at least two; the other cases have lower limits.
 
-A test in the list that does not exist is an error. Tests with a cluster, or with the process
-scheduler, are slow without being listed.
+A test in the list that does not exist is an error. Tests with a cluster, a pool of processes or the
+process scheduler are slow without being listed.
 """
 
 import os
+import time
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -96,7 +97,7 @@ def uses_workers(item):
     """Whether a test uses worker processes, which tests share: the first one pays for them."""
     parameters = item.callspec.params if hasattr(item, "callspec") else {}
     is_elsewhere = parameters.get("scheduler") in ("processes", "cluster")
-    return is_elsewhere or "cluster" in getattr(item, "fixturenames", ())
+    return is_elsewhere or not {"cluster", "pool"}.isdisjoint(getattr(item, "fixturenames", ()))
 
 
 def own_seconds():
@@ -145,6 +146,8 @@ class Measurement:
     """Measures tests that take long: they run again, and that is what is measured.
 
     The first run of a process also pays for imports, clusters and servers that other tests share.
+    Processes that a server forks are not children that end here: while the list is measured, which
+    is done on an idle machine, tests run again also where they only waited.
     """
 
     def __init__(self, config):
@@ -155,15 +158,16 @@ class Measurement:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item, nextitem):
-        begun = own_seconds()
+        begun, at = own_seconds(), time.monotonic()
         result = yield
-        took = own_seconds() - begun
+        took, waited = own_seconds() - begun, time.monotonic() - at
         is_marked = item.get_closest_marker("slow") or item.get_closest_marker("stress")
         if self.is_check:
             if took > LIMIT and not is_marked:
                 self._check(item, self._run_again(item, nextitem))
         elif not is_marked or (item.nodeid in self.listed and not uses_workers(item)):
-            self.costs[item.nodeid] = self._run_again(item, nextitem) if took > FURTHER_QUICK else 0
+            is_long = took > FURTHER_QUICK or waited > QUICK
+            self.costs[item.nodeid] = self._run_again(item, nextitem) if is_long else 0
         return result
 
     def _run_again(self, item, nextitem):

@@ -11,7 +11,7 @@ from tests import cost
 SUITES = {
     "stress": re.compile("stress", re.IGNORECASE),
     "slow and not stress": re.compile(
-        r"mark\.slow|seeds\(|def .*\b(?:scheduler|cluster|cluster_address|client)\b"
+        r"mark\.slow|seeds\(|def .*\b(?:scheduler|cluster|cluster_address|client|pool)\b"
     ),
 }
 

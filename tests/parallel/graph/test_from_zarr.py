@@ -520,6 +520,7 @@ def test_fields_of_a_structured_array():
 # ---- errors in tasks
 
 
+@pytest.mark.slow  # the first test that uses processes pays for their server
 def test_processes_cannot_see_what_is_in_memory_and_say_so():
     z = zarrdask.create_array({}, shape=4, dtype="i4", chunks=2)
     z[...] = 1

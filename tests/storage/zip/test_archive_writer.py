@@ -33,7 +33,6 @@ def write_value(store):
 
 
 class TestProcesses:
-    @pytest.mark.slow
     def test_those_of_a_computation_cannot_write(self, store, pool):
         store.set("k", b"1")
         with store.batch():
