@@ -36,3 +36,24 @@ class Encrypted(MemoryStore):
 )
 def test_a_class_loses_what_its_methods_bypass(bases, can_swap):
     assert type("Both", bases, {}).capabilities.compare_and_swap is can_swap
+
+
+def test_requests_that_are_slow_cost_more_and_blocks_are_larger():
+    near, far = (Capabilities(has_latency=slow).costs for slow in (False, True))
+    assert far > near
+    assert far.block_factor > near.block_factor
+    assert far.in_flight > near.in_flight
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "is_fast"),
+    [
+        (Capabilities(has_latency=False, directories=True), True),
+        (Capabilities(has_latency=False, shared=False), True),
+        # A mapping of a user may be slow.
+        (Capabilities(has_latency=False), False),
+        (Capabilities(directories=True), False),
+    ],
+)
+def test_keys_are_looked_up_fast_on_a_disk_and_in_a_dict(capabilities, is_fast):
+    assert capabilities.is_listed_fast is is_fast

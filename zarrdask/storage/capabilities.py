@@ -33,10 +33,12 @@ class StoreCosts(NamedTuple):
     network: float
     #: How many times larger blocks are than on a local disk: more requests are in flight.
     block_factor: int
+    #: How many pieces of a block are requested at a time.
+    in_flight: int
 
 
 #: The costs of stores without latency, and of those with latency.
-LOCAL_COSTS, REMOTE_COSTS = StoreCosts(2**15, 1, 1.5, 1), StoreCosts(2**19, 2, 0.5, 4)
+LOCAL_COSTS, REMOTE_COSTS = StoreCosts(2**15, 1, 1.5, 1, 1), StoreCosts(2**19, 2, 0.5, 4, 8)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,6 +7,9 @@ from hypothesis import given
 
 from tests.parallel.plan.jobs import elements, is_made_of, jobs, met, pieces, regions
 from zarrdask.parallel.plan.rechunk_strategies import schemes
+from zarrdask.parallel.plan.strategies import Costs
+from zarrdask.storage.capabilities import Capabilities
+from zarrdask.storage.memory import MemoryStore
 
 
 @given(jobs())
@@ -96,3 +99,17 @@ def test_numbers_of_a_way_are_those_of_its_passes(job):
         assert scheme.tasks == sum(s.tasks for s in stages)
         assert scheme.peak == max(s.peak * s.costs.at_once for s in stages)
         assert scheme.cost >= scheme.moved + scheme.requests * job[1].request
+
+
+def test_the_slowest_store_decides_what_requests_cost():
+    class Far(MemoryStore):
+        capabilities = Capabilities(has_latency=True)
+
+    costs = Costs(2**20, packs=False)
+    near, far = MemoryStore(), Far()
+    assert costs.for_stores([]) == costs.for_stores([near]) == costs
+    slow = costs.for_stores([near, far])
+    assert slow == costs.for_stores([far])
+    expected = far.capabilities.costs
+    assert (slow.request, slow.copies, slow.network) == expected[:3]
+    assert (slow.memory, slow.packs) == (2**20, False)

@@ -54,7 +54,7 @@ class Search:
         >>> Search(2).rounds()
         (('zarr.json', '.zarray', '.zgroup', '.zattrs'),)
         """
-        requested = names(layout)
+        requested = layout.documents or all_names()
         if self.zarr_format is None or layout.documents:
             return (requested,)
         own = find_format(self.zarr_format).entry_documents

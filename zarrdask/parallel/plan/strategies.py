@@ -51,8 +51,9 @@ class Costs(NamedTuple):
     def for_stores(self, stores: Iterable[Store]) -> "Costs":
         """Return the costs of a rewrite that sends requests to some stores: the slowest counts."""
         slowest = max((store.capabilities.costs for store in stores), default=LOCAL_COSTS)
-        request, copies, network, _ = slowest
-        return self._replace(request=request, copies=copies, network=network)
+        return self._replace(
+            request=slowest.request, copies=slowest.copies, network=slowest.network
+        )
 
     @property
     def room(self) -> int:

@@ -53,8 +53,6 @@ from zarrdask.parallel.rewrite.temporary import TemporaryPrefix
 from zarrdask.runtime.system import after_fork
 from zarrdask.runtime.workspace import Slot
 
-#: The number of pieces of a block that are read at a time from a remote store.
-_PIECES_IN_FLIGHT = 8
 _ADVICE = (
     "compute again while the process that called zarrdask.rechunked uses the array, with a URL "
     "that all workers see as temp="
@@ -365,7 +363,7 @@ class _Passes:
         """Return a block."""
         region, objects = self.blocks.at(index), self.objects[-1]
         values = np.empty(region_shape(region), self.dtype)
-        threads = _PIECES_IN_FLIGHT if objects.store.capabilities.has_latency else 1
+        threads = objects.store.capabilities.costs.in_flight
         context = TaskContext(self.dtype, self.stages[-1].costs.slab, Slot(threads))
         objects.read(region, WholeBuffer(region, values), context)
         return values
