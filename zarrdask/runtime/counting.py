@@ -22,7 +22,7 @@ _END: Any = object()
 
 
 def count(name: str, number: int = 1, store: HasUrl | None = None) -> None:
-    """Add to a number of what goes on; outside of a read or a write, of a store."""
+    """Add to a count of the current read or write; outside of both, of a store."""
     counter = LOCAL.counts.current_for(store)
     counter.add(name, number)
     counter.settle()

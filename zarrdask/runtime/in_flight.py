@@ -130,8 +130,8 @@ class _Pending(Generic[T]):
 class Requests:
     """Requests of one call: started one after another, up to ``zarrdask.requests`` in flight.
 
-    Leaving the block waits for all of them, also after an error, so that nothing goes on behind
-    the caller's back. The first error is raised then.
+    Leaving the block waits for all of them, also after an error, so that no request continues
+    unnoticed. The first error is raised then.
 
     Attributes
     ----------
@@ -210,7 +210,7 @@ def window(
 
 
 def pause(seconds: float) -> bool:
-    """Wait before a request is repeated, and return whether its result is still asked for."""
+    """Wait before a request is repeated, and return whether its result is still needed."""
     abandoned = abandoned_event()
     if abandoned is None:
         time.sleep(seconds)

@@ -64,7 +64,7 @@ class Measurement(Displayed):
         return vars(self) | {"_ended": self._rows, "_counted": None}
 
     def follow(self, counted: Callable[[], Iterable[tuple[Labels, Counts]]] | None) -> None:
-        """Include what a function returns whenever numbers are asked for; for None, its last."""
+        """Include the result of a function when numbers are requested; None keeps its last one."""
         if self._counted is not None:
             self.add_all(self._counted())
         self._counted = counted

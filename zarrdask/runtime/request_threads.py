@@ -28,7 +28,7 @@ class Call(Generic[T]):
     call : callable
         Makes the request.
     abandoned : threading.Event
-        Is set when the result is not asked for any more.
+        Is set when the result is no longer needed.
 
     Attributes
     ----------
@@ -144,7 +144,7 @@ def is_request_thread() -> bool:
 
 
 def abandoned_event() -> threading.Event | None:
-    """Return the event that says that the request of this thread is not asked for any more."""
+    """Return the event that is set when the request of this thread is no longer needed."""
     return getattr(_THREAD, "abandoned", None)
 
 

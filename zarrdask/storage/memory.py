@@ -16,7 +16,7 @@ from zarrdask.storage.base import Store
 from zarrdask.storage.capabilities import Capabilities
 from zarrdask.storage.identity import Identity, identity_at
 
-#: One creates a value at a time; who does may be asked to do so again by what it calls.
+#: One thread creates a value at a time, and may do so again in functions that it calls.
 _CREATING = renewed_after_fork(threading.RLock())
 #: Stores in the memory of this process, by name.
 LIVE: "WeakValueDictionary[str, Store]" = WeakValueDictionary()

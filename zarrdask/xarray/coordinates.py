@@ -133,7 +133,7 @@ def _read_together(arrays: Mapping[K, Array]) -> dict[K, np.ndarray]:
     encoded = units.get_many(chain.from_iterable(keys.values()), Scratch())
     values = {}
     for name, chunks in stored.items():
-        # Each value is valid until the next is asked for: keep copies.
+        # Each value is valid until the next is requested: keep copies.
         copies = [
             None if each is None else bytes(each) for each in islice(encoded, len(keys[name]))
         ]

@@ -129,7 +129,7 @@ def _open(
     tree: bool,
     group_filter: str | Iterable[str] | None = None,
 ) -> "dict[str, Dataset]":
-    """Open a group, and all groups below it if a tree is asked for, as datasets by path."""
+    """Open a group, and for a tree all groups below it, as datasets by path."""
     from xarray.backends.store import StoreBackendEntrypoint
 
     from zarrdask.arrays.chunks.missing_chunks import check_skipping

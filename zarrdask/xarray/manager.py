@@ -29,7 +29,7 @@ class ZarrdaskManager(DaskManager):
         dtype: Any = None,
         previous_chunks: Any = None,
     ) -> Any:
-        """Return the blocks for the chunks that the user asks for, or for the stored ones."""
+        """Return the blocks for the requested chunks, or for the stored ones."""
         from zarrdask.xarray.variable_blocks import joined_blocks
 
         blocks = joined_blocks(chunks, shape, limit, dtype, previous_chunks)

@@ -116,7 +116,7 @@ def _is_unlisted(node: StorePath) -> bool:
 
 
 def _unfinished_write(node: StorePath) -> str | None:
-    """Return how a write goes on that was interrupted at a node, or at one right below it."""
+    """Return how an interrupted write of a node, or of one right below it, is resumed."""
     try:
         goes_on = unfinished(node)
         if goes_on is not None:

@@ -1,4 +1,4 @@
-"""Locate the node that a user names, and find it as the user asks."""
+"""Locate the node that a user names, and find it by the options of the user."""
 
 import os
 from contextlib import nullcontext

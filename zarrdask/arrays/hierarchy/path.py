@@ -18,7 +18,7 @@ from zarrdask.storage.zarr.draft_store import layout_of
 
 
 class StorePath(NamedTuple):
-    """A store and the path of a node in it, in normal form; `NodePath` adds what is done to it."""
+    """A store and the normal path of a node in it; `NodePath` adds the operations on the node."""
 
     store: Store
     path: str

@@ -123,7 +123,7 @@ def array_at(
 
 
 def check_mode(mode: str, modes: tuple[str, ...]) -> None:
-    """Check that the mode that a user asks for is one of some modes."""
+    """Check that the requested mode is one of some modes."""
     if is_one_of(mode, modes):
         return
     message = "unknown mode"

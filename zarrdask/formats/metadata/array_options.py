@@ -1,4 +1,4 @@
-"""The options of a new array, as users give them, and the chunk grid that they ask for. Pure."""
+"""The options of a new array, as users pass them, and the chunk grid that they describe. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -98,7 +98,7 @@ def parse_shape(value: Any) -> Shape:
 
 
 def is_disabled(shards: Any) -> bool:
-    """Whether the argument asks for no shards. A length of 0 does not: it raises an error."""
+    """Whether the argument means no shards. A length of 0 does not: it raises an error."""
     return isinstance(shards, bool | np.bool_) and not shards
 
 

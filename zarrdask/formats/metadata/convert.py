@@ -116,7 +116,7 @@ def _drop_extensions(extensions: tuple[Definition, ...]) -> tuple[Definition, ..
 
 
 def _is_kept(codecs: Any) -> bool:
-    """Whether an argument asks for the codecs of the source."""
+    """Whether an argument means the codecs of the source."""
     return isinstance(codecs, str) and codecs == "keep"
 
 

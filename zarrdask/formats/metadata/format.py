@@ -146,7 +146,7 @@ class Format(ABC):
     ) -> Sequence[Codec]:
         """Return the codecs of a new array; `inner` is the shape of the chunks in shards, if any.
 
-        `data_type` is the one that the user asks for.
+        `data_type` is the requested one.
         """
         if options.codecs is not None:
             codecs = _whole_chain(options, data_type)

@@ -32,8 +32,8 @@ def compute_blocks(
     `show` is as in `zarrdask.runtime.progress.progress`; the bar has a word for the work, `label`,
     and the bytes of all blocks, if they are known. The options are the same as for `dask.compute`.
 
-    `is_recorded` is whether the tasks record what they have done: a cluster does not do it again if
-    it loses the worker that did it.
+    `is_recorded` is whether the tasks record finished blocks: a cluster does not repeat these if it
+    loses the worker that has stored them.
     """
     if show is False and not (is_recorded and current_client() is not None):
         dask.compute(*arrays, **options)

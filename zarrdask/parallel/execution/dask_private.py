@@ -1,7 +1,7 @@
 """The parts of Dask that are not public: they are used in this module and nowhere else.
 
 Tested with Dask 2025.9.2 and 2026.8; ``test_dask_private.py`` fails when a release moves
-or changes one of them. What is done without it:
+or changes one of them. The behaviour without it:
 
 ========================  =========================================================================
 `Task`, `TaskRef`, ...    needed: the nodes of graphs, which xarray imports from the same module

@@ -262,7 +262,7 @@ def run(
         cancels = isinstance(on.executor, ThreadPoolExecutor)
         awaited = [future for future in running if not (cancels and future.cancel())]
         for future in _ended(on, awaited, error):
-            # These tasks are done, and the record of what is done must include them.
+            # These tasks are finished, and the record must include them.
             if not future.cancelled() and future.exception() is None:
                 with suppress(ZarrdaskError):
                     finished(running[future], future.result())

@@ -1,8 +1,8 @@
 """``rechunk``, ``copy`` and upgrades: nodes, and a strategy for each array.
 
-`node_plan` says what is read, and what becomes of the metadata of each node; `destination` says
-what happens to the target, and records what is done, so that an interrupted run goes on. An array
-is rewritten by one of these strategies:
+`node_plan` lists the nodes to read, and the new metadata of each node; `destination` is the array
+to write, and `rewrite_changes` records finished tasks, so that an interrupted run can be resumed.
+An array is rewritten by one of these strategies:
 
 - bytes as they are: whole stored objects, or chunks of shards (`move`);
 - one pass, or several through packed objects (`passes`);

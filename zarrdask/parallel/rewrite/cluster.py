@@ -1,6 +1,6 @@
 """A pass in which the workers of a cluster exchange the pieces that they have read.
 
-Each worker has an actor that the others ask for pieces. The pieces go from worker to worker,
+Each worker has an actor from which the others request pieces. The pieces go from worker to worker,
 neither through the scheduler nor through this process. If a worker is lost, the pieces that it held
 are lost as well, and the box is rewritten from its beginning.
 """

@@ -99,7 +99,7 @@ class ExchangeMember:
         piece = self._pieces.get((reader, writer))
         if piece is None:
             raise StoreError(
-                "a worker no longer holds a piece that it read; run the plan again to go on",
+                "a worker no longer holds a piece that it read; run the plan again to resume it",
                 key=f"{reader}",
                 expected=f"the piece for region {writer}",
             )
@@ -145,6 +145,6 @@ class _RemotePieces:
 
     def _parts(self, region: Region) -> Sequence[tuple[Region, int]]:
         parts = [(part, self.reads.number(index)) for index, part in self.reads.overlapping(region)]
-        # Each writer begins elsewhere, so that not all ask the same worker first.
+        # Each writer begins elsewhere, so that not all send requests to the same worker first.
         first = self.number % max(len(parts), 1)
         return parts[first:] + parts[:first]

@@ -1,4 +1,4 @@
-"""Rewrites as changes of a transaction: they record what is done, so that they can be resumed."""
+"""Rewrites as changes of a transaction: they record finished tasks, so that they can be resumed."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -36,7 +36,7 @@ class Rewrite(Change):
     #: The target, as its hierarchy sees it.
     view: NodePath
     journal: Journal
-    #: Whether an earlier run was interrupted, and goes on now.
+    #: Whether an interrupted earlier run is resumed now.
     resumed: bool
     #: Prepares the target, stores the record, and returns the target as its hierarchy sees it then.
     prepare: Callable[[], NodePath]
@@ -198,7 +198,7 @@ class Rewrite(Change):
         self.journal.erase()
 
     def abort(self) -> str:
-        """Record what is done, unless the target was removed, and describe how to go on."""
+        """Record the finished tasks, unless the target was removed, and describe how to resume."""
         if self.early is not None:
             return self.early.abort()
         if not self._has_begun:

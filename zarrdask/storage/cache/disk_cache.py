@@ -90,8 +90,8 @@ class DiskCachedStore(PolicyStore):
         name = self._name(request.key, request.start, request.length)
         if request.if_match is not None:
             return self._pinned(name, request, send)
-        # With a tag, the caller has a value, so that the cached one is hardly ever needed. Where
-        # fsspec takes over from obstore, as in a forked process, there may be no versions.
+        # With a tag, the caller has a value, so that the cached one is hardly ever needed. After a
+        # fallback from obstore to fsspec, as in a forked process, there may be no versions.
         tag = request.unless
         is_usable = self.offline or (tag is None and self.inner.capabilities.versions)
         entry = self.directory.get(name) if is_usable else None

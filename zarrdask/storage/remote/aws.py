@@ -39,7 +39,8 @@ _SERVER_SETTINGS = (
     "use_fips_endpoint",
 )
 _CERTIFICATES = ("AWS_CA_BUNDLE", "ca_bundle")
-#: For how long botocore is not asked again: it renews credentials earlier before they expire.
+#: The time for which the answer of botocore is cached: it renews credentials earlier before they
+#: expire.
 ASK_AGAIN = timedelta(minutes=10)
 _LOOK_UP_SECONDS = 5.0
 
@@ -222,7 +223,7 @@ class _NotFollowed(HTTPRedirectHandler):
 
 @cache
 def region_of(bucket: str, region: str) -> str | None:
-    """Return the region of a bucket, by a request to any region; each is asked for once."""
+    """Return the region of a bucket, by a request to any region, which is sent once."""
     request = Request(f"https://s3.{region}.amazonaws.com/{bucket}", method="HEAD")
     try:
         with build_opener(_NotFollowed).open(request, timeout=_LOOK_UP_SECONDS) as answer:

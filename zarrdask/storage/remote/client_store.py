@@ -89,7 +89,7 @@ class Fetched:
         self.value, self.describe, self.is_whole = value, describe, is_whole
 
     def answer(self, request: Request) -> Answer:
-        """Return the answer to a request, with the tag that it asks for."""
+        """Return the answer to a request, with the requested tag."""
         form = request.form
         if form is Form.BUFFER or form is Form.BYTES:
             version = request.version
@@ -458,7 +458,7 @@ class ClientStore(RequestStore):
 
     @property
     def _is_anonymous(self) -> bool:
-        """Whether the user asked for requests without a signature."""
+        """Whether the user has chosen requests without a signature."""
         return False
 
     def _check_missing(self, key: str, error: Exception) -> None:

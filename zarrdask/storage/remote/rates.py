@@ -129,7 +129,7 @@ class RequestRate:
             When the request was sent. Within a round trip after the limit was lowered, refusals
             concern earlier requests.
         pause_seconds : float
-            For how long the store asks to be left alone (``Retry-After``).
+            The delay that the store requests (``Retry-After``).
         """
         now = time.monotonic()
         with self._shared.held(now) as held:

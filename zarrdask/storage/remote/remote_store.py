@@ -22,7 +22,7 @@ _PARTS = frozenset({"lists_parts"})
 
 
 class RemoteStore(PolicyStore):
-    """A URL that obstore opens, and that fsspec takes over where obstore can't go on.
+    """A store opened by obstore that falls back to fsspec where obstore does not support a request.
 
     That is in a process that was forked after obstore was used, for servers whose answers obstore
     does not understand, and for listings of HTTP servers without WebDAV.
@@ -43,7 +43,8 @@ class RemoteStore(PolicyStore):
         #: Whether obstore does not understand the server's answers, or can't list it.
         self._is_taken_over = self._is_listed_by_fsspec = False
 
-    # It stays the same store if fsspec takes over: in the names of tasks and locks, and as a key.
+    # It stays the same store after the fallback to fsspec: in the names of tasks and locks, and as
+    # a key.
 
     @property
     def url(self) -> str:

@@ -65,7 +65,7 @@ def _check_complete(url: str) -> None:
 
 
 def _open_best(url: str, storage_options: dict[str, Any] | None) -> Store:
-    """Return the store that obstore opens, or fsspec if obstore lacks what is asked."""
+    """Return the store that obstore opens, or fsspec if obstore does not support the options."""
     shown = without_secrets(url)
     if is_forked():
         _LOG.info("%s: opened by fsspec, as this process was forked after obstore was used", shown)

@@ -101,7 +101,7 @@ def check_units(chunks: StoredChunks, indices: Sequence[Index], *, every: bool =
     """Check some units of an array.
 
     A bad unit is read a second time, as a writer may have been replacing it. If the store fails to
-    return a unit, even after retries, the unit is unreadable, and the check goes on.
+    return a unit, even after retries, the unit is unreadable, and the check continues.
     """
     path, total, problems, failures = chunks.prefix.rstrip("/"), Tally(), list[Problem](), 0
     for index, first in zip(indices, _verdicts(chunks, indices), strict=True):

@@ -77,7 +77,7 @@ def is_begun(node: StorePath) -> bool:
 
 
 def unfinished(node: StorePath) -> str | None:
-    """Return how the unfinished write of a node goes on, for messages; None if there is none."""
+    """Return how the unfinished write of a node is resumed, for messages; None if there is none."""
     store, folder = beside(node)
     data = store.get(f"{folder}{_RECORD}")
     if data is None:

@@ -1,4 +1,4 @@
-"""New nodes with a record of what is done, so that an interrupted run can be resumed."""
+"""New nodes with a record of finished tasks, so that an interrupted run can be resumed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class RecordedNodes:
     journal: Journal
     #: Whether an earlier run was interrupted, of this plan or another one.
     begun: bool
-    #: Whether that run goes on now.
+    #: Whether that run is resumed now.
     resumed: bool
     #: Whether a node that exists is removed.
     overwrite: bool

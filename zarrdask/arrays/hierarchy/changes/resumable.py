@@ -93,7 +93,7 @@ class ResumableChanges(Change):
         self._held.close()
 
     def abort(self) -> str:
-        """Describe how the write goes on."""
+        """Describe how the write is resumed."""
         self._held.close()
         if self._has_begun:
             return f"{_GOES_ON}, and one with {self._records[0].start_again} begins again"

@@ -38,8 +38,8 @@ def is_optimized() -> bool:
 class Optimization:
     """Dask's optimisation of arrays, after small blocks that are read were fused to larger tasks.
 
-    Dask asks each array for it, also those that read nothing. So the limits are looked up when it
-    is called, or when it is sent to a scheduler that does not have the user's settings.
+    Dask calls it for each array, also for arrays that read nothing. So the limits are looked up
+    when it is called, or when it is sent to a scheduler that does not have the user's settings.
     """
 
     #: The limits of a fused task; None for those that are set now.
