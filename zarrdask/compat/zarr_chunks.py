@@ -20,7 +20,6 @@ from zarrdask.formats.grids.chunk_grid import Index
 from zarrdask.formats.metadata import detect
 from zarrdask.formats.metadata.model import ArrayMetadata
 from zarrdask.storage.adapters.zarr_python import ZarrPythonStore, adapt_store
-from zarrdask.storage.zarr.draft_store import layout_of
 
 #: The packages whose codecs zarrdask has, too. A class of another package may do something else.
 _PACKAGES = {"zarr", "numcodecs"}
@@ -148,7 +147,7 @@ def find_chunks(
     try:
         # zarr-python warns of what is wrong with the documents.
         with strictness(strict=False, quiet=True), shard_order(order):
-            metadata = detect.parse(documents, layout_of(ours))
+            metadata = detect.parse(documents)
     except ZarrdaskError:
         return None
     if not isinstance(metadata, ArrayMetadata) or not _is_same(metadata, fill):
