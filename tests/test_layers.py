@@ -46,7 +46,7 @@ SEAMS = {
     "tools.synchronization": 30,
     "tools.cli": 32,
     "xarray": 163,
-    "compat": 31,
+    "compat": 30,
 }
 DISTRIBUTED = {
     "parallel.execution.client",
