@@ -56,7 +56,7 @@ def test_a_writer_whose_claim_is_gone_does_not_go_on(node):
     claim = Claim(node)
     claim.take()
     node.store.erase(claim_key(node))
-    with pytest.raises(StoreError, match="the claim of this writer is gone"):
+    with pytest.raises(StoreError, match="removed or replaced the claim of this one"):
         claim.check()
     claim.renew()
     claim.check()

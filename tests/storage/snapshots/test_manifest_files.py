@@ -76,7 +76,7 @@ def test_parquet_that_is_damaged_or_claims_too_much_is_refused(tmp_path):
     with pytest.raises(MetadataError, match="too short"):
         Manifest.load(path)
     parquet.write_table(pyarrow.table({"x": [1]}), path)
-    with pytest.raises(MetadataError, match="no manifest"):
+    with pytest.raises(MetadataError, match="not a manifest"):
         Manifest.load(path)
 
 
