@@ -5,8 +5,9 @@ import sys
 
 import pytest
 
+import zarrdask
 from tests.covering import for_each
-from zarrdask.errors import MetadataError, UnsupportedError
+from zarrdask.errors import MetadataError, StoreError, UnsupportedError
 from zarrdask.storage.snapshots.manifest_files import is_manifest_file
 from zarrdask.storage.snapshots.object_manifest import Manifest, ManifestEntry
 
@@ -84,3 +85,22 @@ def test_parquet_needs_pyarrow(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(UnsupportedError, match=r"zarrdask\[parquet\]"):
         Manifest("a", ENTRIES).save(tmp_path / "m.parquet")
+
+
+def test_a_manifest_replaces_an_older_one_when_it_is_complete(tmp_path):
+    resource = pytest.importorskip("resource")
+    path = tmp_path / "m.json"
+    zarrdask.manifest(zarrdask.create_array({}, shape=3, dtype="i4")).save(path)
+    before = path.read_bytes()
+    larger = zarrdask.create_array({}, shape=30, chunks=1, dtype="i4")
+    larger[...] = 1
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before), limits[1]))
+    try:
+        for name in ("m.json", "n.json"):
+            with pytest.raises(StoreError, match=name):
+                zarrdask.manifest(larger).save(tmp_path / name)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert path.read_bytes() == before
+    assert [each.name for each in tmp_path.iterdir()] == ["m.json"]

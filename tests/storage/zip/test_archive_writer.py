@@ -10,8 +10,10 @@ import zipfile
 from contextlib import ExitStack
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import zarrdask
 from tests.storage.zips import ROOT, hidden, run_python
 from zarrdask.errors import StoreError
 from zarrdask.storage.zip.lock import lock_archive
@@ -219,3 +221,18 @@ class TestKilledWriter:
         assert after == before
         store.set("later", b"2")
         assert zipfile.ZipFile(store.path).namelist() == (["old"] if there else []) + ["later"]
+
+
+def test_a_full_disk_is_an_error_of_the_store_and_leaves_the_archive(tmp_path):
+    resource = pytest.importorskip("resource")
+    place = str(tmp_path / "a.zip")
+    zarrdask.create_array(place, shape=8, dtype="i8")[...] = 1
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (os.path.getsize(place) + 8, limits[1]))
+    try:
+        with pytest.raises(StoreError, match=r"a\.zip"):
+            zarrdask.to_zarr(np.arange(9), tmp_path / "a.zip", overwrite=True)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    np.testing.assert_array_equal(zarrdask.open_array(place), 1)
+    assert os.listdir(tmp_path) == ["a.zip"]

@@ -10,7 +10,9 @@ from typing import Any
 from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.formats.store_keys import check_relative
 from zarrdask.runtime.packages import load_module
-from zarrdask.storage.local.open_file import check_file_name, reported
+from zarrdask.runtime.system import replace
+from zarrdask.storage.local.atomic import put_file
+from zarrdask.storage.local.open_file import check_file_name, reported, write_whole
 from zarrdask.storage.snapshots.digests import EXPECTED, is_digest
 
 #: The member that says that a JSON document is a manifest, and the key of a Parquet file's.
@@ -29,8 +31,13 @@ def save(path: str | os.PathLike[str], location: str, entries: Iterable[Any]) ->
     """Write the entries of a manifest to a file, in the format that the file's name ends with."""
     check_file_name(str(path))
     data = render(location, entries, str(path), parquet=os.fspath(path).endswith(_SUFFIX))
-    with reported(str(path)), open(path, "wb") as file:
-        file.write(data)
+    with reported(str(path)):
+        target = os.path.realpath(path)
+        if os.path.exists(target) and not os.path.isfile(target):
+            with open(path, "wb") as file:  # such as /dev/stdout
+                file.write(data)
+        else:
+            put_file(target, lambda file: write_whole(file, data), replace, lambda directory: False)
 
 
 def load(path: str | os.PathLike[str]) -> tuple[str, list[Row]]:

@@ -136,7 +136,8 @@ class ZipWriter:
         StoreError
             If that fails, or another program changed the archive; it is left as it is then.
         """
-        with self._opened, reported(self.path):
+        # Closing the file may write what is left of it.
+        with reported(self.path), self._opened:
             members = self._archive.members.values()
             if not (self._expected or members):
                 return  # nothing was written, so there is no archive
