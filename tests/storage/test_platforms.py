@@ -9,15 +9,15 @@ from tests.storage.platforms import PLATFORMS, Process
 
 
 @pytest.fixture(scope="module", params=PLATFORMS)
-def processes(request):
+def pool(request):
     """Two processes that run on the platform: all tests share them."""
     with ExitStack() as stack:
         yield [stack.enter_context(closing(Process(request.param))) for _ in range(2)]
 
 
 @pytest.fixture
-def platform(processes):
-    return processes[0]
+def platform(pool):
+    return pool[0]
 
 
 VERBS = """
@@ -66,7 +66,7 @@ assert z[...].tolist() == list(range(1, 65))
     )
 
 
-def test_processes_that_change_parts_of_a_chunk_lose_nothing(processes, tmp_path):
+def test_processes_that_change_parts_of_a_chunk_lose_nothing(pool, tmp_path):
     z = zarrdask.create_array(tmp_path / "a", shape=40, chunks=40, dtype="i8")
     script = (
         VERBS
@@ -75,9 +75,9 @@ for i in range(int(sys.argv[2]), 40, 2):
     zarrdask.open_array(f"{place}/a", mode="r+")[i] = i + 1
 """
     )
-    for start, process in enumerate(processes):
+    for start, process in enumerate(pool):
         process.start(script, tmp_path, start)
-    for process in processes:
+    for process in pool:
         process.finish()
     assert z[...].tolist() == list(range(1, 41))
 

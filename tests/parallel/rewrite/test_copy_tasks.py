@@ -89,6 +89,7 @@ class TestSchedulers:
             zarrdask.copy(z, tmp_path / "b", scheduler=scheduler, overwrite=True, **options)
             np.testing.assert_array_equal(zarrdask.open_array(tmp_path / "b")[...], VALUES)
 
+    @pytest.mark.slow  # the first test that uses processes pays for their server
     def test_memory_of_one_process_is_not_that_of_others(self, tmp_path):
         z = make({})
         with pytest.raises(StoreError, match="memory of one process"):
