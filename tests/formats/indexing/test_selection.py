@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import selections
@@ -134,7 +134,6 @@ def test_a_permuted_request_takes_the_same_from_the_permuted_array(layout, data)
 
 
 @given(selections.shapes, st.data())
-@settings(max_examples=30)
 def test_indices_with_slices_in_common_are_normalised_as_each_by_itself(shape, data):
     # The same objects along several axes, whose sizes differ, and in other kinds of indices.
     few = [slice(0, 1), slice(0, 3), slice(2, 1), slice(None), 0, ...]

@@ -329,8 +329,8 @@ def basic_each(indices: Sequence[Any], shape: tuple[int, ...]) -> list[Selection
     for index in indices:
         region: Region | None = None
         if type(index) is tuple and len(index) == len(shape):
-            picks: list[Any] = [seen.get(id(e)) for e, seen in zip(index, known, strict=True)]
-            region = _plain_region(index, shape) if None in picks else tuple(picks)
+            picks = [seen.get(id(entry)) for entry, seen in zip(index, known, strict=True)]
+            region = _plain_region(index, shape) if None in picks else tuple(picks)  # type: ignore[arg-type]
         if region is None:
             selections.append(basic(index, shape))
             continue
