@@ -14,7 +14,6 @@ from zarrdask.errors import SelectionError
 from zarrdask.formats.indexing.projection import Points, numpy_index, permute, project
 from zarrdask.formats.indexing.selection import (
     basic,
-    basic_each,
     is_basic,
     is_integer,
     pick_size,
@@ -131,19 +130,6 @@ def test_a_permuted_request_takes_the_same_from_the_permuted_array(layout, data)
     request = basic(data.draw(selections.boxes(shape)), shape).picks
     there = permute(request, axes)
     assert np.array_equal(array[request].transpose(axes), array.transpose(axes)[there])
-
-
-@given(selections.shapes, st.data())
-def test_indices_with_slices_in_common_are_normalised_as_each_by_itself(shape, data):
-    # The same objects along several axes, whose sizes differ, and in other kinds of indices.
-    few = [slice(0, 1), slice(0, 3), slice(2, 1), slice(None), 0, ...]
-    index = st.lists(st.sampled_from(few), max_size=len(shape)).map(tuple)
-    indices = [
-        each
-        for each in data.draw(st.lists(index, max_size=6))
-        if each.count(...) < 2 and not (0 in each and 0 in shape)
-    ]
-    assert basic_each(indices, shape) == [basic(each, shape) for each in indices]
 
 
 def test_the_whole_region_is_everything():

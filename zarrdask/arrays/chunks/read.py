@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from itertools import chain, groupby, islice, tee
-from operator import itemgetter
 from typing import Any, cast
 
 import numpy as np
@@ -40,7 +39,7 @@ from zarrdask.formats.indexing.projection import (
     project,
     project_each,
 )
-from zarrdask.formats.indexing.selection import Region, pick_size
+from zarrdask.formats.indexing.selection import Region, pick_size, region_shape
 from zarrdask.runtime import buffers, measuring
 from zarrdask.runtime.progress import Show
 from zarrdask.runtime.scratch import Scratch
@@ -115,11 +114,11 @@ def read_regions(chunks: StoredChunks, regions: Sequence[Region]) -> Iterator[np
     if chunks.elements is not None:
         yield from (read_region(chunks, region) for region in regions)
         return
-    projected, again = tee(project_each(regions, chunks.metadata.grid.axes))
-    parts, ahead = tee(_with_keys(chunks, map(itemgetter(1), again)))
+    projections = project_each(regions, chunks.metadata.grid.axes)
+    parts, ahead = tee(_with_keys(chunks, projections))
     units, dtype = _fetch(chunks, ahead), chunks.metadata.dtype
-    for (shape, _), part in zip(projected, parts, strict=True):
-        out = buffers.empty(shape, dtype)
+    for region, part in zip(regions, parts, strict=True):
+        out = buffers.empty(region_shape(region), dtype)
         if measuring.IS_ACTIVE:
             with chunks.measured("read"):
                 _decode(chunks, part, units, out=out)

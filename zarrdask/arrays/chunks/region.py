@@ -19,7 +19,6 @@ from zarrdask.formats.indexing.selection import (
     Region,
     Selection,
     basic,
-    basic_each,
     finished,
     pick_size,
     region_shape,
@@ -264,7 +263,7 @@ class _Planned:
     """Parts of a region whose reads are planned together, and done one after another."""
 
     def __init__(self, source: ArrayRegion, indices: list[Any]) -> None:
-        selections = basic_each(indices, source.shape)
+        selections = [basic(index, source.shape) for index in indices]
         self._source = source
         self._next = deque(zip(indices, selections, strict=True))
         self._values = source.read_each([selection.slices for selection in selections])

@@ -112,21 +112,17 @@ def project(request: AnyRequest, axes: Sequence[Axis]) -> Projection:
     return _product(parts, is_region=all(isinstance(pick, slice) for pick in request))
 
 
-def project_each(
-    regions: Iterable[Region], axes: Sequence[Axis]
-) -> Iterator[tuple[tuple[int, ...], Projection]]:
-    """Yield shapes and projections of regions: what several have along an axis is found once."""
-    known = [dict[tuple[int, int, int], tuple[int, list[ChunkPart]]]() for _ in axes]
+def project_each(regions: Iterable[Region], axes: Sequence[Axis]) -> Iterator[Projection]:
+    """Yield the projections of regions: what several have along an axis is projected once."""
+    known = [dict[tuple[int, int, int], list[ChunkPart]]() for _ in axes]
     for region in regions:
-        shape, parts = [], []
+        parts = []
         for pick, axis, seen in zip(region, axes, known, strict=True):
             key = pick.start, pick.stop, pick.step
-            found = seen.get(key)
-            if found is None:
-                found = seen[key] = pick_size(pick), axis.parts(pick)
-            shape.append(found[0])
-            parts.append(found[1])
-        yield tuple(shape), _product(parts, is_region=True)
+            if key not in seen:
+                seen[key] = axis.parts(pick)
+            parts.append(seen[key])
+        yield _product(parts, is_region=True)
 
 
 def _product(parts: Sequence[list[ChunkPart]], *, is_region: bool) -> Projection:

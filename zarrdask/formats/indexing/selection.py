@@ -321,26 +321,6 @@ def basic(index: Any, shape: tuple[int, ...], *, outer: bool = False) -> Selecti
     return Selection(tuple(picks), tuple(finish))
 
 
-def basic_each(indices: Sequence[Any], shape: tuple[int, ...]) -> list[Selection]:
-    """Normalise basic indices; a slice that several have along an axis is normalised once."""
-    # By its identity, which no other slice has as long as the indices exist.
-    known = [dict[int, slice]() for _ in shape]
-    finish, selections = (_ALL,) * len(shape), list[Selection]()
-    for index in indices:
-        region: Region | None = None
-        if type(index) is tuple and len(index) == len(shape):
-            picks = [seen.get(id(entry)) for entry, seen in zip(index, known, strict=True)]
-            region = _plain_region(index, shape) if None in picks else tuple(picks)  # type: ignore[arg-type]
-        if region is None:
-            selections.append(basic(index, shape))
-            continue
-        selections.append(Selection(region, finish))
-        if None in picks:
-            for entry, pick, seen in zip(index, region, known, strict=True):
-                seen[id(entry)] = pick
-    return selections
-
-
 def _plain_region(index: Any, shape: tuple[int, ...]) -> Region | None:
     """Return an index as a region if it is one, as the slices of Dask's blocks are; or None."""
     if type(index) is not tuple or len(index) != len(shape):
