@@ -56,6 +56,7 @@ def test_nothing_is_stored_in_an_array_that_was_changed_meanwhile(tmp_path, kind
 
 
 @for_each("how", ["new", "region"])
+@pytest.mark.slow
 def test_the_array_is_looked_for_each_time_that_the_write_is_computed(tmp_path, how):
     for place in (tmp_path / how, FarStore()):
         write = later(place, how)
