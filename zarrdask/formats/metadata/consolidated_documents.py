@@ -22,7 +22,7 @@ from zarrdask.formats.metadata.json import (
     render_json,
 )
 from zarrdask.formats.metadata.model import GroupMetadata, Metadata, ZarrFormat
-from zarrdask.formats.metadata.unparsed import Members, split_members
+from zarrdask.formats.metadata.unparsed import split_members
 from zarrdask.formats.metadata.v2 import V2
 
 _V3 = "zarr.json"
@@ -157,7 +157,9 @@ def _split_v3(
     return own_documents | {_V3: own}, held
 
 
-def _split_members(data: bytes | None, names: tuple[str, ...]) -> tuple[bytes, Members] | None:
+def _split_members(
+    data: bytes | None, names: tuple[str, ...]
+) -> tuple[bytes, Mapping[str, bytes]] | None:
     """Return a large document without the documents in it, and these, not parsed."""
     if data is None or len(data) < _MIN_UNPARSED_BYTES or names[0].encode() not in data:
         return None

@@ -14,12 +14,11 @@ from zarrdask.arrays.chunks.stored_keys import in_the_way, stored_units
 from zarrdask.arrays.hierarchy.changes.pyramid_record import PYRAMID_KEY
 from zarrdask.arrays.hierarchy.group_filter import GroupFilter
 from zarrdask.arrays.hierarchy.node_path import NodePath
-from zarrdask.errors import MetadataError, StoreError, UnsupportedError, ZarrdaskError
+from zarrdask.errors import StoreError, UnsupportedError, ZarrdaskError
 from zarrdask.formats.compliance import collect_deviations
 from zarrdask.formats.metadata import consolidated_documents as consolidated
 from zarrdask.formats.metadata import detect
 from zarrdask.formats.metadata.formats import formats
-from zarrdask.formats.metadata.json import parse_json
 from zarrdask.formats.metadata.model import ArrayMetadata, Metadata
 from zarrdask.formats.metadata.node_layout import ARRAY, GROUP
 from zarrdask.runtime.threads import on_each
@@ -223,8 +222,8 @@ def _stale_nodes(group: NodePath) -> list[str]:
     def parsed(below: str) -> dict[str, Any]:
         documents = held.documents.get(below, {})
         try:
-            return {name: parse_json(held.dump(value), name) for name, value in documents.items()}
-        except MetadataError:
+            return {name: json.loads(held.dump(value)) for name, value in documents.items()}
+        except ValueError:
             return {}  # It differs from every document.
 
     # Consolidated metadata describes one format; there may be documents of another one, too.
