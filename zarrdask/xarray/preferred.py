@@ -6,6 +6,7 @@ without a given length, and where the stored chunks end, to warn if given blocks
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from zarrdask import config
@@ -32,22 +33,27 @@ class Storage:
         # Imported here: xarray asks for blocks only if it uses Dask.
         from zarrdask.parallel.graph.blocks import block_bytes
 
-        shape = tuple(axis.size for axis in self.axes)
-        chunk = tuple(axis.longest for axis in self.axes)
         # For "auto", Dask multiplies these blocks; it would divide larger ones within chunks.
         auto_size = load_module("dask.config").get("array.chunk-size")
         auto_limit = config.parse_size(auto_size, "array.chunk-size")
-        limit = min(block_bytes(self.block_factor), auto_limit)
-        block = auto_block(shape, chunk, chunk, self.itemsize, limit)
-        blocks: dict[Hashable, JoinedLength | JoinedLengths] = {}
-        for dim, axis, length in zip(self.dims, self.axes, block, strict=True):
-            whole = axis.join(length)
-            common = _common_length(whole)
-            joined = JoinedLengths(_lengths(whole)) if common is None else JoinedLength(common)
-            joined.axis, joined.block_factor = axis, self.block_factor
-            joined.itemsize = self.itemsize
-            blocks[dim] = joined
-        return blocks
+        return _blocks(self, min(block_bytes(self.block_factor), auto_limit))
+
+
+@lru_cache(maxsize=256)
+def _blocks(storage: Storage, limit: int) -> "dict[Hashable, JoinedLength | JoinedLengths]":
+    """Return the blocks of at most `limit` bytes; many variables are stored in the same way."""
+    shape = tuple(axis.size for axis in storage.axes)
+    chunk = tuple(axis.longest for axis in storage.axes)
+    block = auto_block(shape, chunk, chunk, storage.itemsize, limit)
+    blocks: dict[Hashable, JoinedLength | JoinedLengths] = {}
+    for dim, axis, length in zip(storage.dims, storage.axes, block, strict=True):
+        whole = axis.join(length)
+        common = _common_length(whole)
+        joined = JoinedLengths(_lengths(whole)) if common is None else JoinedLength(common)
+        joined.axis, joined.block_factor = axis, storage.block_factor
+        joined.itemsize = storage.itemsize
+        blocks[dim] = joined
+    return blocks
 
 
 class JoinedLength(int):

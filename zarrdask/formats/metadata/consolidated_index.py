@@ -7,7 +7,7 @@ documents of its nodes are parsed when they are needed; invalid documents of oth
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 from zarrdask.errors import MetadataError
@@ -71,7 +71,7 @@ def index_unparsed(
     if ("//" in all_paths or "/." in all_paths) and any(map(NO_NAME.search, keys)):
         return None
     documents = _Unparsed(own, values, keys)
-    return index_documents(documents, keys, documents.is_group, _as_written)
+    return index_documents(documents, keys, cache(documents.is_group), _as_written)
 
 
 def describes_group(document: Json) -> bool:
