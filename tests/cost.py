@@ -185,7 +185,12 @@ class Measurement:
                 f"with @pytest.mark.slow or a line in {LIST.name}"
             )
             report = pytest.TestReport(
-                item.nodeid, item.location, dict(item.keywords), "failed", message, "call"
+                item.nodeid,
+                item.location,
+                dict.fromkeys(item.keywords, 1),
+                "failed",
+                message,
+                "call",
             )
             item.ihook.pytest_runtest_logreport(report=report)
 
