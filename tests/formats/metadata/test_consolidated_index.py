@@ -13,7 +13,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::zarrdask.errors.ComplianceWarni
 
 @pytest.fixture(autouse=True)
 def _large(monkeypatch):
-    monkeypatch.setattr(forms, "_MIN_UNPARSED_BYTES", 0)
+    monkeypatch.setattr(forms, "MIN_UNPARSED_BYTES", 0)
 
 
 def tree(zarr_format):
@@ -34,7 +34,7 @@ def test_unparsed_documents_are_those_that_parsing_returns(zarr_format, monkeypa
     names = ("zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata")
     documents = {name: place.get(name) for name in names}
     own, held = forms.split_documents(documents)
-    monkeypatch.setattr(forms, "_MIN_UNPARSED_BYTES", 2**30)
+    monkeypatch.setattr(forms, "MIN_UNPARSED_BYTES", 2**30)
     expected_own, expected = forms.split_documents(documents)
     assert own == expected_own
     assert dict(held.members) == dict(expected.members)

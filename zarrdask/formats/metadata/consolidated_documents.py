@@ -34,7 +34,7 @@ MEMBER = index.MEMBER
 NAMES = (KEY, _V3)
 _FORMAT = "zarr_consolidated_format"
 #: Smaller documents are parsed as a whole.
-_MIN_UNPARSED_BYTES = 64 * 1024
+MIN_UNPARSED_BYTES = 64 * 1024
 _BYPASS = "with consolidated=False each node's own documents are read"
 
 
@@ -161,7 +161,7 @@ def _split_members(
     data: bytes | None, names: tuple[str, ...]
 ) -> tuple[bytes, Mapping[str, bytes]] | None:
     """Return a large document without the documents in it, and these, not parsed."""
-    if data is None or len(data) < _MIN_UNPARSED_BYTES or names[0].encode() not in data:
+    if data is None or len(data) < MIN_UNPARSED_BYTES or names[0].encode() not in data:
         return None
     return split_members(data, names)
 
