@@ -75,6 +75,15 @@ def test_the_levels_of_a_pyramid_have_manifests_that_updates_keep(tmp_path):
     assert group["2"][0, 0] > 20
 
 
+@pytest.mark.slow
+def test_an_update_that_shrinks_levels_keeps_their_manifests(tmp_path):
+    group = zarrdask.pyramid(make({})["a"], tmp_path, levels=2, chunks=2).execute(progress=False)
+    for length in (4, 3):  # Chunks of levels are erased, and then a part of one.
+        group["0"].resize((length, 8))
+        zarrdask.update_pyramid(group).execute(progress=False)
+        assert are_kept(tmp_path) == sorted(group)
+
+
 def test_without_the_setting_no_manifest_is_stored(setting, tmp_path):
     setting({"zarrdask.manifests": False})
     zarrdask.copy(make({}), tmp_path / "b")

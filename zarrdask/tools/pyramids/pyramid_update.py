@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from operator import lt
 from typing import Any
 
+from zarrdask import config
 from zarrdask.arrays.chunks.stored_keys import trim
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.arrays.hierarchy.resize import existing_array, resized
+from zarrdask.arrays.hierarchy.stored_manifest import digested
 from zarrdask.arrays.nodes.array import Array, chunks_of
 from zarrdask.arrays.nodes.group import Group
 from zarrdask.arrays.nodes.open_group import open_group
@@ -152,13 +154,16 @@ class PyramidUpdate(Report):
 
 def _resize(array: Array, level: Level) -> None:
     """Resize the array of a level, after its chunks are stored."""
-    node, shape = array.node_path, array.shape
+    node, shape, chunks = array.node_path, array.shape, chunks_of(array)
     if shape == level.shape:
         return
+    if config.get("manifests"):
+        chunks = digested(chunks)
     if any(map(lt, level.shape, shape)):
-        trim(resized(chunks_of(array), tuple(map(max, shape, level.shape))), level.shape)
+        trim(resized(chunks, tuple(map(max, shape, level.shape))), level.shape)
 
     def update(stored: Metadata | None) -> ArrayMetadata:
         return existing_array(stored, node.location).resized(level.shape)
 
     node.update(array.zarr_format, update)
+    node.current.keep_manifest(chunks)
