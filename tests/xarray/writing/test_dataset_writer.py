@@ -204,6 +204,7 @@ def test_regions_are_found_by_coordinates():
         ({"time": slice(0, 4, 2)}, ValueError, "step on all slices"),
         ({"z": slice(0, 4)}, ValueError, "not in Dataset dimensions"),
         ({"time": slice(0, 1)}, ValueError, "different dimension sizes"),
+        ({"time": slice(96, 99)}, ValueError, "'time' ends at 99, beyond the stored length"),
         ([], TypeError, "must be a dict"),
     ],
 )

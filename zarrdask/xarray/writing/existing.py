@@ -312,7 +312,15 @@ def _check_sizes(
     }
     sizes = {dim: size for dim, size in variable.sizes.items() if dim != append_dim}
     if sizes != expected:
-        if region:
+        ends = {dim: region.get(dim, slice(None)).stop for dim in stored.sizes}
+        beyond = [dim for dim, end in ends.items() if (end or 0) > stored.sizes[dim]]
+        if beyond:
+            end, size = ends[beyond[0]], stored.sizes[beyond[0]]
+            advice = (
+                f"the region along {beyond[0]!r} ends at {end}, beyond the stored length {size}: "
+                "append_dim makes the dataset longer"
+            )
+        elif region:
             advice = "pass slices as long as the dataset"
         elif append_dim is None:
             advice = "append_dim makes the dataset longer, and region writes to a part of it"
