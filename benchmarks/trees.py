@@ -51,11 +51,11 @@ def connection(engine: str, server: str) -> dict[str, str]:
     if engine != "rustytree":
         return {"key": "key", "secret": "secret", "endpoint_url": server}
     return {
-        "aws_access_key_id": "key",
-        "aws_secret_access_key": "secret",
-        "aws_endpoint": server,
-        "aws_region": "us-east-1",
-        "aws_allow_http": "true",
+        "access_key_id": "key",
+        "secret_access_key": "secret",
+        "endpoint": server,
+        "region": "us-east-1",
+        "allow_http": "true",
     }
 
 
@@ -163,7 +163,7 @@ def main() -> None:
         url, options = f"{root}/tree", dict[str, Any]()
         if arguments.far:
             options = {"storage_options": connection("zarrdask", server)}
-            url = "s3://bench/tree"
+            url = "s3://tree"  # rustytree takes only the bucket from a URL
         options["consolidated"] = not arguments.documents
         options["distinct"] = arguments.distinct
         make(f"{url}-small", 2, 2, **options)
