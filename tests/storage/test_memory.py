@@ -95,3 +95,9 @@ def test_values_of_a_mapping_that_are_not_bytes_are_an_error(value):
 def test_keys_of_a_mapping_that_are_not_text_are_an_error():
     with pytest.raises(StoreError, match="expected text"):
         MemoryStore({1: b"", "a": b""}).list_prefix("")
+
+
+@for_each("values", [{5: b"x"}, {5: b"x", "a": b"y"}])
+def test_a_key_that_is_not_text_is_an_error_that_names_it(values):
+    with pytest.raises(StoreError, match=r"a key that is not text; found 5; expected text"):
+        MappingStore(values).list_prefix("")

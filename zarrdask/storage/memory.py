@@ -69,8 +69,8 @@ class MappingStore(Store):
     def list_prefix(self, prefix: str) -> Iterator[str]:
         prefix = check_prefix(prefix)
         try:
-            return (key for key in sorted(self.values) if key.startswith(prefix))
-        except TypeError as error:
+            return iter([key for key in sorted(self.values) if key.startswith(prefix)])
+        except (TypeError, AttributeError) as error:
             raise StoreError(
                 "a mapping that is used as a store has a key that is not text",
                 key=self.url,
