@@ -1,6 +1,6 @@
 """The array that a write finds when it is computed, which may be much later than requested."""
 
-from typing import Any
+from dataclasses import dataclass
 
 from zarrdask.arrays.chunks.write import Beyond
 from zarrdask.arrays.hierarchy.node_path import NodePath
@@ -13,10 +13,11 @@ from zarrdask.formats.metadata.model import ArrayMetadata
 from zarrdask.runtime.cancellation import write_named
 
 
+@dataclass(frozen=True, slots=True)
 class ExpectedArray:
     """The array that the tasks of a write expect where they store chunks.
 
-    Parameters
+    Attributes
     ----------
     node : NodePath
         The array.
@@ -30,16 +31,11 @@ class ExpectedArray:
         The unique name of the write.
     """
 
-    __slots__ = "beyond", "metadata", "node", "region", "write"
-
-    def __init__(
-        self, node: NodePath, metadata: ArrayMetadata, region: Region, beyond: Beyond, write: str
-    ) -> None:
-        self.node, self.metadata = node, metadata
-        self.region, self.beyond, self.write = region, beyond, write
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return ExpectedArray, (self.node, self.metadata, self.region, self.beyond, self.write)
+    node: NodePath
+    metadata: ArrayMetadata
+    region: Region
+    beyond: Beyond
+    write: str
 
     def check(self) -> None:
         """Check that the array is still there, has the region, and encodes chunks in the same way.

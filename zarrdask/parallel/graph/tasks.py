@@ -74,8 +74,8 @@ def write_blocks(
     name = f"{to.stored.task_name('write')}-{uuid4().hex}"
     empty = config.get("write-empty-chunks") if empty is None else empty
     threads = max(1, local_threads() // max(plan.tasks, 1))
-    found = None if expected is None else ExpectedArray(*expected, to.region, beyond, name)
-    options = {"log": log, "marker": marker, "expected": found, "threads": threads}
+    array = None if expected is None else ExpectedArray(*expected, to.region, beyond, name)
+    options = {"log": log, "marker": marker, "expected": array, "threads": threads}
     writer = BlockWriter(to, empty=empty, name=name, beyond=beyond, **options)  # type: ignore[arg-type]
     receipts = x.map_blocks(
         write_block,
