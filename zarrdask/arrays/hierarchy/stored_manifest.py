@@ -151,15 +151,16 @@ def _replaced(
     """
     has = node.store.capabilities
     now = _present(node, written, is_listed=is_whole or (is_listed and has.has_latency))
-    own = {*written, *detect.names(node.layout)}
-    others = [key for key in now if key not in own and not key.startswith(OWN_FILE)]
     if has.has_latency or has.stamps:
         replaced = [key for key, entry in written.items() if not _is_same(entry, now.get(key))]
     else:
         replaced = [*written]  # in memory: nothing shows versions, and reading costs little
     if replaced and has.md5_etags and not _has_md5_etags(node):
         replaced = []
-    return replaced + others if is_whole else replaced
+    if is_whole:
+        own = {*written, *detect.names(node.layout)}
+        replaced += [key for key in now if key not in own and not key.startswith(OWN_FILE)]
+    return replaced
 
 
 def _present(node: StorePath, keys: Iterable[str], *, is_listed: bool) -> dict[str, Entry]:
