@@ -257,3 +257,17 @@ def test_directories_are_made_whether_those_before_them_were_new_or_not(tmp_path
     store.set("d/0", b"file")
     with pytest.raises(StoreError):
         store.set("d/0/0", b"below a file")
+
+
+def test_a_value_that_another_writer_erases_at_once_is_counted_as_stored(tmp_path, monkeypatch):
+    store, replace = LocalStore(str(tmp_path)), os.replace
+
+    def replace_and_erase(*paths):
+        replace(*paths)
+        os.unlink(paths[1])
+
+    monkeypatch.setattr("zarrdask.storage.local.local_store.replace", replace_and_erase)
+    with zarrdask.measured() as measured:
+        store.replace("d/k", lambda file: os.write(file, b"12345"))
+    assert measured.bytes_stored == 5
+    assert not list(store.list())

@@ -323,10 +323,17 @@ class LocalStore(Store):
         if not measuring.IS_ACTIVE:
             self._write(key, write, move)
             return
-        put = partial(self._write, key, write, move)
+        written: list[int] = []
+
+        def then_size(file: int) -> None:
+            write(file)
+            # The file may have been erased by another writer once it has its name.
+            written.append(os.fstat(file).st_size)
+
+        put = partial(self._write, key, write if nbytes is not None else then_size, move)
         counting.request("PUT", self, put, nbytes or 0)
-        if nbytes is None:
-            counting.count("stored", os.stat(self.path(key)).st_size, self)
+        if written:
+            counting.count("stored", written[0], self)
 
     def _write(
         self, key: str, write: Callable[[int], None], move: Callable[[str, str], None]
