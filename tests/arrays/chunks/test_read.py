@@ -360,6 +360,37 @@ def test_threads_wait_together_for_small_chunks_that_come_slowly():
     assert store.most > 1
 
 
+def test_threads_wait_together_for_a_few_chunks_that_come_slowly():
+    store = SlowStore()
+    z = zarrdask.create_array(store, shape=16, dtype="i4", chunks=1)
+    z[...] = np.arange(16)
+    store.most = 0
+    found = read_region(chunks_of(z), (slice(0, 16, 1),), threads=4)
+    np.testing.assert_array_equal(found, np.arange(16))
+    assert store.most > 1
+
+
+@for_each("chunks", [(3, 4), ([1, 3, 3], [2, 2, 6])])
+@for_each("compressors", ["auto", None])
+@for_each("seconds", [0, np.inf])
+def test_few_chunks_are_read_alike_in_one_thread_and_in_several(
+    monkeypatch, chunks, compressors, seconds
+):
+    monkeypatch.setattr("zarrdask.arrays.chunks.read._QUICK_SECONDS", seconds)
+    values = np.arange(70, dtype="i4").reshape(7, 10)
+    z = zarrdask.create_array({}, shape=(7, 10), dtype="i4", chunks=chunks, compressors=compressors)
+    z[...] = values
+    region = (slice(1, 7, 2), slice(1, 9, 1))
+    found = read_region(chunks_of(z), region, threads=3)
+    np.testing.assert_array_equal(found, values[region])
+    picks = (np.array([6, 0, 0]), slice(0, 10, 3))
+    found = read_region(chunks_of(z), picks, threads=3)
+    np.testing.assert_array_equal(found, values[picks])
+    out = np.full((7, 10), -1, "i4")
+    assert read_region(chunks_of(z), (slice(0, 7, 1), slice(0, 10, 1)), threads=3, out=out) is out
+    np.testing.assert_array_equal(out, values)
+
+
 def test_small_chunks_that_come_fast_are_read_in_turns(tmp_path):
     values = np.arange(1000, dtype="i4")
     z = zarrdask.create_array(tmp_path, shape=1000, dtype="i4", chunks=2)

@@ -3,10 +3,11 @@
 A *unit* is a stored object: a chunk, or a shard of an array that has shards.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from itertools import chain, groupby, islice, tee
+from time import perf_counter
 from typing import Any, cast
 
 import numpy as np
@@ -48,6 +49,9 @@ from zarrdask.storage.local.open_file import OpenFile
 
 #: Shards are divided among threads into parts of at least this size, decoded.
 MIN_PART_BYTES = 2**20
+#: The most decoded bytes of encoded and of plain units that are read in one thread, if that takes
+#: so many seconds at most.
+_QUICK_BYTES, _QUICK_PLAIN_BYTES, _QUICK_SECONDS = 2**18, 2**22, 2e-3
 #: The number of projections whose keys are formatted together.
 _KEYED_TOGETHER = 64
 
@@ -152,6 +156,11 @@ def _read_units(
         return
     projection = _divide_shards(chunks, projection, threads, out.nbytes)
     read = partial(read_part, chunks, out=out)
+    if threads != 1 and not show:
+        left = _read_here(chunks, projection, read)
+        if left is None:
+            return
+        projection = left
     in_parts(read, chunks, projection, threads=threads, label="read", show=show, nbytes=out.nbytes)
 
 
@@ -187,6 +196,28 @@ def _read_inner_chunk(
     except ZarrdaskError:
         return False  # The chunk is read again, and the error says where it is.
     return True
+
+
+def _read_here(
+    chunks: StoredChunks, projection: Projection, read: Callable[[Projection], None]
+) -> Projection | None:
+    """Read a few units in this thread while that takes little time; return what is left, if any.
+
+    To decode a few small units takes less time than to wake other threads, which then wait for the
+    GIL after each system call. But a network file system may be slow to open files.
+    """
+    count, pipeline = len(projection.indices), chunks.metadata.pipeline
+    is_plain = pipeline.raw is not None and not pipeline.compressors
+    most = _QUICK_PLAIN_BYTES if is_plain else _QUICK_BYTES
+    if count <= 1 or chunks.is_remote or count * pipeline.spec.nbytes > most:
+        return projection
+    begun, start = min(-(-count // 8), 4), perf_counter()
+    read(projection.some(0, begun))
+    left = projection.some(begun, count)
+    if (perf_counter() - start) * (count - begun) > _QUICK_SECONDS * begun:
+        return left
+    read(left)
+    return None
 
 
 def request_shape(request: Request) -> Shape:
