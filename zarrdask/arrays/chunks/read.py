@@ -209,7 +209,8 @@ def _read_here(
     count, pipeline = len(projection.indices), chunks.metadata.pipeline
     is_plain = pipeline.raw is not None and not pipeline.compressors
     most = _QUICK_PLAIN_BYTES if is_plain else _QUICK_BYTES
-    if count <= 1 or chunks.is_remote or count * pipeline.spec.nbytes > most:
+    waits = chunks.is_remote or chunks.units.capabilities.concurrent
+    if count <= 1 or waits or count * pipeline.spec.nbytes > most:
         return projection
     begun, start = min(-(-count // 8), 4), perf_counter()
     read(projection.some(0, begun))
