@@ -20,10 +20,10 @@ from zarrdask.arrays.nodes.array import chunks_of
 from zarrdask.errors import CodecError, StoreError
 from zarrdask.formats.indexing.regions import moved, slabs, tiles, within
 from zarrdask.formats.indexing.selection import region_shape
+from zarrdask.parallel.execution.workspace import release
 from zarrdask.parallel.plan.owned_regions import Cutting
 from zarrdask.parallel.plan.strategies import Costs, Stage
 from zarrdask.parallel.rewrite.passes import ArrayTiles, PackedRegions, Pass
-from zarrdask.runtime.workspace import release
 from zarrdask.storage.local.local_store import LocalStore
 from zarrdask.storage.memory import MemoryStore
 

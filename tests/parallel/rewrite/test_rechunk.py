@@ -30,8 +30,8 @@ from tests.parallel.rewrite.layouts import LAYOUTS, each_way
 from tests.parallel.rewrite.rewrites import rewrite
 from tests.storage.faults import Faults, FaultyStore
 from zarrdask.parallel.execution import executor
+from zarrdask.parallel.execution.workspace import release
 from zarrdask.parallel.rewrite import array_plan
-from zarrdask.runtime.workspace import release
 from zarrdask.storage.local.local_store import LocalStore
 from zarrdask.storage.memory import MemoryStore
 

@@ -14,10 +14,10 @@ from zarrdask.arrays.chunks.write import Beyond
 from zarrdask.arrays.hierarchy.changes.block_log import BlockLog
 from zarrdask.arrays.hierarchy.marker import LaterMarker
 from zarrdask.formats.indexing.selection import Region
+from zarrdask.parallel.execution.cancellation import write_named
 from zarrdask.parallel.execution.expected_array import ExpectedArray
 from zarrdask.parallel.execution.forks import changing_region
 from zarrdask.parallel.execution.locks import among_workers
-from zarrdask.runtime.cancellation import write_named
 from zarrdask.runtime.in_flight import Requests
 from zarrdask.runtime.turns import Pace
 from zarrdask.storage.adapters.forks import Changes, Fork

@@ -10,7 +10,7 @@ from zarrdask.errors import StoreError
 from zarrdask.formats.grids.chunk_grid import Shape
 from zarrdask.formats.indexing.selection import Region
 from zarrdask.formats.metadata.model import ArrayMetadata
-from zarrdask.runtime.cancellation import write_named
+from zarrdask.parallel.execution.cancellation import write_named
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from zarrdask.formats.indexing.selection import Region, region_shape, whole_regi
 from zarrdask.formats.metadata.losses import rewrite_loss
 from zarrdask.parallel.execution.counter import Counter, Reporter, Tasks, reports
 from zarrdask.parallel.execution.executor import Workers, check_reached, workers
+from zarrdask.parallel.execution.workspace import release
 from zarrdask.parallel.graph.encoded_sizes import EncodedSizes, stored_bytes
 from zarrdask.parallel.graph.fuse.writes import fuse_writes
 from zarrdask.parallel.graph.tasks import write_blocks
@@ -40,7 +41,6 @@ from zarrdask.parallel.rewrite.passes import ArrayTiles, PackedRegions, Pass
 from zarrdask.parallel.rewrite.rewrite_changes import Rewrite, rewriting_array
 from zarrdask.runtime.progress import Progress, Show
 from zarrdask.runtime.progress import progress as progress_bar
-from zarrdask.runtime.workspace import release
 
 
 @dataclass(frozen=True, eq=False, repr=False)

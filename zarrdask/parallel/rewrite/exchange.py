@@ -13,6 +13,7 @@ import numpy as np
 
 from zarrdask.errors import StoreError
 from zarrdask.formats.indexing.selection import Region, region_shape
+from zarrdask.parallel.execution.workspace import Slot
 from zarrdask.parallel.plan.owned_regions import Cutting
 from zarrdask.parallel.plan.strategies import Scheme
 from zarrdask.parallel.rewrite.passes import (
@@ -21,7 +22,6 @@ from zarrdask.parallel.rewrite.passes import (
     RegionBuffer,
     TaskContext,
 )
-from zarrdask.runtime.workspace import Slot
 from zarrdask.storage.adapters.forks import Changes
 
 #: How many pieces are requested ahead of the one that is being waited for.

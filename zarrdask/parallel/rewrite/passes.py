@@ -26,12 +26,12 @@ from zarrdask.formats.grids.chunk_grid import Shape
 from zarrdask.formats.indexing.regions import moved, slabs, tiles, view, within
 from zarrdask.formats.indexing.selection import Region, region_shape
 from zarrdask.parallel.execution.forks import changing_region
+from zarrdask.parallel.execution.workspace import Slot, slots
 from zarrdask.parallel.plan.owned_regions import Cutting
 from zarrdask.parallel.plan.strategies import Stage
 from zarrdask.parallel.rewrite.move import move_inner, move_units
 from zarrdask.runtime import buffers
 from zarrdask.runtime.scratch import Scratch
-from zarrdask.runtime.workspace import Slot, slots
 from zarrdask.storage.adapters.forks import Changes
 from zarrdask.storage.base import Store
 

@@ -31,6 +31,7 @@ from zarrdask.formats.indexing.selection import Region, region_shape
 from zarrdask.parallel.execution.dask_private import Task, TaskRef
 from zarrdask.parallel.execution.executor import check_reached, workers
 from zarrdask.parallel.execution.expressions import as_users_array
+from zarrdask.parallel.execution.workspace import Slot
 from zarrdask.parallel.graph.blocks import normal_blocks
 from zarrdask.parallel.graph.fuse.limits import FuseLimits
 from zarrdask.parallel.graph.stored_array import source_of
@@ -51,7 +52,6 @@ from zarrdask.parallel.rewrite.passes import (
 from zarrdask.parallel.rewrite.planning import holders_of
 from zarrdask.parallel.rewrite.temporary import TemporaryPrefix
 from zarrdask.runtime.system import after_fork
-from zarrdask.runtime.workspace import Slot
 
 _ADVICE = (
     "compute again while the process that called zarrdask.rechunked uses the array, with a URL "

@@ -15,6 +15,7 @@ from zarrdask.formats.grids.chunk_grid import Index
 from zarrdask.formats.indexing.regions import tiles, view, within
 from zarrdask.formats.indexing.selection import Region, region_shape, whole_region
 from zarrdask.parallel.execution.forks import changing_each
+from zarrdask.parallel.execution.workspace import slots
 from zarrdask.parallel.plan.owned_regions import Cutting
 from zarrdask.parallel.plan.strategies import Stage
 from zarrdask.parallel.rewrite.passes import (
@@ -27,7 +28,6 @@ from zarrdask.parallel.rewrite.passes import (
     WholeBuffer,
 )
 from zarrdask.runtime.scratch import Scratch
-from zarrdask.runtime.workspace import slots
 from zarrdask.storage.adapters.forks import Changes
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.tools.pyramids.kernels import Reduction

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from zarrdask.runtime.workspace import release, slots
+from zarrdask.parallel.execution.workspace import release, slots
 
 
 def increase(numbers):
