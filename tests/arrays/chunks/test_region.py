@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 import zarrdask
 from tests.covering import for_each
-from zarrdask.arrays.chunks.margins import Margins
-from zarrdask.arrays.chunks.padded import PaddedRegion
 from zarrdask.arrays.chunks.region import ArrayRegion, planned_reads
 from zarrdask.arrays.nodes.array import chunks_of
 from zarrdask.formats.indexing.selection import basic
+from zarrdask.parallel.graph.overlap.margins import Margins
+from zarrdask.parallel.graph.overlap.padded import PaddedRegion
 
 VALUES = np.arange(12 * 10, dtype="i4").reshape(12, 10)
 PART = np.s_[2:11:3, 1:9:1]

@@ -198,7 +198,7 @@ def from_zarr(
     if depth is None:
         return x
     # Imported here: few arrays have blocks that overlap.
-    from zarrdask.parallel.graph.overlap import (
+    from zarrdask.parallel.graph.overlap.overlap import (
         axis_overlaps,
         dimension_names,
         in_blocks,

@@ -11,7 +11,7 @@ from zarrdask.arrays.nodes.arguments import checks_booleans
 from zarrdask.errors import NodeTypeError
 from zarrdask.formats.metadata.model import ZarrFormat
 from zarrdask.parallel.graph.from_zarr import from_zarr
-from zarrdask.parallel.graph.overlap import (
+from zarrdask.parallel.graph.overlap.overlap import (
     AxisOverlap,
     axis_overlaps,
     dimension_names,

@@ -8,7 +8,6 @@ import dask.array as da
 
 from zarrdask.arrays.chunks.region import ArrayRegion
 from zarrdask.arrays.hierarchy.changes.array_record import ArrayRecord
-from zarrdask.arrays.hierarchy.changes.compared import compared, find_complete_node
 from zarrdask.arrays.hierarchy.changes.journal import Fingerprint, digest
 from zarrdask.arrays.hierarchy.changes.new_array import LateArray
 from zarrdask.arrays.hierarchy.changes.replace import ReplacedNode
@@ -17,6 +16,7 @@ from zarrdask.arrays.hierarchy.changes.transaction import Change
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.errors import UnsupportedError
 from zarrdask.formats.metadata.model import Metadata
+from zarrdask.parallel.graph.compared import compared, find_complete_node
 from zarrdask.parallel.graph.target import Resume, WriteTarget, write_id
 from zarrdask.storage.concurrent_requests import request_on_each
 

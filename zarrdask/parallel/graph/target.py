@@ -13,11 +13,6 @@ from zarrdask.arrays.chunks.stored import StoredChunks
 from zarrdask.arrays.chunks.write import Beyond
 from zarrdask.arrays.hierarchy.changes.array_record import ArrayRecord
 from zarrdask.arrays.hierarchy.changes.block_log import RecordedBlocks
-from zarrdask.arrays.hierarchy.changes.compared import (
-    ComparedStore,
-    compared,
-    find_complete_node,
-)
 from zarrdask.arrays.hierarchy.changes.journal import digest
 from zarrdask.arrays.hierarchy.changes.new_array import LateArray, NewArray
 from zarrdask.arrays.hierarchy.changes.replace import ReplacedNode, can_stage
@@ -37,6 +32,11 @@ from zarrdask.formats.metadata.array_options import ArrayOptions, GridLike
 from zarrdask.formats.metadata.model import ArrayMetadata
 from zarrdask.formats.metadata.new_metadata import plan_array
 from zarrdask.parallel.execution.client import check_changeable
+from zarrdask.parallel.graph.compared import (
+    ComparedStore,
+    compared,
+    find_complete_node,
+)
 from zarrdask.parallel.graph.dependencies import Inputs
 from zarrdask.parallel.graph.object_elements import check_elements
 from zarrdask.parallel.graph.placement import chunk_options, written_region

@@ -10,10 +10,10 @@ import numpy as np
 from zarrdask.arrays.nodes.array import Array
 from zarrdask.arrays.nodes.group import Group
 from zarrdask.display.html import beside, heading, table
-from zarrdask.display.thumbnail import thumbnail
 from zarrdask.errors import ZarrdaskError
 from zarrdask.tools.conventions.levels import Numbers
 from zarrdask.tools.conventions.pyramids import multiscales
+from zarrdask.tools.conventions.thumbnail import thumbnail
 
 #: The most thumbnails, of channels or times, and the most bytes that are read for each.
 _MAX_THUMBNAILS, _MAX_BYTES = 4, 2**22

@@ -6,13 +6,13 @@ from typing import Literal
 
 import numpy as np
 
-from zarrdask.arrays.chunks.cubes import cube_read
 from zarrdask.arrays.chunks.region import ArrayRegion
 from zarrdask.arrays.chunks.together import ArrayRead, read_alone
 from zarrdask.formats.codecs.decode import put_fill
 from zarrdask.formats.grids.axis import edges_of
 from zarrdask.formats.indexing.selection import Region
 from zarrdask.parallel.graph.blocks import region_blocks
+from zarrdask.parallel.graph.points.cubes import cube_read
 
 
 @dataclass(frozen=True)

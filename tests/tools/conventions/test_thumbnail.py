@@ -7,7 +7,7 @@ from zlib import decompress
 import numpy as np
 
 from tests.covering import for_each
-from zarrdask.display.thumbnail import thumbnail
+from zarrdask.tools.conventions.thumbnail import thumbnail
 
 
 def pixels(html):

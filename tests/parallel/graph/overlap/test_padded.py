@@ -7,10 +7,10 @@ import pytest
 from dask.base import tokenize
 
 import zarrdask
-from zarrdask.arrays.chunks.margins import Margins
-from zarrdask.arrays.chunks.padded import PaddedRegion
 from zarrdask.arrays.chunks.region import ArrayRegion
 from zarrdask.arrays.nodes.array import chunks_of
+from zarrdask.parallel.graph.overlap.margins import Margins
+from zarrdask.parallel.graph.overlap.padded import PaddedRegion
 
 VALUES = np.arange(9 * 8, dtype="i4").reshape(9, 8)
 MARGINS = (Margins(2, 1, "reflect"), Margins(1, 3, "periodic"))

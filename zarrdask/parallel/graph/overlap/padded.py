@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from zarrdask.arrays.chunks.margins import Assembly, Margins
 from zarrdask.arrays.chunks.region import ArrayRegion
 from zarrdask.formats.indexing.selection import Region
+from zarrdask.parallel.graph.overlap.margins import Assembly, Margins
 from zarrdask.runtime import buffers
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.covering import for_each
-from zarrdask.arrays.chunks.margins import Margins
+from zarrdask.parallel.graph.overlap.margins import Margins
 
 SIZE = 7
 VALUES = np.arange(SIZE) + 1

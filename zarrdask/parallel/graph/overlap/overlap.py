@@ -18,8 +18,6 @@ from dask.blockwise import blockwise
 from dask.highlevelgraph import HighLevelGraph, MaterializedLayer
 from dask.layers import ArrayBlockwiseDep
 
-from zarrdask.arrays.chunks.margins import MarginKind, Margins
-from zarrdask.arrays.chunks.padded import PaddedRegion
 from zarrdask.arrays.chunks.region import ArrayRegion
 from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.formats.grids.axis import edges_of
@@ -28,6 +26,8 @@ from zarrdask.formats.indexing.selection import is_integer
 from zarrdask.formats.metadata.lengths import Names, by_axis
 from zarrdask.parallel.execution.dask_private import TaskRef
 from zarrdask.parallel.graph.blocks import is_auto, region_blocks
+from zarrdask.parallel.graph.overlap.margins import MarginKind, Margins
+from zarrdask.parallel.graph.overlap.padded import PaddedRegion
 from zarrdask.parallel.graph.stored_array import StoredArray
 from zarrdask.parallel.plan.align import Chunks
 from zarrdask.runtime.packages import load_module

@@ -1,0 +1,1 @@
+"""Blocks that overlap their neighbours: the elements that each reads, and its margins."""
