@@ -32,8 +32,8 @@ import zarrdask
 import zarrdask.xarray
 from benchmarks.__main__ import run
 from benchmarks.object_server import serving
+from zarrdask.arrays.chunks.ranges.shard_indexes import INDEXES
 from zarrdask.runtime.decoded_chunks import CHUNKS
-from zarrdask.runtime.shard_indexes import INDEXES
 
 IN_FLIGHT = 64
 #: What is written. Each measurement is a process of its own.

@@ -9,7 +9,7 @@ import pytest
 
 import zarrdask
 from benchmarks.object_server import serving
-from zarrdask.runtime.shard_indexes import INDEXES
+from zarrdask.arrays.chunks.ranges.shard_indexes import INDEXES
 from zarrdask.storage.resolve import resolve
 
 

@@ -5,8 +5,9 @@ import numpy as np
 
 import zarrdask
 from tests.storage.latency import VersionedStore
-from zarrdask.arrays.chunks import fetch_chunks, part_requests, remote_parts
-from zarrdask.runtime.shard_indexes import INDEXES
+from zarrdask.arrays.chunks import fetch_chunks
+from zarrdask.arrays.chunks.ranges import part_requests, remote_parts
+from zarrdask.arrays.chunks.ranges.shard_indexes import INDEXES
 
 SHAPE, CHUNKS = (70, 50, 60), (48, 50, 40)
 VALUES = np.random.default_rng(0).integers(0, 1000, SHAPE).astype("f4")

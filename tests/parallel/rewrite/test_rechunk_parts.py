@@ -5,8 +5,9 @@ import pytest
 
 import zarrdask
 from tests.arrays.chunks.remote import Remote, blosc
-from zarrdask.arrays.chunks import fetch_chunks, part_requests
-from zarrdask.runtime.shard_indexes import INDEXES
+from zarrdask.arrays.chunks import fetch_chunks
+from zarrdask.arrays.chunks.ranges import part_requests
+from zarrdask.arrays.chunks.ranges.shard_indexes import INDEXES
 
 VALUES = np.random.default_rng(0).standard_normal((8, 256, 256), dtype="f4")
 

@@ -13,6 +13,7 @@ from threading import Lock
 
 import numpy as np
 
+from zarrdask.arrays.chunks.ranges.large_values import get_large_if_changed, large_size
 from zarrdask.arrays.chunks.stored import StoredChunks
 from zarrdask.formats.byte_ranges import Buffer, Tag, Version
 from zarrdask.formats.codecs.array_to_bytes.sharding import shard_of
@@ -25,7 +26,6 @@ from zarrdask.runtime import counting, measuring
 from zarrdask.runtime.decoded_chunks import CHUNKS, CacheKey, DecodedChunk, is_cacheable
 from zarrdask.runtime.system import after_fork
 from zarrdask.storage.concurrent_requests import request_each
-from zarrdask.storage.remote.large_values import get_large_if_changed, large_size
 
 #: (key of a shard, its index, tag of its version) -> the cache of its inner chunks.
 InnerCaches = Callable[[str, Index, Tag], ChunkCache]

@@ -5,7 +5,8 @@ from itertools import groupby
 from math import prod
 from typing import Any
 
-from zarrdask.arrays.chunks.remote_parts import ChunkRequest, fetch_remote, range_overhead
+from zarrdask.arrays.chunks.ranges.large_values import get_values
+from zarrdask.arrays.chunks.ranges.remote_parts import ChunkRequest, fetch_remote, range_overhead
 from zarrdask.arrays.chunks.stored import StoredChunks
 from zarrdask.formats.byte_ranges import Buffer
 from zarrdask.formats.codecs.chunk_parts import (
@@ -24,7 +25,6 @@ from zarrdask.formats.indexing.selection import Region
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage.base import Store, implements
 from zarrdask.storage.local.open_file import OpenFile
-from zarrdask.storage.remote.large_values import get_values
 
 #: The decoded size in bytes below which reading a whole value is as fast as reading parts: for
 #: uncompressed elements, and for compressed blocks, which need a read of the header. Where that is

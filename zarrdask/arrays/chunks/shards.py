@@ -18,6 +18,8 @@ from operator import attrgetter
 from typing import Literal, NamedTuple, cast
 
 from zarrdask import config
+from zarrdask.arrays.chunks.ranges.large_values import get_large, large_size
+from zarrdask.arrays.chunks.ranges.shard_indexes import INDEXES, CachedIndex, IndexLocation
 from zarrdask.errors import ZarrdaskError
 from zarrdask.formats.byte_ranges import Buffer, Range, RangeRequest, Tag, Value, cut, join_ranges
 from zarrdask.formats.codecs.array_to_bytes.sharding import Located, Shard, locate, shard_of
@@ -28,9 +30,7 @@ from zarrdask.formats.indexing.projection import AnyRequest
 from zarrdask.runtime import counting, measuring
 from zarrdask.runtime.in_flight import MAX_BYTES_IN_FLIGHT, window
 from zarrdask.runtime.scratch import Scratch
-from zarrdask.runtime.shard_indexes import INDEXES, CachedIndex, IndexLocation
 from zarrdask.storage.base import Store
-from zarrdask.storage.remote.large_values import get_large, large_size
 from zarrdask.storage.value_parts import StoredValue
 
 #: Ranges that are requested by one call of a store that sends its requests itself.

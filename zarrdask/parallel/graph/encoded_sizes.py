@@ -11,7 +11,7 @@ import numpy as np
 from toolz import partition_all
 
 from zarrdask import config
-from zarrdask.arrays.chunks.part_requests import PartRequests
+from zarrdask.arrays.chunks.ranges.part_requests import PartRequests
 from zarrdask.arrays.chunks.shards import MAX_ROUND_RANGES
 from zarrdask.arrays.chunks.stored import StoredChunks
 from zarrdask.arrays.chunks.stored_keys import unit_sizes

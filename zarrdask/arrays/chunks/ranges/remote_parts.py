@@ -17,6 +17,8 @@ from threading import Lock
 from typing import Any, NamedTuple
 
 from zarrdask import config
+from zarrdask.arrays.chunks.ranges.large_values import get_large, large_size
+from zarrdask.arrays.chunks.ranges.shard_indexes import INDEXES, CachedIndex, IndexLocation
 from zarrdask.formats.byte_ranges import Buffer, Part, Range, Tag, join_ranges
 from zarrdask.formats.codecs.byte_source import HeldValue, StoredParts
 from zarrdask.formats.codecs.chunk_parts import ChunkPart, FetchedChunk, find_part, stored_parts
@@ -24,10 +26,8 @@ from zarrdask.formats.codecs.part_layout import RANGE_BYTES, PartLayout
 from zarrdask.formats.codecs.pipeline import Pipeline
 from zarrdask.formats.indexing.projection import Request
 from zarrdask.runtime.in_flight import window
-from zarrdask.runtime.shard_indexes import INDEXES, CachedIndex, IndexLocation
 from zarrdask.runtime.system import after_fork
 from zarrdask.storage.base import Store
-from zarrdask.storage.remote.large_values import get_large, large_size
 
 #: The first bytes of a compressed chunk that are requested: the header and the table of blocks of
 #: nearly all chunks, and all of a small one.

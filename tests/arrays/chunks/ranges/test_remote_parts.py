@@ -21,12 +21,12 @@ from tests.arrays.chunks.remote import (
 )
 from tests.covering import for_each
 from tests.storage.latency import FarStore
+from zarrdask.arrays.chunks.ranges.shard_indexes import INDEXES
 from zarrdask.arrays.chunks.read import read_regions
 from zarrdask.arrays.nodes.array import chunks_of
 from zarrdask.errors import CodecError
 from zarrdask.formats.byte_ranges import Part
 from zarrdask.runtime import in_flight
-from zarrdask.runtime.shard_indexes import INDEXES
 from zarrdask.storage.cache.cache_directory import CacheDirectory
 from zarrdask.storage.cache.disk_cache import DiskCachedStore
 from zarrdask.storage.memory import MemoryStore

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 import zarrdask
 from tests.storage.latency import FarStore, VersionedStore
+from zarrdask.arrays.chunks.ranges import large_values
+from zarrdask.arrays.chunks.ranges.large_values import get_large, get_large_if_changed, get_values
 from zarrdask.runtime import in_flight
 from zarrdask.runtime.decoded_chunks import CHUNKS
 from zarrdask.runtime.scratch import Scratch
-from zarrdask.storage.remote import large_values
-from zarrdask.storage.remote.large_values import get_large, get_large_if_changed, get_values
 from zarrdask.storage.remote.retry import RetryingStore
 from zarrdask.testing import StoreContract
 

@@ -6,20 +6,20 @@ from typing import Any, ClassVar, NamedTuple
 
 from zarrdask import config
 from zarrdask.arrays.chunks.fetch_chunks import chunk_request, reads_parts
-from zarrdask.arrays.chunks.remote_parts import (
+from zarrdask.arrays.chunks.ranges.remote_parts import (
     HEAD_BYTES,
     ChunkRequest,
     head_location,
     remote_layout,
     remote_ranges,
 )
+from zarrdask.arrays.chunks.ranges.shard_indexes import INDEXES
 from zarrdask.arrays.chunks.stored import StoredChunks
 from zarrdask.formats.byte_ranges import Buffer, Range
 from zarrdask.formats.codecs.byte_source import HeldValue, StoredParts
 from zarrdask.formats.codecs.chunk_parts import find_part, stored_parts
 from zarrdask.formats.grids.chunk_grid import Index
 from zarrdask.runtime.scratch import Scratch
-from zarrdask.runtime.shard_indexes import INDEXES
 from zarrdask.storage.local.open_file import OpenFile
 
 

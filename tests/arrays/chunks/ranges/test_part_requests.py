@@ -7,7 +7,7 @@ import pytest
 
 import zarrdask
 from tests.arrays.chunks.remote import LAYOUTS, VALUES, Remote, patch_sizes, stored
-from zarrdask.runtime.shard_indexes import INDEXES
+from zarrdask.arrays.chunks.ranges.shard_indexes import INDEXES
 
 
 @pytest.fixture(autouse=True)
