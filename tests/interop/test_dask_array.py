@@ -17,7 +17,7 @@ from tests.covering import for_each
 from tests.parallel.graph.counting import CountingStore
 from tests.xarray.samples import write_sample
 from zarrdask.errors import SelectionError
-from zarrdask.parallel.graph.write_job import as_dask_array
+from zarrdask.parallel.graph.writing.write_job import as_dask_array
 
 ROOT = Path(__file__).parents[2]
 #: In a process of its own: the package replaces a manager of xarray for good.

@@ -12,7 +12,7 @@ from zarrdask.formats.metadata.array_options import GridLike
 from zarrdask.formats.metadata.format import Format
 from zarrdask.formats.metadata.formats import find_format
 from zarrdask.formats.metadata.model import ZarrFormat
-from zarrdask.parallel.graph.target import Resume, check_resume
+from zarrdask.parallel.graph.writing.target import Resume, check_resume
 from zarrdask.runtime.progress import Show
 
 _MODES = ("w", "w-", "a", "a-", "r+")

@@ -7,8 +7,8 @@ from zarrdask import config
 from zarrdask.arrays.chunks.write import Beyond, write_region
 from zarrdask.arrays.nodes.array import chunks_of
 from zarrdask.parallel.graph.dependencies import Inputs
-from zarrdask.parallel.graph.target import WriteOptions, WriteTarget, find_target
-from zarrdask.parallel.graph.write_job import WriteJob, write_jobs
+from zarrdask.parallel.graph.writing.target import WriteOptions, WriteTarget, find_target
+from zarrdask.parallel.graph.writing.write_job import WriteJob, write_jobs
 from zarrdask.storage.concurrent_requests import request_on_each
 from zarrdask.xarray.writing.plan import GroupWrite, VariableWrite
 

@@ -229,7 +229,7 @@ def test_another_writer_of_the_same_array_keeps_its_marker(tmp_path):
 @pytest.mark.parametrize("fails", [False, True])
 def test_a_writer_leaves_the_array_of_the_one_that_replaced_it(tmp_path, monkeypatch, fails):
     # The store can't keep the old array until the new one is complete.
-    monkeypatch.setattr("zarrdask.parallel.graph.target.can_stage", lambda _: False)
+    monkeypatch.setattr("zarrdask.parallel.graph.writing.target.can_stage", lambda _: False)
     replaced = []
 
     def replace(block, block_info=None):

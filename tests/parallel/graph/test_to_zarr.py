@@ -11,7 +11,7 @@ from tests.covering import covering, for_each
 from tests.parallel.graph.writes import WritesStore
 from zarrdask.arrays.chunks.region import ArrayRegion
 from zarrdask.arrays.nodes.array import chunks_of
-from zarrdask.parallel.graph.tasks import write_blocks
+from zarrdask.parallel.graph.writing.tasks import write_blocks
 
 VALUES = np.arange(1, 61 * 45 + 1, dtype="f4").reshape(61, 45)
 

@@ -10,7 +10,7 @@ import pytest
 import xarray as xr
 
 import zarrdask
-from tests.parallel.graph.test_resume import Computed, Stop, Stopping
+from tests.parallel.graph.writing.test_resume import Computed, Stop, Stopping
 from zarrdask.errors import MetadataError, NodeExistsError, StoreError
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.xarray import open_zarr, to_zarr

@@ -20,9 +20,9 @@ from zarrdask.arrays.nodes.open import open_array
 from zarrdask.formats.indexing.selection import axis_number
 from zarrdask.parallel.execution.client import check_changeable, check_visible, scheduler_in_task
 from zarrdask.parallel.execution.locks import shape_lock
-from zarrdask.parallel.graph.resume import has_all_values, resumable
-from zarrdask.parallel.graph.target import Resume, WriteTarget, check_resume
-from zarrdask.parallel.graph.write_job import (
+from zarrdask.parallel.graph.writing.resume import has_all_values, resumable
+from zarrdask.parallel.graph.writing.target import Resume, WriteTarget, check_resume
+from zarrdask.parallel.graph.writing.write_job import (
     as_dask_array,
     cast_in_memory,
     check_deferrable,

@@ -14,7 +14,7 @@ from zarrdask.formats.metadata.array_options import ArrayOptions, GridLike
 from zarrdask.formats.metadata.model import ArrayMetadata
 from zarrdask.formats.metadata.new_metadata import plan_array
 from zarrdask.parallel.graph.placement import chunk_options, known_blocks, written_region
-from zarrdask.parallel.graph.write_job import as_dask_array
+from zarrdask.parallel.graph.writing.write_job import as_dask_array
 from zarrdask.parallel.plan.write_plan import WritePlan, plan_writes
 
 

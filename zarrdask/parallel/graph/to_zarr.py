@@ -18,9 +18,15 @@ from zarrdask.formats.metadata.array_options import ArrayOptions, GridLike
 from zarrdask.parallel.execution.client import check_visible, scheduler_in_task
 from zarrdask.parallel.graph.dependencies import Inputs
 from zarrdask.parallel.graph.from_zarr import from_zarr
-from zarrdask.parallel.graph.resume import Writes, resumable
-from zarrdask.parallel.graph.target import Resume, WriteOptions, WriteTarget, find_target, is_opened
-from zarrdask.parallel.graph.write_job import (
+from zarrdask.parallel.graph.writing.resume import Writes, resumable
+from zarrdask.parallel.graph.writing.target import (
+    Resume,
+    WriteOptions,
+    WriteTarget,
+    find_target,
+    is_opened,
+)
+from zarrdask.parallel.graph.writing.write_job import (
     as_dask_array,
     cast_in_memory,
     check_deferrable,
@@ -30,7 +36,7 @@ from zarrdask.parallel.graph.write_job import (
     write_jobs,
     writing,
 )
-from zarrdask.parallel.graph.write_job import compute as compute_jobs
+from zarrdask.parallel.graph.writing.write_job import compute as compute_jobs
 from zarrdask.runtime.progress import Show
 
 

@@ -27,7 +27,7 @@ from zarrdask.parallel.execution.executor import Workers, check_reached, workers
 from zarrdask.parallel.execution.workspace import release
 from zarrdask.parallel.graph.encoded_sizes import EncodedSizes, stored_bytes
 from zarrdask.parallel.graph.fuse.writes import fuse_writes
-from zarrdask.parallel.graph.tasks import write_blocks
+from zarrdask.parallel.graph.writing.tasks import write_blocks
 from zarrdask.parallel.plan.plan_report import PlanReport
 from zarrdask.parallel.plan.request_costs import UNCOMPRESSED, RequestCosts
 from zarrdask.parallel.plan.strategies import Scheme

@@ -25,7 +25,7 @@ from zarrdask.formats.indexing.selection import Region
 from zarrdask.formats.metadata.convert import convert_group
 from zarrdask.formats.metadata.losses import losses
 from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
-from zarrdask.parallel.graph.write_job import is_labelled
+from zarrdask.parallel.graph.writing.write_job import is_labelled
 from zarrdask.storage.zarr.consolidated_store import drop_cache
 
 #: Returns the metadata of a new array, from the path and the metadata of the old one.

@@ -15,7 +15,7 @@ from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.formats.metadata.array_options import ArrayOptions
 from zarrdask.formats.metadata.convert import Changes
 from zarrdask.parallel.execution.executor import workers
-from zarrdask.parallel.graph.write_job import as_dask_array, is_labelled
+from zarrdask.parallel.graph.writing.write_job import as_dask_array, is_labelled
 from zarrdask.parallel.rewrite.array_plan import RechunkPlan
 from zarrdask.parallel.rewrite.group_plan import GroupPlan, plan_group
 from zarrdask.parallel.rewrite.node_plan import locate_target

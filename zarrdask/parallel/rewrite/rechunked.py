@@ -35,7 +35,7 @@ from zarrdask.parallel.execution.workspace import Slot
 from zarrdask.parallel.graph.blocks import normal_blocks
 from zarrdask.parallel.graph.fuse.limits import FuseLimits
 from zarrdask.parallel.graph.stored_array import source_of
-from zarrdask.parallel.graph.write_job import as_dask_array
+from zarrdask.parallel.graph.writing.write_job import as_dask_array
 from zarrdask.parallel.plan.align import Chunks
 from zarrdask.parallel.plan.owned_regions import Cutting
 from zarrdask.parallel.plan.rechunk_strategies import packing

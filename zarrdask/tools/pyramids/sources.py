@@ -21,7 +21,7 @@ from zarrdask.formats.metadata.new_metadata import plan_array
 from zarrdask.parallel.graph.dependencies import Inputs
 from zarrdask.parallel.graph.placement import chunk_options
 from zarrdask.parallel.graph.stored_array import data_type_of
-from zarrdask.parallel.graph.write_job import as_dask_array, is_labelled
+from zarrdask.parallel.graph.writing.write_job import as_dask_array, is_labelled
 from zarrdask.parallel.rewrite.node_plan import check_apart, check_unchanged, documents_of
 from zarrdask.storage.base import Store
 

@@ -12,7 +12,7 @@ from zarrdask.arrays.nodes.arguments import suggests_arguments
 from zarrdask.errors import UnsupportedError
 from zarrdask.formats.metadata.array_options import GridLike
 from zarrdask.formats.metadata.model import ZarrFormat
-from zarrdask.parallel.graph.target import Resume
+from zarrdask.parallel.graph.writing.target import Resume
 from zarrdask.runtime.progress import Show
 from zarrdask.xarray.request import WriteSettings, contents, default_mode
 from zarrdask.xarray.writing.destination import Destination

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from zarrdask.arrays.hierarchy.node_path import NodePath
-from zarrdask.parallel.graph.manifests import ManifestUpdate, update_manifests
-from zarrdask.parallel.graph.write_job import WriteJob
+from zarrdask.parallel.graph.writing.manifests import ManifestUpdate, update_manifests
+from zarrdask.parallel.graph.writing.write_job import WriteJob
 from zarrdask.xarray.values import Targets
 
 

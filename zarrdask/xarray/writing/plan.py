@@ -18,7 +18,7 @@ from zarrdask.display.words import did_you_mean
 from zarrdask.errors import MetadataError
 from zarrdask.formats.indexing.selection import Region, whole_region
 from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata
-from zarrdask.parallel.graph.write_job import as_dask_array
+from zarrdask.parallel.graph.writing.write_job import as_dask_array
 from zarrdask.storage.locks.leases import Lease
 from zarrdask.xarray.conventions import dimensions
 from zarrdask.xarray.coordinates import with_coordinates

@@ -9,8 +9,8 @@ from dask import base
 from zarrdask.arrays.hierarchy.changes.transaction import Change
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.errors import ZarrdaskError
-from zarrdask.parallel.graph.resume import complete_targets, has_all_values, resumable
-from zarrdask.parallel.graph.target import Resume
+from zarrdask.parallel.graph.writing.resume import complete_targets, has_all_values, resumable
+from zarrdask.parallel.graph.writing.target import Resume
 from zarrdask.xarray.request import Content
 from zarrdask.xarray.values import Targets, write_targets
 from zarrdask.xarray.writing.destination import Destination

@@ -14,9 +14,9 @@ from zarrdask.arrays.hierarchy.changes.transaction import Change, transaction
 from zarrdask.errors import NodeExistsError
 from zarrdask.formats.grids.chunk_grid import Shape
 from zarrdask.parallel.execution.client import scheduler_in_task
-from zarrdask.parallel.graph.manifests import update_manifests
-from zarrdask.parallel.graph.target import WriteTarget
-from zarrdask.parallel.graph.write_job import compute, deferred
+from zarrdask.parallel.graph.writing.manifests import update_manifests
+from zarrdask.parallel.graph.writing.target import WriteTarget
+from zarrdask.parallel.graph.writing.write_job import compute, deferred
 from zarrdask.storage.locks.lock_files import lock_place
 from zarrdask.xarray.request import Content
 from zarrdask.xarray.values import write_in_memory

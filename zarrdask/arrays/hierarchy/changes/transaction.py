@@ -6,7 +6,8 @@ do depends on the class of the change:
 - `NewArray` and `LateArray` create an array: the documents come before the chunks, or after them;
 - `ReplacedNode` writes a new node beside an old one, which it replaces at the end;
 - `AppendedArray` makes an array longer: the chunks come first, then the shape;
-- `ExistingArray` (of `zarrdask.parallel.graph.target`) stores chunks of an array one by one;
+- `ExistingArray` (of `zarrdask.parallel.graph.writing.target`) stores chunks of an array one by
+  one;
 - `ResumableChanges` are changes that are resumed together, as the blocks that are stored are
   recorded; a `Rewrite` (of `zarrdask.parallel.rewrite.rewrite_changes`) records its tasks;
 - `zarrdask.xarray.writing.dataset_changes` has the changes of datasets.

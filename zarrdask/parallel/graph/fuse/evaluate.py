@@ -9,11 +9,11 @@ import numpy as np
 
 from zarrdask.arrays.chunks.region import planned_reads
 from zarrdask.parallel.execution.dask_private import GraphNode
-from zarrdask.parallel.graph.block_writes import BlockTarget
 from zarrdask.parallel.graph.fuse.block_function import Block, BlockFunction, BoundFunction
 from zarrdask.parallel.graph.fuse.find import FusedTask
 from zarrdask.parallel.graph.fuse.task_reads import Read, keys_of, name_keys, reads_of
 from zarrdask.parallel.graph.fuse.task_steps import computed, steps
+from zarrdask.parallel.graph.writing.block_writes import BlockTarget
 from zarrdask.runtime.in_flight import Requests
 from zarrdask.runtime.turns import in_turns
 

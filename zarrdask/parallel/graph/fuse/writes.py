@@ -26,7 +26,6 @@ from zarrdask.parallel.execution.dask_private import (
     TaskRef,
     convert_legacy_graph,
 )
-from zarrdask.parallel.graph.block_writes import BlockWrites
 from zarrdask.parallel.graph.fuse.block_function import Block, BlockFunction
 from zarrdask.parallel.graph.fuse.culling import culled
 from zarrdask.parallel.graph.fuse.evaluate import write_fused
@@ -37,6 +36,7 @@ from zarrdask.parallel.graph.fuse.limits import FuseLimits
 from zarrdask.parallel.graph.fuse.optimization import is_optimized
 from zarrdask.parallel.graph.fuse.task_steps import Tasks
 from zarrdask.parallel.graph.missing_blocks import sources_of
+from zarrdask.parallel.graph.writing.block_writes import BlockWrites
 
 #: The largest number of tasks that are fused for each block that is written.
 _MAX_TASKS_PER_BLOCK = 8

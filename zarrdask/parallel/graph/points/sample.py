@@ -12,7 +12,7 @@ from zarrdask.formats.indexing.selection import axis_number
 from zarrdask.parallel.graph.points.cube_positions import CubePositions, cube_positions
 from zarrdask.parallel.graph.points.cube_requests import CubeRequest, Ends, sample_each
 from zarrdask.parallel.graph.stored_array import source_of
-from zarrdask.parallel.graph.write_job import is_labelled
+from zarrdask.parallel.graph.writing.write_job import is_labelled
 
 
 def sample(arrays: Any, points: Any, size: Any = 1, *, ends: Ends = "pad") -> Any:

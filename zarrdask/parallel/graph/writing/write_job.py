@@ -29,13 +29,13 @@ from zarrdask.parallel.execution.compute import compute_blocks
 from zarrdask.parallel.execution.dask_private import DataNode
 from zarrdask.parallel.execution.expressions import as_users_array, is_expression
 from zarrdask.parallel.execution.forks import TaskStores
-from zarrdask.parallel.graph.block_writes import BlockWrites
-from zarrdask.parallel.graph.conflicts import check_disjoint
 from zarrdask.parallel.graph.fuse.writes import fuse_writes
-from zarrdask.parallel.graph.manifests import ManifestUpdate, update_manifests
 from zarrdask.parallel.graph.placement import known_blocks
-from zarrdask.parallel.graph.target import WriteTarget
-from zarrdask.parallel.graph.tasks import Action, gather, read_blocks, write_blocks
+from zarrdask.parallel.graph.writing.block_writes import BlockWrites
+from zarrdask.parallel.graph.writing.conflicts import check_disjoint
+from zarrdask.parallel.graph.writing.manifests import ManifestUpdate, update_manifests
+from zarrdask.parallel.graph.writing.target import WriteTarget
+from zarrdask.parallel.graph.writing.tasks import Action, gather, read_blocks, write_blocks
 from zarrdask.runtime.progress import Show
 from zarrdask.storage.snapshots.digesting_store import DigestingFork
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import zarrdask
 from zarrdask.arrays.chunks.region import ArrayRegion
-from zarrdask.parallel.graph.conflicts import check_disjoint, overlapping
+from zarrdask.parallel.graph.writing.conflicts import check_disjoint, overlapping
 from zarrdask.storage.memory import MemoryStore
 
 SHAPE = (12, 10)

@@ -26,10 +26,10 @@ from zarrdask.parallel.execution.client import local_threads
 from zarrdask.parallel.execution.expected_array import ExpectedArray
 from zarrdask.parallel.execution.forks import TaskStores, changes_of
 from zarrdask.parallel.execution.locks import check_parts_are_locked
-from zarrdask.parallel.graph.block_writes import BlockWrites
 from zarrdask.parallel.graph.fuse.optimization import optimized
-from zarrdask.parallel.graph.manifests import ManifestUpdate, update_manifests
 from zarrdask.parallel.graph.missing_blocks import equal_blocks
+from zarrdask.parallel.graph.writing.block_writes import BlockWrites
+from zarrdask.parallel.graph.writing.manifests import ManifestUpdate, update_manifests
 from zarrdask.parallel.plan.write_plan import plan_writes
 from zarrdask.storage.adapters.forks import Changes
 
