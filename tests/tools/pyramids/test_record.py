@@ -7,8 +7,8 @@ import pytest
 
 import zarrdask
 from tests.covering import for_each
-from zarrdask.arrays.hierarchy.changes.pyramid_record import PYRAMID_KEY
 from zarrdask.errors import MetadataError
+from zarrdask.parallel.rewrite.pyramid_document import PyramidDocument
 from zarrdask.tools.pyramids.kernels import Missing
 from zarrdask.tools.pyramids.levels import Level
 from zarrdask.tools.pyramids.record import PyramidRecord
@@ -80,7 +80,7 @@ def test_a_group_without_a_record_says_what_to_do(group):
 def test_a_damaged_record_is_an_error(name, value):
     group = zarrdask.create_group({})
     record().write(group.node_path)
-    document = json.loads(group.store.get(PYRAMID_KEY))
-    group.store.set(PYRAMID_KEY, json.dumps(document | {name: value}).encode())
+    document = json.loads(group.store.get(PyramidDocument.KEY))
+    group.store.set(PyramidDocument.KEY, json.dumps(document | {name: value}).encode())
     with pytest.raises(MetadataError, match="damaged"):
         PyramidRecord.read(group.node_path)

@@ -6,7 +6,6 @@ from fnmatch import fnmatchcase
 from functools import partial
 from typing import Any, NamedTuple
 
-from zarrdask.arrays.hierarchy.changes.pyramid_record import without_pyramid_record
 from zarrdask.arrays.hierarchy.group_filter import GroupFilter
 from zarrdask.arrays.hierarchy.lookup import locate_node, look_up
 from zarrdask.arrays.hierarchy.node_path import NodePath
@@ -26,6 +25,7 @@ from zarrdask.formats.metadata.convert import convert_group
 from zarrdask.formats.metadata.losses import losses
 from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata, Metadata, ZarrFormat
 from zarrdask.parallel.graph.writing.write_job import is_labelled
+from zarrdask.parallel.rewrite.pyramid_document import PyramidDocument
 from zarrdask.storage.zarr.consolidated_store import drop_cache
 
 #: Returns the metadata of a new array, from the path and the metadata of the old one.
@@ -152,7 +152,7 @@ def _node(
     if isinstance(before, ArrayMetadata):
         after = convert_array(path, before)
     else:
-        after = convert_group(without_pyramid_record(before), zarr_format)
+        after = convert_group(PyramidDocument.removed_from(before), zarr_format)
     if path:
         after.format.check_path(path)
     after.render()  # metadata that can't be written must fail before anything is erased

@@ -7,13 +7,10 @@ import numpy as np
 
 from zarrdask.arrays.chunks.stored import StoredChunks
 from zarrdask.arrays.chunks.versions import UnitVersions
-from zarrdask.arrays.hierarchy.changes.pyramid_record import (
-    read_pyramid_record,
-    write_pyramid_record,
-)
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.arrays.hierarchy.path import join_path
 from zarrdask.formats.metadata.json import DAMAGE
+from zarrdask.parallel.rewrite.pyramid_document import PyramidDocument
 from zarrdask.storage.concurrent_requests import request_on_each
 
 #: An array that is read, and the new one.
@@ -25,7 +22,7 @@ def copy_pyramid_records(source: NodePath, target: NodePath, arrays: Mapping[str
 
     def copy(path: str) -> None:
         try:
-            record = read_pyramid_record(source.join(path))
+            record = PyramidDocument(source.join(path)).read()
             if record is None:
                 return
             levels = [join_path(path, level) for level, *_ in record["levels"]]
@@ -37,7 +34,7 @@ def copy_pyramid_records(source: NodePath, target: NodePath, arrays: Mapping[str
         except DAMAGE:
             return  # it is damaged, or not all levels are copied
         record["versions"] = versions and versions.to_json()
-        write_pyramid_record(target.join(path), record)
+        PyramidDocument(target.join(path)).write(record)
 
     groups = sorted({path.rpartition("/")[0] for path in arrays if path})
     request_on_each(source.store, copy, groups)

@@ -9,16 +9,12 @@ from typing import Any, get_args
 import numpy as np
 
 from zarrdask.arrays.chunks.versions import UnitVersions
-from zarrdask.arrays.hierarchy.changes.pyramid_record import (
-    PYRAMID_KEY,
-    read_pyramid_record,
-    write_pyramid_record,
-)
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.arrays.hierarchy.path import normalise_path
 from zarrdask.errors import MetadataError, instance_of, one_of
 from zarrdask.formats.grids.chunk_grid import parse_lengths
 from zarrdask.formats.metadata.json import DAMAGE
+from zarrdask.parallel.rewrite.pyramid_document import PyramidDocument
 from zarrdask.tools.conventions.reference import Crs
 from zarrdask.tools.pyramids.conventions import CONVENTIONS
 from zarrdask.tools.pyramids.kernels import METHODS, Missing
@@ -65,26 +61,26 @@ class PyramidRecord:
             details = json.loads(json.dumps(self.details, default=_plain))
         except (AttributeError, TypeError, ValueError):
             details = None
-        write_pyramid_record(node, {**record, "details": details})
+        PyramidDocument(node).write({**record, "details": details})
 
     @classmethod
     def read(cls, node: NodePath) -> "PyramidRecord":
         """Read the record of a group."""
         try:
-            record = read_pyramid_record(node)
+            record = PyramidDocument(node).read()
             parsed = None if record is None else cls._parse(record)
         except DAMAGE as error:
             raise MetadataError(
                 "this record of a pyramid is damaged, or was written by another release; build the "
                 "pyramid again with overwrite=True",
-                key=f"{node.location}/{PYRAMID_KEY}",
+                key=f"{node.location}/{PyramidDocument.KEY}",
                 found=str(error),
             ) from error
         if parsed is None:
             raise MetadataError(
                 "there is no record of how these levels were computed; build the pyramid again by "
                 "zarrdask.pyramid, which stores one",
-                key=f"{node.location}/{PYRAMID_KEY}",
+                key=f"{node.location}/{PyramidDocument.KEY}",
                 found=None,
             )
         return parsed

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, overload
 import numpy as np
 
 from zarrdask.arrays.chunks.region import ArrayRegion
-from zarrdask.arrays.hierarchy.changes.pyramid_record import PYRAMID_ATTRIBUTE
 from zarrdask.arrays.hierarchy.lookup import locate_node
 from zarrdask.arrays.nodes.arguments import suggests_arguments
 from zarrdask.display.report import Displayed, Report
@@ -20,6 +19,7 @@ from zarrdask.formats.metadata.json import render_json
 from zarrdask.formats.metadata.model import ArrayMetadata, Metadata
 from zarrdask.parallel.execution.executor import run_shown
 from zarrdask.parallel.rewrite.member_regions import regions_of_members
+from zarrdask.parallel.rewrite.pyramid_document import PyramidDocument
 from zarrdask.runtime.progress import Show
 from zarrdask.storage.remote.failures import is_transient
 from zarrdask.storage.resolve import options_of_each
@@ -178,7 +178,8 @@ def differences(path: str, a: Metadata, b: Metadata) -> Iterator[Difference]:
 def _properties(metadata: Metadata) -> dict[str, str]:
     """Return the properties of a node that are compared, as text."""
     attributes = dict(sorted(metadata.attributes.items()))
-    attributes.pop(PYRAMID_ATTRIBUTE, None)  # other stores keep this record beside the attributes
+    # Other stores keep this record beside the attributes.
+    attributes.pop(PyramidDocument.ATTRIBUTE, None)
     try:
         text = render_json(attributes, "attributes", indent=None).decode()
     except ZarrdaskError:

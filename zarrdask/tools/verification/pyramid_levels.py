@@ -6,12 +6,12 @@ from typing import Any
 
 from zarrdask.arrays.chunks.stored import StoredChunks
 from zarrdask.arrays.chunks.versions import UnitVersions
-from zarrdask.arrays.hierarchy.changes.pyramid_record import PYRAMID_ATTRIBUTE, PYRAMID_KEY
 from zarrdask.arrays.hierarchy.path import join_path
 from zarrdask.display.words import counted
 from zarrdask.errors import StoreError
 from zarrdask.formats.metadata.json import DAMAGE
 from zarrdask.formats.metadata.model import Metadata
+from zarrdask.parallel.rewrite.pyramid_document import PyramidDocument
 from zarrdask.tools.verification.check import Problem
 from zarrdask.tools.verification.scan import Scan
 
@@ -68,12 +68,12 @@ def _level_count(node: Metadata | None) -> int | None:
 def _records(scan: Scan) -> dict[str, tuple[str, Any]]:
     """Return the key and the value of each record, by the path of its group."""
     records = {
-        path: (path, metadata.attributes[PYRAMID_ATTRIBUTE])
+        path: (path, metadata.attributes[PyramidDocument.ATTRIBUTE])
         for path, metadata in scan.nodes.items()
-        if metadata is not None and PYRAMID_ATTRIBUTE in metadata.attributes
+        if metadata is not None and PyramidDocument.ATTRIBUTE in metadata.attributes
     }
     for key in scan.pyramids:
-        records[key.removesuffix(PYRAMID_KEY).rstrip("/")] = key, scan.base.get(key) or b""
+        records[key.removesuffix(PyramidDocument.KEY).rstrip("/")] = key, scan.base.get(key) or b""
     return records
 
 

@@ -11,7 +11,6 @@ import numpy as np
 
 from zarrdask.arrays.chunks.stored import StoredChunks
 from zarrdask.arrays.chunks.stored_keys import in_the_way, stored_units
-from zarrdask.arrays.hierarchy.changes.pyramid_record import PYRAMID_KEY
 from zarrdask.arrays.hierarchy.group_filter import GroupFilter
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.errors import StoreError, UnsupportedError, ZarrdaskError
@@ -21,6 +20,7 @@ from zarrdask.formats.metadata import detect
 from zarrdask.formats.metadata.formats import formats
 from zarrdask.formats.metadata.model import ArrayMetadata, Metadata
 from zarrdask.formats.metadata.node_layout import ARRAY, GROUP
+from zarrdask.parallel.rewrite.pyramid_document import PyramidDocument
 from zarrdask.runtime.threads import on_each
 from zarrdask.storage.base import Store
 from zarrdask.storage.local.atomic import is_temporary
@@ -259,7 +259,7 @@ def _note_own_file(scan: Scan, key: str) -> bool:
     above, is_own, name = f"/{key}".partition(_OWN_FILES)
     if is_own:
         scan.own_files.add(f"{above}{_OWN_FILES}{name.partition('/')[0]}"[1:])
-    elif f"/{key}".endswith(f"/{PYRAMID_KEY}"):
+    elif f"/{key}".endswith(f"/{PyramidDocument.KEY}"):
         scan.pyramids.append(key)
     else:
         return False

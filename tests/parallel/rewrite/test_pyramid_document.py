@@ -5,13 +5,7 @@ from dataclasses import replace
 import pytest
 
 import zarrdask
-from zarrdask.arrays.hierarchy.changes.pyramid_record import (
-    PYRAMID_ATTRIBUTE,
-    PYRAMID_KEY,
-    read_pyramid_record,
-    without_pyramid_record,
-    write_pyramid_record,
-)
+from zarrdask.parallel.rewrite.pyramid_document import PyramidDocument
 from zarrdask.storage.memory import MemoryStore
 
 RECORD = {"levels": [["0", [4, 4], [1, 1]]], "has_level_0": True}
@@ -28,26 +22,26 @@ def test_a_record_is_read_as_it_was_written(kind):
     store = kind()
     group = zarrdask.create_group(store, "g", attributes={"title": "a"})
     node = group.node_path
-    assert read_pyramid_record(node) is None
-    write_pyramid_record(node, RECORD)
-    assert read_pyramid_record(node) == RECORD
-    is_beside = store.get(f"g/{PYRAMID_KEY}") is not None
+    assert PyramidDocument(node).read() is None
+    PyramidDocument(node).write(RECORD)
+    assert PyramidDocument(node).read() == RECORD
+    is_beside = store.get(f"g/{PyramidDocument.KEY}") is not None
     attributes = zarrdask.open_group(store, "g").attrs.asdict()
-    assert (PYRAMID_ATTRIBUTE in attributes) is not is_beside
+    assert (PyramidDocument.ATTRIBUTE in attributes) is not is_beside
     assert is_beside is (kind is MemoryStore)
     assert attributes["title"] == "a"
 
 
 def test_a_copy_of_a_group_has_no_record():
     group = zarrdask.create_group(Bounded(), attributes={"title": "a"})
-    write_pyramid_record(group.node_path, RECORD)
+    PyramidDocument(group.node_path).write(RECORD)
     metadata = zarrdask.open_group(group.store).metadata
-    assert without_pyramid_record(metadata).attributes == {"title": "a"}
+    assert PyramidDocument.removed_from(metadata).attributes == {"title": "a"}
 
 
 def test_a_damaged_record_is_an_error():
     store = MemoryStore()
     group = zarrdask.create_group(store)
-    store.set(PYRAMID_KEY, b"{")
+    store.set(PyramidDocument.KEY, b"{")
     with pytest.raises(ValueError, match="Expecting"):
-        read_pyramid_record(group.node_path)
+        PyramidDocument(group.node_path).read()
