@@ -8,7 +8,7 @@ from tests.crashes.matrix import CORE_AND_STRESS, Verb, check
 from tests.crashes.stores import RemoteStore, ScriptedStore
 from zarrdask.arrays.hierarchy.changes import journal
 from zarrdask.errors import NodeNotFoundError
-from zarrdask.parallel.rewrite import copy_tasks
+from zarrdask.parallel.rewrite.copying import copy_tasks
 
 VALUES = np.arange(1, 7).reshape(3, 2)
 OPTIONS = {"shape": VALUES.shape, "dtype": "i8", "chunks": (2, 2), "compressors": ()}

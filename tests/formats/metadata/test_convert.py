@@ -13,7 +13,7 @@ from zarrdask.formats.metadata.convert import convert, convert_group
 from zarrdask.formats.metadata.losses import losses
 from zarrdask.formats.metadata.model import GroupMetadata
 from zarrdask.formats.metadata.new_metadata import plan_array
-from zarrdask.parallel.rewrite.move import encoded_transfer
+from zarrdask.parallel.rewrite.copying.move import encoded_transfer
 
 FORMATS = (2, 3, "v3-draft", "v3-draft-protocol")
 

@@ -17,7 +17,8 @@ from zarrdask.arrays.hierarchy.changes import journal
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.errors import NodeExistsError, StoreError
 from zarrdask.formats.grids.keys import ChunkKeys
-from zarrdask.parallel.rewrite import copy_tasks, destination
+from zarrdask.parallel.rewrite import destination
+from zarrdask.parallel.rewrite.copying import copy_tasks
 from zarrdask.parallel.rewrite.rewrite_changes import Rewrite
 from zarrdask.tools.cli.app import run
 
@@ -26,7 +27,7 @@ VALUES = np.arange(1, 97, dtype="i4").reshape(8, 12)
 STOPPED = """
 import os
 from zarrdask.arrays.hierarchy.changes import journal
-from zarrdask.parallel.rewrite import copy_tasks
+from zarrdask.parallel.rewrite.copying import copy_tasks
 from zarrdask.parallel.rewrite import destination
 journal.WRITE_INTERVAL, copy_tasks.TASK_UNITS = 0, 3
 copy, begun = copy_tasks.copy_part, []

@@ -32,10 +32,10 @@ from zarrdask.parallel.plan.plan_report import PlanReport
 from zarrdask.parallel.plan.request_costs import UNCOMPRESSED, RequestCosts
 from zarrdask.parallel.plan.strategies import Scheme
 from zarrdask.parallel.rewrite.cluster import check_workers, run_exchange
-from zarrdask.parallel.rewrite.copy_costs import moved_costs
+from zarrdask.parallel.rewrite.copying.copy_costs import moved_costs
+from zarrdask.parallel.rewrite.copying.move import with_storable_fill
 from zarrdask.parallel.rewrite.destination import Destination, KeyPrefix, clear_prefix
 from zarrdask.parallel.rewrite.exchange import Exchange
-from zarrdask.parallel.rewrite.move import with_storable_fill
 from zarrdask.parallel.rewrite.node_plan import check_unchanged, documents_of
 from zarrdask.parallel.rewrite.passes import ArrayTiles, PackedRegions, Pass
 from zarrdask.parallel.rewrite.rewrite_changes import Rewrite, rewriting_array

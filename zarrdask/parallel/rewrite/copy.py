@@ -13,16 +13,21 @@ from zarrdask.formats.metadata.convert import Changes, convert
 from zarrdask.formats.metadata.format import Format
 from zarrdask.formats.metadata.model import ArrayMetadata, ZarrFormat
 from zarrdask.parallel.execution.executor import check_reached, workers
-from zarrdask.parallel.rewrite.copy_costs import planned_costs
-from zarrdask.parallel.rewrite.copy_tasks import (
+from zarrdask.parallel.rewrite.copying.copy_costs import planned_costs
+from zarrdask.parallel.rewrite.copying.copy_tasks import (
     ArrayJob,
     Part,
     copy_arrays,
     plan_tasks,
 )
+from zarrdask.parallel.rewrite.copying.member_regions import check_by, restricted
+from zarrdask.parallel.rewrite.copying.references import (
+    list_references,
+    report_of,
+    store_references,
+)
 from zarrdask.parallel.rewrite.destination import Destination
 from zarrdask.parallel.rewrite.member_lengths import check_member_lengths, lengths_of_member
-from zarrdask.parallel.rewrite.member_regions import check_by, restricted
 from zarrdask.parallel.rewrite.node_plan import (
     NodeCopy,
     NodeFilter,
@@ -34,7 +39,6 @@ from zarrdask.parallel.rewrite.node_plan import (
     plan_nodes,
 )
 from zarrdask.parallel.rewrite.pyramid_records import copy_pyramid_records
-from zarrdask.parallel.rewrite.references import list_references, report_of, store_references
 from zarrdask.parallel.rewrite.rewrite_changes import rewriting
 from zarrdask.parallel.rewrite.rewrite_report import CopyReport
 from zarrdask.runtime.progress import Show

@@ -29,7 +29,7 @@ from zarrdask.parallel.execution.forks import changing_region
 from zarrdask.parallel.execution.workspace import Slot, slots
 from zarrdask.parallel.plan.owned_regions import Cutting
 from zarrdask.parallel.plan.strategies import Stage
-from zarrdask.parallel.rewrite.move import move_inner, move_units
+from zarrdask.parallel.rewrite.copying.move import move_inner, move_units
 from zarrdask.runtime import buffers
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage.adapters.forks import Changes

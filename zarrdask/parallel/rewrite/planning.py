@@ -36,9 +36,9 @@ from zarrdask.parallel.plan.rechunk_strategies import as_blocks, schemes
 from zarrdask.parallel.plan.strategies import Costs, Grids
 from zarrdask.parallel.plan.write_plan import plan_writes
 from zarrdask.parallel.rewrite.array_plan import RechunkPlan
+from zarrdask.parallel.rewrite.copying.move import encoded_transfer
 from zarrdask.parallel.rewrite.destination import Destination, KeyPrefix
 from zarrdask.parallel.rewrite.member_lengths import check_member_lengths, lengths_of_member
-from zarrdask.parallel.rewrite.move import encoded_transfer
 from zarrdask.parallel.rewrite.node_plan import check_apart
 
 

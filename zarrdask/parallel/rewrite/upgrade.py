@@ -9,7 +9,7 @@ from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.formats.metadata.convert import convert
 from zarrdask.formats.metadata.model import ArrayMetadata
 from zarrdask.formats.metadata.v2 import V2
-from zarrdask.parallel.rewrite.move import encoded_transfer
+from zarrdask.parallel.rewrite.copying.move import encoded_transfer
 from zarrdask.parallel.rewrite.node_plan import NodeCopy, NodeFilter, find_origin, plan_nodes
 from zarrdask.parallel.rewrite.rewrite_report import CopiedArray, CopyReport
 

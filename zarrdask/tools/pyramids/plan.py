@@ -31,8 +31,8 @@ from zarrdask.parallel.plan.plan_report import PlanReport
 from zarrdask.parallel.plan.request_costs import UNCOMPRESSED, RequestCosts, overlaps
 from zarrdask.parallel.plan.strategies import Stage
 from zarrdask.parallel.rewrite.array_plan import SharedPass, run_passes
+from zarrdask.parallel.rewrite.copying.move import encoded_transfer
 from zarrdask.parallel.rewrite.destination import Destination, KeyPrefix, clear_prefix
-from zarrdask.parallel.rewrite.move import encoded_transfer
 from zarrdask.parallel.rewrite.passes import ArrayTiles, PackedRegions, RegionReader
 from zarrdask.parallel.rewrite.rewrite_changes import Rewrite, rewriting
 from zarrdask.runtime.progress import Show

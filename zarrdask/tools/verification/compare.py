@@ -18,7 +18,7 @@ from zarrdask.formats.indexing.selection import intersection, region_shape, whol
 from zarrdask.formats.metadata.json import render_json
 from zarrdask.formats.metadata.model import ArrayMetadata, Metadata
 from zarrdask.parallel.execution.executor import run_shown
-from zarrdask.parallel.rewrite.member_regions import regions_of_members
+from zarrdask.parallel.rewrite.copying.member_regions import regions_of_members
 from zarrdask.parallel.rewrite.pyramid_document import PyramidDocument
 from zarrdask.runtime.progress import Show
 from zarrdask.storage.remote.failures import is_transient

@@ -18,7 +18,7 @@ from zarrdask.formats.grids.chunk_grid import Index
 from zarrdask.formats.indexing.projection import project
 from zarrdask.formats.metadata.model import ArrayMetadata
 from zarrdask.parallel.execution.executor import run_shown
-from zarrdask.parallel.rewrite.move import encoded_transfer
+from zarrdask.parallel.rewrite.copying.move import encoded_transfer
 from zarrdask.runtime.progress import Show
 from zarrdask.storage.locks.chunk_locks import ChunkLocks
 from zarrdask.tools.verification.absent_chunks import only_there

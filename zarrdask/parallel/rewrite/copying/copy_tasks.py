@@ -22,8 +22,7 @@ from zarrdask.formats.metadata.convert import has_equal_fill
 from zarrdask.formats.metadata.model import ArrayMetadata
 from zarrdask.parallel.execution.executor import Workers
 from zarrdask.parallel.execution.forks import changing_chunks
-from zarrdask.parallel.rewrite.destination import Destination
-from zarrdask.parallel.rewrite.move import (
+from zarrdask.parallel.rewrite.copying.move import (
     InnerGrid,
     Transfer,
     TransferResult,
@@ -34,6 +33,7 @@ from zarrdask.parallel.rewrite.move import (
     recode_grid,
     total_result,
 )
+from zarrdask.parallel.rewrite.destination import Destination
 from zarrdask.parallel.rewrite.node_plan import NodeCopy
 from zarrdask.parallel.rewrite.rewrite_changes import Rewrite
 from zarrdask.parallel.rewrite.rewrite_report import CopiedArray, CopyMethod

@@ -9,7 +9,7 @@ from zarrdask.arrays.chunks.stored_keys import unit_objects
 from zarrdask.errors import UnsupportedError
 from zarrdask.formats.byte_ranges import StoredObject
 from zarrdask.formats.grids.chunk_grid import Index
-from zarrdask.parallel.rewrite.copy_tasks import ArrayJob
+from zarrdask.parallel.rewrite.copying.copy_tasks import ArrayJob
 from zarrdask.parallel.rewrite.rewrite_changes import Rewrite
 from zarrdask.parallel.rewrite.rewrite_report import CopiedArray
 from zarrdask.runtime.progress import Show, progress

@@ -16,7 +16,7 @@ from zarrdask.arrays.nodes.array import chunks_of
 from zarrdask.errors import CodecError, StoreError
 from zarrdask.formats.metadata.convert import convert
 from zarrdask.formats.metadata.node_layout import PROTOCOL
-from zarrdask.parallel.rewrite.move import (
+from zarrdask.parallel.rewrite.copying.move import (
     TransferResult,
     encoded_transfer,
     move_inner,

@@ -13,8 +13,8 @@ from zarrdask.formats.indexing.selection import shifted
 from zarrdask.formats.metadata.model import ArrayMetadata
 from zarrdask.parallel.graph.encoded_sizes import EncodedSizes, overlapped, stored_bytes
 from zarrdask.parallel.plan.request_costs import RequestCosts
-from zarrdask.parallel.rewrite.copy_tasks import Part
-from zarrdask.parallel.rewrite.move import InnerGrid, Transfer, recode_grid
+from zarrdask.parallel.rewrite.copying.copy_tasks import Part
+from zarrdask.parallel.rewrite.copying.move import InnerGrid, Transfer, recode_grid
 
 #: The requests for encoded chunks, and the sizes of these chunks.
 _Chunks = tuple[RequestCosts, list[int]]
