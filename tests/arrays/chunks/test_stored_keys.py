@@ -10,7 +10,7 @@ import pytest
 import zarrdask
 from tests.covering import for_each
 from tests.storage.unlisted import UnlistedStore
-from zarrdask.arrays.chunks.stored_keys import chunks_with_data, erase_leftovers, stored_units
+from zarrdask.arrays.chunks.stored_keys import StoredUnits, chunks_with_data, erase_leftovers
 from zarrdask.arrays.nodes.array import chunks_of
 from zarrdask.errors import StoreError
 from zarrdask.formats.grids.regular import RegularGrid
@@ -28,10 +28,10 @@ def filled(**options):
 def test_units_are_known_by_their_keys():
     z, store = filled(chunks=((3, 1, 8),))
     store |= {"c/3": b"", "c/x": b"", "c/0/0": b"", "other": b""}
-    assert sorted(stored_units(chunks_of(z))) == [(0,), (1,), (2,)]
+    assert sorted(StoredUnits(chunks_of(z)).indices()) == [(0,), (1,), (2,)]
     assert z.nchunks_stored() == z.nchunks == 3
     z[3:4] = 0
-    assert sorted(stored_units(chunks_of(z))) == [(0,), (2,)]
+    assert sorted(StoredUnits(chunks_of(z)).indices()) == [(0,), (2,)]
 
 
 def test_a_unit_that_is_erased_while_units_are_counted_has_no_size(monkeypatch):

@@ -8,7 +8,7 @@ import numpy as np
 from toolz import partition_all
 
 from zarrdask.arrays.chunks.stored import StoredChunks
-from zarrdask.arrays.chunks.stored_keys import KEYS_PER_CALL, stored_units
+from zarrdask.arrays.chunks.stored_keys import KEYS_PER_CALL, StoredUnits
 from zarrdask.arrays.chunks.write import Beyond, write_region
 from zarrdask.formats.codecs.decode import put_fill
 from zarrdask.formats.grids.axis import Axis
@@ -61,7 +61,7 @@ def _erased(chunks: StoredChunks, covered: tuple[range, ...]) -> Iterator[Index]
     number = prod(map(len, covered))
     is_listable = chunks.units.capabilities.listable
     if is_listable and number > KEYS_PER_CALL and 2 * number > prod(counts):
-        for index in stored_units(chunks):
+        for index in StoredUnits(chunks).indices():
             if all(i in numbers for i, numbers in zip(index, covered, strict=True)):
                 yield index
     else:

@@ -1,6 +1,7 @@
 """List, count and erase the stored chunks and shards of an array."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import tee
 from operator import floordiv, lt
 from typing import Literal, TypeVar, cast
@@ -40,41 +41,118 @@ _SAMPLES_PER_PART = 16
 OnDamage = Callable[[Index, ZarrdaskError], object]
 
 
-def stored_units(chunks: StoredChunks) -> Iterator[Index]:
-    """Return the indices of the units (chunks, or shards if there are any) that are stored.
+@dataclass(frozen=True)
+class StoredUnits:
+    """The units (chunks, or shards if there are any) of an array that are stored."""
 
-    Raises
-    ------
-    UnsupportedError
-        If the store can't be listed.
-    StoreError
-        If listing fails, or a file has the name of a directory of chunks; the error names it.
-    """
-    keys = listed_keys(chunks.units, chunks.prefix, _listing_bounds(chunks))
-    return (index for index, _ in _units_of(chunks, ((key, None) for key in keys)))
+    chunks: StoredChunks
 
+    def indices(self) -> Iterator[Index]:
+        """Return the indices of the units that are stored.
 
-def unit_sizes(chunks: StoredChunks) -> Iterator[tuple[Index, int]]:
-    """Yield the units that are stored and the size of each in bytes, as `stored_units` does."""
-    entries = listed_entries(chunks.units, chunks.prefix, _listing_bounds(chunks))
-    listed = ((each.key, each.size) for each in entries)
-    for batch in partition_all(MAX_ROUND_RANGES, _units_of(chunks, listed)):
-        # Not every store has the sizes in its listings.
-        unknown = [unit for unit, size in batch if size is None]
-        yield from ((unit, size) for unit, size in batch if size is not None)
-        yield from _sizes(chunks, unknown)
+        Raises
+        ------
+        UnsupportedError
+            If the store can't be listed.
+        StoreError
+            If listing fails, or a file has the name of a directory of chunks; the error names it.
+        """
+        keys = listed_keys(self.chunks.units, self.chunks.prefix, _listing_bounds(self.chunks))
+        return (index for index, _ in _units_of(self.chunks, ((key, None) for key in keys)))
 
+    def sizes(self) -> Iterator[tuple[Index, int]]:
+        """Yield the units that are stored and the size of each in bytes, as `indices` does."""
+        entries = listed_entries(
+            self.chunks.units, self.chunks.prefix, _listing_bounds(self.chunks)
+        )
+        listed = ((each.key, each.size) for each in entries)
+        for batch in partition_all(MAX_ROUND_RANGES, _units_of(self.chunks, listed)):
+            # Not every store has the sizes in its listings.
+            unknown = [unit for unit, size in batch if size is None]
+            yield from ((unit, size) for unit, size in batch if size is not None)
+            yield from _sizes(self.chunks, unknown)
 
-def unit_objects(chunks: StoredChunks) -> Iterator[tuple[Index, StoredObject]]:
-    """Yield the units that are stored, and the object that holds each.
+    def objects(self) -> Iterator[tuple[Index, StoredObject]]:
+        """Yield the units that are stored, and the object that holds each.
 
-    Raises
-    ------
-    UnsupportedError
-        If the values of the store are not objects with URLs of their own.
-    """
-    listed = listed_objects(chunks.units, chunks.prefix, _listing_bounds(chunks))
-    return _units_of(chunks, ((each.key, each) for each in listed))
+        Raises
+        ------
+        UnsupportedError
+            If the values of the store are not objects with URLs of their own.
+        """
+        listed = listed_objects(self.chunks.units, self.chunks.prefix, _listing_bounds(self.chunks))
+        return _units_of(self.chunks, ((each.key, each) for each in listed))
+
+    def totals(self) -> tuple[int, int]:
+        """Return the number of stored units of an array, and their total size in bytes."""
+        sizes = [size for _, size in self.sizes()]
+        return len(sizes), sum(sizes)
+
+    def count_chunks(self) -> int:
+        """Return the number of stored chunks; in a sharded array, of those in the shard indexes."""
+        units = self.indices()
+        if self.chunks.metadata.shard is None:
+            return sum(1 for _ in units)
+        return sum(int((sizes >= 0).sum()) for _, sizes in self.chunk_sizes(units))
+
+    def map(
+        self,
+        per: Literal["shard", "chunk"],
+        units: Iterable[Index] | None = None,
+        on_damage: OnDamage | None = None,
+    ) -> np.ndarray:
+        """Return which units, or which chunks in shards, are stored; see `Array.stored_map`.
+
+        `units` are the stored units, if they are known; `on_damage` is as in `chunk_sizes`.
+        """
+        units, metadata = self.indices() if units is None else units, self.chunks.metadata
+        grid = metadata.grid if per == "shard" else metadata.read_grid
+        result = np.zeros(grid.counts, bool)
+        if per == "shard" or metadata.shard is None:
+            for unit in units:
+                result[unit] = True
+            return result
+        for first, sizes in self.chunk_sizes(units, on_damage):
+            box = tuple(slice(at, at + n) for at, n in zip(first, sizes.shape, strict=True))
+            # A shard at the end of an axis may have chunks outside the array.
+            result[box] = sizes[tuple(map(slice, result[box].shape))] >= 0
+        return result
+
+    def chunk_sizes(
+        self, units: Iterable[Index], on_damage: OnDamage | None = None
+    ) -> Iterator[tuple[Index, np.ndarray]]:
+        """Yield the stored bytes of the chunks in some units, -1 for chunks that are not stored.
+
+        Each unit that is stored yields the index of its first chunk, and the sizes of all of its
+        chunks (one, unless it is a shard, whose index names them). Many shard indexes are read
+        together. A shard whose index is damaged raises an error, unless there is a function to call
+        with it.
+        """
+        metadata = self.chunks.metadata
+        if metadata.shard is None:
+            for unit, size in _sizes(self.chunks, units):
+                yield unit, np.full((1,) * len(unit), size)
+            return
+        chunk_shape = metadata.read_grid.chunk_shape
+        for batch in partition_all(MAX_ROUND_RANGES, units):
+            pipelines = [metadata.pipeline_at(unit) for unit in batch]
+            keys = [self.chunks.key(unit) for unit in batch]
+            ranges = [cast(Shard, pipeline.serializer).index_range for pipeline in pipelines]
+            values = self.chunks.units.get_partial_values(zip(keys, ranges, strict=True))
+            for unit, key, pipeline, value in zip(batch, keys, pipelines, values, strict=True):
+                if value is None:
+                    continue  # the shard was erased concurrently
+                try:
+                    index = cast(Shard, pipeline.serializer).read_index(HeldValue(value))
+                except ZarrdaskError as error:
+                    if on_damage is None:
+                        raise error.within(key) from error.__cause__
+                    on_damage(unit, error)
+                    continue
+                if index is not None:
+                    first = tuple(map(floordiv, metadata.grid.start(unit), chunk_shape))
+                    back, sizes = pipeline.back, index.stored_bytes
+                    yield first, sizes if back is None else sizes.transpose(back)
 
 
 def _listing_bounds(chunks: StoredChunks) -> list[str]:
@@ -143,7 +221,7 @@ def chunks_with_data(
     indices = set[Index]()
     for chunks in arrays:
         own_grid = chunks.metadata.grid
-        units = list(stored_units(chunks)) if chunks.store.capabilities.listable else None
+        units = list(StoredUnits(chunks).indices()) if chunks.store.capabilities.listable else None
         if units is None or 2 * len(units) >= own_grid.size:
             yield from grid.indices()
             return
@@ -182,7 +260,9 @@ def trim(chunks: StoredChunks, shape: Shape) -> None:
     """
     grid = chunks.metadata.grid
     new_counts = grid.resize(shape).counts
-    indices = stored_units(chunks) if chunks.store.capabilities.listable else grid.indices()
+    indices = (
+        StoredUnits(chunks).indices() if chunks.store.capabilities.listable else grid.indices()
+    )
     outside, overlapping = [], []
     for index in indices:
         if any(i >= n for i, n in zip(index, new_counts, strict=True)):
@@ -232,12 +312,6 @@ def _clear_outside(chunks: StoredChunks, locks: ChunkLocks, index: Index, shape:
         change_if_unchanged(chunks.units, clear)
 
 
-def stored_sizes(chunks: StoredChunks) -> tuple[int, int]:
-    """Return the number of stored units of an array, and their total size in bytes."""
-    sizes = [size for _, size in unit_sizes(chunks)]
-    return len(sizes), sum(sizes)
-
-
 def _sizes(chunks: StoredChunks, units: Iterable[Index]) -> Iterator[tuple[Index, int]]:
     """Yield the units that are stored, and the size of each in bytes."""
     units, ahead = tee(units)
@@ -245,71 +319,3 @@ def _sizes(chunks: StoredChunks, units: Iterable[Index]) -> Iterator[tuple[Index
     for unit, size in zip(units, sizes, strict=True):
         if size is not None:  # it was not erased concurrently
             yield unit, size
-
-
-def count_stored(chunks: StoredChunks) -> int:
-    """Return the number of stored chunks; in a sharded array, of those in the shard indexes."""
-    units = stored_units(chunks)
-    if chunks.metadata.shard is None:
-        return sum(1 for _ in units)
-    return sum(int((sizes >= 0).sum()) for _, sizes in chunk_sizes(chunks, units))
-
-
-def stored_map(
-    chunks: StoredChunks,
-    per: Literal["shard", "chunk"],
-    units: Iterable[Index] | None = None,
-    on_damage: OnDamage | None = None,
-) -> np.ndarray:
-    """Return which units, or which chunks in shards, are stored; see `Array.stored_map`.
-
-    `units` are the stored units, if they are known; `on_damage` is as in `chunk_sizes`.
-    """
-    units, metadata = stored_units(chunks) if units is None else units, chunks.metadata
-    grid = metadata.grid if per == "shard" else metadata.read_grid
-    result = np.zeros(grid.counts, bool)
-    if per == "shard" or metadata.shard is None:
-        for unit in units:
-            result[unit] = True
-        return result
-    for first, sizes in chunk_sizes(chunks, units, on_damage):
-        box = tuple(slice(at, at + n) for at, n in zip(first, sizes.shape, strict=True))
-        # A shard at the end of an axis may have chunks outside the array.
-        result[box] = sizes[tuple(map(slice, result[box].shape))] >= 0
-    return result
-
-
-def chunk_sizes(
-    chunks: StoredChunks, units: Iterable[Index], on_damage: OnDamage | None = None
-) -> Iterator[tuple[Index, np.ndarray]]:
-    """Yield the stored bytes of the chunks in some units, -1 for chunks that are not stored.
-
-    Each unit that is stored yields the index of its first chunk, and the sizes of all of its chunks
-    (one, unless it is a shard, whose index names them). Many shard indexes are read together. A
-    shard whose index is damaged raises an error, unless there is a function to call with it.
-    """
-    metadata = chunks.metadata
-    if metadata.shard is None:
-        for unit, size in _sizes(chunks, units):
-            yield unit, np.full((1,) * len(unit), size)
-        return
-    chunk_shape = metadata.read_grid.chunk_shape
-    for batch in partition_all(MAX_ROUND_RANGES, units):
-        pipelines = [metadata.pipeline_at(unit) for unit in batch]
-        keys = [chunks.key(unit) for unit in batch]
-        ranges = [cast(Shard, pipeline.serializer).index_range for pipeline in pipelines]
-        values = chunks.units.get_partial_values(zip(keys, ranges, strict=True))
-        for unit, key, pipeline, value in zip(batch, keys, pipelines, values, strict=True):
-            if value is None:
-                continue  # the shard was erased concurrently
-            try:
-                index = cast(Shard, pipeline.serializer).read_index(HeldValue(value))
-            except ZarrdaskError as error:
-                if on_damage is None:
-                    raise error.within(key) from error.__cause__
-                on_damage(unit, error)
-                continue
-            if index is not None:
-                first = tuple(map(floordiv, metadata.grid.start(unit), chunk_shape))
-                back, sizes = pipeline.back, index.stored_bytes
-                yield first, sizes if back is None else sizes.transpose(back)

@@ -11,7 +11,7 @@ from zlib import crc32
 import numpy as np
 
 from zarrdask.arrays.chunks.stored import StoredChunks
-from zarrdask.arrays.chunks.stored_keys import stored_units, unit_objects
+from zarrdask.arrays.chunks.stored_keys import StoredUnits
 from zarrdask.errors import UnsupportedError
 from zarrdask.formats.grids.chunk_grid import Index, Shape
 from zarrdask.runtime.scratch import Scratch
@@ -147,7 +147,7 @@ def _listed(chunks: StoredChunks) -> list[tuple[Index, str]] | None:
         return None
     listed = list[tuple[Index, str]]()
     try:
-        for index, each in unit_objects(chunks):
+        for index, each in StoredUnits(chunks).objects():
             if each.tag is None:
                 return None
             listed.append((index, f"{each.tag}/{each.size}"))
@@ -159,7 +159,7 @@ def _listed(chunks: StoredChunks) -> list[tuple[Index, str]] | None:
 def _checksums(chunks: StoredChunks) -> Iterator[tuple[Index, str]]:
     """Yield the stored units, and a checksum of each."""
     is_listed = chunks.units.capabilities.listable
-    indices = [*(stored_units(chunks) if is_listed else chunks.metadata.grid.indices())]
+    indices = [*(StoredUnits(chunks).indices() if is_listed else chunks.metadata.grid.indices())]
     values = chunks.units.get_many(map(chunks.key, indices), Scratch())
     for index, value in zip(indices, values, strict=True):
         if value is not None:

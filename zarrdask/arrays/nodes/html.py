@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from zarrdask.arrays.chunks.stored import StoredChunks
-from zarrdask.arrays.chunks.stored_keys import stored_map
+from zarrdask.arrays.chunks.stored_keys import StoredUnits
 from zarrdask.arrays.nodes.info import array_info
 from zarrdask.display.box import BoxAxis, box_svg
 from zarrdask.display.html import beside, heading, table
@@ -82,6 +82,6 @@ def _stored(chunks: StoredChunks) -> np.ndarray | None:
     if total > _MAX_COUNTED or not chunks.store.capabilities.is_listed_fast:
         return None
     try:
-        return stored_map(chunks, "shard")
+        return StoredUnits(chunks).map("shard")
     except (ZarrdaskError, OSError):
         return None  # a table does not fail because of what is wrong with the store

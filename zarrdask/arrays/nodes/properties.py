@@ -6,7 +6,7 @@ from typing import Any, Literal
 import numpy as np
 
 from zarrdask.arrays.chunks.stored import StoredChunks
-from zarrdask.arrays.chunks.stored_keys import count_stored, stored_map, stored_sizes
+from zarrdask.arrays.chunks.stored_keys import StoredUnits
 from zarrdask.arrays.nodes.info import Info, array_info, dtype_name
 from zarrdask.arrays.nodes.node import Node
 from zarrdask.display.words import brief_lengths
@@ -121,7 +121,7 @@ class ArrayProperties(Node):
         UnsupportedError
             If the store can't be listed.
         """
-        return count_stored(self._stored)
+        return StoredUnits(self._stored).count_chunks()
 
     def stored_map(self, *, per: Literal["shard", "chunk"] = "shard") -> np.ndarray:
         """Return which chunks are stored, by listing the store once.
@@ -155,7 +155,7 @@ class ArrayProperties(Node):
         array([[False,  True],
                [False, False]])
         """
-        return stored_map(self._stored, one_of(per, "per", ("shard", "chunk")))
+        return StoredUnits(self._stored).map(one_of(per, "per", ("shard", "chunk")))
 
     def nbytes_stored(self) -> int:
         """Add up the sizes of the stored chunks or shards, by listing the store.
@@ -170,4 +170,4 @@ class ArrayProperties(Node):
         UnsupportedError
             If the store can't be listed.
         """
-        return stored_sizes(self._stored)[1]
+        return StoredUnits(self._stored).totals()[1]

@@ -14,7 +14,7 @@ from zarrdask import config
 from zarrdask.arrays.chunks.ranges.part_requests import PartRequests
 from zarrdask.arrays.chunks.shards import MAX_ROUND_RANGES
 from zarrdask.arrays.chunks.stored import StoredChunks
-from zarrdask.arrays.chunks.stored_keys import unit_sizes
+from zarrdask.arrays.chunks.stored_keys import StoredUnits
 from zarrdask.errors import ZarrdaskError
 from zarrdask.formats.byte_ranges import Buffer, Range, join_ranges
 from zarrdask.formats.codecs.array_to_bytes.sharding import Shard, locate, shard_of
@@ -58,7 +58,7 @@ class EncodedSizes:
         if not is_listed or (fast and is_large):
             return cls(chunks, None)
         try:
-            return cls(chunks, dict(unit_sizes(chunks)))
+            return cls(chunks, dict(StoredUnits(chunks).sizes()))
         except (ZarrdaskError, OSError):
             return cls(chunks, None)  # a plan does not fail because of what is wrong with the store
 

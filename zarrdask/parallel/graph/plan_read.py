@@ -9,7 +9,7 @@ import numpy as np
 from dask.base import is_dask_collection
 
 from zarrdask.arrays.chunks.stored import StoredChunks
-from zarrdask.arrays.chunks.stored_keys import chunk_sizes
+from zarrdask.arrays.chunks.stored_keys import StoredUnits
 from zarrdask.arrays.nodes.array import chunks_of
 from zarrdask.arrays.nodes.open import open_array
 from zarrdask.errors import SelectionError, ZarrdaskError
@@ -159,7 +159,7 @@ def _sizes(chunks: StoredChunks, reads: ArrayReads) -> np.ndarray | None:
         return None
     sizes = np.full(lengths, -1)
     try:
-        for first, part in chunk_sizes(chunks, sorted(units)):
+        for first, part in StoredUnits(chunks).chunk_sizes(sorted(units)):
             starts = [at - low for at, (low, _) in zip(first, reads.box, strict=True)]
             box = tuple(
                 slice(max(at, 0), max(at + n, 0)) for at, n in zip(starts, part.shape, strict=True)

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from zarrdask import config
 from zarrdask.arrays.chunks.stored import StoredChunks
-from zarrdask.arrays.chunks.stored_keys import stored_units
+from zarrdask.arrays.chunks.stored_keys import StoredUnits
 from zarrdask.arrays.hierarchy.changes.append import AppendedArray, AppendGuard
 from zarrdask.arrays.hierarchy.changes.journal import Fingerprint, Journal
 from zarrdask.arrays.hierarchy.changes.recorded import RecordedNodes
@@ -91,7 +91,7 @@ class Rewrite(Change):
     def has_lost(self, target: Destination) -> bool:
         """Return whether nothing is stored of an array: another process may have removed it."""
         is_listed = self.resumed and target.view.store.capabilities.listable
-        return is_listed and next(stored_units(target.chunks), None) is None
+        return is_listed and next(StoredUnits(target.chunks).indices(), None) is None
 
     def chunks(self, below: str, target: Destination, on: Workers) -> StoredChunks:
         """Return the chunks of an array as tasks change them."""

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from zarrdask.arrays.chunks.stored_keys import stored_sizes
+from zarrdask.arrays.chunks.stored_keys import StoredUnits
 from zarrdask.arrays.nodes.array import Array, chunks_of
 from zarrdask.arrays.nodes.group import Group
 from zarrdask.arrays.nodes.info import describe, dtype_name
@@ -29,7 +29,7 @@ from zarrdask.tools.conventions.display import ShownLevel, shown_levels
 def command(location: Location, *, as_json: bool, stored: bool) -> None:
     """Show the properties of an array or a group: shape, data type, chunks, codecs, attributes."""
     node = location.open()
-    sizes = stored_sizes(chunks_of(node)) if stored and isinstance(node, Array) else None
+    sizes = StoredUnits(chunks_of(node)).totals() if stored and isinstance(node, Array) else None
     if as_json:
         print_json(as_data(node, sizes))
         return

@@ -7,7 +7,7 @@ import numpy as np
 
 from zarrdask.arrays.chunks.read import read_region
 from zarrdask.arrays.chunks.stored import StoredChunks
-from zarrdask.arrays.chunks.stored_keys import stored_map
+from zarrdask.arrays.chunks.stored_keys import StoredUnits
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.errors import ZarrdaskError
 from zarrdask.formats.compliance import strictness
@@ -76,7 +76,7 @@ def _tasks(node: NodePath, intact: NodePath) -> Iterator[AbsenceTask]:
 def only_there(here: StoredChunks, there: StoredChunks) -> list[Index]:
     """Return the chunks that are not stored here, but at least in part in the other array."""
     own_grid, grid = here.metadata.read_grid, there.metadata.read_grid
-    own, other = (stored_map(each, "chunk", None, lambda *_: None) for each in (here, there))
+    own, other = (StoredUnits(each).map("chunk", None, lambda *_: None) for each in (here, there))
     if own_grid.axes == grid.axes:
         return [tuple(index) for index in np.argwhere(other & ~own).tolist()]
     overlapped = {

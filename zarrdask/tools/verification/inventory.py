@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from zarrdask.arrays.chunks.stored import StoredChunks
-from zarrdask.arrays.chunks.stored_keys import stored_map, unit_sizes
+from zarrdask.arrays.chunks.stored_keys import StoredUnits
 from zarrdask.arrays.hierarchy.group_filter import GroupFilter
 from zarrdask.arrays.hierarchy.lookup import locate_node
 from zarrdask.arrays.nodes.arguments import suggests_arguments
@@ -235,7 +235,7 @@ class Count(NamedTuple):
 def _count(chunks: StoredChunks, *, per: Literal["chunk", "shard"]) -> Count:
     """List an array, and read the indexes of its shards unless only shards are counted."""
     rows, sizes = array("q"), array("q")
-    for unit, size in unit_sizes(chunks):
+    for unit, size in StoredUnits(chunks).sizes():
         rows.extend(unit)
         sizes.append(size)
     metadata = chunks.metadata
@@ -248,7 +248,7 @@ def _count(chunks: StoredChunks, *, per: Literal["chunk", "shard"]) -> Count:
         key = layout_of(chunks.store).real(chunks.key(unit))
         damaged.append(Problem(kind, chunks.prefix.rstrip("/"), key, str(error), unit))
 
-    is_stored = stored_map(chunks, per, map(tuple, units.tolist()), report)
+    is_stored = StoredUnits(chunks).map(per, map(tuple, units.tolist()), report)
     has_chunks = per == "chunk" or metadata.shard is None
     lengths = np.array(sizes, np.int64)
     return Count(units, lengths, is_stored, grid, has_chunks, tuple(damaged))

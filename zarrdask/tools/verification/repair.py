@@ -8,7 +8,7 @@ import numpy as np
 
 from zarrdask.arrays.chunks.read import read_region
 from zarrdask.arrays.chunks.stored import StoredChunks
-from zarrdask.arrays.chunks.stored_keys import chunk_sizes, stored_units
+from zarrdask.arrays.chunks.stored_keys import StoredUnits
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.errors import MetadataError, NodeTypeError, ZarrdaskError
 from zarrdask.formats.byte_ranges import Buffer
@@ -85,7 +85,7 @@ def plan_repair(
 def _missing(chunks: StoredChunks, other: StoredChunks) -> list[Index]:
     """Return the units that may have elements, or chunks of a shard, only in the other array."""
     grid, read_grid = chunks.metadata.grid, chunks.metadata.read_grid
-    stored, stored_there = set(stored_units(chunks)), set(stored_units(other))
+    stored, stored_there = set(StoredUnits(chunks).indices()), set(StoredUnits(other).indices())
     if grid == other.metadata.grid:
         units = stored_there - stored
     else:
@@ -178,7 +178,7 @@ def _completed_shard(chunks: StoredChunks, other: StoredChunks, index: Index) ->
     It is None if these can't be read.
     """
     metadata, region = chunks.metadata, chunks.metadata.grid.region(index)
-    [(first, sizes)] = chunk_sizes(chunks, [index])
+    [(first, sizes)] = StoredUnits(chunks).chunk_sizes([index])
     pipeline = metadata.pipeline_at(index)
     shard = fill_chunk(pipeline.spec)
     try:

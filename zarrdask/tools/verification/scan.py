@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from zarrdask.arrays.chunks.stored import StoredChunks
-from zarrdask.arrays.chunks.stored_keys import in_the_way, stored_units
+from zarrdask.arrays.chunks.stored_keys import StoredUnits, in_the_way
 from zarrdask.arrays.hierarchy.group_filter import GroupFilter
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.errors import StoreError, UnsupportedError, ZarrdaskError
@@ -355,7 +355,7 @@ def _rows(chunks: StoredChunks, indices: "array[int]") -> np.ndarray:
     if not ndim and not chunks.metadata.transformers:
         is_stored = chunks.units.get_range(chunks.key(()), 0, 1) is not None
         return np.empty((int(is_stored), 0), np.int64)
-    rows = [*stored_units(chunks)] if chunks.metadata.transformers else indices
+    rows = [*StoredUnits(chunks).indices()] if chunks.metadata.transformers else indices
     return np.array(rows, np.int64).reshape(-1, ndim)
 
 

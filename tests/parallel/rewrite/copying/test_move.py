@@ -10,7 +10,7 @@ import zarrdask
 from tests.covering import for_each
 from tests.storage.faults import Faults, FaultyStore
 from zarrdask.arrays.chunks.stored import StoredChunks
-from zarrdask.arrays.chunks.stored_keys import stored_units
+from zarrdask.arrays.chunks.stored_keys import StoredUnits
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.arrays.nodes.array import chunks_of
 from zarrdask.errors import CodecError, StoreError
@@ -57,10 +57,10 @@ def move(source, target):
     """Move everything."""
     how = encoded_transfer(source.metadata, target.metadata)
     if how == "units":
-        return move_units(source, target, list(stored_units(source)))
+        return move_units(source, target, list(StoredUnits(source).indices()))
     assert how == "inner"
     if target.metadata.shard is None:
-        return move_inner(source, target, list(stored_units(source)))
+        return move_inner(source, target, list(StoredUnits(source).indices()))
     return move_inner(source, target, list(target.metadata.grid.indices()))
 
 
@@ -72,7 +72,7 @@ class TestUnits:
         done = move(source, target)
         assert done.units == 20
         assert target.store.get("c/1/2") == source.store.get("1.2")
-        sizes = [len(source.store.get(source.key(i))) for i in stored_units(source)]
+        sizes = [len(source.store.get(source.key(i))) for i in StoredUnits(source).indices()]
         assert done.read == done.written == sum(sizes)
         np.testing.assert_array_equal(read(target), VALUES)
 
@@ -81,7 +81,7 @@ class TestUnits:
         target = beside(source, MemoryStore(), zarr_format=3)
         everything = list(source.metadata.grid.indices())
         assert move_units(source, target, everything).units == 12
-        assert sorted(stored_units(target)) == sorted(stored_units(source))
+        assert sorted(StoredUnits(target).indices()) == sorted(StoredUnits(source).indices())
 
     def test_twice_is_as_good_as_once(self, tmp_path):
         source = make(tmp_path / "a", zarr_format=2)
@@ -193,7 +193,7 @@ class TestInner:
         local = beside(plain, LocalStore(str(tmp_path)), shards=(4, 6))
         assert move(plain, local).units == 5
         for found in (back, local):
-            assert (0, 0) not in set(stored_units(found))
+            assert (0, 0) not in set(StoredUnits(found).indices())
             np.testing.assert_array_equal(read(found), read(source))
         np.testing.assert_array_equal(read(back), read(source))
 
@@ -362,4 +362,6 @@ def test_any_shards_become_any_others(chunk, one, other, plain, seed):
     np.testing.assert_array_equal(read(target), values)
     expected = zarrdask.create_array({}, shards=None if plain else shards[1], **options)
     expected[...] = values
-    assert sorted(stored_units(target)) == sorted(stored_units(chunks_of(expected)))
+    assert sorted(StoredUnits(target).indices()) == sorted(
+        StoredUnits(chunks_of(expected)).indices()
+    )

@@ -8,7 +8,7 @@ from typing import TypeVar
 from zarrdask.arrays.chunks.members.concatenation import Concatenation, Member
 from zarrdask.arrays.chunks.members.stale_members import check_members
 from zarrdask.arrays.chunks.stored import StoredChunks
-from zarrdask.arrays.chunks.stored_keys import stored_units, unit_objects
+from zarrdask.arrays.chunks.stored_keys import StoredUnits
 from zarrdask.errors import UnsupportedError
 from zarrdask.formats.byte_ranges import StoredObject
 from zarrdask.formats.codecs.codec import ChunkSpec
@@ -86,7 +86,7 @@ def stored_chunks(array: Concatenation) -> Iterator[Index]:
     axes, indices = array.metadata.grid.axes, set[Index]()
     for first, member in _located_members(array):
         if has_equal_fill(member.metadata, array.metadata):
-            units = ((unit, None) for unit in stored_units(member.chunks(array.options)))
+            units = ((unit, None) for unit in StoredUnits(member.chunks(array.options)).indices())
             for region, _ in _regions(array, member, first, units):
                 indices.update(project(region, axes).indices)
         else:
@@ -109,7 +109,7 @@ def chunk_objects(array: Concatenation) -> Iterator[tuple[Index, StoredObject]]:
     check_members(array, array.present())
     for first, member in _located_members(array):
         chunks = member.chunks(array.options)
-        for region, stored in _regions(array, member, first, unit_objects(chunks)):
+        for region, stored in _regions(array, member, first, StoredUnits(chunks).objects()):
             index = project(region, array.metadata.grid.axes).indices[0]
             whole = whole_chunk(array, index)
             if whole is None or whole[1] != stored.key:

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 from functools import partial
 
 from zarrdask.arrays.chunks.region import ArrayRegion
-from zarrdask.arrays.chunks.stored_keys import stored_units, unit_objects
+from zarrdask.arrays.chunks.stored_keys import StoredUnits
 from zarrdask.arrays.hierarchy.changes.block_log import (
     BlockLog,
     BlockRecord,
@@ -113,7 +113,7 @@ class ArrayRecord:
 
         Blocks of a region that another writer has changed since count as not stored.
         """
-        has_chunks = resumed and next(stored_units(self._written.stored), None) is not None
+        has_chunks = resumed and next(StoredUnits(self._written.stored).indices(), None) is not None
         if not has_chunks:
             # The chunks of recorded blocks may have been removed, with or without the record of the
             # write.
@@ -129,7 +129,7 @@ class ArrayRecord:
         """
         times = dict[str, float]()
         try:
-            for _, each in unit_objects(self._written.stored):
+            for _, each in StoredUnits(self._written.stored).objects():
                 if each.modified is None:
                     return None
                 times[each.key] = each.modified

@@ -13,7 +13,7 @@ from contextlib import suppress
 from hashlib import sha256
 
 from zarrdask.arrays.chunks.stored import StoredChunks
-from zarrdask.arrays.chunks.stored_keys import unit_objects
+from zarrdask.arrays.chunks.stored_keys import StoredUnits
 from zarrdask.arrays.chunks.versions import UnitVersions
 from zarrdask.errors import UnsupportedError
 from zarrdask.formats.metadata.json import DAMAGE
@@ -63,7 +63,7 @@ def _name(chunks: StoredChunks, plan: Mapping[str, str]) -> str:
 def _has_versions(chunks: StoredChunks) -> bool:
     """Whether versions can be listed, or the chunks are in the memory of this process."""
     try:
-        _, first = next(unit_objects(chunks), (None, None))
+        _, first = next(StoredUnits(chunks).objects(), (None, None))
     except UnsupportedError:
         return not chunks.units.capabilities.shared
     return first is None or first.tag is not None

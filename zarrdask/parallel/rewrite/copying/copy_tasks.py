@@ -15,7 +15,7 @@ from zarrdask import config
 from zarrdask.arrays.chunks.cast import Casting, chosen_casting
 from zarrdask.arrays.chunks.presence import check_still_stored
 from zarrdask.arrays.chunks.stored import StoredChunks
-from zarrdask.arrays.chunks.stored_keys import chunks_with_data, stored_units
+from zarrdask.arrays.chunks.stored_keys import StoredUnits, chunks_with_data
 from zarrdask.display.words import counted
 from zarrdask.formats.grids.chunk_grid import Index
 from zarrdask.formats.metadata.convert import has_equal_fill
@@ -255,7 +255,7 @@ def _stored_indices(chunks: StoredChunks) -> Iterator[Index]:
     grid = chunks.metadata.grid
     if not chunks.store.capabilities.listable:
         return grid.indices()
-    indices = sorted(stored_units(chunks))
+    indices = sorted(StoredUnits(chunks).indices())
     if len(indices) < grid.size:
         check_still_stored(chunks)
     return iter(indices)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from toolz import partition_all
 
-from zarrdask.arrays.chunks.stored_keys import unit_objects
+from zarrdask.arrays.chunks.stored_keys import StoredUnits
 from zarrdask.errors import UnsupportedError
 from zarrdask.formats.byte_ranges import StoredObject
 from zarrdask.formats.grids.chunk_grid import Index
@@ -51,7 +51,9 @@ def list_references(jobs: Sequence[ArrayJob], target: Store) -> list[Referenced]
                 key=job.source.location,
             )
     listed: list[Referenced] = request_on_each(
-        jobs[0].source.units if jobs else target, lambda job: [*unit_objects(job.source)], jobs
+        jobs[0].source.units if jobs else target,
+        lambda job: [*StoredUnits(job.source).objects()],
+        jobs,
     )
     session.references_to(objects[0][1].url for objects in listed if objects)
     return listed
