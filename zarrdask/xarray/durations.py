@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from xarray import Variable, conventions
 
-from zarrdask.arrays.chunks.cast import as_stored
+from zarrdask.arrays.chunks.cast import Casting
 from zarrdask.errors import MetadataError
 from zarrdask.xarray.packing import map_values
 
@@ -52,7 +52,7 @@ def as_stored_durations(variable: Variable, stored: Variable, name: str) -> Vari
     Durations in memory must be multiples of the stored units, unless floating-point numbers are
     stored.
     """
-    cast = partial(as_stored, target=f"variable {name!r}", casting=None)
+    cast = partial(Casting.EXACT.cast, target=f"variable {name!r}")
     counts = np.dtype(stored.encoding.get("dtype", "i8")).kind in "iu"
     unit = _UNITS.get(str(stored.encoding.get("units")))
     if counts and unit is not None and variable.chunks is None:

@@ -13,7 +13,7 @@ import numpy as np
 from dask import array as da
 from xarray import Variable
 
-from zarrdask.arrays.chunks.cast import Casting, as_stored, chosen_casting
+from zarrdask.arrays.chunks.cast import Casting
 from zarrdask.formats.dtypes.cf_fill_values import FILL_VALUE
 
 Encode = Callable[[Variable], Variable]
@@ -39,13 +39,13 @@ def encode_checked(variable: Variable, name: Any, encode: Encode) -> Variable:
         wide = encode(wide)
     sign = variable.encoding.get("_Unsigned")
     # Codes such as "safe" are for what users see, which is not packed.
-    casting: Casting = "numpy" if chosen_casting() == "numpy" else None
+    casting = Casting.chosen().of_values
     pack = partial(
         _pack, dtype=result.dtype, sign=sign, target=f"variable {name!r}", casting=casting
     )
     data = wide.data
     if dtype.kind == "b":  # which releases of xarray before 2025.10 store as int8
-        flags = partial(as_stored, dtype=dtype, target=f"variable {name!r}", casting=casting)
+        flags = partial(casting.cast, dtype=dtype, target=f"variable {name!r}")
         data = map_values(data, flags, dtype)
     data = map_values(data, pack, result.dtype)
     return Variable(result.dims, data, result.attrs, result.encoding, fastpath=True)
@@ -142,9 +142,9 @@ def _pack(
     values: np.ndarray, *, dtype: np.dtype[Any], sign: Any, target: str, casting: Casting
 ) -> np.ndarray:
     if dtype.kind not in "iu":
-        return as_stored(values, dtype, target, casting)
+        return casting.cast(values, dtype, target)
     if values.dtype.kind == "f":
         values = np.round(values)
     if sign is None:
-        return as_stored(values, dtype, target, casting)
-    return as_stored(values, _unpacked(dtype, sign), target, casting).view(dtype)
+        return casting.cast(values, dtype, target)
+    return casting.cast(values, _unpacked(dtype, sign), target).view(dtype)

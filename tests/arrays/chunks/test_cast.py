@@ -7,7 +7,7 @@ import pytest
 
 import zarrdask
 from tests.covering import for_each
-from zarrdask.arrays.chunks.cast import as_stored
+from zarrdask.arrays.chunks.cast import Casting
 from zarrdask.errors import CodecError, MetadataError, SelectionError, UnsupportedError
 from zarrdask.formats.metadata.losses import cast_loss
 
@@ -36,7 +36,7 @@ def test_fields_are_compared_as_numpy_does():
 def test_what_is_out_of_range_is_an_error(values, name):
     z = zarrdask.create_array({}, shape=1, dtype=name)
     with pytest.raises(CodecError, match=r"a value is out of the range of \w+\d"):
-        as_stored(values, z.dtype, z.node_path, None)
+        Casting.EXACT.cast(values, z.dtype, z.node_path)
 
 
 @for_each(
@@ -50,14 +50,14 @@ def test_what_is_out_of_range_is_an_error(values, name):
 )
 def test_what_fits_is_cast_as_numpy_does(values, name, expected):
     z = zarrdask.create_array({}, shape=1, dtype=name)
-    found = as_stored(np.array(values), z.dtype, z.node_path, None)
+    found = Casting.EXACT.cast(np.array(values), z.dtype, z.node_path)
     np.testing.assert_array_equal(found, np.array(expected, name), strict=True)
 
 
 def test_values_of_the_type_are_taken_as_they_are():
     z = zarrdask.create_array({}, shape=1, dtype="i4")
     values = np.arange(3, dtype="i4")
-    assert as_stored(values, z.dtype, z.node_path, None) is values
+    assert Casting.EXACT.cast(values, z.dtype, z.node_path) is values
 
 
 @pytest.fixture

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Literal, Protocol
+from enum import Enum
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -15,9 +16,6 @@ from zarrdask.formats.dtypes.ml import kind_of
 from zarrdask.formats.dtypes.numpy_type import unsupported_dtype
 from zarrdask.formats.grids.chunk_grid import Shape
 from zarrdask.formats.metadata.losses import dtype_label
-
-#: The values of the setting ``zarrdask.casting``. None: no value may become another one.
-Casting = Literal["numpy", "same_kind", "safe"] | None
 
 
 class HasLocation(Protocol):
@@ -36,58 +34,108 @@ _NUMBERS_TO: dict[type, str] = {int: "iufc", float: "fc"}
 _SMALL_NUMBER = 65504
 
 
-#: The rule of the call that this task does the work of; "setting" outside of such tasks.
-_REQUESTED: ContextVar[Casting | Literal["setting"]] = ContextVar("casting", default="setting")
+class Casting(Enum):
+    """The rule for casts: the values of the setting ``zarrdask.casting``."""
+
+    NUMPY = "numpy"
+    SAME_KIND = "same_kind"
+    SAFE = "safe"
+    #: No value may become another one.
+    EXACT = None
+
+    @classmethod
+    def chosen(cls) -> "Casting":
+        """Return the setting ``zarrdask.casting``, in a task as in the call that made the task."""
+        return _REQUESTED.get() or cls(config.get("casting"))
+
+    @contextmanager
+    def requested(self) -> Iterator[None]:
+        """Use this rule, of the call that this task does the work of."""
+        token = _REQUESTED.set(self)
+        try:
+            yield
+        finally:
+            _REQUESTED.reset(token)
+
+    @property
+    def of_values(self) -> "Casting":
+        """The rule that is applied to values of any data type: it checks each, or none."""
+        return self if self is Casting.NUMPY else Casting.EXACT
+
+    def check(self, before: np.dtype[Any], after: np.dtype[Any], target: HasLocation | str) -> None:
+        """Check that the rule permits to write values of a data type to an array.
+
+        `target` is the array, or the argument, that an error names. The rule that checks the values
+        permits all data types here, but for times.
+
+        Codecs of objects and of text check each value.
+        """
+        if before == after or (before.kind in "OTU" and after.kind in "OT"):
+            return
+        if self is Casting.NUMPY:
+            return
+        try:
+            check_meaning(before, after)
+        except CodecError as error:
+            raise error.within(_name(target)) from None
+        if self is not Casting.EXACT and not np.can_cast(before, after, self.value):
+            raise CodecError(
+                "the setting zarrdask.casting does not permit writing values of this data type to "
+                f"the array; convert them first, by astype({dtype_label(after)!r}), or set it to "
+                "'numpy'",
+                key=_name(target),
+                found=dtype_label(before),
+                expected=f"a data type that NumPy casts to {dtype_label(after)} by {self.value!r}",
+            )
+
+    def cast(
+        self, values: np.ndarray, dtype: np.dtype[Any], target: HasLocation | str
+    ) -> np.ndarray:
+        """Return values cast to the data type of an array; the same object if they have it already.
+
+        Raises
+        ------
+        CodecError
+            If the rule does not permit the cast: by default, if a value would become another one.
+        """
+        if values.dtype == dtype:
+            return values
+        if self is not Casting.EXACT:
+            self.check(values.dtype, dtype, target)
+            return values.astype(dtype)
+        try:
+            return checked_cast(values, dtype)
+        except CodecError as error:
+            raise error.within(_name(target)) from error.__cause__
+
+    def cast_block(
+        self, values: Any, shape: Shape, dtype: np.dtype[Any], target: HasLocation | str
+    ) -> np.ndarray:
+        """Return a block of a Dask array as it is stored.
+
+        A function may compute blocks that differ from the declaration of Dask's array: in shape or
+        data type, or because they are masked or sparse.
+        """
+        if type(values) is not np.ndarray:
+            check_dense(values, target)
+            values = _plain_array(values, target)
+        if values.shape != shape:
+            raise SelectionError(
+                "a block has another shape than its Dask array declares; correct chunks=, "
+                "drop_axis= or new_axis= where the array is made, such as in map_blocks",
+                key=_name(target),
+                found=values.shape,
+                expected=f"{shape}",
+            )
+        return self.cast(values, dtype, target)
 
 
-def chosen_casting() -> Casting:
-    """Return the setting ``zarrdask.casting``, in a task as in the call that made the task."""
-    requested = _REQUESTED.get()
-    casting: Casting = config.get("casting") if requested == "setting" else requested
-    return casting
-
-
-@contextmanager
-def requested_casting(casting: Casting) -> Iterator[None]:
-    """Use the rule for casts of the call that this task does the work of."""
-    token = _REQUESTED.set(casting)
-    try:
-        yield
-    finally:
-        _REQUESTED.reset(token)
+#: The rule of the call that this task does the work of; None outside of such tasks.
+_REQUESTED: ContextVar[Casting | None] = ContextVar("casting", default=None)
 
 
 def _name(target: HasLocation | str) -> str:
     return target if isinstance(target, str) else target.location
-
-
-def check_cast(
-    before: np.dtype[Any], after: np.dtype[Any], target: HasLocation | str, casting: Casting = None
-) -> None:
-    """Check that a rule for data types permits to write values to an array.
-
-    `target` is the array, or the argument, that an error names. `casting` is the rule, by default
-    the setting; the rule that checks the values permits all data types here, but for times.
-
-    Codecs of objects and of text check each value.
-    """
-    if before == after or (before.kind in "OTU" and after.kind in "OT"):
-        return
-    casting = casting or chosen_casting()
-    if casting == "numpy":
-        return
-    try:
-        check_meaning(before, after)
-    except CodecError as error:
-        raise error.within(_name(target)) from None
-    if casting is not None and not np.can_cast(before, after, casting):
-        raise CodecError(
-            "the setting zarrdask.casting does not permit writing values of this data type to the "
-            f"array; convert them first, by astype({dtype_label(after)!r}), or set it to 'numpy'",
-            key=_name(target),
-            found=dtype_label(before),
-            expected=f"a data type that NumPy casts to {dtype_label(after)} by {casting!r}",
-        )
 
 
 def _check_python_cast(value: Any, after: np.dtype[Any], target: HasLocation) -> None:
@@ -100,7 +148,7 @@ def _check_python_cast(value: Any, after: np.dtype[Any], target: HasLocation) ->
     smallest = _SMALLEST.get(before.kind) if _is_plain(value) else None
     is_safe = smallest is not None and np.can_cast(smallest, after) and after.kind not in "mM"
     if not is_safe and (smallest is None or _SMALLEST.get(kind_of(after)) != smallest):
-        check_cast(before, after, target)
+        Casting.chosen().check(before, after, target)
 
 
 def check_numpy_dtype(dtype: Any, target: HasLocation | str) -> None:
@@ -157,59 +205,6 @@ def _is_plain(value: Any) -> bool:
     return not hasattr(value, "dtype")
 
 
-def as_stored(
-    values: np.ndarray,
-    dtype: np.dtype[Any],
-    target: HasLocation | str,
-    casting: Casting | Literal["chosen"] = "chosen",
-) -> np.ndarray:
-    """Return values cast to the data type of an array; the same object if they have it already.
-
-    `casting` is the setting of the process that requested the write, by default of this one.
-
-    Raises
-    ------
-    CodecError
-        If the rule does not permit the cast: by default, if a value would become another one.
-    """
-    if values.dtype == dtype:
-        return values
-    casting = chosen_casting() if casting == "chosen" else casting
-    if casting is not None:
-        check_cast(values.dtype, dtype, target, casting)
-        return values.astype(dtype)
-    try:
-        return checked_cast(values, dtype)
-    except CodecError as error:
-        raise error.within(_name(target)) from error.__cause__
-
-
-def as_block(
-    values: Any,
-    shape: Shape,
-    dtype: np.dtype[Any],
-    target: HasLocation | str,
-    casting: Casting,
-) -> np.ndarray:
-    """Return a block of a Dask array as it is stored.
-
-    A function may compute blocks that differ from the declaration of Dask's array: in shape or data
-    type, or because they are masked or sparse.
-    """
-    if type(values) is not np.ndarray:
-        check_dense(values, target)
-        values = _plain_array(values, target)
-    if values.shape != shape:
-        raise SelectionError(
-            "a block has another shape than its Dask array declares; correct chunks=, drop_axis= "
-            "or new_axis= where the array is made, such as in map_blocks",
-            key=_name(target),
-            found=values.shape,
-            expected=f"{shape}",
-        )
-    return as_stored(values, dtype, target, casting)
-
-
 def _plain_array(values: Any, target: HasLocation | str) -> np.ndarray:
     try:
         return np.asarray(values)
@@ -225,13 +220,12 @@ def from_user(value: Any, dtype: np.dtype[Any], target: HasLocation) -> np.ndarr
     """Return a value that a user assigns, of NumPy or Python, cast to the data type of an array."""
     if hasattr(value, "dtype"):
         values = np.asarray(value)
-        return values if values.dtype == dtype else as_stored(values, dtype, target)
+        return values if values.dtype == dtype else Casting.chosen().cast(values, dtype, target)
     if dtype.kind in _NUMBERS_TO.get(type(value), "") and -_SMALL_NUMBER < value < _SMALL_NUMBER:
         return as_array(value, dtype)  # every rule permits it
     if dtype.kind in "mM" and np.datetime_data(dtype)[0] == "generic":
         return as_array(value, dtype)  # the array has no unit: it holds counts
-    casting = chosen_casting()
-    if casting is not None:
+    if Casting.chosen() is not Casting.EXACT:
         values = as_array(value, dtype)
         _check_python_cast(value, dtype, target)
         return values
@@ -240,7 +234,7 @@ def from_user(value: Any, dtype: np.dtype[Any], target: HasLocation) -> np.ndarr
         values = as_array(value, dtype)
     # A tuple is one structured value.
     before = None if dtype.names is None else _of_objects(dtype)
-    as_stored(np.asarray(value, before), dtype, target, None)
+    Casting.EXACT.cast(np.asarray(value, before), dtype, target)
     return values
 
 

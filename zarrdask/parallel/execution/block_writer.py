@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from zarrdask.arrays.chunks.cast import Casting, as_block, chosen_casting
+from zarrdask.arrays.chunks.cast import Casting
 from zarrdask.arrays.chunks.region import ArrayRegion
 from zarrdask.arrays.chunks.write import Beyond
 from zarrdask.arrays.hierarchy.changes.block_log import BlockLog
@@ -81,7 +81,7 @@ class BlockWriter:
         threads: int = 1,
     ) -> None:
         self._locked_at: str | None = None
-        self.casting: Casting = chosen_casting()
+        self.casting = Casting.chosen()
         self.log = log
         self.marker = marker
         self.expected = expected
@@ -99,7 +99,7 @@ class BlockWriter:
         """
         region = self.region
         shape = tuple([part.stop - part.start for part in block])
-        values = as_block(values, shape, region.dtype, region.stored, self.casting)
+        values = self.casting.cast_block(values, shape, region.dtype, region.stored)
         joined = vars(_JOINED).get(self.name)
         if joined is not None:
             write, written = joined

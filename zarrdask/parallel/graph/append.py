@@ -7,7 +7,7 @@ import dask.array as da
 from dask.delayed import delayed
 
 from zarrdask import config
-from zarrdask.arrays.chunks.cast import check_cast, chosen_casting, requested_casting
+from zarrdask.arrays.chunks.cast import Casting
 from zarrdask.arrays.chunks.stored import StoredChunks
 from zarrdask.arrays.hierarchy.changes.append import AppendedArray, appended, guarded
 from zarrdask.arrays.hierarchy.lookup import locate_node
@@ -114,7 +114,7 @@ def append(
     else:
         array = open_array(*node, mode="r+", consolidated=False)
     x = cast_in_memory(x, value, array)
-    check_cast(x.dtype, array.dtype, array.node_path)
+    Casting.chosen().check(x.dtype, array.dtype, array.node_path)
     if not compute:
         check_deferrable([array])
         chunks = array.node_path.refreshed(chunks_of(array))
@@ -211,7 +211,7 @@ class DeferredAppend:
         self.axis = axis
         self.resume = resume
         self.locked_at = lock_place()
-        self.casting = chosen_casting()
+        self.casting = Casting.chosen()
         self.digests = config.get("manifests")
 
     def __call__(self) -> None:
@@ -226,6 +226,6 @@ class DeferredAppend:
             before = [(self.x, _target(self.x, array, self.axis, chunks, lease, seen))]
             if not (self.resume and has_all_values(before)):
                 check_shape(current.metadata, (shape,), array.node_path.location)
-            with requested_casting(self.casting):
+            with self.casting.requested():
                 how = self.resume, self.digests
                 _append(self.x, array, self.axis, current, lease, how, seen, **options)

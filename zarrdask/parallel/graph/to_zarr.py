@@ -9,7 +9,7 @@ import dask.array as da
 from dask import delayed
 
 from zarrdask import config
-from zarrdask.arrays.chunks.cast import Casting, check_cast, chosen_casting, requested_casting
+from zarrdask.arrays.chunks.cast import Casting
 from zarrdask.arrays.nodes.arguments import check_options, checks_booleans
 from zarrdask.arrays.nodes.array import Array
 from zarrdask.arrays.nodes.open_group import open_group
@@ -171,11 +171,11 @@ def to_zarr(
     plan = partial(_plan, x if pairs is None else pairs, parent, how, create_kwargs)
     writes = plan()
     for array, target in writes:
-        check_cast(array.dtype, target.array.dtype, target.array.node_path)
+        Casting.chosen().check(array.dtype, target.array.dtype, target.array.node_path)
     if not compute:
         check_deferrable([target.array for _, target in writes])
         if resume:
-            task = partial(_write_in_task, plan, resume, chosen_casting(), config.get("manifests"))
+            task = partial(_write_in_task, plan, resume, Casting.chosen(), config.get("manifests"))
             later = delayed(task, pure=False, traverse=False)
             return later(dask_key_name=f"to-zarr-{uuid4().hex}")
     if return_stored:
@@ -205,7 +205,7 @@ def _write_in_task(
     digests: bool,  # noqa: FBT001 - of a partial function
 ) -> None:
     """Write what a plan consists of, and compute it: a task, which is resumed if it is killed."""
-    with requested_casting(casting):
+    with casting.requested():
         writes = resumable(plan(), resume)
         with scheduler_in_task() as options, writing([target for _, target in writes]):
             jobs = write_jobs(writes, digests=digests)

@@ -12,7 +12,7 @@ import dask
 import dask.array as da
 
 from zarrdask import config
-from zarrdask.arrays.chunks.cast import chosen_casting
+from zarrdask.arrays.chunks.cast import Casting
 from zarrdask.arrays.chunks.region import ArrayRegion
 from zarrdask.arrays.chunks.stored import StoredChunks
 from zarrdask.arrays.hierarchy.changes.journal import Fingerprint, Journal, digest, digest_of_parts
@@ -285,7 +285,7 @@ class RechunkPlan(PlanReport):
         region = moved(whole_region(region_shape(self.region)), self.target.start)
         written = ArrayRegion(chunks, region)
         empty = config.get("write-empty-chunks")
-        target = ArrayTiles(written, empty, beyond="fill", casting=chosen_casting())
+        target = ArrayTiles(written, empty, beyond="fill", casting=Casting.chosen())
         return build_passes(self.scheme, source, target, self.temp)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any, Literal
 
-from zarrdask.arrays.chunks.cast import check_cast
+from zarrdask.arrays.chunks.cast import Casting
 from zarrdask.arrays.hierarchy.changes.journal import Fingerprint, digest, digest_of_parts
 from zarrdask.arrays.hierarchy.changes.recorded import check_begun
 from zarrdask.arrays.hierarchy.node_path import NodePath
@@ -183,7 +183,7 @@ def copy(
             for key, value in changes.items()
         }
         after = convert(before, zarr_format=zarr_format, **of_array)
-        check_cast(before.dtype, after.dtype, "dtype")
+        Casting.chosen().check(before.dtype, after.dtype, "dtype")
         return after
 
     nodes, skipped = plan_nodes(origin, convert_array, zarr_format, select)

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from zarrdask.arrays.chunks.cast import Casting, as_stored
+from zarrdask.arrays.chunks.cast import Casting
 from zarrdask.arrays.chunks.region import ArrayRegion
 from zarrdask.arrays.chunks.write import Beyond
 from zarrdask.errors import StoreError
@@ -130,14 +130,14 @@ class RegionReader(Protocol):
 class ArrayTiles:
     """A region of a stored array, read by the first pass or written by the last, tile by tile.
 
-    `empty` and `beyond` are as in `write_region`, and `casting` as in `as_stored`. `parts` is the
+    `empty` and `beyond` are as in `write_region`; `casting` is the rule for casts. `parts` is the
     shape of the parts of chunks that are read without the rest, if they are.
     """
 
     region: ArrayRegion
     empty: bool = False
     beyond: Beyond = "keep"
-    casting: Casting = None
+    casting: Casting = Casting.EXACT
     parts: Shape | None = None
 
     def read(self, region: Region, buffer: RegionBuffer, context: TaskContext) -> None:
@@ -175,7 +175,7 @@ class ArrayTiles:
 
         def write_unit(unit: Region) -> int:
             region = self.region
-            values = as_stored(buffer.view(unit), region.dtype, region.stored, self.casting)
+            values = self.casting.cast(buffer.view(unit), region.dtype, region.stored)
             stored = region.write(values, unit, empty=self.empty, beyond=self.beyond)
             context.add(unit)
             return stored

@@ -8,7 +8,7 @@ from typing import Any
 import dask.array as da
 
 from zarrdask import config
-from zarrdask.arrays.chunks.cast import check_cast
+from zarrdask.arrays.chunks.cast import Casting
 from zarrdask.arrays.chunks.fetch_chunks import divided_axes
 from zarrdask.arrays.hierarchy.changes.append import appended
 from zarrdask.arrays.hierarchy.changes.recorded import check_begun
@@ -174,7 +174,7 @@ def plan_target(
 ) -> RechunkPlan:
     """Return the plan to write a region of a stored array to a target, with its strategies."""
     metadata, start = target.metadata, target.start
-    check_cast(array.dtype, metadata.dtype, target.view)
+    Casting.chosen().check(array.dtype, metadata.dtype, target.view)
     is_part = any(start) or region != whole_region(array.shape)
     added = tuple(slice(n, n + s, 1) for n, s in zip(start, region_shape(region), strict=True))
     # Encoded chunks are copied without a look at those that are missing.

@@ -19,7 +19,7 @@ from dask.array import core
 from dask.highlevelgraph import HighLevelGraph
 
 from zarrdask import config
-from zarrdask.arrays.chunks.cast import Casting, as_block, chosen_casting
+from zarrdask.arrays.chunks.cast import Casting
 from zarrdask.arrays.chunks.fetch_chunks import divided_axes
 from zarrdask.arrays.chunks.region import ArrayRegion
 from zarrdask.arrays.hierarchy.lookup import locate_node
@@ -246,7 +246,7 @@ def _packed(
         PackedRegions(temporary.store, f"{temporary.prefix}{number}/", *pair, _ADVICE)
         for number, pair in enumerate(pairwise(regions))
     ]
-    casting = chosen_casting()
+    casting = Casting.chosen()
     shared = SharedPass(
         _Passes(temporary, x.dtype, tuple(stages), tuple(objects), pieces, ends, casting)
     )
@@ -321,7 +321,7 @@ class _Blocks:
     def read(self, region: Region, buffer: RegionBuffer, context: TaskContext) -> None:
         """Copy the blocks, which make up the region, into a buffer."""
         for part, values in self.blocks:
-            values = as_block(values, region_shape(part), self.dtype, "x", self.casting)
+            values = self.casting.cast_block(values, region_shape(part), self.dtype, "x")
             buffer.put(part, values)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from zarrdask.arrays.chunks.cast import Casting, as_block, as_stored
+from zarrdask.arrays.chunks.cast import Casting
 from zarrdask.arrays.chunks.region import ArrayRegion
 from zarrdask.arrays.chunks.stored import StoredChunks
 from zarrdask.formats.grids.chunk_grid import Index
@@ -72,7 +72,7 @@ class CastTiles:
         dtype = self.source.region.dtype
         values = context.slot.array("source", region_shape(region), dtype)
         self.source.read(region, WholeBuffer(region, values), context._replace(dtype=dtype))
-        buffer.put(region, as_stored(values, self.target.metadata.dtype, self.target, self.casting))
+        buffer.put(region, self.casting.cast(values, self.target.metadata.dtype, self.target))
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +112,7 @@ class PyramidPass:
     #: The source, if its chunks or shards become level 0 without being encoded again.
     moved: StoredChunks | None = None
     #: The rule by which the blocks of a Dask array are cast.
-    casting: Casting = None
+    casting: Casting = Casting.EXACT
 
     @property
     def regions(self) -> Cutting:
@@ -149,7 +149,7 @@ class PyramidPass:
     def of_block(self, number: int, values: np.ndarray) -> Changes | None:
         """Compute a block, given its finest level: a task of a Dask graph."""
         region = self.regions.region(number)
-        values = as_block(values, region_shape(region), self.dtype, "source", self.casting)
+        values = self.casting.cast_block(values, region_shape(region), self.dtype, "source")
         held = HeldBlock(region, values)
         return replace(self, source=held)(number)
 

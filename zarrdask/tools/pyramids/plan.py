@@ -11,7 +11,7 @@ import dask.array as da
 import numpy as np
 
 from zarrdask import config
-from zarrdask.arrays.chunks.cast import chosen_casting
+from zarrdask.arrays.chunks.cast import Casting
 from zarrdask.arrays.chunks.region import ArrayRegion
 from zarrdask.arrays.chunks.stored import StoredChunks
 from zarrdask.arrays.chunks.versions import UnitVersions
@@ -352,7 +352,7 @@ class PyramidPlan(PlanReport):
         grids, array = self.blocks.grids, self.source.array
         dtype = self.source.metadata.dtype
         source: RegionReader | None = None
-        casting = chosen_casting()
+        casting = Casting.chosen()
         if array is not None:
             source = ArrayTiles(ArrayRegion(chunks_of(array)))
             if self.source.is_cast:

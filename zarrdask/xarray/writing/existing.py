@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from xarray import Variable, conventions
 
-from zarrdask.arrays.chunks.cast import check_cast
+from zarrdask.arrays.chunks.cast import Casting
 from zarrdask.arrays.chunks.stored_keys import trim
 from zarrdask.arrays.hierarchy.changes.append import guarded
 from zarrdask.arrays.nodes.array import Array, chunks_of
@@ -211,7 +211,7 @@ class StoredDataset:
             # Numbers beside times are times that were not decoded: their units are compared below.
             is_raw = stored.dtype.kind in "mM" and variable.dtype.kind != stored.dtype.kind
             dtype = self._encoded[name].dtype if is_raw else stored.dtype
-            check_cast(variable.dtype, dtype, self.arrays[name].node_path)
+            Casting.chosen().check(variable.dtype, dtype, self.arrays[name].node_path)
         variable = variable.copy(deep=False)
         variable.encoding = stored.encoding
         encoded = encode_values(variable, name, self.group.metadata.format)

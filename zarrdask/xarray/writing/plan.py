@@ -10,7 +10,7 @@ import numpy as np
 import xarray
 from xarray import Variable
 
-from zarrdask.arrays.chunks.cast import Casting, as_stored, chosen_casting
+from zarrdask.arrays.chunks.cast import Casting
 from zarrdask.arrays.hierarchy.changes.append import AppendedArray, appended, guarded
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.arrays.nodes.array import Array, chunks_of
@@ -312,5 +312,4 @@ def _values(variable: Variable, array: Array) -> Any:
         return as_dask_array(variable.data)
     values = np.asarray(variable.to_numpy())
     # Encodings have been obeyed: whether a cast is "safe" was asked of the decoded values.
-    casting: Casting = "numpy" if chosen_casting() == "numpy" else None
-    return as_stored(values, array.dtype, array.node_path, casting)
+    return Casting.chosen().of_values.cast(values, array.dtype, array.node_path)

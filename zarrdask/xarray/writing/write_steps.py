@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from dask import delayed
 
-from zarrdask.arrays.chunks.cast import Casting, chosen_casting, requested_casting
+from zarrdask.arrays.chunks.cast import Casting
 from zarrdask.arrays.hierarchy.changes.replace import ReplacedNode
 from zarrdask.arrays.hierarchy.changes.transaction import Change, transaction
 from zarrdask.errors import NodeExistsError
@@ -154,7 +154,7 @@ def _write_later(to: Destination, contents: Mapping[str, Content], group: GroupW
     """Return one task that makes this write later, if no shape has changed by then."""
     shapes = {v.name: v.append.old_shape for v in group.appends if v.append is not None}
     to = replace(to, options=replace(to.options, compute=True))
-    task = partial(_write_in_task, to, contents, shapes, lock_place(), chosen_casting())
+    task = partial(_write_in_task, to, contents, shapes, lock_place(), Casting.chosen())
     later = delayed(task, pure=False, traverse=False)
     verb = "to-zarr" if to.options.append_dim is None else "append-zarr"
     return later(dask_key_name=f"{verb}-{uuid4().hex}")
@@ -173,5 +173,5 @@ def _write_in_task(
     for: so it is done once, and no other append is lost.
     """
     alone = to.alone(contents[""].dataset, locked_at)
-    with requested_casting(casting), alone as own, scheduler_in_task() as options:
+    with casting.requested(), alone as own, scheduler_in_task() as options:
         write(own, contents, expected=expected, compute_options=options)

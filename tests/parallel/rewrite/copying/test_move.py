@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 import zarrdask
 from tests.covering import for_each
 from tests.storage.faults import Faults, FaultyStore
+from zarrdask.arrays.chunks.cast import Casting
 from zarrdask.arrays.chunks.stored import StoredChunks
 from zarrdask.arrays.chunks.stored_keys import StoredUnits
 from zarrdask.arrays.hierarchy.node_path import NodePath
@@ -274,7 +275,7 @@ class TestRecoding:
         source = make(MemoryStore(), holes=[np.s_[:2]])
         target = beside(source, MemoryStore(), dtype="f8", fill_value=-1, compressors="zstd")
         blocks = [(slice(0, 10, 1), slice(0, 12, 1))]
-        assert recode(source, target, blocks, empty=False, casting=None) == TransferResult(
+        assert recode(source, target, blocks, empty=False, casting=Casting.EXACT) == TransferResult(
             20, 480, 960
         )
         np.testing.assert_array_equal(read(target), read(source))
@@ -285,7 +286,7 @@ class TestRecoding:
         source = chunks_of(array)
         target = beside(source, MemoryStore(), zarr_format=3)
         assert encoded_transfer(source.metadata, target.metadata) == "units"
-        recode(source, target, [(slice(0, 4, 1),)], empty=True, casting=None)
+        recode(source, target, [(slice(0, 4, 1),)], empty=True, casting=Casting.EXACT)
         assert read(target).tolist() == [""] * 4
 
 

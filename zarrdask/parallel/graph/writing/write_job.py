@@ -17,7 +17,7 @@ from dask.array import core
 from dask.core import flatten
 from dask.delayed import Delayed
 
-from zarrdask.arrays.chunks.cast import as_stored, check_dense, chosen_casting
+from zarrdask.arrays.chunks.cast import Casting, check_dense
 from zarrdask.arrays.chunks.region import ArrayRegion
 from zarrdask.arrays.hierarchy.changes.new_array import NewArray
 from zarrdask.arrays.hierarchy.changes.transaction import transaction
@@ -128,10 +128,10 @@ def cast_in_memory(x: da.Array, value: Any, array: Array) -> da.Array:
 def _cast_checked(x: da.Array, values: np.ndarray, array: Array) -> da.Array:
     """Return a Dask array of values in memory with casts that were checked, piece by piece."""
     dtype = array.dtype
-    if values.dtype == dtype or dtype.hasobject or chosen_casting() is not None:
+    if values.dtype == dtype or dtype.hasobject or Casting.chosen() is not Casting.EXACT:
         return x  # The data types alone decide, or the codec of objects does.
     for piece in slabs(values.shape, _CHECKED_ELEMENTS):
-        as_stored(values[piece], dtype, array.node_path, None)
+        Casting.EXACT.cast(values[piece], dtype, array.node_path)
     return x.astype(dtype)
 
 

@@ -12,7 +12,7 @@ from math import prod
 from typing import NamedTuple
 
 from zarrdask import config
-from zarrdask.arrays.chunks.cast import Casting, chosen_casting
+from zarrdask.arrays.chunks.cast import Casting
 from zarrdask.arrays.chunks.presence import check_still_stored
 from zarrdask.arrays.chunks.stored import StoredChunks
 from zarrdask.arrays.chunks.stored_keys import StoredUnits, chunks_with_data
@@ -246,7 +246,7 @@ def _parts(number: int, job: ArrayJob) -> Iterator[Part]:
     count = max(min(_TASK_BYTES // nbytes, TASK_UNITS), 1)
     while batch := list(islice(indices, count)):
         size = len(batch) * nbytes
-        casting = chosen_casting()
+        casting = Casting.chosen()
         yield Part(number, transfer, source, target, batch, size, empty, casting, job.start)
 
 

@@ -10,7 +10,7 @@ from itertools import chain, product
 from math import prod
 from typing import Literal, NamedTuple
 
-from zarrdask.arrays.chunks.cast import Casting, as_stored
+from zarrdask.arrays.chunks.cast import Casting
 from zarrdask.arrays.chunks.presence import check_still_stored
 from zarrdask.arrays.chunks.read import read_region
 from zarrdask.arrays.chunks.stored import StoredChunks
@@ -276,7 +276,7 @@ def recode(
 ) -> TransferResult:
     """Read regions of whole units of a new array from another array, and write them.
 
-    `empty` is as in `write_region`, and `casting` as in `as_stored`. `start` is the element of the
+    `empty` is as in `write_region`; `casting` is the rule for casts. `start` is the element of the
     source that becomes the first one of the new array.
     """
     source = with_storable_fill(source, target.metadata)
@@ -286,7 +286,7 @@ def recode(
         region = block if start is None else shifted(block, start)
         values = read_region(source, region, threads=1)
         read += values.size * itemsize
-        values = as_stored(values, target.metadata.dtype, target, casting)
+        values = casting.cast(values, target.metadata.dtype, target)
         units += write_region(target, block, values, empty=empty, beyond="fill", threads=1)
         written += values.nbytes
     return TransferResult(units, read, written)
