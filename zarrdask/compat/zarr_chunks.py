@@ -114,7 +114,7 @@ class ZarrChunks:
         """Whether a chunk is read in less time than a thread takes to start."""
         metadata = self._chunks.metadata
         size = prod(metadata.read_grid.chunk_shape) * metadata.dtype.itemsize
-        return size <= _SHORT_BYTES and not self._chunks.is_remote
+        return max(size, self._chunks.costs.request) <= _SHORT_BYTES
 
     def _measure(self, read: Callable[[], None]) -> None:
         start = perf_counter()

@@ -204,10 +204,10 @@ class Store(ABC):
     def set_many(self, values: Iterable[tuple[str, Buffer]]) -> None:
         """Store several values by key; each is valid until the next one is taken.
 
-        By default, `set` stores each, concurrently if the store has latency. After an error,
+        By default, `set` stores each, concurrently if that is faster. After an error,
         others may be stored or not.
         """
-        if not self.capabilities.has_latency:
+        if not self.capabilities.costs.overlaps:
             for key, value in values:
                 self.set(key, value)
             return

@@ -22,23 +22,50 @@ StoredDigest = Literal["sha256", "md5"]
 
 
 class StoreCosts(NamedTuple):
-    """What requests to a store cost, as plans count it."""
+    """What requests to a store cost: plans count it, and it says which requests are worth it.
 
-    #: The overhead of a request, in bytes that could be moved in that time.
+    Attributes
+    ----------
+    request : int
+        The overhead of a request, in bytes that could be moved in that time.
+    copies : int
+        The number of copies of a value in memory while it is read or written: two, if the store
+        needs a copy of its own or returns several values at once.
+    network : float
+        The cost of a byte that processes exchange, relative to a byte of the store.
+    block_factor : int
+        How many times larger blocks are than on a local disk: more requests are in flight.
+    in_flight : int
+        How many pieces of a block are requested at a time; see `overlaps`.
+    checks : bool
+        Whether requests are sent that only check something, or look for advice in an error message:
+        they take hardly any time.
+    listed : int
+        How many keys are listed, with what `stat` says of them, in the time of one request.
+    """
+
     request: int
-    #: The number of copies of a value in memory while it is read or written: two, if the store
-    #: needs a copy of its own or returns several values at once.
     copies: int
-    #: The cost of a byte that processes exchange, relative to a byte of the store.
     network: float
-    #: How many times larger blocks are than on a local disk: more requests are in flight.
     block_factor: int
-    #: How many pieces of a block are requested at a time.
     in_flight: int
+    checks: bool
+    listed: int
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether several requests take less time together than one after another."""
+        return self.in_flight > 1
 
 
-#: The costs of stores without latency, and of those with latency.
-LOCAL_COSTS, REMOTE_COSTS = StoreCosts(2**15, 1, 1.5, 1, 1), StoreCosts(2**19, 2, 0.5, 4, 8)
+#: The costs of local disks and of memory.
+LOCAL_COSTS = StoreCosts(
+    request=2**15, copies=1, network=1.5, block_factor=1, in_flight=1, checks=True, listed=1
+)
+#: The costs of stores with latency: each request takes a round trip.
+REMOTE_COSTS = StoreCosts(
+    request=2**19, copies=2, network=0.5, block_factor=4, in_flight=8, checks=False, listed=100
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,7 +173,7 @@ class Capabilities:
     def is_listed_fast(self) -> bool:
         """Whether many keys can be looked up fast: on a local disk, or in a dict."""
         # A mapping of a user, which other processes can see, may be slow.
-        return not self.has_latency and (self.directories or not self.shared)
+        return self.costs.checks and (self.directories or not self.shared)
 
 
 @lru_cache(maxsize=256)

@@ -22,14 +22,14 @@ def request_each(
 
 
 def request_on_each(store: "Store", work: Callable[[Any], T], items: Iterable[Any]) -> list[T]:
-    """Do work that consists of requests to a store on each item, concurrently if they are slow."""
+    """Do work that consists of requests to a store on each item, concurrently if that is faster."""
     return request_on_stores([store], work, items)
 
 
 def request_on_stores(
     stores: "Iterable[Store]", work: Callable[[Any], T], items: Iterable[Any]
 ) -> list[T]:
-    """Do work that consists of requests to stores, concurrently if those to any are slow."""
+    """Do work that consists of requests to stores, concurrently if that is faster for any."""
     items = list(items)
-    is_slow = len(items) > 1 and any(store.capabilities.has_latency for store in stores)
-    return on_each(work, items, config.get("requests") if is_slow else 1)
+    are_together = len(items) > 1 and any(store.capabilities.costs.overlaps for store in stores)
+    return on_each(work, items, config.get("requests") if are_together else 1)

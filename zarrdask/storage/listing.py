@@ -9,8 +9,8 @@ from zarrdask.storage.base import Store
 from zarrdask.storage.concurrent_requests import request_each
 from zarrdask.storage.refusals import no_objects
 
-#: How many directories above a local one are searched at most. Looking there costs no request.
-_MAX_LOCAL_LEVELS = 8
+#: How many directories above a store are searched at most, where a look takes hardly any time.
+_MAX_CHECKED_LEVELS = 8
 
 
 def listed_keys(store: Store, prefix: str, bounds: Sequence[str] = ()) -> Iterator[str]:
@@ -72,10 +72,10 @@ def key_stamp(store: Store, key: str) -> str:
 def stores_above(store: Store, levels: int) -> Iterator[Store]:
     """Yield the stores of the directories that a store is in, the nearest first.
 
-    There are up to `levels` of them if each costs a request, and more on a local disk.
+    There are up to `levels` of them if a look there takes a round trip, and else more.
     """
     above = store.above()
-    for _ in range(levels if store.capabilities.has_latency else _MAX_LOCAL_LEVELS):
+    for _ in range(_MAX_CHECKED_LEVELS if store.capabilities.costs.checks else levels):
         if above is None:
             return
         yield above

@@ -45,7 +45,7 @@ def copy_cached(chunks: StoredChunks, request: Request, out: np.ndarray) -> bool
     In a remote store, chunks are requested together instead.
     """
     metadata = chunks.metadata
-    if not chunks.cache_size or chunks.is_remote:
+    if not chunks.cache_size or chunks.costs.overlaps:
         return False
     if metadata.shard is None:
         axes = metadata.grid.axes

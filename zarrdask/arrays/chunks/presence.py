@@ -34,7 +34,7 @@ def check_still_stored(chunks: StoredChunks) -> None:
     NodeNotFoundError
         If the document of the array is missing, too.
     """
-    if not chunks.is_stored or (chunks.is_remote and chunks.decoding in FOUND):
+    if not chunks.is_stored or (not chunks.costs.checks and chunks.decoding in FOUND):
         return
     store = fresh(chunks.store)
     version = _document_version(store, chunks)

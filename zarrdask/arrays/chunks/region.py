@@ -27,6 +27,7 @@ from zarrdask.formats.indexing.selection import (
 from zarrdask.formats.metadata.model import ArrayMetadata
 from zarrdask.runtime.in_flight import Requests
 from zarrdask.runtime.measuring import reported_together
+from zarrdask.storage.capabilities import StoreCosts
 from zarrdask.storage.locks.chunk_locks import ChunkLocks
 
 
@@ -92,9 +93,9 @@ class ArrayRegion:
         return self.stored.metadata.fill
 
     @property
-    def is_remote(self) -> bool:
-        """Whether requests to the store are slow."""
-        return self.stored.is_remote
+    def costs(self) -> StoreCosts:
+        """What requests to the store cost."""
+        return self.stored.costs
 
     @property
     def chunks(self) -> Shape | None:

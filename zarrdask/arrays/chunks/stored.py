@@ -33,6 +33,7 @@ from zarrdask.runtime import measuring, serialize
 from zarrdask.runtime.decoded_chunks import CHUNKS
 from zarrdask.runtime.worker_metrics import measure_worker, task_key, task_prefix
 from zarrdask.storage.base import Store
+from zarrdask.storage.capabilities import StoreCosts
 from zarrdask.storage.locks.chunk_locks import canonical_location
 from zarrdask.storage.remote.body_limit import bounded
 from zarrdask.storage.zarr.consolidated_store import uncached
@@ -158,9 +159,14 @@ class StoredChunks:
         return max(CHUNKS.limit, int(config.get("keep-memory")) // 2)
 
     @property
+    def costs(self) -> StoreCosts:
+        """What requests for units cost."""
+        return self.units.capabilities.costs
+
+    @property
     def is_remote(self) -> bool:
-        """Whether requests to the store of the units are slow."""
-        return self.units.capabilities.has_latency
+        """Whether requests for several units are in flight together."""
+        return self.units.capabilities.costs.in_flight > 1
 
     @property
     def location(self) -> str:

@@ -51,24 +51,24 @@ def read_together(reads: Iterable[ArrayRead]) -> Generator[int]:
     other arrays are read before, one after another. The errors are as in
     `zarrdask.arrays.chunks.read.read_region`.
     """
-    near, far = deque[_Numbered](), list[_Numbered]()
+    alone, joined = deque[_Numbered](), list[_Numbered]()
     for number, read in enumerate(reads):
-        is_far = read.chunks.is_remote and read.chunks.elements is None
-        (far if is_far else near).append((number, read))
-    if len(far) == 1:
-        near.append(far.pop())  # all threads read it, too
-    return _read(near, far)
+        overlaps = read.chunks.costs.overlaps and read.chunks.elements is None
+        (joined if overlaps else alone).append((number, read))
+    if len(joined) == 1:
+        alone.append(joined.pop())  # all threads read it, too
+    return _read(alone, joined)
 
 
-def _read(near: deque[_Numbered], far: list[_Numbered]) -> Generator[int]:
+def _read(alone: deque[_Numbered], joined: list[_Numbered]) -> Generator[int]:
     # A read that is complete is not kept: its memory may be much of what there is.
-    while near:
-        number, read = near.popleft()
+    while alone:
+        number, read = alone.popleft()
         read_alone(read)
         del read
         yield number
-    pieces, threads = _divide(far)
-    far.clear()
+    pieces, threads = _divide(joined)
+    joined.clear()
     left = Counter(piece.number for piece in pieces)
     for number in completed(_read_piece, pieces, threads):
         left[number] -= 1

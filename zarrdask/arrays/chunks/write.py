@@ -145,7 +145,7 @@ class _Writer:
     def write(self, values: np.ndarray, projection: Projection) -> int:
         """Write values to parts of units, and return the number of units that were stored."""
         has_several = len(projection.indices) > 1 or self.joined is not None
-        if has_several and self.chunks.is_remote:
+        if has_several and self.chunks.costs.overlaps:
             return self._write_at_once(values, projection)
         stored = list[bool]()
 

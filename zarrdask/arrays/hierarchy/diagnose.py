@@ -140,7 +140,7 @@ def _array_above(node: StorePath) -> str | None:
     store, path = node
     parts = path.split("/")[:-1]
     parents = ["/".join(parts[:length]) for length in range(len(parts), -1, -1)] if path else []
-    for parent in parents[: min(len(parts), 1)] if store.capabilities.has_latency else parents:
+    for parent in parents if store.capabilities.costs.checks else parents[: min(len(parts), 1)]:
         prefix = f"{parent}/" if parent else ""
         try:
             documents = store.get_many([prefix + name for name in DOCUMENTS_ABOVE], Scratch())

@@ -56,7 +56,7 @@ def erase_markers(nodes: Iterable[StorePath], marker: bytes) -> None:
     if nodes:
         store = nodes[0].store
         keys = [node.prefix + unfinished.NAME for node in nodes]
-        if not store.capabilities.has_latency:
+        if store.capabilities.costs.checks:
             keys = [key for key in keys if store.get(key) == marker]
         request_on_each(store, store.erase, keys)
     writers.end(marker)
@@ -112,7 +112,7 @@ def _erase_dead_marker(node: StorePath) -> None:
     as looking for them would take a request for each new array.
     """
     marker = unfinished.Marker(node.store, node.prefix)
-    if not node.store.capabilities.has_latency and marker.advice() is not None:
+    if node.store.capabilities.costs.checks and marker.advice() is not None:
         node.store.erase(marker.key)
 
 

@@ -76,7 +76,7 @@ def expect_chosen(
     are requested in one round trip, instead of one or two for each level.
     """
     is_plain = not group.is_cached and group.layout.documents is None
-    if chosen is None or not is_plain or not group.store.capabilities.has_latency:
+    if chosen is None or not is_plain or not group.store.capabilities.costs.overlaps:
         return group
     if chosen.next_names("") is None:
         group = group.via(prefetch(group.store, (), listed=[group.prefix]))

@@ -5,7 +5,7 @@ so that concurrent appends follow one another. Updating the documents takes anot
 lock, for the moment between reading and writing them.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from operator import lt
 from typing import Any, TypeVar
@@ -54,19 +54,23 @@ def snapshot(node: AnyPath, zarr_format: ZarrFormat) -> AnyPath:
 
     These are the documents of the array, the record of an unfinished append, and the consolidated
     metadata of the groups above. Documents are replaced through this store only if they have not
-    changed since then. Where requests have no latency, and in the draft, nothing is read.
+    changed since then. Where reading them together is no faster, and in the draft, nothing is read.
     """
     node = node.current
-    if not node.store.capabilities.has_latency or node.layout.base is not None:
+    if node.layout.base is not None:
         return node
-    store = node.store
-    if store.capabilities.compare_and_swap:
-        store = UnchangedStore(store)
-    own = Search(zarr_format, only=True).rounds(node.layout)[0]
-    keys = [node.prefix + name for name in own]
-    above = find_format(zarr_format).consolidated_documents
-    keys += [group.prefix + name for group in node.parents for name in above]
-    return node.via(prefetch(store, [record_key(node), *keys]))
+
+    def keys() -> Iterator[str]:
+        yield record_key(node)
+        for name in Search(zarr_format, only=True).rounds(node.layout)[0]:
+            yield node.prefix + name
+        above = find_format(zarr_format).consolidated_documents
+        yield from (group.prefix + name for group in node.parents for name in above)
+
+    can_swap = node.store.capabilities.compare_and_swap
+    store = UnchangedStore(node.store) if can_swap else node.store
+    ahead = prefetch(store, keys())
+    return node if ahead is store else node.via(ahead)
 
 
 def update_node(

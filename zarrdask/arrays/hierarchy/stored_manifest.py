@@ -28,8 +28,6 @@ from zarrdask.storage.zarr.draft_store import stored_in
 NAME = ".zarrdask-manifest"
 #: The beginning of the names of files that this package itself keeps beside nodes.
 OWN_FILE = ".zarrdask-"
-#: A listing of so many objects takes no longer than a request for one of them.
-_LISTED_PER_WRITTEN = 100
 #: An ETag that may be the MD5 digest of the value.
 _MD5 = re.compile(r"[0-9a-f]{32}")
 
@@ -113,7 +111,8 @@ def update_manifest(
         if stored is None and not is_whole:
             return
         old = () if stored is None or is_whole else stored.entries
-        is_listed = is_whole or len(old) < _LISTED_PER_WRITTEN * len(written)
+        costs = node.store.capabilities.costs
+        is_listed = is_whole or len(old) < costs.listed * len(written)
         replaced = _replaced(node, written, is_listed=is_listed, is_whole=is_whole)
         read = _read_entries(node, [*detect.names(node.layout), *replaced])
         entries = {entry.key: entry for entry in old} | dict(written) | read
@@ -150,8 +149,8 @@ def _replaced(
     says that a listing of all takes less time than a request for each that was written.
     """
     has = node.store.capabilities
-    now = _present(node, written, is_listed=is_whole or (is_listed and has.has_latency))
-    if has.has_latency or has.stamps:
+    now = _present(node, written, is_listed=is_listed)
+    if has.stamps or not has.costs.checks:
         replaced = [key for key, entry in written.items() if not _is_same(entry, now.get(key))]
     else:
         replaced = [*written]  # in memory: nothing shows versions, and reading costs little

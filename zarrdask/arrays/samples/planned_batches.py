@@ -136,7 +136,7 @@ class Batches(Displayed):
 
     def _together(self, layout: Layout) -> Layout:
         """Return how many batches to read together: from remote stores, they share round trips."""
-        if not any(chunks_of(array).is_remote for array in self._arrays.values()):
+        if not any(chunks_of(array).costs.overlaps for array in self._arrays.values()):
             return layout
         total = max(-(-len(self._columns.table.cells) // layout.batch), 1)
         each = len(self._columns.table.sizes) / total

@@ -144,7 +144,7 @@ class BlockWriter:
         written, joined = list[tuple[Region, int]](), vars(_JOINED)
         self._begin()
         with (
-            self._write.block() if self.region.is_remote else nullcontext(),
+            self._write.block() if self.region.costs.overlaps else nullcontext(),
             changing_region(self.region) as (region, changes),
         ):
             joined[self.name] = self._writer(region, requests), written

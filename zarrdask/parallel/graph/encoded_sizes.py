@@ -121,7 +121,7 @@ class EncodedSizes:
                 total += self._read_chunk(unit, inside)
             return total
         for unit, inside in zip(indices, insides, strict=True):
-            if inside is None and self.chunks.is_remote:
+            if inside is None and self.chunks.costs.overlaps:
                 total += RequestCosts({"GET": 1}, self._whole_size(unit))
             else:
                 total += self._read_part(unit, inside)
@@ -205,7 +205,7 @@ class EncodedSizes:
             if not self.are_planned(ones, metadata.grid.size):
                 return None
             total, grid = RequestCosts({"GET": 0}, 0), metadata.read_grid
-            least = prod(grid.chunk_shape) if self.chunks.is_remote else 1
+            least = prod(grid.chunk_shape) if self.chunks.costs.copies > 1 else 1
             for number in range(regions.size):
                 for part in tiles(regions.region(number), grid.axes, start, tile, least):
                     total += self.read(shifted(part, start))

@@ -152,9 +152,10 @@ class ArrayTiles:
             context.add(tile)
 
         grid, limit = self.region.metadata.read_grid, context.slab // max(context.dtype.itemsize, 1)
-        # A remote store returns whole chunks or parts, and several at once: so even a tile that
+        # Such a store returns whole chunks or parts, and several at once: so even a tile that
         # overlaps only a small part of a chunk costs the memory of what is returned.
-        least = least_read(grid.chunk_shape, region, self.parts) if self.region.is_remote else 1
+        is_copied = self.region.costs.copies > 1
+        least = least_read(grid.chunk_shape, region, self.parts) if is_copied else 1
         context.slot.each(read_tile, tiles(region, grid.axes, self.region.start, limit, least))
 
     @contextmanager

@@ -27,7 +27,7 @@ def prefetch(
     """Read values in one round trip; return a store that serves them from memory.
 
     The function does not block: a value is awaited when it is used. The result is the store itself
-    if it has no latency, or has cached documents already: then `keys` are not iterated over.
+    if that is no faster, or if it has cached documents already: then `keys` are not iterated over.
 
     Parameters
     ----------
@@ -41,7 +41,8 @@ def prefetch(
     above : sequence of str, optional
         Keys to read, in the same round trip, of the directory that the store is in.
     """
-    if isinstance(store, ConsolidatedStore | PrefetchedStore) or not store.capabilities.has_latency:
+    is_read = isinstance(store, ConsolidatedStore | PrefetchedStore)
+    if is_read or not store.capabilities.costs.overlaps:
         return store
     return PrefetchedStore(store, keys, listed if store.capabilities.listable else (), above)
 

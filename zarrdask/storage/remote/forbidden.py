@@ -33,7 +33,7 @@ class ForbiddenIsMissing(PolicyStore):
 
 def forbidden_as_set(store: Store) -> Store:
     """Return a store that reads refused values as ``zarrdask.forbidden`` says."""
-    is_remote = store.capabilities.has_latency and not isinstance(store, ForbiddenIsMissing)
+    is_remote = store.capabilities.costs.overlaps and not isinstance(store, ForbiddenIsMissing)
     return (
         ForbiddenIsMissing(store) if is_remote and config.get("forbidden") == "missing" else store
     )

@@ -135,8 +135,8 @@ class RetryingStore(PolicyStore):
     @cached_property
     def _place(self) -> str | None:
         """The bucket or host whose request rates are adapted; None for a store without latency."""
-        has_latency = self.inner.capabilities.has_latency
-        return place_of(self.url, self.identity.endpoint) if has_latency else None
+        is_remote = self.inner.capabilities.costs.overlaps
+        return place_of(self.url, self.identity.endpoint) if is_remote else None
 
     def _pause(
         self, key: str, error: Exception, retries: int, start: float, *, is_paced: bool
@@ -275,4 +275,6 @@ def _is_safe(store: Store) -> bool:
     """Whether a store is of this package, uses no object of a user, and needs no retries."""
     ours = type(store).__module__.startswith("zarrdask.")
     is_plain = not isinstance(store, MappingStore) or type(store.values) is dict
-    return ours and is_plain and (not store.capabilities.has_latency or store.capabilities.retries)
+    return (
+        ours and is_plain and (store.capabilities.retries or not store.capabilities.costs.overlaps)
+    )

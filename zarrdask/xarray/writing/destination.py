@@ -62,7 +62,7 @@ class Destination:
         """Whether a new dataset is claimed before anything is read: so it is read only once."""
         options, has = self.options, self.node.store.capabilities
         is_late = options.commit != "first" and options.compute and not options.resume
-        is_new = options.mode == "w-" and has.has_latency and not has.bounded
+        is_new = options.mode == "w-" and not (has.costs.checks or has.bounded)
         return is_new and is_late and not self.new_group.format.has_entry_point
 
     @contextmanager

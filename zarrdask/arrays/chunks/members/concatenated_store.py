@@ -15,7 +15,7 @@ from zarrdask.arrays.chunks.members.concatenation import Concatenation, location
 from zarrdask.arrays.chunks.members.gather import gather
 from zarrdask.arrays.chunks.members.member_chunks import chunk_objects, stored_chunks, whole_chunk
 from zarrdask.arrays.chunks.members.packed_members import pack, unpack
-from zarrdask.arrays.chunks.members.stale_members import check_members
+from zarrdask.arrays.chunks.members.stale_members import check_members, is_checked_by_request
 from zarrdask.arrays.chunks.stored import ElementReader, ElementStore, StoredChunks
 from zarrdask.errors import ReadOnlyError, UnsupportedError
 from zarrdask.formats.byte_ranges import Entry
@@ -60,14 +60,10 @@ class MemberReader:
         every = tuple(range(len(region)))
         member = array.members[0] if len(array.members) == 1 else None
         is_same = member is not None and member.metadata.dtype == array.metadata.dtype
-        # A task that reads a remote member checks whether it was changed; a local one is checked
-        # here, which costs no request.
-        is_checked_later = (
-            array.is_saved
-            and member is not None
-            and member.opened(array.options).capabilities.has_latency
+        is_checked_here = member is not None and not (
+            array.is_saved and is_checked_by_request(member.opened(array.options))
         )
-        if member is None or array.added or not is_same or is_checked_later:
+        if member is None or array.added or not is_same or not is_checked_here:
             store = ConcatenatedStore({"": array})
             return StoredChunks(store, "", array.metadata), inner, every
         check_members(array, [member])

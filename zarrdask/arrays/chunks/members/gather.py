@@ -66,7 +66,7 @@ def gather(
         cells = project(request, concatenation.axes).indices
         check_members(concatenation, filter(None, map(concatenation.member, cells)))
     pieces = list(_pieces(concatenation, request, out))
-    if any(piece.read.chunks.is_remote for piece in pieces):
+    if any(piece.read.chunks.costs.overlaps for piece in pieces):
         for number in read_together(piece.read for piece in pieces):
             pieces[number].finish()
         return

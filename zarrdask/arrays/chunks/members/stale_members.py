@@ -10,19 +10,20 @@ from zarrdask.runtime.system import after_fork
 from zarrdask.storage.base import Store
 from zarrdask.storage.listing import key_stamp
 
-#: How long a remote member is not checked again in a process.
+#: How long a member that takes a request to check is not checked again in a process.
 VALID_SECONDS = 60.0
-#: The number of remote members whose last check a process remembers.
+#: The number of such members whose last check a process remembers.
 _MAX_CHECKED = 100_000
-#: When remote members were checked last, by URL of the document and stamp.
+#: When they were checked last, by URL of the document and stamp.
 _CHECKED = dict[tuple[str, str], float]()
 after_fork(_CHECKED.clear)
 
 
 def check_members(array: Concatenation, members: Iterable[Member]) -> None:
-    """Check that members have the stamps of the saved list; remote ones concurrently.
+    """Check that members have the stamps of the saved list.
 
-    The documents of remote members cost a request each, at most once in `VALID_SECONDS`.
+    Where that costs a request for each, these are in flight together, and a member is checked at
+    most once in `VALID_SECONDS`.
 
     Raises
     ------
@@ -31,27 +32,32 @@ def check_members(array: Concatenation, members: Iterable[Member]) -> None:
     """
     if not array.is_saved:
         return
-    far = dict[tuple[str, str], tuple[Store, Member]]()
+    requested = dict[tuple[str, str], tuple[Store, Member]]()
     now = time.monotonic()
     for member in members:
         if not member.stamp:
             continue
         store = member.opened(array.options)
-        if store.capabilities.stamps:
-            _check(member, store, key_stamp(store, member.stamped_key))
-        elif store.capabilities.versions:
+        if is_checked_by_request(store):
             key = f"{store.url}/{member.stamped_key}", member.stamp
             if now - _CHECKED.get(key, -VALID_SECONDS) >= VALID_SECONDS:
-                far[key] = store, member
-    if far:
-        for _ in window(_check_remote, list(far.values())):
+                requested[key] = store, member
+        elif store.capabilities.stamps:
+            _check(member, store, key_stamp(store, member.stamped_key))
+    if requested:
+        for _ in window(_check_by_request, list(requested.values())):
             pass
-        if len(_CHECKED) + len(far) > _MAX_CHECKED:
+        if len(_CHECKED) + len(requested) > _MAX_CHECKED:
             _CHECKED.clear()
-        _CHECKED.update(dict.fromkeys(far, now))
+        _CHECKED.update(dict.fromkeys(requested, now))
 
 
-def _check_remote(stored: tuple[Store, Member]) -> None:
+def is_checked_by_request(store: Store) -> bool:
+    """Whether it takes a request to check a member in a store: tasks do that when they read it."""
+    return store.capabilities.versions and not store.capabilities.stamps
+
+
+def _check_by_request(stored: tuple[Store, Member]) -> None:
     store, member = stored
     version = store.get_if_changed(member.stamped_key, member.stamp, 0, 0)
     # Without an ETag in the answer, nothing is known.

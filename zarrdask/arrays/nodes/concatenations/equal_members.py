@@ -57,11 +57,11 @@ def _digests(arrays: Sequence[StoredChunks]) -> Iterator[bytes]:
 
 
 def _values(arrays: Sequence[StoredChunks]) -> Iterator[Buffer | None]:
-    """Yield the stored chunks of arrays; those in stores with latency are requested together."""
+    """Yield the stored chunks of arrays; they are requested together where that is faster."""
     requests = (
         (each.units, each.key(index)) for each in arrays for index in each.metadata.grid.indices()
     )
-    if any(each.is_remote for each in arrays):
+    if any(each.costs.overlaps for each in arrays):
         yield from window(lambda request: request[0].get_range(request[1], 0), requests)
         return
     for store, own in groupby(requests, key=itemgetter(0)):

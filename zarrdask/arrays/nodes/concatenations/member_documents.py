@@ -162,7 +162,7 @@ def has_tags(store: Store) -> bool:
     """Whether documents are requested of a store with their ETags, at no cost."""
     # Views of a store have documents of their own.
     is_plain = uncached(store) is store and layout_of(store) is DIRECTORIES
-    return is_plain and store.capabilities.has_latency and store.capabilities.versions
+    return is_plain and store.capabilities.etags and store.capabilities.versions
 
 
 def tag_of(node: NodePath, metadata: Metadata, tags: Mapping[str, str] | None) -> str:

@@ -87,7 +87,7 @@ def write_fused(
         stack.enter_context(planned_reads(evaluation.reads()))
         changes = [stack.enter_context(writer.joining(requests)) for writer in writers]
         stack.enter_context(requests)
-        if any(writer.region.is_remote for writer in writers):
+        if any(writer.region.costs.overlaps for writer in writers):
             run(iter(fused.roots))
         else:
             in_turns(

@@ -37,7 +37,7 @@ class FuseLimits:
         There are `count` blocks of up to `block_bytes`, in `regions` of stored arrays.
         """
         tasks = max(MIN_TASKS, TASKS_PER_THREAD * self.threads)
-        if any(region.is_remote for region in regions):
+        if any(region.costs.overlaps for region in regions):
             tasks = FAR_TASKS_PER_THREAD * self.threads
         return min(self.blocks, self.nbytes // max(block_bytes, 1), count // tasks)
 

@@ -81,7 +81,7 @@ def _in_shard(source: EncodedSizes, unit: Index, chunks: list[Index]) -> _Chunks
     ranges: list[Range] = [] if table is None else table.locate(positions)[2]
     sizes = [length for _, length in ranges]
     is_whole = len(chunks) == prod(map(len, inner.range_of(unit)))
-    if is_whole and source.chunks.is_remote:
+    if is_whole and source.chunks.costs.overlaps:
         return RequestCosts({"GET": 1}, source.total([unit])), sizes
     return source.read_ranges(index, ranges), sizes
 

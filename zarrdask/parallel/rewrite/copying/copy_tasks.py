@@ -99,8 +99,8 @@ class Part(NamedTuple):
 
     @property
     def slow_store(self) -> Store:
-        """The remote store, if one of the two has any."""
-        return (self.source if self.source.is_remote else self.target).units
+        """The store whose requests cost more."""
+        return max(self.source, self.target, key=lambda each: each.costs).units
 
 
 def copy_arrays(
@@ -214,7 +214,7 @@ def _tasks(parts: Iterable[Part]) -> Iterator[list[Part]]:
     for part in parts:
         joined = [*task, part]
         is_small = (
-            part.slow_store.capabilities.has_latency
+            part.slow_store.capabilities.costs.overlaps
             and sum(each.nbytes for each in joined) <= _TASK_BYTES
             and sum(len(each.indices) for each in joined) <= TASK_UNITS
         )

@@ -248,7 +248,7 @@ def _shard_chunks(
     try:
         value: Value | None = StoredValue(source.units, key, Scratch())
         is_whole = len(indices) == prod(map(len, inner.range_of(unit)))
-        if is_whole and source.is_remote:
+        if is_whole and source.costs.overlaps:
             data = source.units.get(key)  # all of it is needed from a remote store
             value = None if data is None else HeldValue(data)
         table = None if shard is None or value is None else shard.read_index(value)
