@@ -15,7 +15,11 @@ _OPERATIONS = {
     "versions": ("get_if_changed", ("get", "get_many", "get_range", "get_ranges")),
     "reads_versions": ("get_version", ("get", "get_many", "get_range", "get_ranges")),
     "lists_parts": ("entries", ("list_prefix",)),
+    "keeps_open": ("reading", ("get", "get_many", "get_range", "get_ranges")),
 }
+
+#: How parts of a value are read: by requests that are pinned to its ETag, or from the open value.
+PartReads = Literal["requests", "open"]
 
 #: An algorithm of the digests of values that are stored.
 StoredDigest = Literal["sha256", "md5"]
@@ -129,6 +133,9 @@ class Capabilities:
     keeps_values : bool
         Values that were read are kept on a local disk, where one that was read whole serves reads
         of its parts. Default: False.
+    keeps_open : bool
+        A value is kept open while its parts are read, which then cost no request each: `reading`
+        returns an object with the `size` of the value. Default: False.
     bodies_limited : bool
         Answers are read up to a number of bytes: see `zarrdask.storage.remote.body_limit`. Default:
         False.
@@ -157,6 +164,7 @@ class Capabilities:
     stamps: bool = False
     compact: bool = True
     keeps_values: bool = False
+    keeps_open: bool = False
     bodies_limited: bool = False
 
     @property
@@ -168,6 +176,13 @@ class Capabilities:
     def costs(self) -> StoreCosts:
         """What requests cost."""
         return REMOTE_COSTS if self.has_latency else LOCAL_COSTS
+
+    @property
+    def part_reads(self) -> PartReads | None:
+        """How parts of large values are read, without the rest; None if they are not."""
+        if self.costs.overlaps and self.etags and self.concurrent and not self.keeps_values:
+            return "requests"
+        return "open" if self.keeps_open else None
 
     @property
     def is_listed_fast(self) -> bool:

@@ -7,12 +7,13 @@ from typing import TypeVar
 from zarrdask.formats.byte_ranges import Entry
 from zarrdask.formats.store_keys import Names
 from zarrdask.storage.base import Store
-from zarrdask.storage.capabilities import Capabilities
+from zarrdask.storage.capabilities import Capabilities, without
 from zarrdask.storage.request import Answer, Request, Send, Verb, ask
 from zarrdask.storage.request_store import RequestStore, sender
 from zarrdask.storage.wrapper import WrappedStore
 
 T = TypeVar("T")
+_LOST = frozenset({"keeps_open"})
 
 
 class PolicyStore(RequestStore, WrappedStore):
@@ -25,8 +26,9 @@ class PolicyStore(RequestStore, WrappedStore):
 
     @property
     def capabilities(self) -> Capabilities:  # type: ignore[override]
-        """The capabilities of the inner store."""
-        return self.inner.capabilities
+        """The capabilities of the inner store; each part is a request of its own."""
+        inner = self.inner.capabilities
+        return without(inner, _LOST) if inner.keeps_open else inner
 
     def policy(self, request: Request, send: Send) -> Answer:
         """Return the answer to a request; `send` sends this one, or others, to the inner store."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 from zarrdask.arrays.chunks.ranges.large_values import get_values
 from zarrdask.arrays.chunks.ranges.remote_parts import ChunkRequest, fetch_remote, range_overhead
@@ -12,6 +12,7 @@ from zarrdask.formats.byte_ranges import Buffer
 from zarrdask.formats.codecs.chunk_parts import (
     ChunkPart,
     FetchedChunk,
+    SizedValue,
     find_part,
     part_shape,
     read_chunk_part,
@@ -23,8 +24,8 @@ from zarrdask.formats.grids.chunk_grid import Index
 from zarrdask.formats.indexing.projection import Projection, Regions, Request, request_size
 from zarrdask.formats.indexing.selection import Region
 from zarrdask.runtime.scratch import Scratch
-from zarrdask.storage.base import Store, implements
-from zarrdask.storage.local.open_file import OpenFile
+from zarrdask.storage.base import Store
+from zarrdask.storage.capabilities import PartReads
 
 #: The decoded size in bytes below which reading a whole value is as fast as reading parts: for
 #: uncompressed elements, and for compressed blocks, which need a read of the header. Where that is
@@ -40,7 +41,8 @@ def fetch_chunks(
 ) -> Iterator[Buffer | FetchedChunk | None]:
     """Yield the needed part of each chunk, or None if it is missing; valid until the next one."""
     store, nbytes = chunks.units, chunks.metadata.pipeline.spec.nbytes
-    if reads_parts(chunks):
+    how = part_reads(chunks)
+    if how is not None:
         requests: Iterable[ChunkRequest]
         if isinstance(parts, list):
             requests = [each for part in parts for each in _requests(chunks, *part)]
@@ -48,7 +50,7 @@ def fetch_chunks(
         else:
             requests = (each for part in parts for each in _requests(chunks, *part))
             is_parted = True
-        if is_parted and chunks.is_remote:
+        if is_parted and how == "requests":
             return fetch_remote(store, requests, chunks.metadata.pipeline)
         if is_parted:
             return _fetch(store, requests, nbytes, scratch)
@@ -57,16 +59,13 @@ def fetch_chunks(
     return get_values(store, [*keys] if isinstance(parts, list) else keys, nbytes, scratch)
 
 
-def reads_parts(chunks: StoredChunks) -> bool:
-    """Whether parts of chunks may be read without the rest."""
+def part_reads(chunks: StoredChunks) -> PartReads | None:
+    """Return how parts of chunks may be read without the rest; None if they are not."""
     pipeline = chunks.metadata.pipeline
     least = MIN_COMPRESSED_BYTES if pipeline.compressors else MIN_PLAIN_BYTES
     if pipeline.partial is None or pipeline.spec.nbytes < least:
-        return False
-    has = chunks.units.capabilities
-    if has.has_latency:
-        return has.etags and has.concurrent and not has.keeps_values
-    return implements(type(chunks.units), "reading")
+        return None
+    return chunks.units.capabilities.part_reads
 
 
 def _requests(
@@ -89,26 +88,21 @@ def chunk_request(chunks: StoredChunks, key: str, index: Index, inside: Any) -> 
 def _fetch(
     store: Store, requests: Iterable[ChunkRequest], nbytes: int, scratch: Scratch
 ) -> Iterator[Buffer | FetchedChunk | None]:
-    """Yield chunks and parts of them from a store that keeps a value open while it is read."""
+    """Yield chunks, and parts of them from values that the store keeps open."""
     for is_part, run in groupby(requests, lambda each: each.inside is not None):
         if not is_part:
             yield from get_values(store, (each.key for each in run), nbytes, scratch)
             continue
         for key, pipeline, inside in run:
             with store.reading(key, scratch) as value:
-                if inside is None or not isinstance(value, OpenFile):
-                    yield store.get(key)
-                else:
-                    yield _read(pipeline, inside, value)
+                yield _read(pipeline, cast(Request, inside), cast(SizedValue, value))
 
 
-def _read(pipeline: Pipeline, inside: Request, file: OpenFile) -> Buffer | ChunkPart | None:
-    """Return a part of the chunk in a file, or all of it if that is necessary."""
-    if file.fd < 0:
-        return None
+def _read(pipeline: Pipeline, inside: Request, value: SizedValue) -> Buffer | ChunkPart | None:
+    """Return a part of an open chunk, or all of it if that is necessary; None if it is missing."""
     layout = find_part(pipeline, inside)
-    part = None if layout is None else read_chunk_part(pipeline, layout, file)
-    return next(file.parts([(0, file.size)])) if part is None else part
+    part = None if layout is None else read_chunk_part(pipeline, layout, value)
+    return next(value.parts([(0, value.size)])) if part is None else part
 
 
 def divided_axes(chunks: StoredChunks, region: Region) -> tuple[Axis, ...] | None:
@@ -119,12 +113,13 @@ def divided_axes(chunks: StoredChunks, region: Region) -> tuple[Axis, ...] | Non
     """
     grid, pipeline = chunks.metadata.grid, chunks.metadata.pipeline
     is_plain = chunks.is_stored and chunks.elements is None and chunks.metadata.shard is None
-    if not is_plain or not grid.is_regular or not reads_parts(chunks):
+    how = part_reads(chunks) if is_plain else None
+    if not is_plain or not grid.is_regular or how is None:
         return None
     numbers = [axis.numbers(pick) for axis, pick in zip(grid.axes, region, strict=True)]
     if not all(numbers):
         return None
-    overhead = range_overhead() if chunks.is_remote else RANGE_BYTES
+    overhead = range_overhead() if how == "requests" else RANGE_BYTES
     for share in (0, 0.5, 1):
         index = tuple(each[int(share * (len(each) - 1))] for each in numbers)
         with chunks.units.reading(chunks.key(index), Scratch()) as value:

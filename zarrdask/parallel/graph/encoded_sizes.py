@@ -177,7 +177,7 @@ class EncodedSizes:
 
     def read_ranges(self, index: Buffer, ranges: list[Range]) -> RequestCosts:
         """Return the requests for the index of a shard and for ranges, whose neighbours join."""
-        if self.chunks.units.capabilities.directories:
+        if self.chunks.units.capabilities.keeps_open:
             lengths = [length for (_, length), _ in OpenFile.joined(ranges)]
         else:
             requests = [("", start, length) for start, length in ranges]

@@ -69,7 +69,7 @@ class DiskCachedStore(PolicyStore):
 
     @property
     def capabilities(self) -> Capabilities:  # type: ignore[override]
-        return _keeping(self.inner.capabilities)
+        return _keeping(super().capabilities)
 
     def above(self) -> Store | None:
         above = self.source.above()
@@ -146,7 +146,7 @@ class OfflineStore(PolicyStore):
 
     @property
     def capabilities(self) -> Capabilities:  # type: ignore[override]
-        return without(self.inner.capabilities, _CHANGES)
+        return without(super().capabilities, _CHANGES)
 
     def policy(self, request: Request, send: Send) -> NoReturn:
         """Refuse a request."""

@@ -95,6 +95,7 @@ class LocalStore(Store):
         reads_versions=True,
         directories=True,
         stamps=True,
+        keeps_open=True,
     )
 
     def __getstate__(self) -> dict[str, Any]:

@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 from zarrdask import config
-from zarrdask.arrays.chunks.fetch_chunks import chunk_request, reads_parts
+from zarrdask.arrays.chunks.fetch_chunks import chunk_request, part_reads
 from zarrdask.arrays.chunks.ranges.remote_parts import (
     HEAD_BYTES,
     ChunkRequest,
@@ -15,11 +16,12 @@ from zarrdask.arrays.chunks.ranges.remote_parts import (
 )
 from zarrdask.arrays.chunks.ranges.shard_indexes import INDEXES
 from zarrdask.arrays.chunks.stored import StoredChunks
-from zarrdask.formats.byte_ranges import Buffer, Range
+from zarrdask.formats.byte_ranges import Buffer, Range, Value
 from zarrdask.formats.codecs.byte_source import HeldValue, StoredParts
 from zarrdask.formats.codecs.chunk_parts import find_part, stored_parts
 from zarrdask.formats.grids.chunk_grid import Index
 from zarrdask.runtime.scratch import Scratch
+from zarrdask.storage.capabilities import PartReads
 from zarrdask.storage.local.open_file import OpenFile
 
 
@@ -43,14 +45,15 @@ class _FirstBytes(NamedTuple):
 
 @dataclass(frozen=True)
 class _Recorded:
-    """A file whose first bytes are read, and the size of each read."""
+    """An open value whose first bytes are read, and the size of each read."""
 
-    file: OpenFile
+    value: Value
     sizes: list[int] = field(default_factory=list)
 
     def part(self, start: int, length: int) -> Buffer | None:
-        part = self.file.part(start, length)
-        self.sizes.append(len(part or b""))
+        part = self.value.part(start, length)
+        if part is not None:
+            self.sizes.append(len(part))
         return part
 
 
@@ -63,8 +66,8 @@ class PartRequests:
     chunks : StoredChunks
         The array.
     limit : int
-        The most shards or chunks of a remote store whose indexes or first bytes are read: one round
-        of requests.
+        The most shards or chunks whose indexes or first bytes are read where each costs a round
+        trip: these are in flight together.
     """
 
     chunks: StoredChunks
@@ -74,35 +77,40 @@ class PartRequests:
     @property
     def is_used(self) -> bool:
         """Whether parts of chunks may be read without the rest."""
-        return self.chunks.metadata.shard is None and reads_parts(self.chunks)
+        return self._how is not None
+
+    @cached_property
+    def _how(self) -> PartReads | None:
+        """How parts of chunks are read; None if they are not, or are inner chunks of shards."""
+        return None if self.chunks.metadata.shard is not None else part_reads(self.chunks)
 
     @property
     def keeps_indexes(self) -> bool:
         """Whether what is read first of a unit is cached, so that it is read once."""
         has = self.chunks.units.capabilities
-        is_kept = has.has_latency and has.concurrent and has.etags
+        is_kept = has.costs.overlaps and has.concurrent and has.etags
         return is_kept and config.get("index-cache-size") > 0
 
     def are_counted(self, units: int) -> bool:
         """Whether a plan reads the indexes or the first bytes of so many units."""
         metadata = self.chunks.metadata
         has_indexes = metadata.shard is not None or bool(metadata.pipeline.compressors)
-        return not (self.chunks.is_remote and has_indexes) or units <= self.limit
+        return self.chunks.costs.checks or not has_indexes or units <= self.limit
 
     def sizes(self, index: Index, inside: Any) -> list[int | None]:
         """Return the size of each request for a part of a chunk: None is all of the chunk."""
         request = chunk_request(self.chunks, self.chunks.key(index), index, inside)
         if request.inside is None:
             return [None]
-        is_remote, pipeline = self.chunks.is_remote, request.pipeline
-        layout = remote_layout(request) if is_remote else find_part(pipeline, request.inside)
+        by_requests, pipeline = self._how == "requests", request.pipeline
+        layout = remote_layout(request) if by_requests else find_part(pipeline, request.inside)
         if layout is None:
             return [None]
         stored, sizes, is_whole = self._first_bytes(index)
         if is_whole:
             return [*sizes]
         located: Sequence[Range] | None = None
-        if stored is not None and is_remote:
+        if stored is not None and by_requests:
             part = remote_ranges(self.chunks.units, layout, stored, sum(sizes))
             located = None if part is None else part.ranges
         elif stored is not None:
@@ -113,32 +121,29 @@ class PartRequests:
         return [*sizes, *rest]
 
     def _first_bytes(self, index: Index) -> _FirstBytes:
-        """Return the layout of a chunk from its first bytes, which remote stores send once."""
+        """Return the layout of a chunk from its first bytes, which are requested once."""
         first = self._first.get(index)
         if first is not None:
             is_cached = self.keeps_indexes and first.stored is not None
             return first._replace(sizes=()) if is_cached else first
         if not self.are_counted(len(self._first) + 1):
             return _FirstBytes(None)  # as if all of it was read
-        first = self._first[index] = _read_first(self.chunks, index)
+        first = self._first[index] = self._read_first(index)
         return first
 
-
-def _read_first(chunks: StoredChunks, index: Index) -> _FirstBytes:
-    """Read the locations of the parts of a chunk; they are known if it is uncompressed."""
-    key, pipeline = chunks.key(index), chunks.metadata.pipeline_at(index)
-    if not pipeline.compressors:
-        return _FirstBytes(stored_parts(pipeline, HeldValue(b"")))
-    if chunks.is_remote:
-        return _read_remote_first(chunks, ChunkRequest(key, pipeline, None))
-    with chunks.units.reading(key, Scratch()) as value:
-        if not isinstance(value, OpenFile) or value.fd < 0:
-            return _FirstBytes(None)
-        recorded = _Recorded(value)
-        return _FirstBytes(stored_parts(pipeline, recorded), recorded.sizes)  # type: ignore[arg-type]
+    def _read_first(self, index: Index) -> _FirstBytes:
+        """Read the locations of the parts of a chunk; they are known if it is uncompressed."""
+        chunks, pipeline = self.chunks, self.chunks.metadata.pipeline_at(index)
+        if not pipeline.compressors:
+            return _FirstBytes(stored_parts(pipeline, HeldValue(b"")))
+        if self._how == "requests":
+            return _requested_first(chunks, ChunkRequest(chunks.key(index), pipeline, None))
+        with chunks.units.reading(chunks.key(index), Scratch()) as value:
+            recorded = _Recorded(value)
+            return _FirstBytes(stored_parts(pipeline, recorded), recorded.sizes)  # type: ignore[arg-type]
 
 
-def _read_remote_first(chunks: StoredChunks, request: ChunkRequest) -> _FirstBytes:
+def _requested_first(chunks: StoredChunks, request: ChunkRequest) -> _FirstBytes:
     store, pipeline = chunks.units, request.pipeline
     cached = INDEXES.get(head_location(store, request))
     if cached is not None and config.get("index-cache-size") > 0:
