@@ -77,6 +77,18 @@ def test_packed_values_are_those_of_xarray():
             np.testing.assert_array_equal(found, expected.values, strict=True)
 
 
+@for_each("dtype", ["i2", "u4", "f4", "i8"])
+@for_each("encoding", [{}, {"_FillValue": 999}])
+def test_units_of_times_that_are_not_chosen_are_those_of_the_values(encoding, dtype):
+    times = np.array(["2000-01-01T00", "2000-02-01T01"], "M8[ns]")
+    for values in (times, times - times[0]):
+        encoding = {**encoding, "dtype": dtype}
+        zarrdask.xarray.to_zarr(data(values), store := {}, encoding={"v": encoding})
+        opened = zarrdask.xarray.open_zarr(store, chunks=None, decode_timedelta=True)
+        assert (opened.v.values == values).all()
+        assert zarrdask.open_array(store, "v").dtype == dtype
+
+
 def test_numpy_packs_if_the_setting_says_so():
     store = {}
     with dask.config.set({"zarrdask.casting": "numpy"}):

@@ -5,6 +5,7 @@ values without the last step here, the cast to the data type of the encoding, wh
 the rule of all writes.
 """
 
+import sys
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -28,42 +29,51 @@ def encode_checked(variable: Variable, name: Any, encode: Encode) -> Variable:
     `encode` is what xarray does; values that do not fit the encoding are an error: at once if they
     are in memory, else when they are computed.
     """
-    dtype = _last_cast(variable)
+    is_time = _is_time(variable)
+    dtype = _last_cast(variable, is_time=is_time)
     # Integers stay what they are as floats, and can't have the fill value NaN before.
     if dtype is None or (dtype.kind == "f" and variable.dtype.kind in "iub"):
         return encode(variable)
-    # Its attributes and encoding are the same as of the whole variable.
-    result = _encoded_sample(variable, encode)
-    wide = _without_cast(variable, dtype)
-    if variable.dtype.kind not in "SUTO" or any(wide.encoding.get(k) is not None for k in _FILLS):
-        wide = encode(wide)
+    wide = _without_cast(variable, dtype, is_time=is_time)
+    if is_time:
+        # Units that the encoding does not have depend on the values.
+        result = wide = encode(wide)
+        stored_dtype = dtype
+    else:
+        # Its attributes and encoding are the same as of the whole variable.
+        result = _encoded_sample(variable, encode)
+        stored_dtype = result.dtype
+        has_fill = any(wide.encoding.get(key) is not None for key in _FILLS)
+        if variable.dtype.kind not in "SUTO" or has_fill:
+            wide = encode(wide)
     sign = variable.encoding.get("_Unsigned")
     # Codes such as "safe" are for what users see, which is not packed.
     casting = Casting.chosen().of_values
     pack = partial(
-        _pack, dtype=result.dtype, sign=sign, target=f"variable {name!r}", casting=casting
+        _pack, dtype=stored_dtype, sign=sign, target=f"variable {name!r}", casting=casting
     )
     data = wide.data
     if dtype.kind == "b":  # which releases of xarray before 2025.10 store as int8
         flags = partial(casting.cast, dtype=dtype, target=f"variable {name!r}")
         data = map_values(data, flags, dtype)
-    data = map_values(data, pack, result.dtype)
+    data = map_values(data, pack, stored_dtype)
     return Variable(result.dims, data, result.attrs, result.encoding, fastpath=True)
 
 
 def _encoded_sample(variable: Variable, encode: Encode) -> Variable:
-    """Return no value, encoded; one value for times, as older releases can't encode none."""
+    """Return no value, encoded."""
+    values = np.zeros((0,) * variable.ndim, variable.dtype)
+    return encode(Variable(variable.dims, values, variable.attrs, variable.encoding))
 
-    def sample(length: int) -> Variable:
-        values = np.zeros((length,) * variable.ndim, variable.dtype)
-        return encode(Variable(variable.dims, values, variable.attrs, variable.encoding))
 
-    try:
-        return sample(0)
-    except (ValueError, AttributeError):
-        if variable.dtype.kind not in "mM":
-            raise
-        return sample(1)
+def _is_time(variable: Variable) -> bool:
+    """Whether the values are times or durations of NumPy, or dates of cftime with a data type."""
+    if variable.dtype.kind != "O" or not variable.size or "cftime" not in sys.modules:
+        return variable.dtype.kind in "mM"
+    if getattr(_chosen(variable), "kind", "O") not in "iuf":
+        return False  # The first element, which may have to be computed, does not matter.
+    first = np.asarray(variable[(0,) * variable.ndim].data).item()
+    return isinstance(first, sys.modules["cftime"].datetime)
 
 
 def map_values(data: Any, function: Callable[[np.ndarray], np.ndarray], dtype: Any) -> Any:
@@ -101,7 +111,7 @@ def _chosen(variable: Variable) -> np.dtype[Any] | None:
     return None if dtype == np.dtype("S1") else dtype
 
 
-def _last_cast(variable: Variable) -> np.dtype[Any] | None:
+def _last_cast(variable: Variable, *, is_time: bool) -> np.dtype[Any] | None:
     """Return the data type to which xarray would cast the encoded values; None if it does not."""
     dtype, kind = _chosen(variable), variable.dtype.kind
     if dtype is None or dtype.metadata or not hasattr(variable.data, "dtype"):
@@ -109,17 +119,17 @@ def _last_cast(variable: Variable) -> np.dtype[Any] | None:
     is_packed = any(key in variable.encoding for key in _PACKING)
     if dtype == variable.dtype and not is_packed:
         return None
-    if kind in "mM":
+    if is_time:
         # Counts are encoded as int64, and then cast.
         return dtype if dtype.kind in "iu" and not is_packed and dtype.itemsize < 8 else None
     kinds = "biufcSU" if kind == "O" else "biufc" if kind in "biufc" else "SU"
     return dtype if kind in "biufcSUTO" and dtype.kind in kinds else None
 
 
-def _without_cast(variable: Variable, dtype: np.dtype[Any]) -> Variable:
+def _without_cast(variable: Variable, dtype: np.dtype[Any], *, is_time: bool) -> Variable:
     """Return a variable with an encoding that leaves out the last cast."""
     encoding = {k: v for k, v in variable.encoding.items() if k not in ("dtype", "_Unsigned")}
-    if variable.dtype.kind in "mM":
+    if is_time:
         encoding["dtype"] = np.dtype("i8")
     if "_Unsigned" in variable.encoding and dtype.kind in "iu":
         unpacked = _unpacked(dtype, variable.encoding["_Unsigned"])
