@@ -308,6 +308,18 @@ def test_the_fill_value_is_zero_unless_it_is_given():
     assert plan(dtype="u8", fill_value=2**64 - 1).fill_value == 2**64 - 1
 
 
+@for_each("zarr_format", [2, "v3-draft-protocol"])
+@for_each("dtype", ["f4", "c8"])
+def test_the_fill_value_has_the_bits_with_which_its_document_is_read(zarr_format, dtype):
+    nan = np.array([0x7FC00123, 0x7FC00123], "u4").view(dtype)[0]
+    z = zarrdask.create_array(
+        store := {}, shape=2, dtype=dtype, fill_value=nan, zarr_format=zarr_format
+    )
+    assert z[...].tobytes() == zarrdask.open_array(store)[...].tobytes()
+    z[...] = nan
+    assert zarrdask.open_array(store)[...].tobytes() == 2 * nan.tobytes()
+
+
 @for_each(
     ("name", "value"),
     [

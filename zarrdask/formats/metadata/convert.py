@@ -37,7 +37,12 @@ from zarrdask.formats.metadata.format import Format
 from zarrdask.formats.metadata.formats import find_format
 from zarrdask.formats.metadata.lengths import with_defaults
 from zarrdask.formats.metadata.model import DIMENSIONS, ArrayMetadata, GroupMetadata, ZarrFormat
-from zarrdask.formats.metadata.new_metadata import check_optional_fill, new_attributes, plan_array
+from zarrdask.formats.metadata.new_metadata import (
+    check_optional_fill,
+    new_attributes,
+    plan_array,
+    stored_fill,
+)
 
 M = TypeVar("M", ArrayMetadata, GroupMetadata)
 
@@ -238,11 +243,12 @@ class _Conversion:
             check_optional_fill(self.target)
             return None
         if self.changes.fill_value is not None:
-            return self.data_type.cast(self.changes.fill_value)
+            return stored_fill(self.data_type.cast(self.changes.fill_value), self.target)
         fill = self.before.fill_value
         if fill is None and self.target.optional_fill:
             return None
-        return convert_fill(self.before.fill if fill is None else fill, self.before, self.data_type)
+        fill = self.before.fill if fill is None else fill
+        return stored_fill(convert_fill(fill, self.before, self.data_type), self.target)
 
     def units(self) -> tuple[ChunkGrid, tuple[Codec, ...]]:
         """Return the grid of the stored objects, and their codecs."""

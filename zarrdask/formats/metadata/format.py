@@ -57,6 +57,8 @@ class Format(ABC):
     index_codecs: tuple[Codec, ...] | None = None
     #: Whether an array may have no fill value.
     optional_fill: bool = False
+    #: Whether fill values have one NaN only: their documents have no spelling for its other bits.
+    has_one_nan: bool = False
     #: Whether elements with the fill value are missing ones, by the conventions of xarray.
     fill_masks: bool = False
     #: Whether an array has a list of codecs, and not filters and a compressor.

@@ -13,6 +13,7 @@ from zarrdask.formats.codecs.array_to_bytes.n5 import N5DefaultCodec
 from zarrdask.formats.codecs.codec import ChunkSpec, Codec, complete
 from zarrdask.formats.codecs.pipeline import check_sizes
 from zarrdask.formats.dtypes.data_type import DataType
+from zarrdask.formats.dtypes.fill_json import parse_v2, render_v2
 from zarrdask.formats.dtypes.fill_values import DEFAULT_FILL_VALUE, NO_FILL_VALUE
 from zarrdask.formats.dtypes.registry import find_data_type
 from zarrdask.formats.grids.keys import ChunkKeyEncoding, ChunkKeys
@@ -135,9 +136,16 @@ def _fill(
     if fill is None and form.optional_fill:
         return None
     if fill is not None and fill is not DEFAULT_FILL_VALUE:
-        return data_type.cast(fill)
+        return stored_fill(data_type.cast(fill), form)
     any_object = type(data_type) is DataType and data_type.dtype.hasobject
     return object_fill(codecs, "") if any_object else data_type.default
+
+
+def stored_fill(fill: Any, form: Format) -> Any:
+    """Return a fill value with the bits with which a document of the format is read."""
+    if not form.has_one_nan or not isinstance(fill, np.inexact) or not np.isnan(fill):
+        return fill
+    return parse_v2(render_v2(fill, fill.dtype), fill.dtype)
 
 
 def check_optional_fill(form: Format) -> None:

@@ -68,6 +68,7 @@ class V2(Format):
     default_keys = "v2"
     has_shards = False
     optional_fill = True
+    has_one_nan = True
     fill_masks = True
     has_codecs = False
     has_serializer = False

@@ -309,6 +309,7 @@ class OlderDraft(Draft):
     version = PROTOCOL
     title = "the older dialect of the draft of Zarr v3"
     optional_fill = True
+    has_one_nan = True
     object_filter = True
     older = True
 
