@@ -11,7 +11,6 @@ from zlib import crc32
 import dask.config
 import pytest
 from hypothesis import HealthCheck, settings
-from toolz import groupby
 
 from zarrdask import config
 from zarrdask.formats.codecs.registry import CODECS
@@ -27,7 +26,13 @@ from zarrdask.storage.schemes import ADAPTERS, STORES
 
 REGISTRIES = (ADAPTERS, CODECS, DATA_TYPES, EXTENSIONS, GRIDS, KEY_ENCODINGS, STORES, TRANSFORMERS)
 
-pytest_plugins = ["tests.cost", "tests.reports", "tests.suites", "tests.docstrings"]
+pytest_plugins = [
+    "tests.cost",
+    "tests.rotation",
+    "tests.reports",
+    "tests.suites",
+    "tests.docstrings",
+]
 pytest.register_assert_rewrite("tests.contracts.codec")
 
 settings.register_profile(
@@ -59,9 +64,6 @@ dask.config.set(
 
 def pytest_addoption(parser):
     parser.addoption(
-        "--of-each", type=int, metavar="N", help="run N of the sets of parameters of each test"
-    )
-    parser.addoption(
         "--every-pause", action="store_true", help="let two writers pause before each operation"
     )
 
@@ -80,22 +82,6 @@ def pytest_collection():
         return (yield)
     finally:
         gc.enable()
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config, items):
-    """Keep the first, the last and some between of the sets of parameters of each test."""
-    count = config.getoption("--of-each")
-    if count is None:
-        return
-    of_each = groupby(lambda item: item.nodeid.partition("[")[0], items)
-    kept = {
-        forms[round(number * (len(forms) - 1) / max(count - 1, 1))]
-        for forms in of_each.values()
-        for number in range(count)
-    }
-    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
-    items[:] = [item for item in items if item in kept]
 
 
 def pytest_collection_finish(session):

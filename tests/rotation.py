@@ -1,9 +1,9 @@
 """Runs a share of the cases of each test that has parameters; other cases in other turns.
 
-``--of-each=1/4`` runs a quarter of the cases of each test, but at least one; ``--of-each=1`` runs one
-of them. ``--turn=K`` says which: the cases of a test are dealt to its turns, and the turns follow each
-other in a circle. So each test runs in each turn, each case of a test is in exactly one turn of its
-circle, and any four consecutive turns of quarters run everything.
+``--of-each=1/4`` runs a quarter of the cases of each test, but at least one; ``--of-each=1`` runs
+one of them. ``--turn=K`` says which: the cases of a test are dealt to its turns, and the turns
+follow each other in a circle. So each test runs in each turn, each case of a test is in exactly one
+turn of its circle, and any four consecutive turns of quarters run everything.
 
 Cases are dealt by a checksum of their ids, so that a turn has different values of each parameter.
 Only tests that are selected otherwise, such as by ``-m slow``, are dealt.
@@ -45,7 +45,7 @@ def dealt(test, cases, share, turn):
     return sorted(cases, key=lambda case: (crc32(case.encode()), case))[first::turns]
 
 
-def test_of(case):
+def test_id(case):
     """Return the id of the test that a case belongs to."""
     return case.partition("[")[0]
 
@@ -79,7 +79,7 @@ def pytest_collection_modifyitems(config, items):
     if config.getoption("--of-each") is None:
         return
     share = Share.parse(config.getoption("--of-each"))
-    tests = groupby(test_of, (item.nodeid for item in items))
+    tests = groupby(test_id, (item.nodeid for item in items))
     kept = {
         case
         for test, cases in tests.items()
