@@ -45,8 +45,8 @@ def dealt(test, cases, share, turn):
     return sorted(cases, key=lambda case: (crc32(case.encode()), case))[first::turns]
 
 
-def test_id(case):
-    """Return the id of the test that a case belongs to."""
+def function_of(case):
+    """Return the id of the test that has a case."""
     return case.partition("[")[0]
 
 
@@ -79,7 +79,7 @@ def pytest_collection_modifyitems(config, items):
     if config.getoption("--of-each") is None:
         return
     share = Share.parse(config.getoption("--of-each"))
-    tests = groupby(test_id, (item.nodeid for item in items))
+    tests = groupby(function_of, (item.nodeid for item in items))
     kept = {
         case
         for test, cases in tests.items()

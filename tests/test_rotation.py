@@ -9,7 +9,7 @@ import pytest
 
 from tests.cost import ROOT
 from tests.covering import for_each
-from tests.rotation import Share, dealt, test_id
+from tests.rotation import Share, dealt, function_of
 
 COUNTS = range(1, 30)
 
@@ -97,7 +97,7 @@ def test_the_slow_cases_are_dealt_and_a_failure_says_how_to_repeat_it(tmp_path, 
         lines = run.stdout.splitlines()
         assert any(" ".join(options) in line for line in lines), run.stdout
         ids = [line.split()[0] for line in lines if line.endswith("%]")]
-        tests = {test_id(case).partition("::")[2] for case in ids}
+        tests = {function_of(case).partition("::")[2] for case in ids}
         assert tests == {"test_many", "test_few", "test_one"}
         repeat = "to repeat: python -m pytest -m '' -n 0 'test_it.py::test_few[1]'"
         failures += run.returncode
