@@ -4,12 +4,14 @@ import json
 
 import dask.array as da
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 
 import zarrdask
 from tests.xarray.writes import days
 from tests.xarray.written import loaded
+from zarrdask.errors import UnsupportedError
 from zarrdask.xarray import to_zarr
 
 
@@ -96,3 +98,12 @@ def test_texts_of_any_length_of_numpy(zarr_format, chunks):
     found.a.encoding["dtype"] = np.dtype(text)
     to_zarr(found, again, zarr_format=zarr_format)
     assert loaded(again).a.values.tolist() == expected
+
+
+@pytest.mark.parametrize(
+    "values", [pd.period_range("2000", periods=2), pd.array([1, None], dtype="Int64")]
+)
+def test_data_types_of_pandas_have_to_be_converted(values):
+    with pytest.raises(UnsupportedError, match=r"variable 'v'.*convert the variable"):
+        to_zarr(xr.Dataset({"v": ("x", values)}), store := {})
+    assert not store

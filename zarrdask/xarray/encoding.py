@@ -47,6 +47,14 @@ _STORAGE = frozenset(
 def encode_values(variable: Variable, name: Hashable, form: Format) -> Variable:
     """Return a variable with its values encoded by the rules of CF."""
     check_numpy_dtype(variable.dtype, f"variable {name!r}")
+    if not isinstance(variable.dtype, np.dtype):
+        raise UnsupportedError(
+            "this data type of pandas can't be stored; convert the variable, by .astype(float) or "
+            ".astype(str) for example",
+            key=f"variable {name!r}",
+            found=str(variable.dtype),
+            expected="a data type of NumPy",
+        )
     _check_numbers(variable, f"variable {name!r}: encoding: ")
     variable = unambiguous(variable, name)
     text, chosen = np.dtypes.StringDType(), variable.encoding.get("dtype")

@@ -26,6 +26,24 @@ def test_not_computing_writes_metadata_only():
     assert zarrdask.open_array(store)[...].tolist() == [[1] * 4] * 4
 
 
+@pytest.mark.parametrize(
+    ("values", "dtype"),
+    [
+        (pd.Series(["a", "longer"]), "O"),
+        (pd.array(["a", "longer"], dtype="string"), "O"),
+        (pd.array([1, 2], dtype="Int64"), "i8"),
+        (pd.array([True, False], dtype="boolean"), "?"),
+        (pd.arrays.SparseArray([0, 1]), "i8"),
+    ],
+)
+def test_arrays_of_data_types_of_pandas_are_stored_as_those_of_numpy(values, dtype):
+    zarrdask.to_zarr(values, store := {})
+    zarrdask.append(values, store)
+    stored = zarrdask.open_array(store)
+    assert stored.dtype == dtype
+    assert stored[...].tolist() == 2 * list(values)
+
+
 def test_an_array_in_memory_is_copied_only_if_it_is_written_later():
     are_views = []
 

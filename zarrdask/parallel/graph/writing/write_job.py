@@ -95,6 +95,10 @@ def as_dask_array(x: Any, *, may_be_masked: bool = False, is_view: bool = False)
         from zarrdask.parallel.graph.expression_array import ExpressionArray
 
         x = ExpressionArray.of(x)
+    if not isinstance(
+        getattr(x, "dtype", np.dtype(object)), np.dtype
+    ) and not dask.is_dask_collection(x):
+        x = np.asarray(x)  # of pandas or of a framework, whose data types Dask does not know
     array = core.asanyarray(x)
     is_object = array.dtype == object and not array.ndim
     if is_object and not isinstance(x, Number | np.ndarray | core.Array):
