@@ -17,6 +17,8 @@ from tests.covering import for_each
 from tests.storage.latency import LatencyStore
 from zarrdask.arrays import writers
 from zarrdask.arrays.chunks import unfinished
+from zarrdask.arrays.hierarchy.marker import LaterMarker
+from zarrdask.storage.memory import MemoryStore
 
 FORMATS = (2, 3, "v3-draft", "v3-draft-protocol")
 WARNS = "an unfinished write is here"
@@ -159,6 +161,32 @@ def test_a_write_that_is_computed_later_is_unfinished_from_its_first_task_on(tmp
     dask.compute(later, scheduler="sync")
     assert left(place) == []
     assert zarrdask.open_array(place, "a")[...].tolist() == VALUES.tolist()
+
+
+@for_each("process", [os.getpid(), os.getppid(), 4194305])
+def test_a_write_that_is_computed_later_is_reported_whoever_ran_its_first_task(tmp_path, process):
+    place = tmp_path / f"{process}"
+    z = zarrdask.create_array(place, shape=4, dtype="i4")
+    LaterMarker.of(z.node_path).begin()
+    words = (place / unfinished.NAME).read_bytes().split(b" ")
+    (place / unfinished.NAME).write_bytes(b" ".join([*words[:2], b"%d" % process, *words[3:]]))
+    with pytest.warns(UserWarning, match="failed or was killed, or still runs, so chunks"):
+        zarrdask.open_array(place)[...]
+
+
+def test_a_write_that_is_computed_later_is_not_reported_while_a_block_is_stored():
+    seen = []
+
+    class Looked(MemoryStore):
+        def set(self, key, value):
+            if "/c/" in key:
+                seen.append(float(zarrdask.open_array(self, "a")[...].sum()))
+            super().set(key, value)
+
+    x = da.from_array(VALUES, chunks=10)
+    with dask.config.set(scheduler="sync"):
+        zarrdask.to_zarr(x, Looked(), "a", compute=False).compute()
+    assert len(seen) == 4
 
 
 def test_a_stored_array_that_is_read_as_it_is_written_has_no_marker(tmp_path):

@@ -71,7 +71,8 @@ class Marker:
         is_running = writers.is_running(writer)
         if is_running:
             return None
-        or_runs = "" if is_running is False else ", or still runs on another machine"
+        elsewhere = "" if writers.is_later(writer) else " on another machine"
+        or_runs = "" if is_running is False else f", or still runs{elsewhere}"
         return _ADVICE.format(or_runs=or_runs, marker=self._shown(self.key))
 
     def _shown(self, key: str) -> str:

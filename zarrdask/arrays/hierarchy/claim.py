@@ -7,6 +7,8 @@ unique name, which is erased at the end. It holds for the node and everything be
 - A writer that finds the claim of a live writer raises a `NodeExistsError`, and changes nothing.
 - The claim of a dead writer is taken over. Processes of the same machine are looked up; a writer on
   another machine counts as dead if it has not renewed its claim for `EXPIRY` seconds.
+- The claim of a write whose tasks run later, in any processes, is a `LaterClaim`; it counts as dead
+  if it has not been renewed for `EXPIRY` seconds.
 - A node whose document comes first needs no claim: `create` lets one writer succeed. Its writer
   reads the claims before and after it has written the document. A claim that appeared in between
   belongs to a writer that will find the document and fail; it is waited for.
@@ -82,7 +84,7 @@ class Claim(Generic[AnyPath]):
         self._store, self._key = stored_in(node.store), claim_key(node)
         self._process, self._ended = os.getpid(), Event()
         self._name = writers.new_writer()
-        self._members = json.dumps(sorted(members)).encode()
+        self._members = members
         #: Whether the value is stored, and when it was stored last, by the clock of this process.
         self._is_stored, self._renewed = False, 0.0
 
@@ -101,11 +103,11 @@ class Claim(Generic[AnyPath]):
         try:
             self._renewed = clock()
             while not self._store.create(self._key, self._value()):
-                self._take_over()
+                take_over(self.node)
                 self._renewed = clock()
             self._is_stored = True
             self._look()
-            _check_above(self.seen)
+            check_above(self.seen)
         except BaseException:
             self.release()
             raise
@@ -124,26 +126,13 @@ class Claim(Generic[AnyPath]):
             os.path.dirname(os.path.join(directory, self._key))
         )
 
-    def _take_over(self) -> None:
-        """Erase the claim of a writer that has ended; raise an error if it still runs."""
-        store, key = self._store, self._key
-        value = store.get(key)
-        if value is None:
-            return
-        if _is_live(store, key, value):
-            raise claimed_error(self.node)
-        # If there are several writers on this machine, one takes it over.
-        with lock_node(self.node, "documents"):
-            if _is_same(store.get(key), value):
-                store.erase(key)
-
     def renew(self) -> None:
         """Store the claim again after everything at the node was erased."""
         if self._is_stored and not self._store.create(self._key, self._value()):
             self.check()
 
     def _value(self, number: int = 0) -> bytes:
-        return b"%s %d\n%s" % (self._name, number, self._members)
+        return claim_value(b"%s %d" % (self._name, number), self._members)
 
     def check(self, seen: StorePath | None = None) -> None:
         """Check, before the document is written, that no other writer has taken the claim over.
@@ -192,6 +181,25 @@ class Claim(Generic[AnyPath]):
                     return
                 self._store.set(self._key, self._value(number))
                 self._renewed = now
+
+
+def claim_value(writer: bytes, members: Collection[str]) -> bytes:
+    """Return the claim of a writer to create a node, or some paths below a group that exists."""
+    return b"%s\n%s" % (writer, json.dumps(sorted(members)).encode())
+
+
+def take_over(node: StorePath) -> None:
+    """Erase the claim of a writer that has ended; raise an error if it still runs."""
+    store, key = stored_in(node.store), claim_key(node)
+    value = store.get(key)
+    if value is None:
+        return
+    if _is_live(store, key, value):
+        raise claimed_error(node)
+    # If there are several writers on this machine, one takes it over.
+    with lock_node(node, "documents"):
+        if _is_same(store.get(key), value):
+            store.erase(key)
 
 
 @contextmanager
@@ -250,7 +258,8 @@ def live_claim(node: StorePath) -> bool:
     return value is not None and _is_live(store, key, value)
 
 
-def _check_above(node: StorePath) -> None:
+def check_above(node: StorePath) -> None:
+    """Check that no other writer creates a group above a node now."""
     for each, value in _read(node, start=1):
         if _is_live(stored_in(each.store), claim_key(each), value):
             raise claimed_error(each)
@@ -293,6 +302,8 @@ def _is_live(store: Store, key: str, value: Any) -> bool:
     """Whether the writer that stored a claim is still there; this may take `EXPIRY` seconds."""
     if (is_held := writers.is_running(value)) is not None:
         return is_held
+    if writers.is_resting(value):
+        return False
     store, start = fresh(store), time.monotonic()
     while time.monotonic() - start < EXPIRY:
         stored = store.get(key)

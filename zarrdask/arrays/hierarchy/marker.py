@@ -83,26 +83,24 @@ class LaterMarker:
         return self.node.prefix + unfinished.NAME
 
     def begin(self) -> None:
-        """Store the marker, unless this process has done that, or another one that still runs."""
+        """Store the marker, unless this process has done that, or another one."""
         if self.write in _BEGUN:
             return
-        name = _BEGUN[self.write] = writers.new_writer(self.write)
-        writers.begin(name)
-        store, key = self.node.store, self._key
-        if not store.create(key, name) and writers.is_running(store.get(key) or b"") is False:
-            store.set(key, name)
+        _BEGUN.add(self.write)
+        store, key, value = self.node.store, self._key, writers.later_writer(self.write)
+        if not store.create(key, value) and writers.is_running(store.get(key) or b"") is False:
+            store.set(key, value)
 
     def end(self) -> None:
         """Erase the marker, unless it is another writer's: all chunks are stored."""
         store, key = self.node.store, self._key
-        if bytes(store.get(key) or b"").startswith(self.write.encode()):
+        if writers.is_of(store.get(key), self.write):
             store.erase(key)
-        if (name := _BEGUN.pop(self.write, None)) is not None:
-            writers.end(name)
+        _BEGUN.discard(self.write)
 
 
-#: The markers that this process has stored for tasks, by the writes that are not finished here.
-_BEGUN = dict[str, bytes]()
+#: The writes whose markers this process has stored for tasks, and that are not finished here.
+_BEGUN = set[str]()
 
 
 def _erase_dead_marker(node: StorePath) -> None:

@@ -1,8 +1,8 @@
 """Writes of the blocks of a Dask array, in tasks."""
 
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import Any
 
@@ -12,6 +12,8 @@ from zarrdask.arrays.chunks.cast import Casting
 from zarrdask.arrays.chunks.region import ArrayRegion
 from zarrdask.arrays.chunks.write import Beyond
 from zarrdask.arrays.hierarchy.changes.block_log import BlockLog
+from zarrdask.arrays.hierarchy.changes.compared import compared
+from zarrdask.arrays.hierarchy.changes.later_claim import LaterClaim
 from zarrdask.arrays.hierarchy.marker import LaterMarker
 from zarrdask.formats.indexing.selection import Region
 from zarrdask.parallel.execution.cancellation import write_named
@@ -25,8 +27,19 @@ from zarrdask.storage.locks.chunk_locks import ChunkLocks
 from zarrdask.storage.locks.lock_files import lock_place
 
 #: For the fused task that this thread runs, by the names of writes: the function that writes a
-#: block, and the blocks that were written.
+#: block, the blocks that were written, and whether they are compared instead.
 _JOINED = threading.local()
+#: The receipts of blocks of a new array that is computed later: a block that was compared with what
+#: is stored, as the array is complete, and one that was stored under the claim of the write.
+_COMPARED, _CLAIMED = -1, -2
+
+
+def are_compared(receipts: Iterable[np.ndarray]) -> bool:
+    """Whether the blocks of new arrays were compared with complete ones, and none was stored."""
+    # Tasks that return changes have stored blocks.
+    marks = [each for receipt in receipts for each in receipt.flat]
+    is_stored = any(type(each) is Changes or each == _CLAIMED for each in marks)
+    return _COMPARED in marks and not is_stored
 
 
 class BlockWriter:
@@ -47,8 +60,9 @@ class BlockWriter:
         Where the blocks that are stored are recorded, if they are.
     marker : LaterMarker, optional
         The marker that says that the array is unfinished, which the first task stores.
-    expected : ExpectedArray, optional
-        The array that tasks find, if they run later: checked before they store chunks.
+    expected : ExpectedArray or LaterClaim, optional
+        The array that tasks find, if they run later, or the claim of a new one: checked before they
+        store chunks.
     threads : int, default 1
         The number of threads that encode a block, in the process that made the writer: more than
         one if there are fewer blocks than threads. Other processes use one.
@@ -77,7 +91,7 @@ class BlockWriter:
         beyond: Beyond,
         log: BlockLog | None = None,
         marker: LaterMarker | None = None,
-        expected: ExpectedArray | None = None,
+        expected: ExpectedArray | LaterClaim | None = None,
         threads: int = 1,
     ) -> None:
         self._locked_at: str | None = None
@@ -87,6 +101,7 @@ class BlockWriter:
         self.expected = expected
         self.threads = threads
         self._write = write_named(name)
+        self._write.names |= {each.write for each in (marker, expected) if each is not None}
         self.region = region
         self.empty = empty
         self.name = name
@@ -95,25 +110,45 @@ class BlockWriter:
     def write(self, values: np.ndarray, block: Region) -> int | Changes:
         """Write a block, and return the number of units that were stored.
 
-        If the block is not joined with others, and the store is a fork: the changes.
+        For a new array that is computed later, it is `_COMPARED` or `_CLAIMED`. If the block is not
+        joined with others, and the store is a fork: the changes.
         """
         region = self.region
         shape = tuple([part.stop - part.start for part in block])
         values = self.casting.cast_block(values, shape, region.dtype, region.stored)
         joined = vars(_JOINED).get(self.name)
         if joined is not None:
-            write, written = joined
+            write, written, is_repeated = joined
             with self._write.block():
+                if not is_repeated and isinstance(self.expected, LaterClaim):
+                    self.expected.check()
                 count: int = write(values, block)
                 if self.log is not None:
                     written.append((block, count))
+            return self._receipt(count, is_repeated=is_repeated)
+        with self._write.block():
+            is_repeated = self._begin()
+            with self._changing(is_repeated=is_repeated) as (region, changes):
+                count = self._writer(region)(values, block)
+                if self.log is not None:
+                    self.log.add([(block, count)])
+        return changes[0] if changes else self._receipt(count, is_repeated=is_repeated)
+
+    def _receipt(self, count: int, *, is_repeated: bool) -> int:
+        """Return the receipt of a block that consists of so many units."""
+        if not isinstance(self.expected, LaterClaim):
             return count
-        self._begin()
-        with self._write.block(), changing_region(self.region) as (region, changes):
-            count = self._writer(region)(values, block)
-            if self.log is not None:
-                self.log.add([(block, count)])
-        return changes[0] if changes else count
+        return _COMPARED if is_repeated else _CLAIMED
+
+    def _changing(
+        self, *, is_repeated: bool
+    ) -> AbstractContextManager[tuple[ArrayRegion, list[Changes]]]:
+        """Return the context that yields the region as tasks change it, or as they compare it."""
+        if not is_repeated:
+            return changing_region(self.region)
+        region = self.region
+        chunks = compared(region.stored)
+        return nullcontext((ArrayRegion(chunks, region.region, region.axes, region.token), []))
 
     def _writer(
         self, region: ArrayRegion, requests: Requests | None = None
@@ -142,12 +177,13 @@ class BlockWriter:
         fork, the list that is yielded holds its changes afterwards.
         """
         written, joined = list[tuple[Region, int]](), vars(_JOINED)
-        self._begin()
+        with self._write.block():
+            is_repeated = self._begin()
         with (
             self._write.block() if self.region.costs.overlaps else nullcontext(),
-            changing_region(self.region) as (region, changes),
+            self._changing(is_repeated=is_repeated) as (region, changes),
         ):
-            joined[self.name] = self._writer(region, requests), written
+            joined[self.name] = self._writer(region, requests), written, is_repeated
             try:
                 yield changes
             finally:
@@ -155,12 +191,15 @@ class BlockWriter:
             if self.log is not None and written:
                 self.log.add(written)
 
-    def _begin(self) -> None:
-        """Do what comes before the first block, if the tasks run later than requested."""
-        if self.expected is not None:
-            self.expected.check()
+    def _begin(self) -> bool:
+        """Do what comes before the first block, if the tasks run later than requested.
+
+        Return whether the write was completed before, so that blocks are compared.
+        """
+        is_repeated = self.expected is not None and self.expected.check()
         if self.marker is not None:
             self.marker.begin()
+        return is_repeated
 
     @property
     def receipt_dtype(self) -> np.dtype[Any]:
@@ -193,7 +232,7 @@ def _writer(
     beyond: Beyond,
     log: BlockLog | None,
     marker: LaterMarker | None,
-    expected: ExpectedArray | None,
+    expected: ExpectedArray | LaterClaim | None,
     locked_at: str,
     casting: Casting,
 ) -> BlockWriter:

@@ -25,6 +25,8 @@ class Write:
     def __init__(self) -> None:
         self._running = 0
         self._aborted = False
+        #: The unique names by which its markers and claims in stores say that they are its own.
+        self.names = set[str]()
         #: The version stamp of the array's documents, after they were compared with those expected.
         self.compared: str | None = None
         #: The pace of the threads that store small blocks.
@@ -50,6 +52,11 @@ class Write:
                 self._running -= 1
                 _CHANGED.notify_all()
 
+    @property
+    def is_running(self) -> bool:
+        """Whether a block is being stored now."""
+        return self._running > 0
+
     def abort(self) -> None:
         """Let no further block begin, and wait for those that are being stored."""
         with _CHANGED:
@@ -68,6 +75,13 @@ def write_named(name: str) -> Write:
         if write is None:
             write = _WRITES[name] = Write()
         return write
+
+
+def is_writing(name: str) -> bool:
+    """Whether this process stores a block of a write whose markers or claims have a name."""
+    with _CHANGED:
+        writes = list(_WRITES.values())
+    return any(name in write.names and write.is_running for write in writes)
 
 
 def _after_fork() -> None:

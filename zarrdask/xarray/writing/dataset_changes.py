@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 
 from zarrdask import config
-from zarrdask.arrays import writers
+from zarrdask.arrays.hierarchy.changes.later_claim import LaterClaim
 from zarrdask.arrays.hierarchy.changes.new_array import create_group_after_chunks
 from zarrdask.arrays.hierarchy.changes.replace import ReplacedNode
 from zarrdask.arrays.hierarchy.changes.transaction import Change
@@ -61,6 +61,8 @@ class ChangedDataset(Change):
     replaces: bool
     #: Whether the values are written by this call, so that other writers are excluded.
     is_immediate: bool
+    #: The claim that tasks hold if they store the values of new arrays later.
+    later: LaterClaim | None = None
     #: The claims of new nodes, from the beginning to the end.
     _claims: list[Claim[NodePath]] = field(default_factory=list, compare=False)
     _held: ExitStack = field(default_factory=ExitStack, compare=False)
@@ -96,6 +98,13 @@ class ChangedDataset(Change):
 
     def begin(self) -> None:
         """Write the documents of new nodes, or erase what former nodes left at their locations."""
+        with ExitStack() as held:
+            if self.later is not None:
+                # Another writer may be storing what would be erased.
+                held.enter_context(claimed(self.node, self.later.members))
+            self._begin()
+
+    def _begin(self) -> None:
         self.exclude()
         claims = self._claims
         if claims and self._is_new and not self.overwrites and self._listed.exists():
@@ -149,7 +158,7 @@ class ChangedDataset(Change):
 
     def commit(self) -> None:
         """Make what was written part of the dataset; the first group comes last."""
-        with self._held:
+        with self._held if self.later is None else self.later.committing():
             self._commit()
 
     def _commit(self) -> None:
@@ -186,7 +195,7 @@ class ChangedDataset(Change):
         """Erase what was appended to arrays, and describe what the dataset holds now."""
         self.release()
         if self._marker is not None:
-            writers.end(self._marker)
+            erase_markers([], self._marker)  # they stay, but the write has ended
         appends = [each.append for write in self.writes for each in write.appends]
         states = {append.abort() for append in appends if append is not None}
         if self._is_new:
@@ -237,6 +246,20 @@ class ReplacedDataset(Change):
 def creates_nodes(writes: Sequence[GroupWrite]) -> bool:
     """Whether any group or array is created."""
     return writes[0].before is None or bool(new_members(writes))
+
+
+def claim_later(node: NodePath, writes: Sequence[GroupWrite]) -> LaterClaim | None:
+    """Return the claim for new arrays whose values tasks store later, below a first group.
+
+    None if no other writer sees what is stored.
+    """
+    first, members = writes[0], new_members(writes)
+    if first.node.store.capabilities.bounded:
+        return None
+    view = first.node if first.node.layout.base is not None else node
+    if first.before is None:
+        return LaterClaim(node, view, {"": first.metadata, **members})
+    return LaterClaim(node, view, members, [*members])
 
 
 def new_members(writes: Sequence[GroupWrite]) -> dict[str, Metadata]:

@@ -9,6 +9,7 @@ from uuid import uuid4
 from dask import delayed
 
 from zarrdask.arrays.chunks.cast import Casting
+from zarrdask.arrays.hierarchy.changes.later_claim import LaterClaim
 from zarrdask.arrays.hierarchy.changes.replace import ReplacedNode
 from zarrdask.arrays.hierarchy.changes.transaction import Change, transaction
 from zarrdask.errors import NodeExistsError
@@ -20,7 +21,12 @@ from zarrdask.parallel.graph.writing.write_job import compute, deferred
 from zarrdask.storage.locks.lock_files import lock_place
 from zarrdask.xarray.request import Content
 from zarrdask.xarray.values import write_in_memory
-from zarrdask.xarray.writing.dataset_changes import ChangedDataset, ReplacedDataset, creates_nodes
+from zarrdask.xarray.writing.dataset_changes import (
+    ChangedDataset,
+    ReplacedDataset,
+    claim_later,
+    creates_nodes,
+)
 from zarrdask.xarray.writing.destination import Destination
 from zarrdask.xarray.writing.manifests import begin_manifests, manifest_updates
 from zarrdask.xarray.writing.plan import GroupWrite, VariableWrite
@@ -80,6 +86,9 @@ def write(
     # Documents that come first are complete at once: others may write regions before the result.
     is_early = isinstance(change, ChangedDataset) and not change.late
     targets = [(v, _noted(v, each, to, is_early=is_early)) for v, each in targets]
+    claim = change.later if isinstance(change, ChangedDataset) else None
+    if claim is not None:
+        targets = [(v, _claimed(v, each, claim)) for v, each in targets]
     digests = to.options.manifests
     with transaction(changes, commits=to.options.compute):
         jobs = write_in_memory(targets, later=not to.options.compute, digests=digests)
@@ -105,6 +114,14 @@ def _noted(
     return target.marked() if is_later else target
 
 
+def _claimed(variable: VariableWrite, target: WriteTarget, claim: LaterClaim) -> WriteTarget:
+    """Return a target with the claim that its tasks hold, if they create an array later."""
+    if not (variable.is_dask and variable.is_new):
+        return target
+    path = variable.array.path.removeprefix(claim.node.path).lstrip("/")
+    return replace(target, claim=claim.about(path))
+
+
 def _change(to: Destination, plan: WritePlan) -> Change:
     """Return the change of the dataset.
 
@@ -120,8 +137,12 @@ def _change(to: Destination, plan: WritePlan) -> Change:
     seen = to.seen if creates_nodes(bare) else to.node
     is_immediate = to.options.compute
     claims = [] if to.claim is None else [to.claim]
+    variables = [variable for write in writes for variable in write.variables]
+    later = None
+    if late and not is_immediate and any(each.is_dask and each.is_new for each in variables):
+        later = claim_later(to.node, bare)
     return ChangedDataset(
-        to.node, seen, bare, root, late, overwrites, replaces, is_immediate, claims
+        to.node, seen, bare, root, late, overwrites, replaces, is_immediate, later, claims
     )
 
 

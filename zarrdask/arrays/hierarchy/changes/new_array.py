@@ -9,6 +9,7 @@ from zarrdask.arrays import writers
 from zarrdask.arrays.chunks import unfinished
 from zarrdask.arrays.chunks.stored_keys import erase_leftovers
 from zarrdask.arrays.hierarchy.changes.journal import BESIDE, erase_beside, is_begun
+from zarrdask.arrays.hierarchy.changes.later_claim import LaterClaim
 from zarrdask.arrays.hierarchy.changes.node_locks import exclusive
 from zarrdask.arrays.hierarchy.changes.transaction import Change
 from zarrdask.arrays.hierarchy.claim import Claim, claimed
@@ -136,6 +137,8 @@ class LateArray(Change):
     is_again: bool = field(default=False, init=False)
     #: The claim of the array, from the beginning to the end; None if it is not held now.
     claim: Claim[NodePath] | None = field(default=None, init=False, compare=False)
+    #: The claim that tasks hold if they store the values later.
+    later: LaterClaim | None = field(default=None, kw_only=True)
 
     @property
     def location(self) -> str:
@@ -153,9 +156,20 @@ class LateArray(Change):
             if self.claim is not None:
                 self.claim.renew()
         else:
-            erase_leftovers(view.chunks(self.metadata))
+            self._erase_leftovers(view)
             if not self.is_recorded and is_begun(view):
                 erase_beside(view)  # with a record, the commit would take the chunks for leftovers
+
+    def _erase_leftovers(self, view: NodePath) -> None:
+        """Erase the chunks that others left here, unless a writer that still runs stores them."""
+        with ExitStack() as held:
+
+            def exclude() -> None:
+                held.enter_context(claimed(self.node.fresh))
+                self.node.fresh.check_creation(self.metadata, overwrite=False)
+
+            is_excluded = self.later is None
+            erase_leftovers(view.chunks(self.metadata), unless=None if is_excluded else exclude)
 
     def exclude(self) -> None:
         """Claim the array: no other writer creates it until this one ends."""
@@ -187,7 +201,7 @@ class LateArray(Change):
             create_after_chunks(*located, is_recorded=self.is_recorded, is_again=self.is_again)
             self.release()
             return
-        with claimed(self.node):
+        with claimed(self.node) if self.later is None else self.later.committing():
             create_after_chunks(self.node, self.view, self.metadata)
 
     def abort(self) -> str:

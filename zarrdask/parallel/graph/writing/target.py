@@ -14,6 +14,7 @@ from zarrdask.arrays.chunks.write import Beyond
 from zarrdask.arrays.hierarchy.changes.array_record import ArrayRecord
 from zarrdask.arrays.hierarchy.changes.block_log import RecordedBlocks
 from zarrdask.arrays.hierarchy.changes.journal import digest
+from zarrdask.arrays.hierarchy.changes.later_claim import LaterClaim
 from zarrdask.arrays.hierarchy.changes.new_array import LateArray, NewArray
 from zarrdask.arrays.hierarchy.changes.replace import ReplacedNode, can_stage
 from zarrdask.arrays.hierarchy.changes.transaction import Change
@@ -110,6 +111,8 @@ class WriteTarget:
     recorded: RecordedBlocks | None = None
     #: The marker of the unfinished array, from the first task to the last.
     marker: LaterMarker | None = None
+    #: The claim of the array whose documents come last, from the first task to the last.
+    claim: LaterClaim | None = None
 
     @property
     def is_compared(self) -> bool:
@@ -130,8 +133,13 @@ class WriteTarget:
         return ArrayRegion(chunks_of(self.array), self.region)
 
     @property
-    def expected(self) -> tuple[NodePath, ArrayMetadata] | None:
-        """The array that tasks find whenever they run, if its documents are stored by then."""
+    def expected(self) -> tuple[NodePath, ArrayMetadata] | LaterClaim | None:
+        """The array that tasks find whenever they run, if its documents are stored by then.
+
+        If they are not, it is the claim of the array.
+        """
+        if self.claim is not None:
+            return self.claim
         is_there = self.marker is not None or isinstance(self.change, NewArray | ExistingArray)
         if not is_there or self.array.store.capabilities.forks:
             return None
@@ -274,11 +282,13 @@ def _new_array(
     region = whole_region(array.shape)
     # Where chunks need an array (icechunk), nothing is visible before the commit of the session.
     if how.resume or (how.commit == "last" and not node.store.capabilities.bounded):
+        is_later = not (how.is_immediate or how.resume)
+        claim = LaterClaim(node, array.node_path, {"": metadata}) if is_later else None
         late = LateArray(
-            node, array.node_path, metadata, erases, existed,
+            node, array.node_path, metadata, erases, existed, later=claim,
             is_immediate=how.is_immediate, is_recorded=bool(how.resume), overwrites=how.replaces,
         )  # fmt: skip
-        return WriteTarget(array, region, chunks_of(array), late)
+        return WriteTarget(array, region, chunks_of(array), late, claim=claim)
     marker = new_marker(node) if how.is_immediate else None
     new = NewArray(prefetched, metadata, how.replaces, existed, marker=marker)
     # If an array is read as it is written, only a part may be computed.

@@ -17,11 +17,12 @@ from zarrdask import config
 from zarrdask.arrays.chunks.region import ArrayRegion
 from zarrdask.arrays.chunks.write import Beyond
 from zarrdask.arrays.hierarchy.changes.block_log import BlockLog
+from zarrdask.arrays.hierarchy.changes.later_claim import LaterClaim
 from zarrdask.arrays.hierarchy.marker import LaterMarker
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.formats.indexing.selection import Region
 from zarrdask.formats.metadata.model import ArrayMetadata
-from zarrdask.parallel.execution.block_writer import BlockWriter
+from zarrdask.parallel.execution.block_writer import BlockWriter, are_compared
 from zarrdask.parallel.execution.client import local_threads
 from zarrdask.parallel.execution.expected_array import ExpectedArray
 from zarrdask.parallel.execution.forks import TaskStores, changes_of
@@ -43,7 +44,7 @@ def write_blocks(
     is_blank: bool = False,
     log: BlockLog | None = None,
     marker: LaterMarker | None = None,
-    expected: tuple[NodePath, ArrayMetadata] | None = None,
+    expected: tuple[NodePath, ArrayMetadata] | LaterClaim | None = None,
     stores: TaskStores | None = None,
 ) -> BlockWrites:
     """Return the tasks that write a Dask array to a region of a stored array, one for each block.
@@ -52,7 +53,8 @@ def write_blocks(
     region when the tasks run (`is_blank`), only one of equal blocks has to be computed to know that
     none of them is stored. Blocks that are stored are recorded in `log`, if there is one.
     They are written to `stores`, by default to the store of the region itself. The first task
-    stores the `marker`, if there is one. Tasks check that an `expected` array is there as it was.
+    stores the `marker`, if there is one. Tasks check that an `expected` array is there as it was,
+    or hold the claim of a new one.
     """
     plan = plan_writes(
         x.chunks,
@@ -74,8 +76,12 @@ def write_blocks(
     name = f"{to.stored.task_name('write')}-{uuid4().hex}"
     empty = config.get("write-empty-chunks") if empty is None else empty
     threads = max(1, local_threads() // max(plan.tasks, 1))
-    array = None if expected is None else ExpectedArray(*expected, to.region, beyond, name)
-    options = {"log": log, "marker": marker, "expected": array, "threads": threads}
+    found = (
+        ExpectedArray(*expected, to.region, beyond, name)
+        if isinstance(expected, tuple)
+        else expected
+    )
+    options = {"log": log, "marker": marker, "expected": found, "threads": threads}
     writer = BlockWriter(to, empty=empty, name=name, beyond=beyond, **options)  # type: ignore[arg-type]
     receipts = x.map_blocks(
         write_block,
@@ -104,8 +110,11 @@ def finish(
 ) -> Changes | None:
     """Commit writes, after all their blocks were stored, and update manifests: the last task.
 
-    Return the changes of forks that still have to be merged in the process that has the store.
+    Return the changes of forks that still have to be merged in the process that has the store. If
+    new arrays were compared with what this would store, the writes were committed before.
     """
+    if are_compared(receipts):
+        return None
     changes = Changes.joined(each for receipt in receipts for each in changes_of(receipt))
     for commit in commits:
         if commit is not None:
@@ -113,16 +122,32 @@ def finish(
     return update_manifests(updates, changes)
 
 
+def release(claims: Sequence[LaterClaim], result: Any) -> Any:
+    """Erase the claims of writes that were committed, and return the result: the very last task.
+
+    It is one of its own, so that a commit that runs again finds the claims.
+    """
+    for claim in claims:
+        claim.forget()
+    return result
+
+
 def gather(
     receipts: Sequence[da.Array],
     commits: Sequence[Action | None],
     updates: Sequence[ManifestUpdate] = (),
+    claims: Sequence[LaterClaim] = (),
 ) -> Delayed:
     """Return one Delayed that stores all blocks of all writes, then finishes them."""
     blocks = _delayed(receipts)
     # Dask would search arguments for tasks, but not the arguments of a partial function.
     last = delayed(partial(finish, commits, updates), pure=False, traverse=False)
-    return last(*blocks, dask_key_name=f"to-zarr-{uuid4().hex}")
+    name = f"to-zarr-{uuid4().hex}"
+    if not claims:
+        return last(*blocks, dask_key_name=name)
+    committed = last(*blocks, dask_key_name=f"commit-{name}")
+    after = delayed(partial(release, claims), pure=False, traverse=False)
+    return after(committed, dask_key_name=name)
 
 
 def _delayed(arrays: Sequence[da.Array]) -> list[Delayed]:
@@ -140,14 +165,20 @@ def _delayed(arrays: Sequence[da.Array]) -> list[Delayed]:
     return [Delayed(key, whole, layer=layer) for key in keys]
 
 
-def read_blocks(writes: BlockWrites, written: ArrayRegion, commit: Action | None) -> da.Array:
+def read_blocks(
+    writes: BlockWrites,
+    written: ArrayRegion,
+    commit: Action | None,
+    claims: Sequence[LaterClaim] = (),
+) -> da.Array:
     """Return a written region as a Dask array that reads each block after it was written.
 
-    If there is a commit, all blocks are written before any block is read.
+    If there is a commit, all blocks are written before any block is read; then claims are erased.
     """
     receipts, blocks = writes.receipts, writes.blocks
     if commit is not None:
-        committed = core.from_delayed(gather([receipts], [commit]), (), meta=np.empty((), object))
+        last = gather([receipts], [commit], claims=claims)
+        committed = core.from_delayed(last, (), meta=np.empty((), object))
         receipts = receipts.map_blocks(_after, committed, dtype=receipts.dtype, meta=receipts._meta)
     return receipts.map_blocks(
         read_block,

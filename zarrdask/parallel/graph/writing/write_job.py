@@ -27,6 +27,7 @@ from zarrdask.errors import MetadataError, NodeTypeError, UnsupportedError
 from zarrdask.formats.indexing.regions import slabs
 from zarrdask.parallel.execution.compute import compute_blocks
 from zarrdask.parallel.execution.dask_private import DataNode
+from zarrdask.parallel.execution.expected_array import ExpectedArray
 from zarrdask.parallel.execution.expressions import as_users_array, is_expression
 from zarrdask.parallel.execution.forks import TaskStores
 from zarrdask.parallel.graph.fuse.writes import fuse_writes
@@ -74,7 +75,8 @@ class WriteJob(NamedTuple):
 
     def stored(self) -> da.Array:
         """Return the stored array as a Dask array, which is written when it is computed."""
-        return as_users_array(read_blocks(self.tasks, self.target.written, self.commit))
+        claims = [] if self.target.claim is None else [self.target.claim]
+        return as_users_array(read_blocks(self.tasks, self.target.written, self.commit, claims))
 
 
 def as_dask_array(x: Any, *, may_be_masked: bool = False, is_view: bool = False) -> da.Array:
@@ -295,8 +297,10 @@ def deferred(
     # By then, other writes may have stored chunks that blocks without values have to erase.
     tasks = [job.tasks._replace(equal_blocks=None) for job in jobs]
     # All blocks come first: a commit may replace what another array is computed from.
-    expected = [each for job in jobs if (each := job.tasks.writer.expected) is not None]
+    claims = {each.write: each for job in jobs if (each := job.target.claim) is not None}
+    writers = [job.tasks.writer for job in jobs]
+    expected = [one for w in writers if isinstance(one := w.expected, ExpectedArray)]
     commits = [*(job.commit for job in jobs), *completions, *(each.forget for each in expected)]
     if updates is None:
         updates = [_begun_update(job.update, job.target) for job in jobs if job.update is not None]
-    return gather(fuse_writes(tasks), commits, updates)
+    return gather(fuse_writes(tasks), commits, updates, [*claims.values()])
