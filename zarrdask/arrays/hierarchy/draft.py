@@ -14,10 +14,10 @@ from zarrdask.errors import NodeExistsError
 from zarrdask.formats.metadata.draft.entry import KEY, EntryPoint
 from zarrdask.formats.metadata.formats import find_format, formats
 from zarrdask.formats.metadata.model import ArrayMetadata, Metadata
-from zarrdask.formats.metadata.node_layout import ARRAY, PROTOCOL
+from zarrdask.formats.metadata.node_layout import ARRAY, GROUP, PROTOCOL
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage.base import Store
-from zarrdask.storage.zarr.draft_store import DraftStore
+from zarrdask.storage.zarr.draft_store import IMPLICIT, DraftStore, as_draft
 
 
 def enter(root: StorePath, entry_point: bytes) -> DraftStore:
@@ -110,8 +110,8 @@ def in_hierarchy_like(node: AnyPath, source: StorePath, *, create: bool) -> AnyP
     NodeExistsError
         If the node is in a hierarchy of another format.
     """
-    own, other = hierarchy_of(node), source.store
-    if isinstance(other, DraftStore) and own is None and not _is_taken(node.store):
+    own, other = hierarchy_of(node), as_draft(source.store)
+    if other is not None and own is None and not _is_taken(node.store):
         layout = other.layout
         own = DraftStore(node.store, "", layout.zarr_format, layout.suffix, layout.minor)
         if create:
@@ -136,9 +136,7 @@ def in_own_hierarchy(node: AnyPath) -> AnyPath:
 
 def hierarchy_of(node: StorePath) -> DraftStore | None:
     """Return the hierarchy that a node, which need not exist, is in; None if there is none."""
-    if isinstance(node.store, DraftStore):
-        return node.store
-    return root_above([*node.parents, node])
+    return as_draft(node.store) or root_above([*node.parents, node])
 
 
 def _is_taken(store: Store) -> bool:
@@ -173,9 +171,10 @@ def _below_root(view: DraftStore, path: str) -> str:
 
 def keep_parent(node: StorePath) -> None:
     """Write a document for the group above an erased node, if such groups are kept (B-75)."""
-    view = node.store
-    if not isinstance(view, DraftStore):
+    view, layout = node.store, node.layout
+    if layout.base is None:
         return
-    parent = _below_root(view, node.path).rpartition("/")[0]
-    if parent and config.get("draft-keep-groups"):
-        view.keep_group(f"{view.layout.base}{parent}/")
+    parent = layout.inside(node.prefix).rstrip("/").rpartition("/")[0]
+    key = f"{layout.base}{parent}/{GROUP}"
+    if parent and config.get("draft-keep-groups") and view.get(key) is None:
+        view.set(key, IMPLICIT)
