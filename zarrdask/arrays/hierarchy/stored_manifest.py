@@ -20,7 +20,7 @@ from zarrdask.formats.byte_ranges import Entry, StoredObject
 from zarrdask.formats.metadata import detect
 from zarrdask.storage.concurrent_requests import request_each
 from zarrdask.storage.local.open_file import is_settled
-from zarrdask.storage.snapshots.digesting_store import DigestingFork, DigestingStore
+from zarrdask.storage.snapshots.digesting_store import DigestingStore, written_to
 from zarrdask.storage.snapshots.object_manifest import Manifest, ManifestEntry
 from zarrdask.storage.snapshots.written_objects import WrittenObjects
 from zarrdask.storage.zarr.draft_store import stored_in
@@ -79,14 +79,9 @@ def keep_manifest(
     `parts` are what forks of other processes have returned, by their names; `is_whole` is as in
     `update_manifest`.
     """
-    store = chunks.store
-    if isinstance(store, DigestingStore):
-        written = store.written
-    elif isinstance(store, DigestingFork):
-        written = store.written_with(parts.get(store.name, ()))
-    else:
-        return
-    update_manifest(node, written.below(chunks.prefix), is_whole=is_whole)
+    written = written_to(chunks.store, parts)
+    if written is not None:
+        update_manifest(node, written.below(chunks.prefix), is_whole=is_whole)
 
 
 def begin_manifest(node: StorePath) -> None:

@@ -482,6 +482,11 @@ class LocalStore(Store):
                 yield Entry(key, size, stamp, stored)
 
 
+def as_local(store: Store) -> LocalStore | None:
+    """Return a store if its values are files, to open and replace by descriptors, else None."""
+    return store if isinstance(store, LocalStore) else None
+
+
 @lru_cache(maxsize=256)
 def _identity(root: str) -> Identity:
     return Identity(uri=Path(root).as_uri(), token=root, directory=root)

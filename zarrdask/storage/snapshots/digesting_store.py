@@ -1,13 +1,14 @@
 """A store that computes the digests of the values that tasks store in it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from zarrdask.formats.byte_ranges import Buffer, Tag
 from zarrdask.storage.adapters.forks import Fork
 from zarrdask.storage.base import Store
 from zarrdask.storage.local.file_times import write_marked
-from zarrdask.storage.local.local_store import LocalStore
+from zarrdask.storage.local.local_store import LocalStore, as_local
 from zarrdask.storage.snapshots.written_objects import WrittenObjects
 from zarrdask.storage.transfer import local_value
 from zarrdask.storage.wrapper import WrappedStore
@@ -37,8 +38,8 @@ class DigestingStore(WrappedStore):
 
     def _local(self, key: str) -> tuple[LocalStore, str] | None:
         """Return the local store and the key there of a value that is one file, else None."""
-        inner = self.inner
-        return (inner, key) if isinstance(inner, LocalStore) else local_value(inner, key)
+        local = as_local(self.inner)
+        return local_value(self.inner, key) if local is None else (local, key)
 
     def set(self, key: str, value: Buffer) -> None:
         stamps = list[str]()
@@ -127,3 +128,15 @@ class DigestingFork(WrappedStore, Fork):
         written = WrittenObjects()
         written.merge([changes])
         return [*written]
+
+
+def written_to(
+    store: Store, parts: Mapping[str, list[bytes]] = MappingProxyType({})
+) -> WrittenObjects | None:
+    """Return the objects that were written to a store, if their digests were computed, else None.
+
+    `parts` are what forks of other processes have returned, by their names.
+    """
+    if isinstance(store, DigestingFork):
+        return store.written_with(parts.get(store.name, ()))
+    return store.written if isinstance(store, DigestingStore) else None

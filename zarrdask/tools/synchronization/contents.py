@@ -13,7 +13,7 @@ from zarrdask.runtime.scratch import Scratch
 from zarrdask.runtime.system import pread
 from zarrdask.runtime.threads import on_each
 from zarrdask.storage.local.file_times import keep_time
-from zarrdask.storage.local.local_store import LocalStore
+from zarrdask.storage.local.local_store import as_local
 from zarrdask.storage.local.open_file import stamp_in
 from zarrdask.tools.verification.object_listing import (
     Listing,
@@ -74,7 +74,7 @@ def differing_keys(
 
 def is_local(node: StorePath) -> bool:
     """Whether the values are files of a local directory."""
-    return isinstance(node.store, LocalStore)
+    return as_local(node.store) is not None
 
 
 def _are_equal(one: StoredObject, other: StoredObject, by: By, *, are_local: bool) -> bool | None:
