@@ -3,12 +3,11 @@
 from typing import Any
 
 from zarrdask.arrays.chunks.missing_chunks import Missing
-from zarrdask.arrays.chunks.stored import ElementStore
 from zarrdask.arrays.hierarchy.lookup import look_up
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.arrays.hierarchy.snapshot import Snapshot, snapshot_of
 from zarrdask.arrays.nodes.arguments import suggests_arguments
-from zarrdask.arrays.nodes.array import Array
+from zarrdask.arrays.nodes.array import Array, chunks_of
 from zarrdask.arrays.nodes.node import is_group_error
 from zarrdask.errors import MetadataError, is_one_of, one_of
 from zarrdask.formats.metadata.model import ArrayMetadata, ZarrFormat
@@ -114,12 +113,13 @@ def array_at(
     node: NodePath, metadata: ArrayMetadata, mode: str, missing: Missing | None = None
 ) -> Array:
     """Return the array at a node, which may be a concatenation."""
-    if isinstance(node.store, ElementStore):
-        # Imported here: few arrays are concatenations.
-        from zarrdask.arrays.nodes.concatenations.concatenated import ConcatenatedArray
+    array = Array(node, metadata, mode, missing)
+    if chunks_of(array).elements is None:
+        return array
+    # Imported here: few arrays are concatenations.
+    from zarrdask.arrays.nodes.concatenations.concatenated import ConcatenatedArray
 
-        return ConcatenatedArray(node, metadata, mode, missing)
-    return Array(node, metadata, mode, missing)
+    return ConcatenatedArray(node, metadata, mode, missing)
 
 
 def check_mode(mode: str, modes: tuple[str, ...]) -> None:

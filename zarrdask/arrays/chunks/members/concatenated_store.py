@@ -141,7 +141,7 @@ class ConcatenatedStore(ElementStore):
         return identity_at(self.url, f"concatenation:{self._digest}")
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, ConcatenatedStore) and self._digest == other._digest
+        return type(other) is type(self) and self._digest == other._digest
 
     def __hash__(self) -> int:
         return hash(self._digest)
