@@ -19,7 +19,7 @@ from zarrdask.formats.compliance import strictness
 from zarrdask.formats.grids.chunk_grid import Index
 from zarrdask.formats.metadata import detect
 from zarrdask.formats.metadata.model import ArrayMetadata
-from zarrdask.storage.adapters.zarr_python import ZarrPythonStore, adapt_store
+from zarrdask.storage.adapters.zarr_python import own_store
 
 #: The packages whose codecs zarrdask has, too. A class of another package may do something else.
 _PACKAGES = {"zarr", "numcodecs"}
@@ -139,8 +139,8 @@ def find_chunks(
     fill : ndarray
         The value of missing chunks, with the data type of the array, as zarr-python reads both.
     """
-    ours = adapt_store(store)
-    if ours is None or isinstance(ours, ZarrPythonStore) or not all(map(_is_known, codecs)):
+    ours = own_store(store)
+    if ours is None or not all(map(_is_known, codecs)):
         return None
     orders = [getattr(codec, "subchunk_write_order", None) for codec in codecs]
     order = next((_ORDERS.get(name) for name in orders if name), None)

@@ -153,9 +153,19 @@ async def _collect(listing: Callable[[str], Any], prefix: str) -> list[str]:
 def adapt_store(value: Any) -> Store | None:
     """Return a store of zarr-python as one of ours; None for its other objects.
 
+    Stores that this package can't read itself, but for those of zarr-python 2, which are mappings,
+    are read by zarr-python.
+    """
+    own = own_store(value)
+    is_left = own is None and not isinstance(value, MutableMapping)
+    return ZarrPythonStore(value) if is_left and is_zarr_object(value, "Store") else own
+
+
+def own_store(value: Any) -> Store | None:
+    """Return the store of ours that reads what a store of zarr-python does; None if there is none.
+
     Directories, file systems of fsspec and objects of obstore are read by our own stores; whether
-    they may be written is then a matter of the mode in which nodes are opened. Other stores of
-    zarr-python 2 are mappings.
+    they may be written is then a matter of the mode in which nodes are opened.
     """
     if not is_zarr_object(value, "Store"):
         return None
@@ -177,11 +187,9 @@ def adapt_store(value: Any) -> Store | None:
             return _of_package("adapters.fsspec_objects").adapt_file_system(  # type: ignore[no-any-return]
                 value.fs, value.path
             )
-    if isinstance(value, MutableMapping):
-        return None
     if kind == "ObjectStore":
         return _of_package("remote.obstore.obstore_urls").adapt_object(value.store)  # type: ignore[no-any-return]
-    return ZarrPythonStore(value)
+    return None
 
 
 def _of_package(name: str) -> Any:
