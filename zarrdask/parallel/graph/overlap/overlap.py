@@ -163,13 +163,20 @@ def in_blocks(x: da.Array, axes: Sequence[AxisOverlap], chunks: Any) -> da.Array
 
     It stays as it is if its `chunks` were given.
     """
-    if not is_auto(chunks) or not isinstance(x, StoredArray) or x.is_stored is not None:
+    stored = _without_constants(x)
+    if not is_auto(chunks) or stored is None:
         return x
-    depths = [0] * len(x.source.region)
-    for number, overlap in zip(x.source.axes, axes, strict=True):
-        depths[number] = max(overlap.before, overlap.after) * x.source.region[number].step
-    blocks = region_blocks(x.source, chunks, tuple(depths))
-    return x if blocks == x.chunks else x.in_blocks(blocks)
+    source = stored.source
+    depths = [0] * len(source.region)
+    for number, overlap in zip(source.axes, axes, strict=True):
+        depths[number] = max(overlap.before, overlap.after) * source.region[number].step
+    blocks = region_blocks(source, chunks, tuple(depths))
+    return x if blocks == x.chunks else stored.in_blocks(blocks)
+
+
+def _without_constants(x: da.Array) -> StoredArray | None:
+    """Return an array that reads all of its blocks; None for others."""
+    return x if isinstance(x, StoredArray) and x.is_stored is None else None
 
 
 def overlapped(
@@ -188,13 +195,14 @@ def overlapped(
                     expected=f"at most {min(lengths, default=0)}, or allow_rechunk=True",
                 )
     chunks: Chunks = tuple(a.joined(lengths) for a, lengths in zip(axes, x.chunks, strict=True))
-    if not isinstance(x, StoredArray) or x.is_stored is not None:
+    stored = _without_constants(x)
+    if stored is None:
         depth = {number: axis.depth for number, axis in enumerate(axes)}
         boundary = {number: axis.boundary for number, axis in enumerate(axes)}
         is_own = isinstance(x, da.Array)  # else an array of the package dask-array
         overlap = da.overlap.overlap if is_own else load_module("dask_array").overlap
         return overlap(x.rechunk(chunks), depth, boundary)
-    source = PaddedRegion(x.source, tuple(axis.margins(x.dtype) for axis in axes))
+    source = PaddedRegion(stored.source, tuple(axis.margins(x.dtype) for axis in axes))
     parts = _OverlappingSlices(chunks, axes)
     name = name or f"{source.stored.task_name('read')}-{tokenize(source, parts)}"
     graph = HighLevelGraph(*_layers(name, source, parts))
