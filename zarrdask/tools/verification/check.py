@@ -163,16 +163,14 @@ def _values(store: Store, keys: list[str]) -> Iterator[Buffer | StoreError | Non
     """Yield the value of each key, or the error of reading it; each is valid until the next."""
     done, scratch = 0, Scratch()
     while done < len(keys):
-        values = iter(store.get_many(keys[done:], scratch))
-        while done < len(keys):
-            try:
-                value: Buffer | StoreError | None = next(values)
-            except StoreError as error:
-                value = error
+        try:
+            left = keys[done:]
+            for _, value in zip(left, store.get_many(left, scratch), strict=True):
+                done += 1
+                yield value
+        except StoreError as error:
             done += 1
-            yield value
-            if isinstance(value, StoreError):
-                break
+            yield error
 
 
 def _unreadable(error: StoreError) -> Verdict:

@@ -12,7 +12,7 @@ from zarrdask.arrays.hierarchy.lookup import locate_node
 from zarrdask.arrays.nodes.arguments import suggests_arguments
 from zarrdask.display.report import Displayed, Report
 from zarrdask.display.words import counted, first_of
-from zarrdask.errors import MetadataError, StoreError, ZarrdaskError
+from zarrdask.errors import MetadataError, ZarrdaskError
 from zarrdask.formats.grids.chunk_grid import Index
 from zarrdask.formats.indexing.selection import intersection, region_shape, whole_region
 from zarrdask.formats.metadata.json import render_json
@@ -359,7 +359,7 @@ def compare_regions(task: ComparedRegion) -> ArrayComparison:
         try:
             values.append(each[...])
         except ZarrdaskError as error:
-            if isinstance(error, StoreError) and is_transient(error):
+            if is_transient(error):
                 raise
             errors.append(f"{each.stored.store.url}: {error}")
     if errors:
