@@ -44,11 +44,12 @@ def locate_node(
         saved = open_manifest(url, storage_options)
         if saved is not None:
             return NodePath(saved, component or "")
+    own = getattr(url, "node_path", None)
     store, path = getattr(url, "store", None), getattr(url, "path", None)
-    if store is None or not isinstance(path, str) or isinstance(url, Store):
+    if isinstance(own, NodePath):
+        node = own
+    elif store is None or not isinstance(path, str) or isinstance(url, Store):
         node = NodePath(open_store(url, storage_options), "")
-    elif isinstance(store, Store):
-        node = NodePath(store, path)
     else:  # a node of zarr-python
         node = NodePath(open_store(store, storage_options), normalise_path(path))
     return node.join(component) if component else node
