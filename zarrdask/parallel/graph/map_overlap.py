@@ -18,7 +18,7 @@ from zarrdask.parallel.graph.overlap.overlap import (
     in_blocks,
     overlapped,
 )
-from zarrdask.parallel.graph.stored_array import StoredArray
+from zarrdask.parallel.graph.stored_array import source_of
 
 
 @checks_booleans
@@ -118,7 +118,8 @@ def map_overlap(
         strict=strict,
         missing=missing,
     )
-    names = dimension_names(x.source) if isinstance(x, StoredArray) else None
+    source = source_of(x)
+    names = None if source is None else dimension_names(source)
     axes = axis_overlaps(depth, boundary, x.dtype, x.ndim, names)
     x = in_blocks(x, axes, blocks)
     kwargs.pop("align_arrays", None)  # There is only one.
