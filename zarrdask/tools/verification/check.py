@@ -20,7 +20,6 @@ from zarrdask.formats.codecs.shard_index import ShardIndex
 from zarrdask.formats.dtypes.fill_values import only_fill
 from zarrdask.formats.grids.chunk_grid import Index
 from zarrdask.runtime.scratch import Scratch
-from zarrdask.storage.base import Store
 from zarrdask.storage.remote.failures import is_transient
 from zarrdask.storage.zarr.draft_store import layout_of
 
@@ -149,28 +148,18 @@ def _verdicts(chunks: StoredChunks, indices: Sequence[Index]) -> Iterator[Verdic
     if chunks.metadata.shard is not None:
         yield from (_verdict(chunks, index) for index in indices)
         return
-    keys = [chunks.key(index) for index in indices]
-    for index, value in zip(indices, _values(chunks.units, keys), strict=True):
-        if isinstance(value, StoreError):
-            yield _unreadable(value)
-        elif value is None:
-            yield Verdict(None)
-        else:
-            yield _check_chunk(chunks.metadata.pipeline_at(index), value)
-
-
-def _values(store: Store, keys: list[str]) -> Iterator[Buffer | StoreError | None]:
-    """Yield the value of each key, or the error of reading it; each is valid until the next."""
     done, scratch = 0, Scratch()
-    while done < len(keys):
+    while done < len(indices):
+        left = indices[done:]
+        values = chunks.units.get_many([chunks.key(index) for index in left], scratch)
         try:
-            left = keys[done:]
-            for _, value in zip(left, store.get_many(left, scratch), strict=True):
+            for index, value in zip(left, values, strict=True):
                 done += 1
-                yield value
+                pipeline = chunks.metadata.pipeline_at(index)
+                yield Verdict(None) if value is None else _check_chunk(pipeline, value)
         except StoreError as error:
             done += 1
-            yield error
+            yield _unreadable(error)
 
 
 def _unreadable(error: StoreError) -> Verdict:
