@@ -12,7 +12,7 @@ from zarrdask.formats.byte_ranges import Buffer, Range
 from zarrdask.formats.store_keys import Names
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage.base import Store
-from zarrdask.storage.capabilities import Capabilities
+from zarrdask.storage.capabilities import REMOTE_COSTS, Capabilities
 from zarrdask.storage.wrapper import WrappedStore
 
 
@@ -58,7 +58,7 @@ class FaultyStore(WrappedStore):
     @property
     def capabilities(self) -> Capabilities:
         """Those of the inner store, reached through a network."""
-        return replace(super().capabilities, has_latency=True)
+        return replace(super().capabilities, costs=REMOTE_COSTS)
 
     def _happens(self, probability: float) -> bool:
         with self._lock:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from zarrdask.formats.byte_ranges import Part, Version, cut
 from zarrdask.storage.base import Store
+from zarrdask.storage.capabilities import REMOTE_COSTS
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.storage.wrapper import WrappedStore
 
@@ -36,7 +37,7 @@ class LatencyStore(WrappedStore):
 
     @property
     def capabilities(self):
-        return replace(super().capabilities, has_latency=True, shared=False)
+        return replace(super().capabilities, costs=REMOTE_COSTS, shared=False)
 
     def clear(self):
         self.calls, self.keys, self.most, self.rounds = [], [], 0, 0

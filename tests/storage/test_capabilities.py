@@ -2,7 +2,7 @@
 
 import pytest
 
-from zarrdask.storage.capabilities import Capabilities
+from zarrdask.storage.capabilities import LOCAL_COSTS, REMOTE_COSTS, Capabilities
 from zarrdask.storage.memory import MemoryStore
 
 
@@ -39,7 +39,7 @@ def test_a_class_loses_what_its_methods_bypass(bases, can_swap):
 
 
 def test_requests_that_are_slow_cost_more_and_blocks_are_larger():
-    near, far = (Capabilities(has_latency=slow).costs for slow in (False, True))
+    near, far = LOCAL_COSTS, REMOTE_COSTS
     assert far > near
     assert far.block_factor > near.block_factor
     assert far.in_flight > near.in_flight
@@ -48,10 +48,10 @@ def test_requests_that_are_slow_cost_more_and_blocks_are_larger():
 @pytest.mark.parametrize(
     ("capabilities", "is_fast"),
     [
-        (Capabilities(has_latency=False, directories=True), True),
-        (Capabilities(has_latency=False, shared=False), True),
+        (Capabilities(costs=LOCAL_COSTS, directories=True), True),
+        (Capabilities(costs=LOCAL_COSTS, shared=False), True),
         # A mapping of a user may be slow.
-        (Capabilities(has_latency=False), False),
+        (Capabilities(costs=LOCAL_COSTS), False),
         (Capabilities(directories=True), False),
     ],
 )

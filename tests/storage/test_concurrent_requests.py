@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from zarrdask.storage.capabilities import REMOTE_COSTS
 from zarrdask.storage.concurrent_requests import request_each, request_on_each, request_on_stores
 from zarrdask.storage.memory import MemoryStore
 
@@ -12,7 +13,7 @@ from zarrdask.storage.memory import MemoryStore
 class Slow(MemoryStore):
     """A store whose requests are slow, and may be in flight together."""
 
-    capabilities = replace(MemoryStore.capabilities, has_latency=True, concurrent=True)
+    capabilities = replace(MemoryStore.capabilities, costs=REMOTE_COSTS, concurrent=True)
 
 
 def meeting(count):

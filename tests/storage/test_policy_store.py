@@ -14,7 +14,7 @@ from zarrdask.storage.base import Store
 from zarrdask.storage.cache.cache_directory import CacheDirectory
 from zarrdask.storage.cache.disk_cache import DiskCachedStore
 from zarrdask.storage.cache.prefetched import PrefetchedStore
-from zarrdask.storage.capabilities import Capabilities
+from zarrdask.storage.capabilities import LOCAL_COSTS, Capabilities
 from zarrdask.storage.locks.unchanged import UnchangedStore
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.storage.policy_store import PolicyStore
@@ -43,7 +43,7 @@ class Served(Store):
 
     url = "s3://bucket/x"
     capabilities = Capabilities(
-        has_latency=False,
+        costs=LOCAL_COSTS,
         create_exclusive=True,
         compare_and_swap=True,
         etags=True,

@@ -3,6 +3,7 @@
 import threading
 from dataclasses import replace
 
+from zarrdask.storage.capabilities import REMOTE_COSTS
 from zarrdask.storage.memory import MemoryStore
 
 
@@ -13,7 +14,7 @@ class RoundsStore(MemoryStore):
     does not depend on time.
     """
 
-    capabilities = replace(MemoryStore.capabilities, has_latency=True, shared=True)
+    capabilities = replace(MemoryStore.capabilities, costs=REMOTE_COSTS, shared=True)
 
     def __init__(self, values, together=()):
         super().__init__(values)

@@ -19,6 +19,7 @@ from tests.parallel.graph.counting import CountingStore
 from tests.xarray.samples import temperature, write_sample
 from tests.xarray.variables import held_array
 from zarrdask.arrays.chunks.read import read_region
+from zarrdask.storage.capabilities import REMOTE_COSTS
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.xarray import ZarrdaskBackendEntrypoint, open_zarr
 from zarrdask.xarray.lazy import LazyArray
@@ -140,7 +141,7 @@ def test_one_thread_reads_in_a_thread_of_others(threads_used):
 
 def test_load_async_has_many_variables_in_flight():
     class Meeting(MemoryStore):
-        capabilities = replace(MemoryStore.capabilities, has_latency=True)
+        capabilities = replace(MemoryStore.capabilities, costs=REMOTE_COSTS)
 
         def get_many(self, keys, scratch):
             keys = list(keys)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from zarrdask.storage.adapters.for_zarr_python import as_zarr_python
     from zarrdask.storage.adapters.saved_fork import SavedFork
     from zarrdask.storage.base import Store
-    from zarrdask.storage.capabilities import Capabilities
+    from zarrdask.storage.capabilities import LOCAL_COSTS, REMOTE_COSTS, Capabilities, StoreCosts
     from zarrdask.storage.listing import value_sizes
     from zarrdask.storage.local.local_store import LocalStore
     from zarrdask.storage.memory import MemoryStore
@@ -34,13 +34,16 @@ if TYPE_CHECKING:
 _MODULES = {
     "Capabilities": "storage.capabilities",
     "FsspecStore": "storage.remote.fsspec.fsspec_store",
+    "LOCAL_COSTS": "storage.capabilities",
     "LocalStore": "storage.local.local_store",
     "MemoryStore": "storage.memory",
     "ObstoreStore": "storage.remote.obstore.obstore_store",
+    "REMOTE_COSTS": "storage.capabilities",
     "ReferenceStore": "storage.references.reference_store",
     "SavedFork": "storage.adapters.saved_fork",
     "StorageTransformer": "formats.metadata.storage_transformers",
     "Store": "storage.base",
+    "StoreCosts": "storage.capabilities",
     "StoreWithPartialAccess": "storage.partial_access",
     "WrappedStore": "storage.wrapper",
     "ZipStore": "storage.zip.store",
@@ -52,6 +55,8 @@ _MODULES = {
 }
 
 __all__ = [
+    "LOCAL_COSTS",
+    "REMOTE_COSTS",
     "Capabilities",
     "FsspecStore",
     "LocalStore",
@@ -61,6 +66,7 @@ __all__ = [
     "SavedFork",
     "StorageTransformer",
     "Store",
+    "StoreCosts",
     "StoreWithPartialAccess",
     "WrappedStore",
     "ZipStore",

@@ -41,9 +41,8 @@ class Store(ABC):
     these; a subclass overrides those that it can do better.
     """
 
-    #: The operations that the store supports, and whether its requests are slow. A class declares
-    #: its own, from which those are left out that its methods do not provide; an instance may have
-    #: others.
+    #: The operations that the store supports, and what its requests cost. A class declares its own,
+    #: from which those are left out that its methods do not provide; an instance may have others.
     capabilities = Capabilities()
     #: The capabilities that the class declares, or the rest of the capabilities of its bases.
     _declared: ClassVar[Declared] = Declared()

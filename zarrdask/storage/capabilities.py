@@ -1,9 +1,9 @@
-"""`Capabilities`: which operations a store supports, and how slow its requests are."""
+"""`Capabilities`: which operations a store supports, and what its requests cost."""
 
 from collections.abc import Collection, Container
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 #: The operation that each of these capabilities is about, and the operations that it must agree
 #: with: a class that overrides one of them, but neither the operation nor the declaration of its
@@ -74,7 +74,7 @@ REMOTE_COSTS = StoreCosts(
 
 @dataclass(frozen=True, kw_only=True)
 class Capabilities:
-    """The operations that a store supports, and whether its requests are slow.
+    """The operations that a store supports, and what its requests cost.
 
     Attributes
     ----------
@@ -83,8 +83,9 @@ class Capabilities:
         listed (conformance B-86). Default: True, if the class implements the operations.
     shared : bool
         A pickled copy in another process sees the same values. Default: True.
-    has_latency : bool
-        Requests are slow: read many keys concurrently, and merge nearby ranges. Default: True.
+    costs : StoreCosts
+        What requests cost: `LOCAL_COSTS` for local disks and memory, or others, such as
+        ``REMOTE_COSTS._replace(checks=True)``. Default: `REMOTE_COSTS`.
     concurrent : bool
         A call that concerns many values has up to ``zarrdask.requests`` requests in flight, which
         several threads send. Default: False.
@@ -145,7 +146,7 @@ class Capabilities:
     writable: bool = True
     listable: bool = True
     shared: bool = True
-    has_latency: bool = True
+    costs: StoreCosts = REMOTE_COSTS
     concurrent: bool = False
     retries: bool = False
     repeats: bool = False
@@ -173,11 +174,6 @@ class Capabilities:
         return "md5" if self.md5_etags else "sha256"
 
     @property
-    def costs(self) -> StoreCosts:
-        """What requests cost."""
-        return REMOTE_COSTS if self.has_latency else LOCAL_COSTS
-
-    @property
     def part_reads(self) -> PartReads | None:
         """How parts of large values are read, without the rest; None if they are not."""
         if self.costs.overlaps and self.etags and self.concurrent and not self.keeps_values:
@@ -194,7 +190,8 @@ class Capabilities:
 @lru_cache(maxsize=256)
 def without(capabilities: Capabilities, names: Collection[str]) -> Capabilities:
     """Return capabilities with some switched off."""
-    return replace(capabilities, **dict.fromkeys(names, False))
+    absent: dict[str, Any] = dict.fromkeys(names, False)
+    return replace(capabilities, **absent)
 
 
 @dataclass(frozen=True)

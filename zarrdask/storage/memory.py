@@ -13,7 +13,7 @@ from zarrdask.formats.byte_ranges import Buffer, Tag, Version, cut
 from zarrdask.formats.store_keys import check_prefix
 from zarrdask.runtime.system import renewed_after_fork
 from zarrdask.storage.base import Store
-from zarrdask.storage.capabilities import Capabilities
+from zarrdask.storage.capabilities import LOCAL_COSTS, Capabilities
 from zarrdask.storage.identity import Identity, identity_at
 
 #: One thread creates a value at a time, and may do so again in functions that it calls.
@@ -32,7 +32,7 @@ class MappingStore(Store):
         copy of it.
     """
 
-    capabilities = Capabilities(has_latency=False)
+    capabilities = Capabilities(costs=LOCAL_COSTS)
 
     def __init__(self, values: MutableMapping[str, Any]) -> None:
         self.values = values
@@ -97,7 +97,7 @@ class MemoryStore(MappingStore):
     """
 
     capabilities = Capabilities(
-        has_latency=False, shared=False, create_exclusive=True, versions=True
+        costs=LOCAL_COSTS, shared=False, create_exclusive=True, versions=True
     )
 
     def __init__(self, values: MutableMapping[str, Any] | None = None) -> None:

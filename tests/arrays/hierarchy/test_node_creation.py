@@ -17,6 +17,7 @@ from zarrdask.errors import NodeExistsError
 from zarrdask.formats.metadata.array_options import ArrayOptions
 from zarrdask.formats.metadata.model import GroupMetadata
 from zarrdask.formats.metadata.new_metadata import plan_array
+from zarrdask.storage.capabilities import REMOTE_COSTS
 from zarrdask.storage.local.local_store import LocalStore
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.storage.zarr.draft_store import DraftStore
@@ -206,7 +207,7 @@ def test_no_node_is_created_in_the_directory_of_an_array(tmp_path, root, zarr_fo
 class Far(MemoryStore):
     """A store with latency, in a directory that is one, too: both are read at the same time."""
 
-    capabilities = replace(MemoryStore.capabilities, has_latency=True)
+    capabilities = replace(MemoryStore.capabilities, costs=REMOTE_COSTS)
     begun = threading.Barrier(2, timeout=20)
 
     def above(self):

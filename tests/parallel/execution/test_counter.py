@@ -12,6 +12,7 @@ from distributed import Client
 import zarrdask
 from zarrdask.parallel.execution.counter import Counter, Tasks
 from zarrdask.runtime import progress as progress_module
+from zarrdask.storage.capabilities import REMOTE_COSTS
 from zarrdask.storage.local.local_store import LocalStore
 from zarrdask.storage.wrapper import WrappedStore
 
@@ -136,7 +137,7 @@ class Remote(WrappedStore):
 
     @property
     def capabilities(self):
-        return replace(super().capabilities, has_latency=True)
+        return replace(super().capabilities, costs=REMOTE_COSTS)
 
 
 def test_tasks_of_a_cluster_have_telling_names(tmp_path, cluster_address):

@@ -8,7 +8,7 @@ from hypothesis import given
 from tests.parallel.plan.jobs import elements, is_made_of, jobs, met, pieces, regions
 from zarrdask.parallel.plan.rechunk_strategies import schemes
 from zarrdask.parallel.plan.strategies import Costs
-from zarrdask.storage.capabilities import Capabilities
+from zarrdask.storage.capabilities import REMOTE_COSTS, Capabilities
 from zarrdask.storage.memory import MemoryStore
 
 
@@ -103,7 +103,7 @@ def test_numbers_of_a_way_are_those_of_its_passes(job):
 
 def test_the_slowest_store_decides_what_requests_cost():
     class Far(MemoryStore):
-        capabilities = Capabilities(has_latency=True)
+        capabilities = Capabilities(costs=REMOTE_COSTS)
 
     costs = Costs(2**20, packs=False)
     near, far = MemoryStore(), Far()

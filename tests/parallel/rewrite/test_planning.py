@@ -103,7 +103,7 @@ def test_far_away_requests_cost_more_and_values_are_in_memory_twice():
     url = f"memory://{uuid.uuid4().hex}"
     stored(f"{url}/a")
     plan = columns(f"{url}/a", f"{url}/b")
-    assert plan.target.node.store.capabilities.has_latency
+    assert plan.target.node.store.capabilities.costs.overlaps
     near = columns(stored())
     assert plan.costs.request > near.costs.request
     assert (plan.costs.copies, near.costs.copies) == (2, 1)

@@ -12,6 +12,7 @@ import xarray
 import zarrdask
 import zarrdask.xarray
 from tests.storage.locks.swapping import Swapping
+from zarrdask.storage.capabilities import REMOTE_COSTS
 from zarrdask.storage.locks import leases
 from zarrdask.storage.locks.unchanged import until_unchanged
 from zarrdask.storage.wrapper import WrappedStore
@@ -178,7 +179,7 @@ def test_a_new_node_keeps_what_others_change_in_the_group_above_it(after, settin
     setting({"zarrdask.consolidated-after-change": after})
 
     class Far(Swapping):
-        capabilities = replace(Swapping.capabilities, has_latency=True)
+        capabilities = replace(Swapping.capabilities, costs=REMOTE_COSTS)
 
         def get(self, key):
             value = super().get(key)

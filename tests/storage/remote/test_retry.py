@@ -18,7 +18,7 @@ from tests.storage.server_errors import HttpError, behind
 from zarrdask.errors import StoreError
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage.base import Store
-from zarrdask.storage.capabilities import Capabilities
+from zarrdask.storage.capabilities import LOCAL_COSTS, REMOTE_COSTS, Capabilities
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.storage.remote import rates, retry
 from zarrdask.storage.remote.failures import is_transient
@@ -130,7 +130,7 @@ def test_requests_that_a_store_refuses_are_sent_at_the_rate_that_it_accepts(sett
     """One of two requests is refused; there are more of them than retries of a request."""
 
     class Busy(MemoryStore):
-        capabilities = replace(MemoryStore.capabilities, has_latency=True, concurrent=True)
+        capabilities = replace(MemoryStore.capabilities, costs=REMOTE_COSTS, concurrent=True)
         requests = 0
 
         def get(self, key):
@@ -155,7 +155,7 @@ def test_requests_that_a_store_refuses_are_sent_at_the_rate_that_it_accepts(sett
 class OnServer(MemoryStore):
     """A store with latency, on the server that the environment names."""
 
-    capabilities = replace(MemoryStore.capabilities, has_latency=True, concurrent=True)
+    capabilities = replace(MemoryStore.capabilities, costs=REMOTE_COSTS, concurrent=True)
 
     @property
     def identity(self):
@@ -273,9 +273,9 @@ class Foreign(Store):
 
     url = "foreign://"
 
-    def __init__(self, error, bad, has_latency=True):
+    def __init__(self, error, bad, costs=REMOTE_COSTS):
         self.values, self.error, self.bad = {}, error, bad
-        self.capabilities = replace(self.capabilities, has_latency=has_latency)
+        self.capabilities = replace(self.capabilities, costs=costs)
 
     def get(self, key):
         if key in self.bad:
@@ -307,7 +307,7 @@ ERRORS = [
 ]
 
 
-@pytest.fixture(params=[True, False], ids=["far", "near"])
+@pytest.fixture(params=[REMOTE_COSTS, LOCAL_COSTS], ids=["far", "near"])
 def foreign(request, pauses):
     def make(error):
         store = Foreign(error, set(), request.param)
@@ -406,7 +406,7 @@ def test_the_log_holds_no_passwords(monkeypatch, caplog, setting):
 
 def test_a_store_of_others_stores_many_values_in_its_own_way(pauses):
     class Bulk(MemoryStore):
-        capabilities = replace(MemoryStore.capabilities, has_latency=True)
+        capabilities = replace(MemoryStore.capabilities, costs=REMOTE_COSTS)
         failures = 1
 
         def set_many(self, values):

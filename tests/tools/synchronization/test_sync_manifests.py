@@ -11,6 +11,7 @@ from tests.tools.synchronization.test_sync_requests import Bucket
 from zarrdask.arrays.hierarchy.stored_manifest import current_digests
 from zarrdask.errors import MetadataError, StoreError
 from zarrdask.formats.byte_ranges import Entry, StoredObject
+from zarrdask.storage.capabilities import REMOTE_COSTS
 from zarrdask.storage.snapshots.digests import algorithm_of, digest_of
 from zarrdask.storage.snapshots.object_manifest import Manifest
 from zarrdask.tools.verification.object_listing import list_node
@@ -110,7 +111,7 @@ def test_a_stale_entry_says_nothing(tmp_path):
 
 def test_digests_by_md5_are_for_object_stores():
     source, target = {}, Bucket()
-    target.capabilities = zarrdask.storage.Capabilities(has_latency=True, md5_etags=True)
+    target.capabilities = zarrdask.storage.Capabilities(costs=REMOTE_COSTS, md5_etags=True)
     make(source)
     zarrdask.sync(source, target, manifest=True)
     stored = zarrdask.open(target).node_path.stored_manifest()

@@ -29,7 +29,7 @@ from zarrdask.runtime import counting, measuring
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.runtime.system import NO_LINKS, fill, open_file, preadv, replace
 from zarrdask.storage.base import Store
-from zarrdask.storage.capabilities import Capabilities
+from zarrdask.storage.capabilities import LOCAL_COSTS, Capabilities
 from zarrdask.storage.counted_requests import counted
 from zarrdask.storage.identity import Identity
 from zarrdask.storage.local.atomic import link, put_file, tidy
@@ -89,7 +89,7 @@ class LocalStore(Store):
     holds_chunks: bool = field(default=False, compare=False, repr=False)
 
     capabilities = Capabilities(
-        has_latency=False,
+        costs=LOCAL_COSTS,
         create_exclusive=True,
         versions=True,
         reads_versions=True,

@@ -44,7 +44,7 @@ class SnapshotStore(Store):
         self.capabilities = replace(
             Capabilities(writable=False),
             shared=inner_has.shared,
-            has_latency=inner_has.has_latency,
+            costs=inner_has.costs,
             concurrent=inner_has.concurrent,
             retries=inner_has.retries,
             compact=len(manifest.entries) <= _MAX_CARRIED,

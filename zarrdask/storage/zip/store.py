@@ -11,14 +11,14 @@ from zarrdask.errors import StoreError
 from zarrdask.formats.byte_ranges import Buffer
 from zarrdask.formats.store_keys import check_key, check_prefix
 from zarrdask.storage.base import Store
-from zarrdask.storage.capabilities import Capabilities
+from zarrdask.storage.capabilities import LOCAL_COSTS, Capabilities
 from zarrdask.storage.identity import Identity, identity_at
 from zarrdask.storage.local.private import PrivateStore
 from zarrdask.storage.zip.archive import Archive
 from zarrdask.storage.zip.reader import ZipReader
 from zarrdask.storage.zip.shared import being_written, shared_archive
 
-_IN_BATCH = Capabilities(has_latency=False, one_writer=True, stamps=True)
+_IN_BATCH = Capabilities(costs=LOCAL_COSTS, one_writer=True, stamps=True)
 _ALONE = replace(_IN_BATCH, deferrable=False)
 
 

@@ -22,6 +22,7 @@ from zarrdask.errors import (
     StoreError,
     UnsupportedError,
 )
+from zarrdask.storage.capabilities import REMOTE_COSTS
 from zarrdask.storage.memory import MemoryStore
 
 VALUES = np.arange(1, 12 * 10 + 1, dtype="i4").reshape(12, 10)
@@ -338,7 +339,7 @@ def test_blocks_of_a_run_that_can_not_be_resumed_are_not_taken_for_those_of_the_
 class Refusing(MemoryStore):
     """A store with latency that refuses some values, while others are in flight."""
 
-    capabilities = replace(MemoryStore.capabilities, has_latency=True)
+    capabilities = replace(MemoryStore.capabilities, costs=REMOTE_COSTS)
     refused = ()
 
     def set(self, key, value):

@@ -11,7 +11,7 @@ from zlib import compress, decompress
 import numpy as np
 
 from zarrdask import __version__
-from zarrdask.arrays.chunks.members.concatenation import Concatenation, location_of_member
+from zarrdask.arrays.chunks.members.concatenation import Concatenation, Member, location_of_member
 from zarrdask.arrays.chunks.members.gather import gather
 from zarrdask.arrays.chunks.members.member_chunks import chunk_objects, stored_chunks, whole_chunk
 from zarrdask.arrays.chunks.members.packed_members import pack, unpack
@@ -27,7 +27,7 @@ from zarrdask.formats.indexing.selection import Region, region_shape
 from zarrdask.formats.metadata import detect
 from zarrdask.formats.store_keys import Names, check_prefix, right_below
 from zarrdask.runtime import buffers
-from zarrdask.storage.capabilities import Capabilities
+from zarrdask.storage.capabilities import LOCAL_COSTS, REMOTE_COSTS, Capabilities, StoreCosts
 from zarrdask.storage.identity import Identity, identity_at
 from zarrdask.storage.refusals import no_objects
 
@@ -162,14 +162,10 @@ class ConcatenatedStore(ElementStore):
     # ---- what the members support
 
     @cached_property
-    def _has_latency(self) -> bool:
-        return any(
-            "://" in member.store
-            if isinstance(member.store, str)
-            else member.store.capabilities.has_latency
-            for array in self.arrays.values()
-            for member in array.present()
-        )
+    def _costs(self) -> StoreCosts:
+        """What requests to the slowest store of a member cost."""
+        members = (member for array in self.arrays.values() for member in array.present())
+        return max(map(_costs_of, members), default=LOCAL_COSTS)
 
     @cached_property
     def _is_shared(self) -> bool:
@@ -185,8 +181,8 @@ class ConcatenatedStore(ElementStore):
         return Capabilities(
             writable=False,
             shared=self._is_shared,
-            has_latency=self._has_latency,
-            concurrent=self._has_latency,
+            costs=self._costs,
+            concurrent=self._costs.overlaps,
             retries=True,
         )
 
@@ -281,6 +277,12 @@ class ConcatenatedStore(ElementStore):
             if path in self.arrays:
                 array = self.arrays[path]
                 yield from (prefix + array.metadata.keys.key(i) for i in stored_chunks(array))
+
+
+def _costs_of(member: Member) -> StoreCosts:
+    if isinstance(member.store, str):  # a URL, which need not be opened for that
+        return REMOTE_COSTS if "://" in member.store else LOCAL_COSTS
+    return member.store.capabilities.costs
 
 
 def _unpacked(release: str, packed: bytes) -> ConcatenatedStore:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Any
 
-from zarrdask.storage.capabilities import Capabilities
+from zarrdask.storage.capabilities import LOCAL_COSTS, Capabilities
 from zarrdask.storage.identity import Identity, identity_at
 from zarrdask.storage.memory import MappingStore
 
@@ -18,7 +18,7 @@ class HeldValues(MappingStore):
         The chunks of an array by their keys.
     """
 
-    capabilities = Capabilities(has_latency=False, writable=False)
+    capabilities = Capabilities(costs=LOCAL_COSTS, writable=False)
 
     def __init__(self, values: Mapping[str, bytes]) -> None:
         super().__init__(dict(values))

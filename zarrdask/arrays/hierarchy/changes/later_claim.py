@@ -101,7 +101,7 @@ class LaterClaim:
         with hold.lock:
             is_held = hold.since is not None
             is_recent = hold.since is not None and clock() - hold.since < RENEWAL
-            if is_recent and self.node.store.capabilities.has_latency:
+            if is_recent and not self.node.store.capabilities.costs.checks:
                 return False
             stored = store.get(key)
             if writers.is_of(stored, self.write):
