@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 from zarrdask import config
-from zarrdask.runtime import counting, measuring
+from zarrdask.runtime import measuring
 from zarrdask.runtime.request_threads import (
     Call,
     abandoned_event,
@@ -22,6 +22,7 @@ from zarrdask.runtime.request_threads import (
     request_threads,
 )
 from zarrdask.runtime.system import after_fork
+from zarrdask.runtime.thread_counts import THIS_THREAD
 
 T = TypeVar("T")
 Item = TypeVar("Item")
@@ -105,7 +106,7 @@ class _Pending(Generic[T]):
     def take_first(self) -> T:
         """Wait for the earliest request, and return its result."""
         if measuring.IS_ACTIVE:
-            counting.waited(self._started[0][0].wait)
+            THIS_THREAD.counts.waited(self._started[0][0].wait)
         else:
             self._started[0][0].wait()
         request, size = self._started.popleft()

@@ -7,7 +7,7 @@ from zarrdask.display.html import preformatted
 from zarrdask.display.report import Displayed
 from zarrdask.display.words import byte_size, counted
 from zarrdask.errors import one_of, printable
-from zarrdask.runtime.measuring import Counts, Labels, add, total
+from zarrdask.runtime.counters import Counts, Labels, add, total
 
 #: The kinds of requests.
 KINDS = ("GET", "HEAD", "LIST", "PUT", "DELETE")

@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 from zarrdask.runtime import measuring
-from zarrdask.runtime.measuring import Counts, Labels
+from zarrdask.runtime.counters import Counts, Labels, total
 from zarrdask.runtime.system import after_fork, renewed_after_fork
 
 #: The environment variable that names the directory; processes inherit it.
@@ -68,7 +68,7 @@ def read(directory: str) -> dict[Labels, Counts]:
             with suppress(ValueError):  # A process may have been killed while it wrote a line.
                 *labels, counts = json.loads(line)
                 key = Labels(*labels)
-                rows[key] = measuring.total((rows.get(key, {}), counts))
+                rows[key] = total((rows.get(key, {}), counts))
     return rows
 
 

@@ -8,8 +8,8 @@ import sys
 from functools import lru_cache
 from typing import Any
 
-from zarrdask.runtime import measuring, process_counts
-from zarrdask.runtime.measuring import Counts, Labels
+from zarrdask.runtime import counters, measuring, process_counts
+from zarrdask.runtime.counters import NAMES, Counts, Labels
 
 #: The units of the metrics that do not count events.
 _UNITS = {
@@ -19,7 +19,7 @@ _UNITS = {
 #: The names and units of the metrics. `distributed` measures the seconds of tasks itself.
 _METRICS = {
     name: (f"zarr-{name}", _UNITS.get(name, "count"))
-    for name in measuring.NAMES
+    for name in NAMES
     if name not in ("elapsed", "operations")
 }
 
@@ -45,7 +45,7 @@ def _prefix(name: Any) -> str:
 def measure_worker() -> None:
     """Count what tasks do if there is a worker of `distributed` in this process."""
     worker = getattr(sys.modules.get("distributed.worker"), "Worker", None)
-    if worker is None or _report_task in measuring.REPORTS or not [*worker._instances]:
+    if worker is None or _report_task in counters.REPORTS or not [*worker._instances]:
         return
     process_counts.end()
     measuring.begin(_report_task)

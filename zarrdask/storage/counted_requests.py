@@ -5,7 +5,8 @@ from functools import partial, wraps
 from types import FunctionType
 from typing import Any, TypeVar
 
-from zarrdask.runtime import counting, measuring
+from zarrdask.runtime import measuring
+from zarrdask.runtime.thread_counts import THIS_THREAD
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -39,8 +40,8 @@ def counted(kind: str) -> Callable[[Method], Method]:
             if not measuring.IS_ACTIVE:
                 return method(self, *arguments, **options)
             send = partial(method, self, *arguments, **options)
-            stored = counting.nbytes_of(arguments[1]) if kind == "PUT" else 0
-            return counting.request(kind, self, send, stored)
+            stored = len(arguments[1]) if kind == "PUT" else 0
+            return THIS_THREAD.counts.request(kind, self, send, stored)
 
         return operation  # type: ignore[return-value]
 
@@ -51,6 +52,6 @@ def _counted_values(method: Callable[..., Iterator[Any]]) -> Callable[..., Itera
     @wraps(method)
     def operation(self: Any, *arguments: Any, **options: Any) -> Iterator[Any]:
         values = method(self, *arguments, **options)
-        return counting.requests("GET", self, values) if measuring.IS_ACTIVE else values
+        return THIS_THREAD.counts.requests(self, values) if measuring.IS_ACTIVE else values
 
     return operation

@@ -22,9 +22,10 @@ from zarrdask.formats.codecs.decode import CachedChunk, ChunkCache
 from zarrdask.formats.codecs.pipeline import Pipeline
 from zarrdask.formats.grids.chunk_grid import Index, Shape
 from zarrdask.formats.indexing.projection import Points, Projection, Request, numpy_index, project
-from zarrdask.runtime import counting, measuring
+from zarrdask.runtime import measuring
 from zarrdask.runtime.decoded_chunks import CHUNKS, CacheKey, DecodedChunk, is_cacheable
 from zarrdask.runtime.system import after_fork
+from zarrdask.runtime.thread_counts import THIS_THREAD
 from zarrdask.storage.concurrent_requests import request_each
 
 #: (key of a shard, its index, tag of its version) -> the cache of its inner chunks.
@@ -68,7 +69,7 @@ def copy_cached(chunks: StoredChunks, request: Request, out: np.ndarray) -> bool
     if not all(read(key, tag, 0, 0).is_unchanged for key, tag in tags.items()):
         return False
     if measuring.IS_ACTIVE:
-        counting.count("cache_hits", len(cached))
+        THIS_THREAD.counts.count("cache_hits", len(cached))
     is_region = not isinstance(request, Points) and all(isinstance(p, slice) for p in request)
     _copy([chunk.values for chunk in cached], projection, out, is_region=is_region)
     return True
@@ -136,7 +137,7 @@ class _Old(CachedChunk):
 
     def decoded(self, pipeline: Pipeline) -> np.ndarray:
         if measuring.IS_ACTIVE:
-            counting.count("cache_hits")
+            THIS_THREAD.counts.count("cache_hits")
         return self.values
 
 

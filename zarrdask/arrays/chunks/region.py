@@ -26,7 +26,7 @@ from zarrdask.formats.indexing.selection import (
 )
 from zarrdask.formats.metadata.model import ArrayMetadata
 from zarrdask.runtime.in_flight import Requests
-from zarrdask.runtime.measuring import reported_together
+from zarrdask.runtime.thread_counts import THIS_THREAD
 from zarrdask.storage.capabilities import StoreCosts
 from zarrdask.storage.locks.chunk_locks import ChunkLocks
 
@@ -287,7 +287,7 @@ def planned_reads(reads: Iterable[tuple[ArrayRegion, Any]]) -> Iterator[None]:
     own = {source: _Planned(source, each) for source, each in indices.items()}
     _THREAD.planned = {**outer, **own}
     try:
-        with reported_together():
+        with THIS_THREAD.counts.reported_together():
             yield
     finally:
         _THREAD.planned = outer

@@ -27,9 +27,10 @@ from zarrdask.formats.codecs.byte_source import HeldValue
 from zarrdask.formats.codecs.decode import ChunkCache
 from zarrdask.formats.codecs.pipeline import Pipeline
 from zarrdask.formats.indexing.projection import AnyRequest
-from zarrdask.runtime import counting, measuring
+from zarrdask.runtime import measuring
 from zarrdask.runtime.in_flight import MAX_BYTES_IN_FLIGHT, window
 from zarrdask.runtime.scratch import Scratch
+from zarrdask.runtime.thread_counts import THIS_THREAD
 from zarrdask.storage.base import Store
 from zarrdask.storage.value_parts import StoredValue
 
@@ -177,7 +178,7 @@ def _plans(store: Store, requests: Iterable[ShardRequest], kept: _Kept) -> Itera
         index = INDEXES.get(locate(request)) if kept == "use" else None
         plan = None if index is None else _plan(request, index.data, index.tag)
         if plan is not None and measuring.IS_ACTIVE:
-            counting.count("cache_hits")
+            THIS_THREAD.counts.count("cache_hits")
         # Without a request for a chunk, no change of the shard would be noticed.
         return plan if plan and plan.ranges else None
 

@@ -30,7 +30,9 @@ from zarrdask.formats.indexing.selection import Region
 from zarrdask.formats.metadata import detect
 from zarrdask.formats.metadata.model import ArrayMetadata
 from zarrdask.runtime import measuring, serialize
+from zarrdask.runtime.counters import Labels
 from zarrdask.runtime.decoded_chunks import CHUNKS
+from zarrdask.runtime.thread_counts import THIS_THREAD
 from zarrdask.runtime.worker_metrics import measure_worker, task_key, task_prefix
 from zarrdask.storage.base import Store
 from zarrdask.storage.capabilities import StoreCosts
@@ -190,13 +192,13 @@ class StoredChunks:
         if not measuring.IS_ACTIVE:
             return measuring.UNMEASURED
         task = task_key() if "distributed.worker" in sys.modules else None
-        return measuring.operation(self._token, verb, task, self._labels)
+        return THIS_THREAD.counts.operation(self._token, verb, task, self._labels)
 
-    def _labels(self, verb: str, task: Any) -> measuring.Labels:
+    def _labels(self, verb: str, task: Any) -> Labels:
         """Return the subject of counts, in a task of `distributed` with a key, or elsewhere."""
         prefix = "" if task is None else task_prefix(task)
         array = self.prefix.rstrip("/") or "/"
-        return measuring.Labels(prefix or self.task_name(verb), array, self.store.url)
+        return Labels(prefix or self.task_name(verb), array, self.store.url)
 
     @cached_property
     def _token(self) -> object:

@@ -12,7 +12,8 @@ from zarrdask.formats.codecs.chunk_parts import FetchedChunk, decode_part
 from zarrdask.formats.codecs.codec import Buffer, ChunkSpec
 from zarrdask.formats.codecs.pipeline import Pipeline
 from zarrdask.formats.indexing.projection import Points, Request, numpy_index
-from zarrdask.runtime import buffers, counting, measuring
+from zarrdask.runtime import buffers, measuring
+from zarrdask.runtime.thread_counts import THIS_THREAD
 from zarrdask.runtime.turns import SMALL_CHUNK_BYTES, in_turns
 
 
@@ -52,7 +53,7 @@ class CachedChunk(FetchedChunk):
 
     def elements(self, pipeline: Pipeline, inside: Request | None) -> np.ndarray:
         if measuring.IS_ACTIVE:
-            counting.leave_out(1)  # It counts itself.
+            THIS_THREAD.counts.left_out += 1  # It counts itself.
         return _picked(self.decoded(pipeline), inside)
 
     def decoded(self, pipeline: Pipeline) -> np.ndarray:
@@ -117,9 +118,9 @@ def scatter(
     items = zip(names, insides, outsides, values, strict=True)
     if measuring.IS_ACTIVE and pipeline.is_counted:
         if len(names) == 1:
-            counting.decode_one(work, items)
+            THIS_THREAD.counts.decode_one(work, items)
             return
-        work = partial(counting.decode_batch, work, nbytes=pipeline.spec.nbytes)
+        work = partial(THIS_THREAD.counts.decode_batch, work, nbytes=pipeline.spec.nbytes)
     if again or len(names) == 1:
         work(items)
     else:
@@ -140,7 +141,7 @@ def _scatter(
         try:
             if data is None:
                 if measuring.IS_ACTIVE:
-                    counting.leave_out(1)
+                    THIS_THREAD.counts.left_out += 1
                 if missed is not None:
                     missed.append(name)
                 put_fill(out, outside, pipeline.spec.fill_value)
@@ -175,7 +176,7 @@ def _scatter_regions(
         regions = inside.regions
         if data is None or regions == (None,):  # It may be decoded into the block.
             if measuring.IS_ACTIVE:
-                counting.leave_out(1 - len(regions))
+                THIS_THREAD.counts.left_out += 1 - len(regions)
             for region, (number, outside) in zip(regions, outsides, strict=True):
                 item = name, region, outside, data
                 _scatter(pipeline, out.blocks[number], kind, again, missed, [item])

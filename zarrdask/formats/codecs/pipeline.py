@@ -25,7 +25,8 @@ from zarrdask.formats.codecs.codec import (
     check_dimensions,
     named,
 )
-from zarrdask.runtime import counting, measuring
+from zarrdask.runtime import measuring
+from zarrdask.runtime.thread_counts import THIS_THREAD
 
 
 class PartialCodec(Protocol):
@@ -200,7 +201,7 @@ class Pipeline:
         except ZarrdaskError as error:
             raise named(error, codec) from error.__cause__
         if start:
-            counting.count_encoded(perf_counter() - start)
+            THIS_THREAD.counts.count_encoded(perf_counter() - start)
         return data
 
     def decode_counted(self, data: Buffer, memory: np.ndarray | None = None) -> np.ndarray:
@@ -209,13 +210,13 @@ class Pipeline:
             return self.decode(data, memory)
         start = perf_counter()
         chunk = self.decode(data, memory)
-        counting.count_decoded(1, perf_counter() - start)
+        THIS_THREAD.counts.count_decoded(1, perf_counter() - start)
         return chunk
 
     def decode(self, data: Buffer, memory: np.ndarray | None = None) -> np.ndarray:
         """Return the chunk for a stored value, which may be a read-only view of the value.
 
-        The caller counts it, if it is a chunk: `counting.decode_batch` counts many together.
+        The caller counts it, if it is a chunk: `ThreadCounts.decode_batch` counts many together.
         `memory` (ndarray of uint8) has the size that the bytes -> bytes codecs decode to. If the
         codec that is undone last can decode into it, the chunk may be a view of it.
         """

@@ -7,8 +7,8 @@ from typing import Any
 
 from zarrdask.parallel.execution.client import current_client
 from zarrdask.runtime import measuring, process_counts, worker_metrics
+from zarrdask.runtime.counters import Counts, Labels, difference
 from zarrdask.runtime.measurement import Measurement
-from zarrdask.runtime.measuring import Counts, Labels
 
 
 class _Blocks(AbstractContextManager[Measurement]):
@@ -107,6 +107,6 @@ def _added(
 ) -> Iterator[tuple[Labels, Counts]]:
     """Yield the counts since then."""
     for labels, counts in later.items():
-        added = measuring.difference(counts, earlier.get(labels, {}))
+        added = difference(counts, earlier.get(labels, {}))
         if added:
             yield labels, added

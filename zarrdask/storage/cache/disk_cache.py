@@ -18,7 +18,8 @@ from typing import Any, NoReturn
 from zarrdask import config
 from zarrdask.errors import StoreError
 from zarrdask.formats.byte_ranges import Tag
-from zarrdask.runtime import counting, measuring
+from zarrdask.runtime import measuring
+from zarrdask.runtime.thread_counts import THIS_THREAD
 from zarrdask.storage.base import Store
 from zarrdask.storage.cache.cache_directory import CacheDirectory, Entry
 from zarrdask.storage.capabilities import Capabilities, without
@@ -205,7 +206,7 @@ def _keeping(capabilities: Capabilities) -> Capabilities:
 
 def _count_hit() -> None:
     if measuring.IS_ACTIVE:
-        counting.count("cache_hits")
+        THIS_THREAD.counts.count("cache_hits")
 
 
 def _answer(entry: Entry) -> Answer:

@@ -25,9 +25,10 @@ from zarrdask.formats.byte_ranges import (
     Version,
 )
 from zarrdask.formats.store_keys import Names, check_prefix
-from zarrdask.runtime import counting, measuring
+from zarrdask.runtime import measuring
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.runtime.system import NO_LINKS, fill, open_file, preadv, replace
+from zarrdask.runtime.thread_counts import THIS_THREAD
 from zarrdask.storage.base import Store
 from zarrdask.storage.capabilities import LOCAL_COSTS, Capabilities
 from zarrdask.storage.counted_requests import counted
@@ -212,8 +213,8 @@ class LocalStore(Store):
         values = self._get_many(keys, scratch)
         if not measuring.IS_ACTIVE:
             return values
-        is_one = isinstance(keys, list) and len(keys) == 1
-        return (counting.read_one if is_one else counting.reads)(self, values)
+        counts, is_one = THIS_THREAD.counts, isinstance(keys, list) and len(keys) == 1
+        return (counts.read_one if is_one else counts.reads)(self, values)
 
     def _get_many(self, keys: Iterable[str], scratch: Scratch) -> Iterator[Buffer | None]:
         # The hot loop: no fstat, no allocation; a value that fills the buffer is read again.
@@ -332,9 +333,9 @@ class LocalStore(Store):
             written.append(os.fstat(file).st_size)
 
         put = partial(self._write, key, write if nbytes is not None else then_size, move)
-        counting.request("PUT", self, put, nbytes or 0)
+        THIS_THREAD.counts.request("PUT", self, put, nbytes or 0)
         if written:
-            counting.count("stored", written[0], self)
+            THIS_THREAD.counts.count("stored", written[0], self)
 
     def _write(
         self, key: str, write: Callable[[int], None], move: Callable[[str, str], None]

@@ -12,9 +12,10 @@ from typing import NoReturn
 
 from zarrdask.errors import StoreError, ZarrdaskError
 from zarrdask.formats.byte_ranges import Buffer, Range, Tag, coalesce
-from zarrdask.runtime import counting, measuring
+from zarrdask.runtime import measuring
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.runtime.system import fill, flags
+from zarrdask.runtime.thread_counts import THIS_THREAD
 
 #: The errors of the system for a missing file, or a directory of that name. A name with a NUL, or
 #: a lone surrogate, raises ValueError: no file can have it.
@@ -62,7 +63,7 @@ class OpenFile:
         begin = perf_counter()
         part = part_of(self.fd, self.size, start, length)
         fetched = 0 if part is None else len(part)
-        counting.count_reads(self, 1, perf_counter() - begin, fetched)
+        THIS_THREAD.counts.count_read(self, perf_counter() - begin, fetched)
         return part
 
     @property
@@ -87,7 +88,7 @@ class OpenFile:
             begin = perf_counter() if measuring.IS_ACTIVE else 0.0
             count = fill(self.fd, view[:available], start)
             if begin:
-                counting.count_reads(self, 1, perf_counter() - begin, count)
+                THIS_THREAD.counts.count_read(self, perf_counter() - begin, count)
             for offset, size in members:
                 yield view[offset : min(offset + size, count)]
 

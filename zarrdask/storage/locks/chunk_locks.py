@@ -23,8 +23,9 @@ from hashlib import blake2b
 from typing import NamedTuple
 from weakref import WeakValueDictionary
 
-from zarrdask.runtime import counting, measuring
+from zarrdask.runtime import measuring
 from zarrdask.runtime.system import after_fork, renewed_after_fork
+from zarrdask.runtime.thread_counts import THIS_THREAD
 from zarrdask.storage.base import Store
 from zarrdask.storage.locks.file_locks import file_lock
 from zarrdask.storage.locks.lock_files import UnsafeDirectoryError, lock_directory
@@ -141,7 +142,7 @@ class ChunkLocks:
 def _measured(lock: AbstractContextManager[object]) -> Iterator[None]:
     """Hold a lock, and count the seconds until it was acquired."""
     with ExitStack() as stack:
-        counting.waited(lambda: stack.enter_context(lock), "locked")
+        THIS_THREAD.counts.waited(lambda: stack.enter_context(lock), "locked")
         yield
 
 

@@ -23,7 +23,8 @@ from zarrdask.formats.byte_ranges import (
     strong_etag,
 )
 from zarrdask.formats.store_keys import Names, check_prefix
-from zarrdask.runtime import counting, measuring
+from zarrdask.runtime import measuring
+from zarrdask.runtime.thread_counts import THIS_THREAD
 from zarrdask.storage.base import Store
 from zarrdask.storage.capabilities import Capabilities, without
 from zarrdask.storage.refusals import (
@@ -445,14 +446,14 @@ class ClientStore(RequestStore):
             self._check_missing(prefix, error)
             return None
         if measuring.IS_ACTIVE and isinstance(listed, list) and len(listed) > PAGE:
-            counting.count("LIST", (len(listed) - 1) // PAGE, self)
+            THIS_THREAD.counts.count("LIST", (len(listed) - 1) // PAGE, self)
         return listed
 
     def _sent(self, kind: str, send: Callable[[], T], stored: int = 0) -> T:
         """Send a request, which is counted if requests are measured."""
         if not measuring.IS_ACTIVE:
             return send()
-        return counting.request(kind, self, send, stored)
+        return THIS_THREAD.counts.request(kind, self, send, stored)
 
     # ---- errors
 

@@ -19,9 +19,10 @@ from zarrdask.errors import (
     without_secrets,
 )
 from zarrdask.formats.byte_ranges import Buffer, KeyRange, Range, Value
-from zarrdask.runtime import counting, measuring
+from zarrdask.runtime import measuring
 from zarrdask.runtime.in_flight import MAX_BYTES_IN_FLIGHT, pause
 from zarrdask.runtime.scratch import Scratch
+from zarrdask.runtime.thread_counts import THIS_THREAD
 from zarrdask.storage.base import Store
 from zarrdask.storage.memory import MappingStore
 from zarrdask.storage.policy_store import PolicyStore
@@ -83,13 +84,13 @@ class RetryingStore(PolicyStore):
             except Exception as error:
                 is_paced = False
                 if measuring.IS_ACTIVE and is_refusal(error):
-                    counting.count("refused", store=self)
+                    THIS_THREAD.counts.count("refused", store=self)
                 # A request that is refused at any rate is not refused because of the rate.
                 if rate is not None and retries < _QUIET_RETRIES and is_refusal(error):
                     is_paced = rate.refuse(sent, retry_after(error))
                 if self._pause(request.key, error, retries, start, is_paced=is_paced):
                     if measuring.IS_ACTIVE:
-                        counting.count("repeated", store=self)
+                        THIS_THREAD.counts.count("repeated", store=self)
                     begin = time.monotonic()
                     sent = begin if rate is None else rate.wait()
                     start += sent - begin
