@@ -25,7 +25,8 @@ FOLDERS = {
     "formats": ("grids", "indexing", "dtypes", "codecs", "metadata"),
     "storage": (
         # The interface of stores, and the requests that it consists of.
-        *("refusals", "identity", "capabilities", "counted_requests", "concurrent_requests"),
+        *("file_calls", "refusals", "identity", "capabilities", "counted_requests"),
+        "concurrent_requests",
         *("value_parts", "base", "wrapper", "memory", "listing", "partial_access"),
         *("request", "request_store", "policy_store"),
         # Kinds of stores, and views of them.

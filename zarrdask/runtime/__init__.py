@@ -1,4 +1,4 @@
-"""The resources of a process: threads, buffers, caches, progress, system calls.
+"""The resources of a process: threads, buffers, caches, progress, the system.
 
 The state that rooms share is here, as limits of stores are in `zarrdask.storage`; all state of a
 process survives a fork. This room imports `zarrdask.config`, `zarrdask.errors` and

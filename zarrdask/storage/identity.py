@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any
 from urllib.parse import unquote
 
-from zarrdask.runtime.system import path_of_url
+from zarrdask.storage.file_calls import path_of_url
 
 
 @dataclass(frozen=True, kw_only=True)

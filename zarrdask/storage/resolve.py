@@ -8,8 +8,8 @@ from typing import Any
 from urllib.parse import unquote
 
 from zarrdask.errors import MetadataError, StoreError
-from zarrdask.runtime.system import path_of_url
 from zarrdask.storage.base import Store
+from zarrdask.storage.file_calls import path_of_url
 from zarrdask.storage.local.local_store import LocalStore
 from zarrdask.storage.local.open_file import check_file_name
 from zarrdask.storage.memory import MappingStore, MemoryStore

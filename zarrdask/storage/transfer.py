@@ -7,8 +7,8 @@ from typing import Any
 
 from zarrdask.formats.byte_ranges import Buffer
 from zarrdask.runtime.scratch import Scratch
-from zarrdask.runtime.system import NO_COPY, pread, pwrite
 from zarrdask.storage.base import Store
+from zarrdask.storage.file_calls import NO_COPY, pread, pwrite
 from zarrdask.storage.local.local_store import LocalStore
 from zarrdask.storage.zarr.draft_store import DraftStore
 

@@ -170,7 +170,7 @@ def test_erasing_the_root_prefix_empties_the_store(store):
 def test_calls_that_give_less_than_asked_for_are_repeated(store, monkeypatch):
     store.set("k", b"0123456789" * 10_000)
     whole, few = os.preadv, 1000
-    for module in ("storage.local.local_store", "runtime.system"):
+    for module in ("storage.local.local_store", "storage.file_calls"):
         monkeypatch.setattr(
             f"zarrdask.{module}.preadv",
             lambda fd, room, at: whole(fd, [room[0][:few]], at),

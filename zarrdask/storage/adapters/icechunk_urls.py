@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 
 from zarrdask.errors import StoreError, UnsupportedError, one_of
 from zarrdask.runtime.packages import load_module
-from zarrdask.runtime.system import path_of_url
 from zarrdask.storage.adapters.icechunk import IcechunkStore
+from zarrdask.storage.file_calls import path_of_url
 from zarrdask.storage.remote.obstore.obstore_errors import NoCounterpartError
 from zarrdask.storage.remote.obstore.obstore_options import S3
 

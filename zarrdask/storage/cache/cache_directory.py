@@ -24,15 +24,8 @@ from typing import NamedTuple
 
 from zarrdask.errors import StoreError
 from zarrdask.formats.byte_ranges import Buffer
-from zarrdask.runtime.system import (
-    IS_WINDOWS,
-    flags,
-    open_file,
-    pread,
-    pwrite,
-    renewed_after_fork,
-    replace,
-)
+from zarrdask.runtime.system import IS_WINDOWS, renewed_after_fork
+from zarrdask.storage.file_calls import flags, open_file, pread, pwrite, replace
 from zarrdask.storage.local.atomic import is_temporary, put_file, tidy
 from zarrdask.storage.local.open_file import READ, read_whole, write_whole
 from zarrdask.storage.locks.lock_files import swappable_above

@@ -19,7 +19,7 @@ from itertools import count
 from pathlib import Path
 from secrets import token_hex
 
-from zarrdask.runtime.system import flags
+from zarrdask.storage.file_calls import flags
 
 _NAME = re.compile(r"\.zarrdask-[0-9a-f-]+\.partial")
 _OWN = re.compile(r"\.zarrdask-([0-9a-f]{16})-([0-9a-f]+)-[0-9a-f-]+\.partial")

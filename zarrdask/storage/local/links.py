@@ -16,7 +16,7 @@ from errno import ENOTDIR, ENOTEMPTY
 from itertools import accumulate, islice
 
 from zarrdask.errors import LinkError, StoreError
-from zarrdask.runtime.system import flags, open_file
+from zarrdask.storage.file_calls import flags, open_file
 from zarrdask.storage.local.atomic import is_temporary
 from zarrdask.storage.local.open_file import ABSENT
 

@@ -27,11 +27,11 @@ from zarrdask.formats.byte_ranges import (
 from zarrdask.formats.store_keys import Names, check_prefix
 from zarrdask.runtime import measuring
 from zarrdask.runtime.scratch import Scratch
-from zarrdask.runtime.system import NO_LINKS, fill, open_file, preadv, replace
 from zarrdask.runtime.thread_counts import THIS_THREAD
 from zarrdask.storage.base import Store
 from zarrdask.storage.capabilities import LOCAL_COSTS, Capabilities
 from zarrdask.storage.counted_requests import counted
+from zarrdask.storage.file_calls import NO_LINKS, fill, open_file, preadv, replace
 from zarrdask.storage.identity import Identity
 from zarrdask.storage.local.atomic import link, put_file, tidy
 from zarrdask.storage.local.links import (

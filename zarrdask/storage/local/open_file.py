@@ -14,8 +14,8 @@ from zarrdask.errors import StoreError, ZarrdaskError
 from zarrdask.formats.byte_ranges import Buffer, Range, Tag, coalesce
 from zarrdask.runtime import measuring
 from zarrdask.runtime.scratch import Scratch
-from zarrdask.runtime.system import fill, flags
 from zarrdask.runtime.thread_counts import THIS_THREAD
+from zarrdask.storage.file_calls import fill, flags
 
 #: The errors of the system for a missing file, or a directory of that name. A name with a NUL, or
 #: a lone surrogate, raises ValueError: no file can have it.

@@ -9,7 +9,8 @@ from typing import Any, Self
 
 from zarrdask.errors import StoreError
 from zarrdask.formats.byte_ranges import Buffer
-from zarrdask.runtime.system import IS_WINDOWS, replace
+from zarrdask.runtime.system import IS_WINDOWS
+from zarrdask.storage.file_calls import replace
 from zarrdask.storage.local.atomic import beside, tidy
 from zarrdask.storage.local.local_store import LocalStore
 

@@ -17,7 +17,8 @@ from contextlib import suppress
 from functools import cache
 
 from zarrdask import config
-from zarrdask.runtime.system import IS_WINDOWS, flags
+from zarrdask.runtime.system import IS_WINDOWS
+from zarrdask.storage.file_calls import flags
 
 _DIRECTORY = flags("O_RDONLY", "O_DIRECTORY", "O_NOFOLLOW")
 _FILE = flags("O_RDWR", "O_CREAT", "O_NOFOLLOW", "O_NONBLOCK", "O_BINARY")

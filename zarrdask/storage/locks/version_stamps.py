@@ -11,7 +11,7 @@ from secrets import token_bytes
 from typing import Protocol
 from weakref import finalize
 
-from zarrdask.runtime.system import pread, pwrite
+from zarrdask.storage.file_calls import pread, pwrite
 from zarrdask.storage.locks.lock_files import is_at, open_lock_file
 
 _STAMP_COUNT = 4096

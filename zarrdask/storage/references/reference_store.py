@@ -18,9 +18,9 @@ from zarrdask.errors import MetadataError, StoreError, UnsupportedError, without
 from zarrdask.formats.byte_ranges import Buffer, KeyRange, cut
 from zarrdask.formats.store_keys import Names, check_key, check_prefix, right_below
 from zarrdask.runtime.scratch import Scratch
-from zarrdask.runtime.system import path_of_url
 from zarrdask.storage.base import Store
 from zarrdask.storage.capabilities import Capabilities
+from zarrdask.storage.file_calls import path_of_url
 from zarrdask.storage.identity import Identity, identity_at
 from zarrdask.storage.local.local_store import LocalStore
 from zarrdask.storage.partial_access import StoreWithPartialAccess

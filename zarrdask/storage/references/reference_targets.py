@@ -6,7 +6,7 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 from zarrdask.errors import StoreError
-from zarrdask.runtime.system import path_of_url
+from zarrdask.storage.file_calls import path_of_url
 
 #: Schemes that references may have. Others may do more than read from a server.
 _SCHEMES = {"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "http", "https"}

@@ -9,7 +9,8 @@ from hashlib import blake2b
 from typing import ClassVar
 
 from zarrdask.runtime.progress import TOTALS
-from zarrdask.runtime.system import IS_WINDOWS, pread, pwrite
+from zarrdask.runtime.system import IS_WINDOWS
+from zarrdask.storage.file_calls import pread, pwrite
 from zarrdask.storage.locks.lock_files import lock_directory, open_lock_file
 from zarrdask.storage.remote.rate_limit import Limit
 

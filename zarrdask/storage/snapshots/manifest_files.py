@@ -10,7 +10,7 @@ from typing import Any
 from zarrdask.errors import MetadataError, UnsupportedError
 from zarrdask.formats.store_keys import check_relative
 from zarrdask.runtime.packages import load_module
-from zarrdask.runtime.system import replace
+from zarrdask.storage.file_calls import replace
 from zarrdask.storage.local.atomic import put_file
 from zarrdask.storage.local.open_file import check_file_name, reported, write_whole
 from zarrdask.storage.snapshots.digests import EXPECTED, is_digest

@@ -11,7 +11,7 @@ from zipfile import ZipFile
 
 from zarrdask.errors import MetadataError, StoreError
 from zarrdask.formats.byte_ranges import Buffer
-from zarrdask.runtime.system import NO_LINKS, replace
+from zarrdask.storage.file_calls import NO_LINKS, replace
 from zarrdask.storage.local.atomic import beside, tidy
 from zarrdask.storage.local.open_file import reported
 from zarrdask.storage.transfer import copy_file

@@ -5,8 +5,8 @@ from importlib import import_module
 from typing import Any
 from urllib.parse import unquote
 
-from zarrdask.runtime.system import path_of_url
 from zarrdask.storage.base import Store
+from zarrdask.storage.file_calls import path_of_url
 from zarrdask.storage.zip.store import ZipStore
 
 

@@ -10,8 +10,8 @@ from toolz import partition_all
 from zarrdask.arrays.hierarchy.path import StorePath
 from zarrdask.formats.byte_ranges import StoredObject
 from zarrdask.runtime.scratch import Scratch
-from zarrdask.runtime.system import pread
 from zarrdask.runtime.threads import on_each
+from zarrdask.storage.file_calls import pread
 from zarrdask.storage.local.file_times import keep_time
 from zarrdask.storage.local.local_store import as_local
 from zarrdask.storage.local.open_file import stamp_in

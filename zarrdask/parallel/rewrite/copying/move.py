@@ -28,7 +28,7 @@ from zarrdask.formats.indexing.selection import Region, shifted
 from zarrdask.formats.metadata.convert import convert_fill, has_equal_fill
 from zarrdask.formats.metadata.model import ArrayMetadata
 from zarrdask.runtime.scratch import Scratch
-from zarrdask.runtime.system import pwrite
+from zarrdask.storage.file_calls import pwrite
 from zarrdask.storage.transfer import copy_values, local_value, store_values
 from zarrdask.storage.value_parts import StoredValue
 
