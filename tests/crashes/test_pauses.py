@@ -40,7 +40,7 @@ class Pausing(ScriptedStore):
         with self.turn:
             if len(self.script.log) == self.at:
                 self.at = -1
-                leases.time.sleep(2 * leases.EXPIRY)
+                leases.time.sleep(2 * leases.Lease.EXPIRY)
                 self.other(elsewhere(self))
             return super().run(name, key, operation, *arguments)
 

@@ -182,7 +182,7 @@ def computed(log):
 def write_rows(scheduler, place, log, rows, *, resume):
     """Write rows of an array in blocks that share chunks with others; without rows, append all."""
     # The lease of an append on a machine that has vanished is taken soon.
-    leases.RENEWAL, leases.EXPIRY = 0.5, 3.0
+    leases.Lease.RENEWAL, leases.Lease.EXPIRY = 0.5, 3.0
     part = slice(*rows or (None,))
     x = logged(VALUES[part], (7, 11), log)
     with Client(scheduler):

@@ -13,7 +13,7 @@ import zarrdask
 from tests.interop.servers.rows import COMPLETE, CONDITIONAL, Place, conditional, place, servers
 from tests.processes import Program
 from zarrdask.errors import NodeExistsError, StoreError
-from zarrdask.storage.locks.leases import lease
+from zarrdask.storage.locks.leases import Lease
 from zarrdask.storage.locks.unchanged import change_if_unchanged
 from zarrdask.storage.remote.retry import retrying
 
@@ -174,7 +174,7 @@ def test_a_lease_excludes_another_writer(conditional):
     store, held = retrying(conditional.store()), []
 
     def hold(number: int) -> None:
-        with lease(store, "lease") as taken:
+        with Lease.hold(store, "lease") as taken:
             assert taken is not None
             held.append(number)
             taken.check(store)

@@ -6,7 +6,7 @@ from time import time as now
 from typing import Any
 from uuid import uuid4
 
-from zarrdask.runtime.cancellation import is_writing
+from zarrdask.arrays.cancellation import is_writing
 from zarrdask.storage.local.atomic import is_alive, machine_token
 
 #: The names of the writers of this process that have not ended.

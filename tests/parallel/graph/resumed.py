@@ -112,7 +112,7 @@ def write(verb, url, options, log, settings, on="threads"):
 
 def _write(verb, url, options, noting, settings):
     # The lease of a killed append is taken soon.
-    leases.RENEWAL, leases.EXPIRY = 0.5, 3.0
+    leases.Lease.RENEWAL, leases.Lease.EXPIRY = 0.5, 3.0
     x = da.from_array(VALUES, chunks=CHUNKS)
     x = x.map_blocks(noting, name="x", dtype="i4", meta=VALUES[:0, :0])
     place = {"storage_options": options, "resume": True}

@@ -70,7 +70,7 @@ def test_an_append_relies_on_its_lease_only_as_long_as_nobody_can_take_it(bucket
 
     def take(key, value):
         # The process was suspended, and another writer took the lease.
-        bucket.rounds += int(2 * leases.EXPIRY / bucket.latency)
+        bucket.rounds += int(2 * leases.Lease.EXPIRY / bucket.latency)
         bucket.inner.set(".zarrdask-rewrite/lease", b"another writer")
         return Bucket.create(bucket, key, value)
 

@@ -6,16 +6,15 @@ import pytest
 
 from tests.storage.locks.swapping import Swapping
 from zarrdask.errors import StoreError
-from zarrdask.storage.locks import leases
-from zarrdask.storage.locks.leases import lease
+from zarrdask.storage.locks.leases import Lease
 
 KEY = "a/lease"
 
 
 @pytest.fixture
 def store(monkeypatch):
-    monkeypatch.setattr(leases, "RENEWAL", 0.01)
-    monkeypatch.setattr(leases, "EXPIRY", 0.5)
+    monkeypatch.setattr(Lease, "RENEWAL", 0.01)
+    monkeypatch.setattr(Lease, "EXPIRY", 0.5)
     return Swapping()
 
 
@@ -23,7 +22,7 @@ def test_a_lease_has_one_holder_who_renews_it(store):
     inside, most = [], []
 
     def work():
-        with lease(store, KEY):
+        with Lease.hold(store, KEY):
             inside.append(1)
             most.append(len(inside))
             first = store.get(KEY)
@@ -42,7 +41,7 @@ def test_a_lease_has_one_holder_who_renews_it(store):
 
 def test_the_lease_of_a_killed_writer_is_taken(store):
     store.set(KEY, b"killed")
-    with lease(store, KEY):
+    with Lease.hold(store, KEY):
         assert store.get(KEY) != b"killed"
     assert store.get(KEY) is None
 
@@ -60,7 +59,7 @@ def test_a_writer_that_lost_its_lease_says_so(store, monkeypatch):
     monkeypatch.setattr(store, "get_tagged", answer)
 
     def work():
-        with lease(store, KEY):
+        with Lease.hold(store, KEY):
             store.set(KEY, b"another")
             checked.wait(60)
 
@@ -70,19 +69,19 @@ def test_a_writer_that_lost_its_lease_says_so(store, monkeypatch):
 
 
 def test_a_writer_that_was_stopped_for_long_leaves_the_lease_to_its_new_holder(store, monkeypatch):
-    monkeypatch.setattr(leases, "RENEWAL", 60)  # The process was stopped: nothing was renewed.
-    monkeypatch.setattr(leases, "EXPIRY", 0.02)
+    monkeypatch.setattr(Lease, "RENEWAL", 60)  # The process was stopped: nothing was renewed.
+    monkeypatch.setattr(Lease, "EXPIRY", 0.02)
     taken, checked = threading.Event(), threading.Event()
 
     def work():
-        with lease(store, KEY):
+        with Lease.hold(store, KEY):
             taken.set()
             checked.wait(60)
 
     another = threading.Thread(target=work)
 
     def be_stopped():
-        with lease(store, KEY):
+        with Lease.hold(store, KEY):
             another.start()
             taken.wait(60)
 
@@ -95,7 +94,7 @@ def test_a_writer_that_was_stopped_for_long_leaves_the_lease_to_its_new_holder(s
 
 
 def test_a_renewal_is_a_check_of_the_lease(store, monkeypatch):
-    with lease(store, KEY) as held:
+    with Lease.hold(store, KEY) as held:
         first = held.held_until
         while held.held_until == first:
             threading.Event().wait(0.01)

@@ -26,8 +26,8 @@ class Elsewhere(Swapping):
 
 @pytest.fixture
 def store(monkeypatch):
-    monkeypatch.setattr(leases, "RENEWAL", 0.01)
-    monkeypatch.setattr(leases, "EXPIRY", 0.5)
+    monkeypatch.setattr(leases.Lease, "RENEWAL", 0.01)
+    monkeypatch.setattr(leases.Lease, "EXPIRY", 0.5)
     return Swapping()
 
 

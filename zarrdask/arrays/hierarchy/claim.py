@@ -6,9 +6,9 @@ unique name, which is erased at the end. It holds for the node and everything be
 
 - A writer that finds the claim of a live writer raises a `NodeExistsError`, and changes nothing.
 - The claim of a dead writer is taken over. Processes of the same machine are looked up; a writer on
-  another machine counts as dead if it has not renewed its claim for `EXPIRY` seconds.
+  another machine counts as dead if it has not renewed its claim for `Lease.EXPIRY` seconds.
 - The claim of a write whose tasks run later, in any processes, is a `LaterClaim`; it counts as dead
-  if it has not been renewed for `EXPIRY` seconds.
+  if it has not been renewed for `Lease.EXPIRY` seconds.
 - A node whose document comes first needs no claim: `create` lets one writer succeed. Its writer
   reads the claims before and after it has written the document. A claim that appeared in between
   belongs to a writer that will find the document and fail; it is waited for.
@@ -30,7 +30,7 @@ from zarrdask.runtime.system import clock
 from zarrdask.storage.base import Store
 from zarrdask.storage.cache.prefetched import fresh
 from zarrdask.storage.concurrent_requests import request_each
-from zarrdask.storage.locks.leases import EXPIRY, RENEWAL
+from zarrdask.storage.locks.leases import Lease
 from zarrdask.storage.zarr.draft_store import stored_in
 
 #: A function that returns a node in a store that reads what is there beforehand.
@@ -154,7 +154,7 @@ class Claim(Generic[AnyPath]):
     @property
     def is_recent(self) -> bool:
         """Whether the claim is so recent that no other writer can have taken it over."""
-        return not self._is_stored or clock() - self._renewed <= EXPIRY / 2
+        return not self._is_stored or clock() - self._renewed <= Lease.EXPIRY / 2
 
     def release(self) -> None:
         """Erase the claim, unless another writer has taken it over."""
@@ -173,7 +173,7 @@ class Claim(Generic[AnyPath]):
     def _keep(self) -> None:
         """Renew the claim from time to time, so that other machines see that it is held."""
         number = 0
-        while not self._ended.wait(RENEWAL):
+        while not self._ended.wait(Lease.RENEWAL):
             number += 1
             with suppress(StoreError):  # The next attempt may succeed.
                 value, now = self._store.get(self._key), clock()
@@ -299,13 +299,13 @@ def discard_dead_claim(node: StorePath) -> None:
 
 
 def _is_live(store: Store, key: str, value: Any) -> bool:
-    """Whether the writer that stored a claim is still there; this may take `EXPIRY` seconds."""
+    """Whether the writer that stored a claim is still there, within `Lease.EXPIRY` seconds."""
     if (is_held := writers.is_running(value)) is not None:
         return is_held
     if writers.is_resting(value):
         return False
     store, start = fresh(store), time.monotonic()
-    while time.monotonic() - start < EXPIRY:
+    while time.monotonic() - start < Lease.EXPIRY:
         stored = store.get(key)
         if stored is None or bytes(stored) != bytes(value):
             return stored is not None

@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from zarrdask.arrays.cancellation import write_named
 from zarrdask.arrays.chunks.cast import Casting
 from zarrdask.arrays.chunks.region import ArrayRegion
 from zarrdask.arrays.chunks.write import Beyond
 from zarrdask.arrays.hierarchy.changes.block_log import BlockLog
-from zarrdask.arrays.hierarchy.changes.compared import compared
 from zarrdask.arrays.hierarchy.changes.later_claim import LaterClaim
 from zarrdask.arrays.hierarchy.marker import LaterMarker
 from zarrdask.formats.indexing.selection import Region
-from zarrdask.parallel.execution.cancellation import write_named
+from zarrdask.parallel.execution.compared import compared
 from zarrdask.parallel.execution.expected_array import ExpectedArray
 from zarrdask.parallel.execution.forks import changing_region
 from zarrdask.parallel.execution.locks import among_workers

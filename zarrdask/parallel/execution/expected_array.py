@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from zarrdask.arrays.cancellation import write_named
 from zarrdask.arrays.chunks.write import Beyond
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.arrays.hierarchy.resize import existing_array
@@ -10,7 +11,6 @@ from zarrdask.errors import StoreError
 from zarrdask.formats.grids.chunk_grid import Shape
 from zarrdask.formats.indexing.selection import Region
 from zarrdask.formats.metadata.model import ArrayMetadata
-from zarrdask.parallel.execution.cancellation import write_named
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,18 +8,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from threading import Event, Thread
-from typing import Any
+from typing import Any, ClassVar
 from uuid import uuid4
 
 from zarrdask.errors import StoreError, UnsupportedError
 from zarrdask.runtime.system import clock
 from zarrdask.storage.base import Store
-
-#: Seconds between two renewals of a lease, and seconds without any after which others take it.
-RENEWAL, EXPIRY = 10.0, 60.0
-#: Seconds after which a writer that can't see the renewals of its lease checks again, before it
-#: stores anything, that it holds the lease.
-CHECK_INTERVAL = 1.0
 
 
 @dataclass
@@ -38,6 +32,13 @@ class Lease:
     is_settled : bool
         Whether the change is complete, so that losing the lease no longer matters.
     """
+
+    #: Seconds between two renewals, and seconds without any after which others take the lease.
+    RENEWAL: ClassVar[float] = 10.0
+    EXPIRY: ClassVar[float] = 60.0
+    #: Seconds after which a writer that can't see the renewals of its lease checks again, before it
+    #: stores anything, that it holds the lease.
+    CHECK_INTERVAL: ClassVar[float] = 1.0
 
     key: str
     name: bytes
@@ -59,46 +60,46 @@ class Lease:
                 "written",
                 key=f"{store.url}/{self.key}",
             )
-        self.held_until = now + CHECK_INTERVAL
+        self.held_until = now + self.CHECK_INTERVAL
 
     def renewed(self, at: float) -> None:
         """Note that the lease was renewed by a request that was sent at a time."""
-        self.held_until = at + EXPIRY / 2
+        self.held_until = at + self.EXPIRY / 2
 
+    @classmethod
+    @contextmanager
+    def hold(cls, store: Store, key: str) -> "Iterator[Lease | None]":
+        """Hold a lock that is a value in a store, which excludes the writers of all machines.
 
-@contextmanager
-def lease(store: Store, key: str) -> Iterator[Lease | None]:
-    """Hold a lock that is a value in a store, which excludes the writers of all machines.
-
-    The store has `compare_and_swap`. The holder renews the value, and erases it at the end. If
-    it is killed, the next one waits until the value has not changed for `EXPIRY` seconds of its
-    own clock, and replaces it then. Where the server has no conditional writes, nothing is locked,
-    and the result is None. If another writer took the lease, as this one could not renew it in
-    time, a `StoreError` is raised at the end.
-    """
-    name = f"{socket.gethostname()} {os.getpid()} {uuid4().hex}".encode()
-    taken = _take(store, key, name)
-    if taken is None:
-        yield None
-        return
-    held = Lease(key, name)
-    held.renewed(taken)
-    ended, lost = Event(), Event()
-    renewal = Thread(target=_renew, args=(store, held, ended, lost), daemon=True)
-    renewal.start()
-    try:
-        yield held
-    finally:
-        ended.set()
-        renewal.join()
-        if not lost.is_set():
-            store.erase(key)
-    if lost.is_set() and not held.is_settled:
-        raise StoreError(
-            "another writer changed the shape at the same time, as this one could not renew its "
-            "lease in time; check the array",
-            key=f"{store.url}/{key}",
-        )
+        The store has `compare_and_swap`. The holder renews the value, and erases it at the end. If
+        it is killed, the next one waits until the value has not changed for `EXPIRY` seconds of its
+        own clock, and replaces it then. Where the server has no conditional writes, nothing is
+        locked, and the result is None. If another writer took the lease, as this one could not
+        renew it in time, a `StoreError` is raised at the end.
+        """
+        name = f"{socket.gethostname()} {os.getpid()} {uuid4().hex}".encode()
+        taken = _take(store, key, name)
+        if taken is None:
+            yield None
+            return
+        held = cls(key, name)
+        held.renewed(taken)
+        ended, lost = Event(), Event()
+        renewal = Thread(target=_renew, args=(store, held, ended, lost), daemon=True)
+        renewal.start()
+        try:
+            yield held
+        finally:
+            ended.set()
+            renewal.join()
+            if not lost.is_set():
+                store.erase(key)
+        if lost.is_set() and not held.is_settled:
+            raise StoreError(
+                "another writer changed the shape at the same time, as this one could not renew "
+                "its lease in time; check the array",
+                key=f"{store.url}/{key}",
+            )
 
 
 def _take(store: Store, key: str, name: bytes) -> float | None:
@@ -109,7 +110,7 @@ def _take(store: Store, key: str, name: bytes) -> float | None:
     tag, since = None, 0.0
     while True:
         try:
-            is_free, sent = tag is None or time.monotonic() - since > EXPIRY, clock()
+            is_free, sent = tag is None or time.monotonic() - since > Lease.EXPIRY, clock()
             if is_free and store.swap(key, name, tag):
                 return sent
         except UnsupportedError:
@@ -130,8 +131,8 @@ def _renew(store: Store, held: Lease, ended: Event, lost: Event) -> None:
     key, name = held.key, held.name
     number, renewed, is_last = 0, clock(), False
     while not is_last:
-        is_last, now = ended.wait(RENEWAL), clock()
-        if is_last and now - renewed < EXPIRY / 2:
+        is_last, now = ended.wait(Lease.RENEWAL), clock()
+        if is_last and now - renewed < Lease.EXPIRY / 2:
             return
         with suppress(StoreError):  # The next attempt may succeed.
             value, tag = store.get_tagged(key)

@@ -154,7 +154,7 @@ def test_a_write_of_another_process_is_taken_over_when_its_claim_is_not_renewed(
     monkeypatch.setattr(claim, "time", clock)
     write(tmp_path, commit="last")
     assert stored(tmp_path) == OTHER.tolist()
-    assert clock.now >= claim.EXPIRY
+    assert clock.now >= claim.Lease.EXPIRY
 
 
 def test_a_write_that_stores_a_block_excludes_others():
@@ -181,7 +181,7 @@ def test_tasks_renew_the_claim(monkeypatch):
 
     def wait(block, block_id):
         seen.append(store.get(f"a/{claim.NAME}"))
-        time[0] += later_claim.RENEWAL
+        time[0] += later_claim.Lease.RENEWAL
         return block
 
     monkeypatch.setattr(later_claim, "clock", lambda: time[0])

@@ -39,7 +39,7 @@ from zarrdask.formats.metadata.model import ArrayMetadata, ZarrFormat
 from zarrdask.runtime.system import clock
 from zarrdask.storage.base import Store
 from zarrdask.storage.listing import value_sizes
-from zarrdask.storage.locks.leases import CHECK_INTERVAL, Lease
+from zarrdask.storage.locks.leases import Lease
 from zarrdask.storage.wrapper import WrappedStore
 
 
@@ -127,7 +127,7 @@ class AppendingStore(WrappedStore):
 
     def _check_again(self) -> None:
         now = clock()
-        if now - self._checked > CHECK_INTERVAL:
+        if now - self._checked > Lease.CHECK_INTERVAL:
             self._check()
             self._checked = now
 

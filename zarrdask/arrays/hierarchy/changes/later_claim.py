@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 from uuid import uuid4
 
 from zarrdask.arrays import writers
+from zarrdask.arrays.cancellation import write_named
 from zarrdask.arrays.chunks.unfinished import Marker
 from zarrdask.arrays.hierarchy.claim import (
     can_claim,
@@ -31,10 +32,9 @@ from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.errors import StoreError
 from zarrdask.formats.byte_ranges import Buffer
 from zarrdask.formats.metadata.model import Metadata
-from zarrdask.runtime.cancellation import write_named
 from zarrdask.runtime.system import after_fork, clock
 from zarrdask.storage.concurrent_requests import request_on_each
-from zarrdask.storage.locks.leases import RENEWAL
+from zarrdask.storage.locks.leases import Lease
 from zarrdask.storage.zarr.draft_store import stored_in
 
 
@@ -85,7 +85,7 @@ class LaterClaim:
     def check(self) -> bool:
         """Claim the nodes, or renew the claim; return whether they are complete, and not claimed.
 
-        In remote stores, a process requests the claim once in `RENEWAL` seconds.
+        In remote stores, a process requests the claim once in `Lease.RENEWAL` seconds.
 
         Raises
         ------
@@ -100,7 +100,7 @@ class LaterClaim:
         hold = _HOLDS[self.write]
         with hold.lock:
             is_held = hold.since is not None
-            is_recent = hold.since is not None and clock() - hold.since < RENEWAL
+            is_recent = hold.since is not None and clock() - hold.since < Lease.RENEWAL
             if is_recent and not self.node.store.capabilities.costs.checks:
                 return False
             stored = store.get(key)

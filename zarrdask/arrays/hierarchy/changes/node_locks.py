@@ -11,7 +11,7 @@ from typing import Literal
 from zarrdask.arrays.hierarchy.changes.journal import BESIDE
 from zarrdask.arrays.hierarchy.path import StorePath
 from zarrdask.storage.locks.chunk_locks import ChunkLocks, Lock
-from zarrdask.storage.locks.leases import Lease, lease
+from zarrdask.storage.locks.leases import Lease
 
 #: The purpose of a lock of a node: changing the shape of an array, rewriting a node, changing its
 #: documents and consolidated metadata, or changing the writer that an unfinished array belongs to.
@@ -42,7 +42,7 @@ def exclusive(
     """
     capabilities = node.store.capabilities
     if capabilities.compare_and_swap and capabilities.shared:
-        with lock_node(node, purpose), lease(node.store, lease_key(node, purpose)) as held:
+        with lock_node(node, purpose), Lease.hold(node.store, lease_key(node, purpose)) as held:
             yield held
     else:
         with lock_node(node, purpose, among):

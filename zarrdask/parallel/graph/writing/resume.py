@@ -16,7 +16,7 @@ from zarrdask.arrays.hierarchy.changes.transaction import Change
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.errors import UnsupportedError
 from zarrdask.formats.metadata.model import Metadata
-from zarrdask.parallel.graph.writing.compared import compared, find_complete_node
+from zarrdask.parallel.execution.compared import compared, find_complete_node
 from zarrdask.parallel.graph.writing.target import Resume, WriteTarget, write_id
 from zarrdask.storage.concurrent_requests import request_on_each
 

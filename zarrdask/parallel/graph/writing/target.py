@@ -33,14 +33,14 @@ from zarrdask.formats.metadata.array_options import ArrayOptions, GridLike
 from zarrdask.formats.metadata.model import ArrayMetadata
 from zarrdask.formats.metadata.new_metadata import plan_array
 from zarrdask.parallel.execution.client import check_changeable
-from zarrdask.parallel.graph.dependencies import Inputs
-from zarrdask.parallel.graph.placement import chunk_options, written_region
-from zarrdask.parallel.graph.stored_array import data_type_of
-from zarrdask.parallel.graph.writing.compared import (
+from zarrdask.parallel.execution.compared import (
     ComparedStore,
     compared,
     find_complete_node,
 )
+from zarrdask.parallel.graph.dependencies import Inputs
+from zarrdask.parallel.graph.placement import chunk_options, written_region
+from zarrdask.parallel.graph.stored_array import data_type_of
 from zarrdask.parallel.graph.writing.object_elements import check_elements
 from zarrdask.storage.adapters.zarr_python import is_zarr_object
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import zarrdask
+from zarrdask.arrays.cancellation import write_named
 from zarrdask.parallel.execution import cancellation
-from zarrdask.parallel.execution.cancellation import write_named
 from zarrdask.storage.memory import MemoryStore
 
 
