@@ -3,9 +3,12 @@
 import gc
 import multiprocessing
 import multiprocessing.forkserver
+import re
+import shutil
 import signal
 import uuid
 from functools import cache
+from itertools import count
 from zlib import crc32
 
 import dask.config
@@ -25,6 +28,10 @@ from zarrdask.storage.resolve import resolve
 from zarrdask.storage.schemes import ADAPTERS, STORES
 
 REGISTRIES = (ADAPTERS, CODECS, DATA_TYPES, EXTENSIONS, GRIDS, KEY_ENCODINGS, STORES, TRANSFORMERS)
+
+#: Of the directories of tests.
+NUMBERS = count()
+HAS_FAILED = pytest.StashKey[bool]()
 
 pytest_plugins = [
     "tests.cost",
@@ -128,6 +135,8 @@ def pytest_make_collect_report():
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item):
     report = yield
+    if report.failed:
+        item.stash[HAS_FAILED] = True
     # xarray's own tests, which are run with our engine, choose themselves what does not apply.
     bases = getattr(getattr(item, "cls", None), "__mro__", ())
     is_of_xarray = any(base.__module__.startswith("xarray.") for base in bases)
@@ -188,13 +197,33 @@ def scheduler(request):
 
 
 @pytest.fixture
-def place(request, tmp_path):
+def tmp_path(request, tmp_path_factory):
+    """An empty directory, as pytest's own fixture of this name, which takes three times as long."""
+    name = re.sub(r"\W", "_", request.node.name)[:30]
+    path = tmp_path_factory.getbasetemp() / f"{name}{next(NUMBERS)}"
+    path.mkdir(mode=0o700)
+    yield path
+    if HAS_FAILED in request.node.stash:
+        return
+    try:
+        path.rmdir()  # most are empty
+    except OSError:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+@pytest.fixture
+def place(request):
     """Somewhere to store nodes: a dict, a directory or a URL, by the name of the test.
 
     `StoreContract` holds all stores to the same; a test of nodes needs one of them.
     """
-    places = {}, tmp_path / "store", f"memory://{uuid.uuid4().hex}"
-    return places[crc32(request.node.nodeid.encode()) % 3]
+    match crc32(request.node.nodeid.encode()) % 3:
+        case 0:
+            return {}
+        case 1:
+            return request.getfixturevalue("tmp_path") / "store"
+        case _:
+            return f"memory://{uuid.uuid4().hex}"
 
 
 @pytest.fixture
