@@ -34,7 +34,7 @@ FOLDERS = {
         # What opens any of them, and what opens others by it.
         *("schemes", "resolve", "adapters", "snapshots"),
     ),
-    "arrays": ("writers", "chunks", "hierarchy", "nodes", "samples"),
+    "arrays": ("cancellation", "writers", "chunks", "hierarchy", "nodes", "samples"),
     "parallel": ("plan", "execution", "graph", "rewrite"),
     "tools": ("conventions", "verification", "pyramids", "synchronization", "cli"),
 }

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import zarrdask
+from zarrdask.arrays import cancellation
 from zarrdask.arrays.cancellation import write_named
-from zarrdask.parallel.execution import cancellation
 from zarrdask.storage.memory import MemoryStore
 
 
