@@ -41,13 +41,13 @@ FOLDERS = {
 #: The most names that each edge takes from the kernel: what would have to be public if it were a
 #: package of its own.
 SEAMS = {
-    "tools.verification": 100,
-    "tools.conventions": 15,
-    "tools.pyramids": 110,
+    "tools.verification": 96,
+    "tools.conventions": 16,
+    "tools.pyramids": 105,
     "tools.synchronization": 30,
     "tools.cli": 32,
-    "xarray": 163,
-    "compat": 30,
+    "xarray": 159,
+    "compat": 29,
 }
 DISTRIBUTED = {
     "parallel.execution.client",
