@@ -329,7 +329,7 @@ def main(kind, place, seed, folder):
             endpoint = stack.enter_context(serving(0.002, HUB))
             url, options = "s3://machines", {"key": "k", "secret": "s", "endpoint_url": endpoint}
         stack.enter_context(dask.config.set(SETTINGS))
-        cluster = stack.enter_context(LocalCluster(n_workers=0, host=HUB, dashboard_address=None))
+        cluster = stack.enter_context(LocalCluster(n_workers=0, host=HUB, dashboard_address=":0"))
         client = stack.enter_context(Client(cluster))
         # They vanish before the scheduler ends, which else would wait for them.
         stack.callback(machines.close)

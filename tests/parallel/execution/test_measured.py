@@ -62,7 +62,7 @@ def test_numbers_are_those_of_a_counting_store_and_codec(seed, tmp_path, log):
 @contextmanager
 def cluster_of_threads():
     cluster = LocalCluster(
-        n_workers=2, threads_per_worker=2, processes=False, dashboard_address=None
+        n_workers=2, threads_per_worker=2, processes=False, dashboard_address=":0"
     )
     with cluster, Client(cluster):
         yield {}
