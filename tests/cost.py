@@ -8,8 +8,8 @@
   added; below `QUICK` seconds, it is removed. Of a test with parameters, these limits are for the
   cheapest third of its cases, but at least two; the other cases have lower limits.
 
-Between both limits are tests that were listed by hand, the most expensive ones first, as long as the
-rest of the core executed each line of the package that they execute.
+Between both limits are tests that were listed by hand, the most expensive ones first, as long as
+the rest of the core executed each line of the package that they execute.
 
 A test in the list that does not exist is an error. Tests with a cluster, a pool of processes or the
 process scheduler are slow without being listed.
