@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cached_property, partial
 from itertools import count
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 from zarrdask import config
 from zarrdask.errors import (
@@ -19,11 +19,13 @@ from zarrdask.errors import (
     without_secrets,
 )
 from zarrdask.formats.byte_ranges import Buffer, KeyRange, Range, Value
+from zarrdask.formats.codecs.chunk_parts import SizedValue
 from zarrdask.runtime import measuring
 from zarrdask.runtime.in_flight import MAX_BYTES_IN_FLIGHT, pause
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.runtime.thread_counts import THIS_THREAD
 from zarrdask.storage.base import Store
+from zarrdask.storage.capabilities import Capabilities
 from zarrdask.storage.memory import MappingStore
 from zarrdask.storage.policy_store import PolicyStore
 from zarrdask.storage.remote.failures import is_refusal, is_transient, is_unconnected, retry_after
@@ -67,6 +69,10 @@ class RetryingStore(PolicyStore):
 
     #: Whether an operation has succeeded, in this process or where the store was pickled.
     _is_reached = False
+
+    @property
+    def capabilities(self) -> Capabilities:  # type: ignore[override]
+        return self.inner.capabilities
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Where it is unpickled, the environment may name another server.
@@ -252,6 +258,11 @@ class _RetriedValue(NamedTuple):
     store: RetryingStore
     key: str
     value: Value
+
+    @property
+    def size(self) -> int:
+        """The size of the value, if the store keeps it open."""
+        return cast(SizedValue, self.value).size
 
     def part(self, start: int, length: int) -> Buffer | None:
         return self.store._call("GET", self.key, lambda _: self.value.part(start, length))
