@@ -7,7 +7,7 @@ from typing import Any
 from zarrdask.formats.byte_ranges import Buffer, Tag
 from zarrdask.storage.adapters.forks import Fork
 from zarrdask.storage.base import Store
-from zarrdask.storage.local.file_times import write_marked
+from zarrdask.storage.local.file_times import TimedFile
 from zarrdask.storage.local.local_store import LocalStore, as_local
 from zarrdask.storage.snapshots.written_objects import WrittenObjects
 from zarrdask.storage.transfer import local_value
@@ -47,7 +47,7 @@ class DigestingStore(WrappedStore):
         if local is None:
             self.inner.set(key, value)
         else:
-            local[0].replace(local[1], lambda file: stamps.append(write_marked(file, value)))
+            local[0].replace(local[1], lambda file: stamps.append(TimedFile(file).write(value)))
         self.written.add_value(key, value, *stamps)
 
     def create(self, key: str, value: Buffer) -> bool:
@@ -57,7 +57,7 @@ class DigestingStore(WrappedStore):
             is_new = self.inner.create(key, value)
         else:
             is_new = local[0].create(
-                local[1], value, lambda file: stamps.append(write_marked(file, value))
+                local[1], value, lambda file: stamps.append(TimedFile(file).write(value))
             )
         if is_new:
             self.written.add_value(key, value, *stamps)

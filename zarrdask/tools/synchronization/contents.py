@@ -1,6 +1,5 @@
 """Find the objects that differ in two copies, reading as little as possible."""
 
-import os
 from collections.abc import Iterator
 from functools import partial
 from typing import Literal
@@ -11,10 +10,8 @@ from zarrdask.arrays.hierarchy.path import StorePath
 from zarrdask.formats.byte_ranges import StoredObject
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.runtime.threads import on_each
-from zarrdask.storage.file_calls import pread
-from zarrdask.storage.local.file_times import keep_time
+from zarrdask.storage.local.file_times import TimedFile
 from zarrdask.storage.local.local_store import as_local
-from zarrdask.storage.local.open_file import stamp_in
 from zarrdask.tools.verification.object_listing import (
     Listing,
     compared,
@@ -26,8 +23,6 @@ By = Literal["versions", "digests", "sizes"]
 #: Digests of objects by key.
 Digests = dict[str, str]
 
-#: Bytes of a file that are compared at a time.
-_BLOCK_BYTES = 2**20
 #: The number of keys whose values are requested together.
 _KEYS_PER_CALL = 256
 
@@ -94,17 +89,17 @@ def _have_equal_files(
 ) -> bool:
     """Compare two files by their bytes; equal ones get equal times, if they may."""
     with (
-        source.store.opened(source.prefix + key) as (one, size),  # type: ignore[attr-defined]
-        target.store.opened(target.prefix + key) as (other, _),  # type: ignore[attr-defined]
+        source.store.opened(source.prefix + key) as (fd, size),  # type: ignore[attr-defined]
+        target.store.opened(target.prefix + key) as (other_fd, _),  # type: ignore[attr-defined]
     ):
-        if min(one, other) < 0:
+        if min(fd, other_fd) < 0:
             return False
-        before = stamp_in(os.fstat(one))
-        for start in range(0, max(size, 1), _BLOCK_BYTES):
-            if pread(one, _BLOCK_BYTES, start) != pread(other, _BLOCK_BYTES, start):
-                return False
-        if keep_times and by == "versions" and stamp_in(os.fstat(one)) == before:
-            keep_time(one, other)
+        one, other = TimedFile(fd), TimedFile(other_fd)
+        before = one.stamp
+        if not one.has_bytes_of(other, size):
+            return False
+        if keep_times and by == "versions" and one.stamp == before:
+            other.keep_time(one)
         return True
 
 

@@ -1,6 +1,5 @@
 """Copy stored objects that have not changed since they were listed."""
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
@@ -10,8 +9,7 @@ from zarrdask.arrays.hierarchy.path import StorePath
 from zarrdask.formats.byte_ranges import Buffer, StoredObject
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.runtime.threads import on_each
-from zarrdask.storage.local.file_times import keep_time, write_marked
-from zarrdask.storage.local.open_file import stamp_in
+from zarrdask.storage.local.file_times import TimedFile
 from zarrdask.storage.locks.whole_objects import WholeObjects
 from zarrdask.storage.snapshots.written_objects import WrittenObjects
 from zarrdask.storage.transfer import copy_descriptor, store_values
@@ -117,7 +115,7 @@ def _store_file(target: StorePath, key: str, value: Buffer) -> str:
     stamps = list[str]()
 
     def write(file: int) -> None:
-        stamps.append(write_marked(file, value))
+        stamps.append(TimedFile(file).write(value))
 
     target.store.replace(target.prefix + key, write)  # type: ignore[attr-defined]
     return stamps[-1]
@@ -148,17 +146,19 @@ def _copy_file(
 ) -> int | None:
     """Copy a file with its time, and return its size; None if it has changed since the listing."""
     with source.store.opened(source.prefix + key) as (fd, size):  # type: ignore[attr-defined]
-        if fd < 0 or stamp_in(os.fstat(fd)) != listing[key].tag or size != listing[key].size:
+        original = TimedFile(fd)
+        if fd < 0 or original.stamp != listing[key].tag or size != listing[key].size:
             return None
 
         def write(file: int) -> None:
             hashed = None if copied is None else copied.hashing()
             copy_descriptor(fd, size, file, hashed)
-            if stamp_in(os.fstat(fd)) != listing[key].tag:
+            if original.stamp != listing[key].tag:
                 raise _ChangedFileError
-            keep_time(fd, file)
+            written = TimedFile(file)
+            written.keep_time(original)
             if copied is not None:
-                copied.add_file(key, size, stamp_in(os.fstat(file)), hashed)
+                copied.add_file(key, size, written.stamp, hashed)
 
         try:
             target.store.replace(target.prefix + key, write)  # type: ignore[attr-defined]
