@@ -215,8 +215,8 @@ def test_folders_are_small_and_names_of_modules_are_not_shared_by_three():
     assert not {name: paths for name, paths in names.items() if len(paths) > 2}
 
 
-#: Modules; `tools/cli` has one for each command.
-LARGEST_FOLDER = 24
+#: Modules.
+LARGEST_FOLDER = 20
 
 #: Packages that only the main thread imports: of the command line, and of notebooks.
 ONE_THREAD = {"rich", "IPython"}

@@ -30,7 +30,7 @@ from zarrdask.parallel.graph.placement import chunk_options
 from zarrdask.xarray.ambiguous import unambiguous
 from zarrdask.xarray.conventions import check_packing
 from zarrdask.xarray.packing import encode_checked
-from zarrdask.xarray.request import ArgumentTypeError, WriteSettings
+from zarrdask.xarray.writing.request import ArgumentTypeError, WriteSettings
 from zarrdask.xarray.xarray_private import vlen_dtype
 
 #: Keys of an encoding that describe where a variable came from.

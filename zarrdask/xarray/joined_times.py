@@ -5,10 +5,10 @@ import xarray.coding.times
 
 from zarrdask.arrays.chunks.members.concatenation import Concatenation
 from zarrdask.arrays.chunks.read import read_region
+from zarrdask.arrays.nodes.concatenations.joined_metadata import common_attributes
 from zarrdask.arrays.nodes.concatenations.member_table import MemberTable, in_memory
 from zarrdask.arrays.nodes.create import create_array
 from zarrdask.errors import MetadataError
-from zarrdask.formats.metadata.concatenated import common_attributes
 
 
 def joined_times(name: str, table: MemberTable, dims: tuple[str, ...]) -> Concatenation | None:

@@ -15,12 +15,12 @@ from zarrdask.arrays.nodes.concatenations.concat_groups import GroupJoin, Level,
 from zarrdask.arrays.nodes.concatenations.concatenated import save as save_concatenation
 from zarrdask.arrays.nodes.concatenations.group_table import open_groups
 from zarrdask.arrays.nodes.concatenations.join_sources import recipe_of
+from zarrdask.arrays.nodes.concatenations.joined_metadata import common_attributes
 from zarrdask.arrays.nodes.concatenations.member_table import in_memory
 from zarrdask.arrays.nodes.concatenations.source_table import parse_sources
 from zarrdask.arrays.nodes.group import Group
 from zarrdask.arrays.nodes.open import open_array
 from zarrdask.errors import MetadataError, StoreError, ZarrdaskError, one_of
-from zarrdask.formats.metadata.concatenated import common_attributes
 from zarrdask.xarray.joined_times import joined_times
 from zarrdask.xarray.opening import open_zarr
 

@@ -17,7 +17,7 @@ from tests.covering import for_each
 from tests.storage.latency import LatencyStore
 from zarrdask.arrays import writers
 from zarrdask.arrays.chunks import unfinished
-from zarrdask.arrays.hierarchy.marker import LaterMarker
+from zarrdask.arrays.hierarchy.changes.marker import LaterMarker
 from zarrdask.storage.memory import MemoryStore
 
 FORMATS = (2, 3, "v3-draft", "v3-draft-protocol")

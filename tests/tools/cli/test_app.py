@@ -60,7 +60,7 @@ def test_an_error_is_one_line_and_exits_with_2(capsys, tmp_path, command):
 
 
 def test_an_unexpected_error_does_not_exit_as_if_a_check_had_failed(capsys, stored, monkeypatch):
-    monkeypatch.setattr("zarrdask.tools.cli.verify.verify", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr("zarrdask.tools.cli.checks.verify.verify", lambda *_, **__: 1 / 0)
     done = call(capsys, "verify", stored)
     assert (done.code, done.out) == (2, "")
     assert done.err.endswith("ZeroDivisionError: division by zero\n")

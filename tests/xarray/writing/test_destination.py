@@ -5,8 +5,8 @@ from threading import Thread
 import zarrdask
 from tests.covering import for_each
 from tests.xarray.writes import days
-from zarrdask.xarray.request import WriteSettings
 from zarrdask.xarray.writing.destination import Destination
+from zarrdask.xarray.writing.request import WriteSettings
 
 PATIENCE = 60
 

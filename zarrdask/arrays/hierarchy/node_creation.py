@@ -11,6 +11,7 @@ from zarrdask.arrays.chunks.stored_keys import erase_leftovers
 from zarrdask.arrays.hierarchy import draft
 from zarrdask.arrays.hierarchy.changes.change import changing
 from zarrdask.arrays.hierarchy.changes.journal import erase_beside, is_begun, record_key
+from zarrdask.arrays.hierarchy.changes.marker import put_marked
 from zarrdask.arrays.hierarchy.changes.removal import disown_unfinished, remove_keys
 from zarrdask.arrays.hierarchy.claim import (
     await_claims,
@@ -29,7 +30,6 @@ from zarrdask.arrays.hierarchy.diagnose import (
 )
 from zarrdask.arrays.hierarchy.find import node_exists, node_of, read_documents
 from zarrdask.arrays.hierarchy.format_above import check_visible_in
-from zarrdask.arrays.hierarchy.marker import put_marked
 from zarrdask.arrays.hierarchy.path import AnyPath, StorePath, ancestors, exists_error
 from zarrdask.errors import NodeExistsError
 from zarrdask.formats.metadata import consolidated_documents as consolidated

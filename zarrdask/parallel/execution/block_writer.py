@@ -14,7 +14,7 @@ from zarrdask.arrays.chunks.region import ArrayRegion
 from zarrdask.arrays.chunks.write import Beyond
 from zarrdask.arrays.hierarchy.changes.block_log import BlockLog
 from zarrdask.arrays.hierarchy.changes.later_claim import LaterClaim
-from zarrdask.arrays.hierarchy.marker import LaterMarker
+from zarrdask.arrays.hierarchy.changes.marker import LaterMarker
 from zarrdask.formats.indexing.selection import Region
 from zarrdask.parallel.execution.compared import compared
 from zarrdask.parallel.execution.expected_array import ExpectedArray

@@ -44,6 +44,11 @@ COMMANDS = {
     "stats": "Show the range, the mean and the missing values of arrays.",
     "completion": "Print a script that completes commands in a shell.",
 }
+#: The folders of commands that are not in this one.
+_FOLDERS = {
+    **dict.fromkeys(("verify", "inventory", "repair", "diff", "manifest", "stats"), "checks."),
+    **dict.fromkeys(("plan-read", "plan-write"), "plans."),
+}
 #: The exit codes, as of `diff` and `grep`: a command that checks returns 0 or 1, errors are 2.
 SUCCESS, FAILED, ERROR, INTERRUPTED = 0, 1, 2, 130
 
@@ -78,7 +83,7 @@ class _AllCommands(Commands):
         """Return a command, or None if there is none of that name."""
         if cmd_name not in COMMANDS:
             return None
-        folder = "plans." if cmd_name.startswith("plan-") else ""
+        folder = _FOLDERS.get(cmd_name, "")
         module = import_module(f"zarrdask.tools.cli.{folder}{cmd_name.replace('-', '_')}")
         command: click.Command = module.command
         return command

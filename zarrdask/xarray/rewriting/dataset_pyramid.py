@@ -17,7 +17,6 @@ from zarrdask.tools.conventions.reference import Crs, as_crs
 from zarrdask.tools.conventions.spatial import spacing
 from zarrdask.tools.pyramids.kernels import METHODS
 from zarrdask.tools.pyramids.levels import Borders, Level
-from zarrdask.xarray.request import contents
 from zarrdask.xarray.rewriting.coarsen import (
     coarsen,
     coarsen_bounds,
@@ -27,6 +26,7 @@ from zarrdask.xarray.rewriting.coarsen import (
 )
 from zarrdask.xarray.rewriting.rechunk_dataset import as_dask
 from zarrdask.xarray.writing.dataset_writer import to_zarr
+from zarrdask.xarray.writing.request import contents
 
 #: The name of a new variable with the reference system.
 _CRS = "spatial_ref"

@@ -29,8 +29,8 @@ from zarrdask.parallel.rewrite.planning import RechunkOptions, plan_blocks, plan
 from zarrdask.xarray.conventions import variable_attributes
 from zarrdask.xarray.lazy import LazyArray
 from zarrdask.xarray.manager import ZarrdaskManager
-from zarrdask.xarray.request import WriteSettings, contents
 from zarrdask.xarray.writing.plan import GroupWrite, VariableWrite, plan_group
+from zarrdask.xarray.writing.request import WriteSettings, contents
 from zarrdask.xarray.xarray_private import unwrap
 
 #: The attributes on which the meaning of stored elements depends.

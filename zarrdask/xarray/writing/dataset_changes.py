@@ -13,11 +13,11 @@ from functools import cached_property, partial
 
 from zarrdask import config
 from zarrdask.arrays.hierarchy.changes.later_claim import LaterClaim
+from zarrdask.arrays.hierarchy.changes.marker import erase_markers, new_marker
 from zarrdask.arrays.hierarchy.changes.new_array import create_group_after_chunks
 from zarrdask.arrays.hierarchy.changes.replace import ReplacedNode
 from zarrdask.arrays.hierarchy.changes.transaction import Change
 from zarrdask.arrays.hierarchy.claim import Claim, claimed
-from zarrdask.arrays.hierarchy.marker import erase_markers, new_marker
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.arrays.hierarchy.path import join_path
 from zarrdask.arrays.nodes.array import chunks_of

@@ -14,8 +14,8 @@ from zarrdask.formats.metadata.array_options import GridLike
 from zarrdask.formats.metadata.model import ZarrFormat
 from zarrdask.parallel.graph.writing.target import Resume
 from zarrdask.runtime.progress import Show
-from zarrdask.xarray.request import WriteSettings, contents, default_mode
 from zarrdask.xarray.writing.destination import Destination
+from zarrdask.xarray.writing.request import WriteSettings, contents, default_mode
 from zarrdask.xarray.writing.write_steps import write
 
 

@@ -21,9 +21,9 @@ from zarrdask.parallel.execution.locks import shape_lock
 from zarrdask.parallel.graph.dependencies import Inputs
 from zarrdask.storage.locks.leases import Lease
 from zarrdask.xarray.datastore import Hierarchy, OpenOptions
-from zarrdask.xarray.request import WriteSettings
 from zarrdask.xarray.writing.existing import StoredDataset
 from zarrdask.xarray.writing.plan import VariableWrite
+from zarrdask.xarray.writing.request import WriteSettings
 
 #: The number of arrays that one append locks one by one; if there are more, only the dataset is
 #: locked.

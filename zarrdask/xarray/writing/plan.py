@@ -29,10 +29,10 @@ from zarrdask.xarray.encoding import (
     write_empty_chunks,
 )
 from zarrdask.xarray.packing import without_shorter_text
-from zarrdask.xarray.request import ArgumentTypeError, WriteSettings
 from zarrdask.xarray.writing.append_checks import check_append
 from zarrdask.xarray.writing.dataset_regions import find_region
 from zarrdask.xarray.writing.existing import StoredDataset
+from zarrdask.xarray.writing.request import ArgumentTypeError, WriteSettings
 
 #: How xarray stores a variable without a name.
 _NAMELESS = "__values__"

@@ -11,11 +11,11 @@ from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.errors import ZarrdaskError
 from zarrdask.parallel.graph.writing.resume import complete_targets, has_all_values, resumable
 from zarrdask.parallel.graph.writing.target import Resume
-from zarrdask.xarray.request import Content
 from zarrdask.xarray.values import Targets, write_targets
 from zarrdask.xarray.writing.destination import Destination
 from zarrdask.xarray.writing.existing import StoredDataset
 from zarrdask.xarray.writing.plan import GroupWrite, plan_group
+from zarrdask.xarray.writing.request import Content
 
 
 class WritePlan(NamedTuple):

@@ -19,7 +19,6 @@ from zarrdask.parallel.graph.writing.manifests import update_manifests
 from zarrdask.parallel.graph.writing.target import WriteTarget
 from zarrdask.parallel.graph.writing.write_job import compute, deferred
 from zarrdask.storage.locks.lock_files import lock_place
-from zarrdask.xarray.request import Content
 from zarrdask.xarray.values import write_in_memory
 from zarrdask.xarray.writing.dataset_changes import (
     ChangedDataset,
@@ -30,6 +29,7 @@ from zarrdask.xarray.writing.dataset_changes import (
 from zarrdask.xarray.writing.destination import Destination
 from zarrdask.xarray.writing.manifests import begin_manifests, manifest_updates
 from zarrdask.xarray.writing.plan import GroupWrite, VariableWrite
+from zarrdask.xarray.writing.request import Content
 from zarrdask.xarray.writing.resume import (
     WritePlan,
     find_complete,

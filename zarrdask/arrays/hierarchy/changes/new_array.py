@@ -10,10 +10,10 @@ from zarrdask.arrays.chunks import unfinished
 from zarrdask.arrays.chunks.stored_keys import erase_leftovers
 from zarrdask.arrays.hierarchy.changes.journal import BESIDE, erase_beside, is_begun
 from zarrdask.arrays.hierarchy.changes.later_claim import LaterClaim
+from zarrdask.arrays.hierarchy.changes.marker import erase_markers, is_marked
 from zarrdask.arrays.hierarchy.changes.node_locks import exclusive
 from zarrdask.arrays.hierarchy.changes.transaction import Change
 from zarrdask.arrays.hierarchy.claim import Claim, claimed
-from zarrdask.arrays.hierarchy.marker import erase_markers, is_marked
 from zarrdask.arrays.hierarchy.node_creation import put_first_members
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.arrays.hierarchy.path import key_prefix

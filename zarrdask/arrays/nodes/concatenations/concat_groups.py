@@ -8,11 +8,11 @@ from zarrdask.arrays.chunks.members.concatenated_store import ConcatenatedStore
 from zarrdask.arrays.chunks.members.concatenation import Concatenation, Member, location_of_member
 from zarrdask.arrays.nodes.concatenations.equal_members import different_members
 from zarrdask.arrays.nodes.concatenations.group_table import GroupTable
+from zarrdask.arrays.nodes.concatenations.joined_metadata import common_attributes, portable_names
 from zarrdask.arrays.nodes.concatenations.member_table import MemberTable, join
 from zarrdask.errors import MetadataError
 from zarrdask.formats.dtypes.cf_fill_values import FILL_VALUE, encode_fill_value
 from zarrdask.formats.grids.chunk_grid import Shape
-from zarrdask.formats.metadata.concatenated import common_attributes, portable_names
 from zarrdask.formats.metadata.model import DIMENSIONS, ArrayMetadata, GroupMetadata
 
 #: The attributes by which elements are decoded, which must be the same in all members.

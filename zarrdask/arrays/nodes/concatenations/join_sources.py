@@ -12,6 +12,7 @@ from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.arrays.nodes.array import Array, chunks_of
 from zarrdask.arrays.nodes.concatenations.concat_groups import GroupJoin, Level, concat_groups
 from zarrdask.arrays.nodes.concatenations.group_table import open_groups
+from zarrdask.arrays.nodes.concatenations.joined_metadata import portable_names
 from zarrdask.arrays.nodes.concatenations.member_documents import (
     FoundNode,
     SharedMetadata,
@@ -31,7 +32,6 @@ from zarrdask.errors import (
 )
 from zarrdask.formats.grids.chunk_grid import Shape
 from zarrdask.formats.indexing.selection import axis_number, basic, index_by_name, whole_region
-from zarrdask.formats.metadata.concatenated import portable_names
 from zarrdask.formats.metadata.model import ArrayMetadata, GroupMetadata
 
 Options = dict[str, Any] | None

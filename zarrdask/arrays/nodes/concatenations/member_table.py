@@ -17,11 +17,14 @@ from zarrdask.arrays.chunks.members.concatenation import (
 )
 from zarrdask.arrays.chunks.members.held_values import HeldValues
 from zarrdask.arrays.nodes.array import Array
+from zarrdask.arrays.nodes.concatenations.joined_metadata import (
+    common_attributes,
+    concatenated_metadata,
+)
 from zarrdask.errors import CodecError, MetadataError
 from zarrdask.formats.dtypes.checked_cast import check_meaning
 from zarrdask.formats.grids.chunk_grid import Shape
 from zarrdask.formats.indexing.selection import whole_region
-from zarrdask.formats.metadata.concatenated import common_attributes, concatenated_metadata
 from zarrdask.formats.metadata.losses import cast_loss
 from zarrdask.formats.metadata.model import ArrayMetadata
 

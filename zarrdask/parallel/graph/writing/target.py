@@ -15,11 +15,11 @@ from zarrdask.arrays.hierarchy.changes.array_record import ArrayRecord
 from zarrdask.arrays.hierarchy.changes.block_log import RecordedBlocks
 from zarrdask.arrays.hierarchy.changes.journal import digest
 from zarrdask.arrays.hierarchy.changes.later_claim import LaterClaim
+from zarrdask.arrays.hierarchy.changes.marker import LaterMarker, new_marker
 from zarrdask.arrays.hierarchy.changes.new_array import LateArray, NewArray
 from zarrdask.arrays.hierarchy.changes.replace import ReplacedNode, can_stage
 from zarrdask.arrays.hierarchy.changes.transaction import Change
 from zarrdask.arrays.hierarchy.lookup import locate_node
-from zarrdask.arrays.hierarchy.marker import LaterMarker, new_marker
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.arrays.hierarchy.stored_manifest import digested
 from zarrdask.arrays.nodes.array import Array, chunks_of

@@ -6,7 +6,7 @@ xarray = pytest.importorskip("xarray")
 
 from tests.covering import for_each  # noqa: E402
 from zarrdask.errors import MetadataError  # noqa: E402
-from zarrdask.xarray.request import (  # noqa: E402
+from zarrdask.xarray.writing.request import (  # noqa: E402
     ArgumentTypeError,
     WriteSettings,
     contents,

@@ -5,7 +5,7 @@ import pytest
 from tests.storage.latency import FarStore
 from zarrdask.arrays import writers
 from zarrdask.arrays.chunks.unfinished import Marker
-from zarrdask.arrays.hierarchy.marker import (
+from zarrdask.arrays.hierarchy.changes.marker import (
     LaterMarker,
     erase_markers,
     is_marked,

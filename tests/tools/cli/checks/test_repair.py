@@ -28,7 +28,7 @@ def test_repair(capsys, pair):
 
 def test_what_is_to_be_repaired_from_must_be_there(capsys, pair, monkeypatch):
     monkeypatch.setattr(
-        "zarrdask.tools.cli.repair.verify", lambda *_, **__: pytest.fail("work began")
+        "zarrdask.tools.cli.checks.repair.verify", lambda *_, **__: pytest.fail("work began")
     )
     done = call(capsys, "repair", pair[0], pair[0].parent / "gone")
     assert (done.code, done.out) == (2, "")

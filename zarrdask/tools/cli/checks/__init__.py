@@ -1,0 +1,1 @@
+"""The commands that examine what is stored: ``verify``, ``inventory``, ``repair``, ``diff``, ..."""
