@@ -21,8 +21,8 @@ from zarrdask.formats.codecs.part_layout import RANGE_BYTES
 from zarrdask.formats.codecs.pipeline import Pipeline
 from zarrdask.formats.grids.axis import Axis, Even
 from zarrdask.formats.grids.chunk_grid import Index
-from zarrdask.formats.indexing.projection import Projection, Regions, Request, request_size
-from zarrdask.formats.indexing.selection import Region
+from zarrdask.formats.indexing.projection import Points, Projection, Regions, Request
+from zarrdask.formats.indexing.selection import Region, pick_size
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage.base import Store
 from zarrdask.storage.capabilities import PartReads
@@ -80,7 +80,7 @@ def chunk_request(chunks: StoredChunks, key: str, index: Index, inside: Any) -> 
     pipeline = chunks.metadata.pipeline_at(index)
     if isinstance(inside, Regions):
         inside = inside.regions[0] if len(inside.regions) == 1 else None
-    if inside is not None and 2 * request_size(inside) > prod(pipeline.spec.shape):
+    if inside is not None and 2 * _request_size(inside) > prod(pipeline.spec.shape):
         inside = None
     return ChunkRequest(key, pipeline, inside)
 
@@ -134,3 +134,10 @@ def _divided(axis: Axis, length: int, pick: slice) -> Axis:
     chunk = axis.longest
     fitting = next(n for n in range(max(length, 1), chunk + 1) if chunk % n == 0)
     return Even(axis.size, fitting).part(pick)
+
+
+def _request_size(request: Request) -> int:
+    """Return the number of requested elements."""
+    if isinstance(request, Points):
+        return len(request.coordinates[0]) if request.coordinates else 1
+    return prod(map(pick_size, request))

@@ -30,6 +30,11 @@ class Marker:
     store: Store
     prefix: str
 
+    @classmethod
+    def at(cls, store: Store, key: str) -> "Marker | None":
+        """Return the marker that has a key; None if the key is of another value."""
+        return cls(store, key.removesuffix(NAME)) if key.endswith(NAME) else None
+
     @property
     def key(self) -> str:
         """The key of the marker."""

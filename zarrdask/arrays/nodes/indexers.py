@@ -17,7 +17,6 @@ from zarrdask.formats.indexing.selection import (
     is_basic,
     is_integer,
     pointwise,
-    scalar_mask,
 )
 from zarrdask.formats.metadata.model import ArrayMetadata
 
@@ -283,3 +282,31 @@ def _shape_or_value(value: Any) -> Any:
         return np.shape(value) or value
     except ValueError:
         return value
+
+
+def scalar_mask(index: Any) -> tuple[bool, tuple[Any, ...]] | None:
+    """Return the 0-d mask of an index, and the index with a new axis instead.
+
+    To NumPy, such a mask adds an axis with one element if the mask is true, else with none. The
+    result is None if there is not exactly one such mask, or if there are entries other than slices,
+    an ellipsis and None beside it, for which NumPy puts the axis elsewhere.
+
+    >>> scalar_mask((np.array(True), slice(2, 4)))
+    (True, (None, slice(2, 4, None)))
+    >>> scalar_mask(0) is None
+    True
+    """
+    entries = index if isinstance(index, tuple) else (index,)
+    masks = [i for i, entry in enumerate(entries) if _is_scalar_mask(entry)]
+    if len(masks) != 1:
+        return None
+    before, after = entries[: masks[0]], entries[masks[0] + 1 :]
+    if not all(e is None or e is Ellipsis or isinstance(e, slice) for e in (*before, *after)):
+        return None
+    return bool(entries[masks[0]]), (*before, None, *after)
+
+
+def _is_scalar_mask(entry: Any) -> bool:
+    if isinstance(entry, np.ndarray):
+        return entry.ndim == 0 and entry.dtype == bool
+    return isinstance(entry, bool | np.bool_)

@@ -5,14 +5,13 @@ Axes are projected one by one, so that the work grows with the number of chunks 
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise, product
-from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from zarrdask.formats.grids.axis import Axis, ChunkPart, Even
 from zarrdask.formats.grids.grouping import grouped
-from zarrdask.formats.indexing.selection import Pick, Region, pick_size, whole_region
+from zarrdask.formats.indexing.selection import Pick, Region, whole_region
 
 
 class Points:
@@ -228,13 +227,6 @@ def numpy_index(request: Request) -> tuple[Any, ...]:
         return request
     ranges = (range(p.start, p.stop, p.step) if isinstance(p, slice) else p for p in request)
     return np.ix_(*ranges)
-
-
-def request_size(request: Request) -> int:
-    """Return the number of requested elements."""
-    if isinstance(request, Points):
-        return len(request.coordinates[0]) if request.coordinates else 1
-    return prod(map(pick_size, request))
 
 
 def permute(request: AnyRequest, axes: tuple[int, ...]) -> AnyRequest:

@@ -15,7 +15,7 @@ from zarrdask import config
 from zarrdask.arrays.chunks.cast import Casting
 from zarrdask.arrays.chunks.region import ArrayRegion
 from zarrdask.arrays.chunks.stored import StoredChunks
-from zarrdask.arrays.hierarchy.changes.journal import Fingerprint, Journal, digest, digest_of_parts
+from zarrdask.arrays.hierarchy.changes.journal import Fingerprint, Journal, digest
 from zarrdask.arrays.nodes.arguments import checks_booleans
 from zarrdask.arrays.nodes.array import Array, chunks_of
 from zarrdask.errors import ZarrdaskError
@@ -38,7 +38,7 @@ from zarrdask.parallel.rewrite.destination import Destination, KeyPrefix, clear_
 from zarrdask.parallel.rewrite.exchange import Exchange
 from zarrdask.parallel.rewrite.node_plan import check_unchanged, documents_of
 from zarrdask.parallel.rewrite.passes import ArrayTiles, PackedRegions, Pass
-from zarrdask.parallel.rewrite.rewrite_changes import Rewrite, rewriting_array
+from zarrdask.parallel.rewrite.rewrite_changes import Rewrite, digest_of_parts, rewriting_array
 from zarrdask.runtime.progress import Progress, Show
 from zarrdask.runtime.progress import progress as progress_bar
 

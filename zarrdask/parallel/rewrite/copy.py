@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any, Literal
 
 from zarrdask.arrays.chunks.cast import Casting
-from zarrdask.arrays.hierarchy.changes.journal import Fingerprint, digest, digest_of_parts
+from zarrdask.arrays.hierarchy.changes.journal import Fingerprint, digest
 from zarrdask.arrays.hierarchy.changes.recorded import check_begun
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.arrays.nodes.arguments import check_options, checks_booleans
@@ -39,7 +39,7 @@ from zarrdask.parallel.rewrite.node_plan import (
     plan_nodes,
 )
 from zarrdask.parallel.rewrite.pyramid_records import copy_pyramid_records
-from zarrdask.parallel.rewrite.rewrite_changes import rewriting
+from zarrdask.parallel.rewrite.rewrite_changes import digest_of_parts, rewriting
 from zarrdask.parallel.rewrite.rewrite_report import CopyReport
 from zarrdask.runtime.progress import Show
 from zarrdask.storage.resolve import options_of_each

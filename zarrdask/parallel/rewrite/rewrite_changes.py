@@ -1,9 +1,10 @@
 """Rewrites as changes of a transaction: they record finished tasks, so that they can be resumed."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from hashlib import sha256
 from typing import TypeVar
 
 from zarrdask import config
@@ -269,3 +270,11 @@ def rewriting_array(
         rewrite = Rewrite(node, journal, resumed, prepare, guard=guard, early=early)
         with transaction([rewrite]):
             yield rewrite
+
+
+def digest_of_parts(parts: Iterable[bytes]) -> bytes:
+    """Return the hash of many values together, which need not be in memory at the same time."""
+    joined = sha256()
+    for part in parts:
+        joined.update(part)
+    return joined.digest()

@@ -18,7 +18,6 @@ from zarrdask.arrays.nodes.info import dtype_name
 from zarrdask.display.mosaic import mosaic_svg
 from zarrdask.errors import SelectionError, TruncatedError, ZarrdaskError, one_of
 from zarrdask.formats.grids.chunk_grid import ChunkGrid, Index
-from zarrdask.formats.indexing.regions import boxes
 from zarrdask.formats.indexing.selection import Region, axis_number, find_region
 from zarrdask.formats.metadata.model import ArrayMetadata
 from zarrdask.runtime.progress import Show
@@ -330,3 +329,45 @@ def _elements(grid: ChunkGrid, box: Region) -> Region:
         for axis, pick in zip(grid.axes, box, strict=True)
     ]
     return tuple(spans)
+
+
+def boxes(mask: np.ndarray) -> list[Region]:
+    """Return regions that do not overlap and cover the true elements of an array, in C order.
+
+    Neighbouring elements are joined along the last axis first.
+
+    >>> boxes(np.array([[0, 1, 1], [0, 1, 1], [1, 0, 0]], bool)) == [
+    ...     (slice(0, 2, 1), slice(1, 3, 1)),
+    ...     (slice(2, 3, 1), slice(0, 1, 1)),
+    ... ]
+    True
+    """
+    if not mask.any():
+        return []
+    if not mask.ndim:
+        return [()]
+    rows = mask.reshape(-1, mask.shape[-1])
+    steps = np.diff(np.pad(rows, ((0, 0), (1, 1))).astype(np.int8), axis=1)
+    row, begin = np.nonzero(steps == 1)
+    above = np.unravel_index(row, mask.shape[:-1]) if mask.ndim > 1 else ()
+    starts = np.stack([*above, begin], axis=1)
+    stops = starts + 1
+    stops[:, -1] = np.nonzero(steps == -1)[1]
+    for axis in reversed(range(mask.ndim - 1)):
+        others = [each for each in range(mask.ndim) if each != axis]
+        sides = np.concatenate([starts[:, others], stops[:, others]], axis=1)
+        order = np.lexsort((starts[:, axis], *sides.T))
+        starts, stops, sides = starts[order], stops[order], sides[order]
+        is_same = (sides[1:] == sides[:-1]).all(axis=1)
+        is_joined = is_same & (starts[1:, axis] == stops[:-1, axis])
+        ends = stops[np.append(~is_joined, True)[: len(stops)], axis]
+        is_first = np.append(True, ~is_joined)[: len(starts)]
+        starts, stops = starts[is_first], stops[is_first]
+        stops[:, axis] = ends
+    order = np.lexsort(starts.T[::-1])
+    pairs = zip(starts[order].tolist(), stops[order].tolist(), strict=True)
+    return [tuple(map(_unit_slice, start, stop)) for start, stop in pairs]
+
+
+def _unit_slice(start: int, stop: int) -> slice:
+    return slice(start, stop, 1)

@@ -5,7 +5,7 @@ from contextlib import suppress
 from hashlib import md5
 from typing import NamedTuple
 
-from zarrdask.arrays.chunks import unfinished
+from zarrdask.arrays.chunks.unfinished import Marker
 from zarrdask.arrays.hierarchy import stored_manifest
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.arrays.hierarchy.path import StorePath
@@ -52,8 +52,8 @@ def list_node(node: StorePath) -> Listing:
     objects = {each.key[len(prefix) :]: each for each in listed}
     for key in objects:
         check_relative(key, node.location)
-        if key.endswith(unfinished.NAME):
-            unfinished.Marker(store, prefix + key.removesuffix(unfinished.NAME)).warn()
+        if (marker := Marker.at(store, prefix + key)) is not None:
+            marker.warn()
     own = frozenset(key for key in objects if f"/{stored_manifest.OWN_FILE}" in f"/{key}")
     listing = Listing((k, each) for k, each in sorted(objects.items()) if k not in own)
     listing.own = own

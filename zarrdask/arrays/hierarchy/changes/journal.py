@@ -43,14 +43,6 @@ def digest(*values: Any) -> str:
     return _DIGEST + sha256(repr(values).encode(errors="surrogateescape")).hexdigest()
 
 
-def digest_of_parts(parts: Iterable[bytes]) -> bytes:
-    """Return the hash of many values together, which need not be in memory at the same time."""
-    joined = sha256()
-    for part in parts:
-        joined.update(part)
-    return joined.digest()
-
-
 def beside(node: StorePath) -> tuple[Store, str]:
     """Return the store and the prefix of the keys for data about a node that is being written.
 
