@@ -12,10 +12,8 @@ from zarrdask.formats.byte_ranges import Buffer
 from zarrdask.formats.codecs.chunk_parts import (
     ChunkPart,
     FetchedChunk,
+    PartReader,
     SizedValue,
-    find_part,
-    part_shape,
-    read_chunk_part,
 )
 from zarrdask.formats.codecs.part_layout import RANGE_BYTES
 from zarrdask.formats.codecs.pipeline import Pipeline
@@ -100,8 +98,9 @@ def _fetch(
 
 def _read(pipeline: Pipeline, inside: Request, value: SizedValue) -> Buffer | ChunkPart | None:
     """Return a part of an open chunk, or all of it if that is necessary; None if it is missing."""
-    layout = find_part(pipeline, inside)
-    part = None if layout is None else read_chunk_part(pipeline, layout, value)
+    reader = PartReader(pipeline)
+    layout = reader.find(inside)
+    part = None if layout is None else reader.read(layout, value)
     return next(value.parts([(0, value.size)])) if part is None else part
 
 
@@ -123,7 +122,7 @@ def divided_axes(chunks: StoredChunks, region: Region) -> tuple[Axis, ...] | Non
     for share in (0, 0.5, 1):
         index = tuple(each[int(share * (len(each) - 1))] for each in numbers)
         with chunks.units.reading(chunks.key(index), Scratch()) as value:
-            shape = part_shape(pipeline, value, overhead)
+            shape = PartReader(pipeline).shape(value, overhead)
         if shape is not None:
             return tuple(map(_divided, grid.axes, shape, region))
     return None

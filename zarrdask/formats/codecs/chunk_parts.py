@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol, cast
+from typing import NamedTuple, Protocol, cast
 
 import numpy as np
 
@@ -65,61 +65,60 @@ class ChunkPart(FetchedChunk):
         return part.transpose(pipeline.back) if is_turned else part
 
 
-def find_part(
-    pipeline: Pipeline, inside: Request, overhead: int = RANGE_BYTES
-) -> PartLayout | None:
-    """Return which bytes of a chunk hold requested elements; None if all of it should be read.
+class PartReader(NamedTuple):
+    """Reads parts of the chunks of a pipeline without the rest."""
 
-    `overhead` is as in `part_layout`.
-    """
-    request = inside if pipeline.axes is None else permute(inside, pipeline.axes)
-    return part_layout(request, pipeline.strides, pipeline.spec.nbytes, overhead)  # type: ignore[arg-type]
+    pipeline: Pipeline
 
+    def find(self, inside: Request, overhead: int = RANGE_BYTES) -> PartLayout | None:
+        """Return which bytes of a chunk hold requested elements; None if all should be read.
 
-def part_shape(
-    pipeline: Pipeline, value: Value, overhead: int = RANGE_BYTES
-) -> tuple[int, ...] | None:
-    """Return the shape of the least part of a chunk that is read in less time than more of it.
+        `overhead` is as in `part_layout`.
+        """
+        pipeline = self.pipeline
+        request = inside if pipeline.axes is None else permute(inside, pipeline.axes)
+        return part_layout(request, pipeline.strides, pipeline.spec.nbytes, overhead)  # type: ignore[arg-type]
 
-    `overhead` is as in `part_layout`. None is returned if the layout can't be read because the
-    chunk is missing, or if it is read as a whole in any case.
-    """
-    stored = stored_parts(pipeline, value)
-    if stored is None:
-        return None
-    size, shape = max(stored.block, overhead), list(pipeline.spec.shape)
-    for axis, stride in zip(pipeline.axes or range(len(shape)), pipeline.strides, strict=True):
-        shape[axis] = min(-(-size // stride), shape[axis])
-    return tuple(shape)
+    def stored(self, value: Value) -> StoredParts | None:
+        """Return the locations of the parts of a chunk, if parts are read alone."""
+        codec = self.pipeline.partial
+        return None if codec is None else codec.read_parts(value, self.pipeline.spec.nbytes)
 
+    def shape(self, value: Value, overhead: int = RANGE_BYTES) -> tuple[int, ...] | None:
+        """Return the shape of the least part of a chunk that is read in less time than more of it.
 
-def read_chunk_part(pipeline: Pipeline, layout: PartLayout, value: SizedValue) -> ChunkPart | None:
-    """Read a part of a chunk; return None if all of it has to be read, also if it is damaged.
+        `overhead` is as in `part_layout`. None is returned if the layout can't be read because the
+        chunk is missing, or if it is read as a whole in any case.
+        """
+        stored, pipeline = self.stored(value), self.pipeline
+        if stored is None:
+            return None
+        size, shape = max(stored.block, overhead), list(pipeline.spec.shape)
+        for axis, stride in zip(pipeline.axes or range(len(shape)), pipeline.strides, strict=True):
+            shape[axis] = min(-(-size // stride), shape[axis])
+        return tuple(shape)
 
-    The bytes are valid until the next part of a value is read.
-    """
-    stored = stored_parts(pipeline, value)
-    return None if stored is None else _chunk_part(stored, layout, value)
+    def read(self, layout: PartLayout, value: SizedValue) -> ChunkPart | None:
+        """Read a part of a chunk; return None if all has to be read, also if it is damaged.
+
+        The bytes are valid until the next part of a value is read.
+        """
+        stored = self.stored(value)
+        return None if stored is None else _chunk_part(stored, layout, value)
 
 
 def decode_part(pipeline: Pipeline, data: Buffer, inside: Request) -> np.ndarray | None:
     """Return a small part of an encoded chunk, decoded without the rest; None if not possible."""
     if pipeline.spec.nbytes <= MIN_CHUNK_BYTES or not pipeline.compressors:
         return None
-    value = HeldValue(data)
-    stored = stored_parts(pipeline, value)
+    value, reader = HeldValue(data), PartReader(pipeline)
+    stored = reader.stored(value)
     if stored is None or stored.stored != value.size:
         return None
-    layout = find_part(pipeline, inside)
+    layout = reader.find(inside)
     if layout is None or not stored.is_small(layout.ranges):
         return None
     return ChunkPart(layout, stored, [((0, value.size), data)]).elements(pipeline, inside)
-
-
-def stored_parts(pipeline: Pipeline, value: Value) -> StoredParts | None:
-    """Return the locations of the parts of a chunk, if parts are read alone."""
-    codec = pipeline.partial
-    return None if codec is None else codec.read_parts(value, pipeline.spec.nbytes)
 
 
 def _chunk_part(stored: StoredParts, layout: PartLayout, value: SizedValue) -> ChunkPart | None:

@@ -18,7 +18,7 @@ from zarrdask.arrays.chunks.ranges.shard_indexes import INDEXES
 from zarrdask.arrays.chunks.stored import StoredChunks
 from zarrdask.formats.byte_ranges import Buffer, Range, Value
 from zarrdask.formats.codecs.byte_source import HeldValue, StoredParts
-from zarrdask.formats.codecs.chunk_parts import find_part, stored_parts
+from zarrdask.formats.codecs.chunk_parts import PartReader
 from zarrdask.formats.grids.chunk_grid import Index
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage.capabilities import PartReads
@@ -103,7 +103,8 @@ class PartRequests:
         if request.inside is None:
             return [None]
         by_requests, pipeline = self._how == "requests", request.pipeline
-        layout = remote_layout(request) if by_requests else find_part(pipeline, request.inside)
+        find = PartReader(pipeline).find
+        layout = remote_layout(request) if by_requests else find(request.inside)
         if layout is None:
             return [None]
         stored, sizes, is_whole = self._first_bytes(index)
@@ -135,23 +136,23 @@ class PartRequests:
         """Read the locations of the parts of a chunk; they are known if it is uncompressed."""
         chunks, pipeline = self.chunks, self.chunks.metadata.pipeline_at(index)
         if not pipeline.compressors:
-            return _FirstBytes(stored_parts(pipeline, HeldValue(b"")))
+            return _FirstBytes(PartReader(pipeline).stored(HeldValue(b"")))
         if self._how == "requests":
             return _requested_first(chunks, ChunkRequest(chunks.key(index), pipeline, None))
         with chunks.units.reading(chunks.key(index), Scratch()) as value:
             recorded = _Recorded(value)
-            return _FirstBytes(stored_parts(pipeline, recorded), recorded.sizes)  # type: ignore[arg-type]
+            return _FirstBytes(PartReader(pipeline).stored(recorded), recorded.sizes)  # type: ignore[arg-type]
 
 
 def _requested_first(chunks: StoredChunks, request: ChunkRequest) -> _FirstBytes:
     store, pipeline = chunks.units, request.pipeline
     cached = INDEXES.get(head_location(store, request))
     if cached is not None and config.get("index-cache-size") > 0:
-        return _FirstBytes(stored_parts(pipeline, HeldValue(cached.data)))
+        return _FirstBytes(PartReader(pipeline).stored(HeldValue(cached.data)))
     # They are not cached: the plan is for other processes, too.
     first = store.get_part(request.key, 0, HEAD_BYTES)
     if first is None or len(first.value) == first.size:
         return _FirstBytes(None, [0 if first is None else first.size], is_whole=True)
-    stored = stored_parts(pipeline, HeldValue(first.value)) if first.tag is not None else None
+    stored = PartReader(pipeline).stored(HeldValue(first.value)) if first.tag is not None else None
     is_known = stored is not None and stored.stored == first.size
     return _FirstBytes(stored if is_known else None, [len(first.value)])

@@ -21,7 +21,7 @@ from zarrdask.arrays.chunks.ranges.large_values import get_large, large_size
 from zarrdask.arrays.chunks.ranges.shard_indexes import INDEXES, CachedIndex, IndexLocation
 from zarrdask.formats.byte_ranges import Buffer, Part, Range, Tag, join_ranges
 from zarrdask.formats.codecs.byte_source import HeldValue, StoredParts
-from zarrdask.formats.codecs.chunk_parts import ChunkPart, FetchedChunk, find_part, stored_parts
+from zarrdask.formats.codecs.chunk_parts import ChunkPart, FetchedChunk, PartReader
 from zarrdask.formats.codecs.part_layout import RANGE_BYTES, PartLayout
 from zarrdask.formats.codecs.pipeline import Pipeline
 from zarrdask.formats.indexing.projection import Request
@@ -99,7 +99,7 @@ def remote_layout(request: ChunkRequest) -> PartLayout | None:
     """Return where the requested elements are in a chunk; None if all of it is requested."""
     if request.inside is None:
         return None
-    return find_part(request.pipeline, request.inside, range_overhead())
+    return PartReader(request.pipeline).find(request.inside, range_overhead())
 
 
 def remote_ranges(
@@ -190,7 +190,7 @@ def _begun(store: Store, request: ChunkRequest) -> _Plan:
     if layout is None:
         return _Plan(request)
     if not request.pipeline.compressors:
-        stored = stored_parts(request.pipeline, HeldValue(b""))
+        stored = PartReader(request.pipeline).stored(HeldValue(b""))
         return _planned(store, request, layout, stored)
     if not config.get("index-cache-size"):
         return _with_head(store, request, layout, None)
@@ -201,7 +201,7 @@ def _begun(store: Store, request: ChunkRequest) -> _Plan:
             cached = INDEXES.get(at)
             if cached is None:
                 return _with_head(store, request, layout, at)
-            stored = stored_parts(request.pipeline, HeldValue(cached.data))
+            stored = PartReader(request.pipeline).stored(HeldValue(cached.data))
             return _planned(store, request, layout, stored, tag=cached.tag)
         finally:
             _REQUESTED.pop(at, None)
@@ -215,7 +215,9 @@ def _with_head(
     if first is None or len(first.value) == first.size:
         content = None if first is None else first.value
         return _Plan(request, content=content, is_complete=True)
-    stored = None if first.tag is None else stored_parts(request.pipeline, HeldValue(first.value))
+    stored = (
+        None if first.tag is None else PartReader(request.pipeline).stored(HeldValue(first.value))
+    )
     if stored is None or stored.stored != first.size:
         return _Plan(request)
     if at is not None:
