@@ -18,9 +18,6 @@ _OPERATIONS = {
     "keeps_open": ("reading", ("get", "get_many", "get_range", "get_ranges")),
 }
 
-#: How parts of a value are read: by requests that are pinned to its ETag, or from the open value.
-PartReads = Literal["requests", "open"]
-
 #: An algorithm of the digests of values that are stored.
 StoredDigest = Literal["sha256", "md5"]
 
@@ -174,11 +171,15 @@ class Capabilities:
         return "md5" if self.md5_etags else "sha256"
 
     @property
-    def part_reads(self) -> PartReads | None:
-        """How parts of large values are read, without the rest; None if they are not."""
-        if self.costs.overlaps and self.etags and self.concurrent and not self.keeps_values:
-            return "requests"
-        return "open" if self.keeps_open else None
+    def requests_parts(self) -> bool:
+        """Whether parts of large values are requested, several at a time and of one version."""
+        overlaps = self.costs.overlaps and self.concurrent
+        return overlaps and self.etags and not self.keeps_values
+
+    @property
+    def reads_parts(self) -> bool:
+        """Whether parts of large values are read without the rest."""
+        return self.keeps_open or self.requests_parts
 
     @property
     def is_listed_fast(self) -> bool:

@@ -23,7 +23,6 @@ from zarrdask.formats.indexing.projection import Points, Projection, Regions, Re
 from zarrdask.formats.indexing.selection import Region, pick_size
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage.base import Store
-from zarrdask.storage.capabilities import PartReads
 
 #: The decoded size in bytes below which reading a whole value is as fast as reading parts: for
 #: uncompressed elements, and for compressed blocks, which need a read of the header. Where that is
@@ -39,8 +38,7 @@ def fetch_chunks(
 ) -> Iterator[Buffer | FetchedChunk | None]:
     """Yield the needed part of each chunk, or None if it is missing; valid until the next one."""
     store, nbytes = chunks.units, chunks.metadata.pipeline.spec.nbytes
-    how = part_reads(chunks)
-    if how is not None:
+    if reads_parts(chunks):
         requests: Iterable[ChunkRequest]
         if isinstance(parts, list):
             requests = [each for part in parts for each in _requests(chunks, *part)]
@@ -48,7 +46,7 @@ def fetch_chunks(
         else:
             requests = (each for part in parts for each in _requests(chunks, *part))
             is_parted = True
-        if is_parted and how == "requests":
+        if is_parted and store.capabilities.requests_parts:
             return fetch_remote(store, requests, chunks.metadata.pipeline)
         if is_parted:
             return _fetch(store, requests, nbytes, scratch)
@@ -57,13 +55,13 @@ def fetch_chunks(
     return get_values(store, [*keys] if isinstance(parts, list) else keys, nbytes, scratch)
 
 
-def part_reads(chunks: StoredChunks) -> PartReads | None:
-    """Return how parts of chunks may be read without the rest; None if they are not."""
+def reads_parts(chunks: StoredChunks) -> bool:
+    """Whether parts of chunks may be read without the rest."""
     pipeline = chunks.metadata.pipeline
     least = MIN_COMPRESSED_BYTES if pipeline.compressors else MIN_PLAIN_BYTES
     if pipeline.partial is None or pipeline.spec.nbytes < least:
-        return None
-    return chunks.units.capabilities.part_reads
+        return False
+    return chunks.units.capabilities.reads_parts
 
 
 def _requests(
@@ -112,13 +110,12 @@ def divided_axes(chunks: StoredChunks, region: Region) -> tuple[Axis, ...] | Non
     """
     grid, pipeline = chunks.metadata.grid, chunks.metadata.pipeline
     is_plain = chunks.is_stored and chunks.elements is None and chunks.metadata.shard is None
-    how = part_reads(chunks) if is_plain else None
-    if not is_plain or not grid.is_regular or how is None:
+    if not is_plain or not grid.is_regular or not reads_parts(chunks):
         return None
     numbers = [axis.numbers(pick) for axis, pick in zip(grid.axes, region, strict=True)]
     if not all(numbers):
         return None
-    overhead = range_overhead() if how == "requests" else RANGE_BYTES
+    overhead = range_overhead() if chunks.units.capabilities.requests_parts else RANGE_BYTES
     for share in (0, 0.5, 1):
         index = tuple(each[int(share * (len(each) - 1))] for each in numbers)
         with chunks.units.reading(chunks.key(index), Scratch()) as value:

@@ -5,6 +5,7 @@ the root of its hierarchy, the document ``zarr.json`` (conformance B-9, B-76).
 """
 
 from collections.abc import Sequence
+from typing import cast
 
 from zarrdask import config
 from zarrdask.arrays.hierarchy.changes.removal import remove_keys
@@ -14,10 +15,10 @@ from zarrdask.errors import NodeExistsError
 from zarrdask.formats.metadata.draft.entry import KEY, EntryPoint
 from zarrdask.formats.metadata.formats import find_format, formats
 from zarrdask.formats.metadata.model import ArrayMetadata, Metadata
-from zarrdask.formats.metadata.node_layout import ARRAY, GROUP, PROTOCOL
+from zarrdask.formats.metadata.node_layout import ARRAY, PROTOCOL
 from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage.base import Store
-from zarrdask.storage.zarr.draft_store import IMPLICIT, DraftStore, as_draft
+from zarrdask.storage.zarr.draft_store import DraftStore
 
 
 def enter(root: StorePath, entry_point: bytes) -> DraftStore:
@@ -110,7 +111,7 @@ def in_hierarchy_like(node: AnyPath, source: StorePath, *, create: bool) -> AnyP
     NodeExistsError
         If the node is in a hierarchy of another format.
     """
-    own, other = hierarchy_of(node), as_draft(source.store)
+    own, other = hierarchy_of(node), _view_of(source)
     if other is not None and own is None and not _is_taken(node.store):
         layout = other.layout
         own = DraftStore(node.store, "", layout.zarr_format, layout.suffix, layout.minor)
@@ -136,7 +137,13 @@ def in_own_hierarchy(node: AnyPath) -> AnyPath:
 
 def hierarchy_of(node: StorePath) -> DraftStore | None:
     """Return the hierarchy that a node, which need not exist, is in; None if there is none."""
-    return as_draft(node.store) or root_above([*node.parents, node])
+    own = _view_of(node)
+    return root_above([*node.parents, node]) if own is None else own
+
+
+def _view_of(node: StorePath) -> DraftStore | None:
+    """Return the store of a node if the store is a hierarchy of the draft."""
+    return None if node.layout.base is None else cast(DraftStore, node.store)
 
 
 def _is_taken(store: Store) -> bool:
@@ -171,10 +178,9 @@ def _below_root(view: DraftStore, path: str) -> str:
 
 def keep_parent(node: StorePath) -> None:
     """Write a document for the group above an erased node, if such groups are kept (B-75)."""
-    view, layout = node.store, node.layout
-    if layout.base is None:
+    view = _view_of(node)
+    if view is None:
         return
-    parent = layout.inside(node.prefix).rstrip("/").rpartition("/")[0]
-    key = f"{layout.base}{parent}/{GROUP}"
-    if parent and config.get("draft-keep-groups") and view.get(key) is None:
-        view.set(key, IMPLICIT)
+    parent = _below_root(view, node.path).rpartition("/")[0]
+    if parent and config.get("draft-keep-groups"):
+        view.keep_group(f"{view.layout.base}{parent}/")

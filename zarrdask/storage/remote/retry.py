@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cached_property, partial
 from itertools import count
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar
 
 from zarrdask import config
 from zarrdask.errors import (
@@ -19,7 +19,6 @@ from zarrdask.errors import (
     without_secrets,
 )
 from zarrdask.formats.byte_ranges import Buffer, KeyRange, Range, Value
-from zarrdask.formats.codecs.chunk_parts import SizedValue
 from zarrdask.runtime import measuring
 from zarrdask.runtime.in_flight import MAX_BYTES_IN_FLIGHT, pause
 from zarrdask.runtime.scratch import Scratch
@@ -262,7 +261,8 @@ class _RetriedValue(NamedTuple):
     @property
     def size(self) -> int:
         """The size of the value, if the store keeps it open."""
-        return cast(SizedValue, self.value).size
+        size: int = self.value.size  # type: ignore[attr-defined]
+        return size
 
     def part(self, start: int, length: int) -> Buffer | None:
         return self.store._call("GET", self.key, lambda _: self.value.part(start, length))

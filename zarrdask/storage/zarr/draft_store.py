@@ -140,6 +140,11 @@ class DraftStore(WrappedStore):
         except UnsupportedError:
             return False
 
+    def keep_group(self, prefix: str) -> None:
+        """Store a document for the group at a prefix if no node below implies it any more."""
+        if self.get(prefix + GROUP) is None:
+            self.set(prefix + GROUP, IMPLICIT)
+
     def has_document(self, prefix: str) -> bool:
         """Whether the node at a prefix has a document of its own."""
         path = self._below(prefix).rstrip("/")
@@ -278,11 +283,6 @@ class DraftStore(WrappedStore):
                 yield virtual, entry
         for entry in self.inner.entries(self.layout.data + below, objects=objects):
             yield self.layout.base + entry.key[len(self.layout.data) :], entry
-
-
-def as_draft(store: Store) -> DraftStore | None:
-    """Return a store if it is seen as a hierarchy of the draft, else None."""
-    return store if isinstance(store, DraftStore) else None
 
 
 def layout_of(store: Store) -> Layout:

@@ -27,7 +27,7 @@ from zarrdask.formats.indexing.selection import Region, region_shape
 from zarrdask.formats.metadata import detect
 from zarrdask.formats.store_keys import Names, check_prefix, right_below
 from zarrdask.runtime import buffers
-from zarrdask.storage.capabilities import LOCAL_COSTS, REMOTE_COSTS, Capabilities, StoreCosts
+from zarrdask.storage.capabilities import LOCAL_COSTS, Capabilities, StoreCosts
 from zarrdask.storage.identity import Identity, identity_at
 from zarrdask.storage.refusals import no_objects
 
@@ -281,7 +281,7 @@ class ConcatenatedStore(ElementStore):
 
 def _costs_of(member: Member) -> StoreCosts:
     if isinstance(member.store, str):  # a URL, which need not be opened for that
-        return REMOTE_COSTS if "://" in member.store else LOCAL_COSTS
+        return Capabilities.costs if "://" in member.store else LOCAL_COSTS
     return member.store.capabilities.costs
 
 

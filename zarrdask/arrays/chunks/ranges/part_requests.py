@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 from zarrdask import config
-from zarrdask.arrays.chunks.fetch_chunks import chunk_request, part_reads
+from zarrdask.arrays.chunks.fetch_chunks import chunk_request, reads_parts
 from zarrdask.arrays.chunks.ranges.remote_parts import (
     HEAD_BYTES,
     ChunkRequest,
@@ -21,7 +20,6 @@ from zarrdask.formats.codecs.byte_source import HeldValue, StoredParts
 from zarrdask.formats.codecs.chunk_parts import PartReader
 from zarrdask.formats.grids.chunk_grid import Index
 from zarrdask.runtime.scratch import Scratch
-from zarrdask.storage.capabilities import PartReads
 from zarrdask.storage.local.open_file import OpenFile
 
 
@@ -77,12 +75,7 @@ class PartRequests:
     @property
     def is_used(self) -> bool:
         """Whether parts of chunks may be read without the rest."""
-        return self._how is not None
-
-    @cached_property
-    def _how(self) -> PartReads | None:
-        """How parts of chunks are read; None if they are not, or are inner chunks of shards."""
-        return None if self.chunks.metadata.shard is not None else part_reads(self.chunks)
+        return self.chunks.metadata.shard is None and reads_parts(self.chunks)
 
     @property
     def keeps_indexes(self) -> bool:
@@ -102,16 +95,16 @@ class PartRequests:
         request = chunk_request(self.chunks, self.chunks.key(index), index, inside)
         if request.inside is None:
             return [None]
-        by_requests, pipeline = self._how == "requests", request.pipeline
-        find = PartReader(pipeline).find
-        layout = remote_layout(request) if by_requests else find(request.inside)
+        are_requested = self.chunks.units.capabilities.requests_parts
+        find = PartReader(request.pipeline).find
+        layout = remote_layout(request) if are_requested else find(request.inside)
         if layout is None:
             return [None]
         stored, sizes, is_whole = self._first_bytes(index)
         if is_whole:
             return [*sizes]
         located: Sequence[Range] | None = None
-        if stored is not None and by_requests:
+        if stored is not None and are_requested:
             part = remote_ranges(self.chunks.units, layout, stored, sum(sizes))
             located = None if part is None else part.ranges
         elif stored is not None:
@@ -137,7 +130,7 @@ class PartRequests:
         chunks, pipeline = self.chunks, self.chunks.metadata.pipeline_at(index)
         if not pipeline.compressors:
             return _FirstBytes(PartReader(pipeline).stored(HeldValue(b"")))
-        if self._how == "requests":
+        if chunks.units.capabilities.requests_parts:
             return _requested_first(chunks, ChunkRequest(chunks.key(index), pipeline, None))
         with chunks.units.reading(chunks.key(index), Scratch()) as value:
             recorded = _Recorded(value)
