@@ -14,6 +14,7 @@ from zarr.storage import FsspecStore, LocalStore, MemoryStore, StorePath, Wrappe
 
 import zarrdask
 from tests.xarray.samples import temperature, write_sample
+from zarrdask.storage import as_zarr_python
 from zarrdask.storage.adapters.zarr_python import ZarrPythonStore
 from zarrdask.storage.remote.obstore.obstore_store import ObstoreStore
 from zarrdask.storage.resolve import resolve
@@ -82,9 +83,52 @@ def test_what_we_write_zarr_python_reads():
 def test_a_store_that_was_opened_for_reading_stays_as_it_is():
     values = {}
     zarr.create_array(MemoryStore(values), name="x", shape=(4,), dtype="i4")
-    z = zarrdask.open_array(MemoryStore(values, read_only=True), "x", mode="r+")
+    z = zarrdask.open_array(MemoryStore(values, read_only=True), "x")
+    assert z[...].tolist() == [0] * 4
     with pytest.raises(zarrdask.errors.ReadOnlyError):
-        z[...] = 1
+        zarrdask.open_array(MemoryStore(values, read_only=True), "x", mode="r+")
+
+
+@pytest.mark.parametrize("kind", ["local", "memory", "fsspec", "object", "ours"])
+def test_no_verb_writes_to_a_store_that_was_opened_for_reading(kind, tmp_path):
+    root, values, memory = tmp_path / "s", {}, obstore.store.MemoryStore()
+    local = fsspec.filesystem("local", auto_mkdir=True)
+    fs = fsspec.filesystem("dir", path=str(tmp_path), fs=local)
+    fs = AsyncFileSystemWrapper(fs, asynchronous=True)
+    opened = {
+        "local": lambda **options: LocalStore(root, **options),
+        "memory": lambda **options: MemoryStore(values, **options),
+        "fsspec": lambda **options: FsspecStore(fs, path="s", **options),
+        "object": lambda **options: zarr.storage.ObjectStore(memory, **options),
+        "ours": lambda **options: as_zarr_python(root, **options),
+    }[kind]
+    create(opened())
+    store = opened(read_only=True)
+    array, x = zarr.open_array(store, path="a/b", mode="r"), da.zeros((6, 10), chunks=(3, 4))
+    np.testing.assert_array_equal(zarrdask.from_zarr(array).compute(), VALUES)
+    verbs = [
+        lambda: zarrdask.open_array(store, "a/b", mode="r+"),
+        lambda: zarrdask.open(store, mode="r+"),
+        lambda: zarrdask.open_group(store, mode="a"),
+        lambda: zarrdask.open_group(store, "new", mode="a"),
+        lambda: zarrdask.create_group(store, overwrite=True),
+        lambda: zarrdask.create_array(store, "c", shape=4, dtype="i4"),
+        lambda: zarrdask.to_zarr(x, store, "c"),
+        lambda: zarrdask.to_zarr(x, store, "c", commit="last", compute=False),
+        lambda: zarrdask.to_zarr(x, store, "a/b", overwrite=True),
+        lambda: zarrdask.to_zarr(x, store, "a/b", region=np.s_[:]),
+        lambda: zarrdask.to_zarr([(array, x)]),
+        lambda: zarrdask.append(x, store, "a/b"),
+        lambda: zarrdask.consolidate_metadata(store),
+        lambda: zarrdask.copy(array, store, "c", progress=False),
+        lambda: zarrdask.xarray.to_zarr(xr.Dataset({"v": ("t", [1, 2])}), store, mode="w"),
+    ]
+    for verb in verbs:
+        with pytest.raises(zarrdask.errors.ReadOnlyError):
+            verb()
+    names = [name for name, _ in zarrdask.open_group(opened()).walk()]
+    assert names == ["a", "a/b"]
+    np.testing.assert_array_equal(zarrdask.open_array(opened(), "a/b")[...], VALUES)
 
 
 def test_a_dict_that_zarr_python_wrote_is_read():

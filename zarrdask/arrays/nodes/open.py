@@ -75,6 +75,8 @@ def open_array(
         If there is no node.
     NodeTypeError
         If the node is a group.
+    ReadOnlyError
+        If the mode is "r+" and the store can't be written.
     MetadataError, UnsupportedError
         If the metadata is invalid, or requires a codec, data type or extension that is not
         available.
@@ -99,6 +101,8 @@ def open_array(
             if mode in ("r", url.mode) and missing == url.missing:
                 return url
             return Array(url.node_path, url.metadata, mode, missing)
+    if mode != "r":
+        lookup.node.store.check_writable()
     node, metadata = lookup.find(consolidated, default="inherited")
     if not isinstance(metadata, ArrayMetadata):
         raise is_group_error(

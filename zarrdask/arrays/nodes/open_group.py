@@ -80,6 +80,8 @@ def open(  # noqa: A001
     if snapshot is not None:
         url, storage_options = snapshot_of(url, storage_options, snapshot), None
     lookup = look_up(url, component, storage_options, zarr_format=zarr_format, strict=strict)
+    if mode != "r":
+        lookup.node.store.check_writable()
     node, metadata = lookup.find(consolidated, default="own")
     if isinstance(metadata, ArrayMetadata) and isinstance(url, Array) and not component:
         return Array(node, metadata, mode, url.missing)
@@ -148,6 +150,8 @@ def open_group(
     if snapshot is not None:
         url, storage_options = snapshot_of(url, storage_options, snapshot), None
     lookup = look_up(url, component, storage_options, zarr_format=zarr_format, strict=strict)
+    if mode != "r":
+        lookup.node.store.check_writable()
     if mode in ("w", "w-"):
         return new_group(lookup, zarr_format, of_new, overwrite=mode == "w")
     try:

@@ -5,18 +5,20 @@ zarr-python is never imported here: the caller that passes such an object has im
 
 import os
 import sys
-from collections.abc import Callable, Coroutine, Iterator, MutableMapping
+from collections.abc import Callable, Coroutine, Iterable, Iterator, MutableMapping
 from importlib import import_module
 from typing import Any
 
-from zarrdask.errors import ReadOnlyError, StoreError, without_secrets
+from zarrdask.errors import StoreError, without_secrets
 from zarrdask.formats.byte_ranges import Buffer
 from zarrdask.formats.store_keys import Names, check_prefix
 from zarrdask.runtime.in_flight import window
+from zarrdask.storage.adapters.read_only_store import ReadOnlyStore
 from zarrdask.storage.base import Store
 from zarrdask.storage.capabilities import Capabilities
 from zarrdask.storage.identity import Identity, identity_at
 from zarrdask.storage.local.local_store import LocalStore
+from zarrdask.storage.refusals import not_writable
 
 
 def is_zarr_object(value: Any, *names: str) -> bool:
@@ -97,8 +99,12 @@ class ZarrPythonStore(Store):
     def _change(self, work: Coroutine[Any, Any, Any], key: str) -> None:
         if self.inner.read_only:
             work.close()
-            raise ReadOnlyError("the store of zarr-python was opened for reading", key=self.url)
+        self.check_writable()
         self._run(work, key)
+
+    def check_writable(self, *, erasing: Iterable[str] = ()) -> None:
+        if self.inner.read_only:
+            raise not_writable(self.url)
 
     # ---- listing
 
@@ -154,18 +160,21 @@ def adapt_store(value: Any) -> Store | None:
     """Return a store of zarr-python as one of ours; None for its other objects.
 
     Stores that this package can't read itself, but for those of zarr-python 2, which are mappings,
-    are read by zarr-python.
+    are read by zarr-python. What was opened for reading only is not written.
     """
     own = own_store(value)
-    is_left = own is None and not isinstance(value, MutableMapping)
-    return ZarrPythonStore(value) if is_left and is_zarr_object(value, "Store") else own
+    if own is not None:
+        is_read_only = getattr(value, "read_only", False) and own.capabilities.writable
+        return ReadOnlyStore(own) if is_read_only else own
+    is_left = is_zarr_object(value, "Store") and not isinstance(value, MutableMapping)
+    return ZarrPythonStore(value) if is_left else None
 
 
 def own_store(value: Any) -> Store | None:
     """Return the store of ours that reads what a store of zarr-python does; None if there is none.
 
-    Directories, file systems of fsspec and objects of obstore are read by our own stores; whether
-    they may be written is then a matter of the mode in which nodes are opened.
+    Directories, file systems of fsspec and objects of obstore are read by our own stores, which are
+    returned as if they were writable.
     """
     if not is_zarr_object(value, "Store"):
         return None
