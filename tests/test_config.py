@@ -166,3 +166,23 @@ def test_an_invalid_setting_leaves_no_array_behind():
     with dask.config.set({"zarrdask.manifests": "yes"}), pytest.raises(MetadataError, match="yes"):
         zarrdask.create_array(store := {}, shape=3, dtype="i4")
     assert not store
+
+
+@pytest.mark.parametrize("name", ["threads", "requests", "retries", "block-size", "casting"])
+def test_an_invalid_setting_is_an_error_in_whatever_is_called_next(name):
+    store = {}
+    zarrdask.create_array(store, "a", shape=4, dtype="i4")
+    verbs = [
+        lambda: zarrdask.open_array(store, "a")[...],
+        lambda: zarrdask.from_zarr(store, "a").compute(),
+        lambda: zarrdask.create_array(store, "b", shape=4, dtype="i4"),
+        lambda: zarrdask.to_zarr(np.zeros(4), store, "b"),
+        lambda: zarrdask.open_group(store),
+        lambda: zarrdask.copy(store, {}, progress=False),
+    ]
+    for verb in verbs:
+        error = pytest.raises(MetadataError, match=f"zarrdask.{name}")
+        with dask.config.set({f"zarrdask.{name}": -1.5}), error:
+            verb()
+        assert not zarrdask.open_group(store).get("b")
+    assert zarrdask.open_array(store, "a")[...].tolist() == [0] * 4

@@ -130,6 +130,10 @@ _CHOICES = {
 _COUNTS = {"fuse-blocks": 0, "requests": 1, "retries": 0, "threads": 1}
 
 
+#: The settings when all of them were valid.
+_CHECKED: list[Mapping[str, Any]] = [DEFAULTS]
+
+
 def _dask_module(name: str) -> Any:
     import_module("dask")  # first: two threads that import both in other orders deadlock
     return import_module(f"dask.{name}")
@@ -173,16 +177,16 @@ def get(name: str) -> Any:
     """
     # With the default, as leaving `with dask.config.set(...)` may remove all settings of zarrdask.
     default, settings = DEFAULTS[name], _dask_config().config.get("zarrdask", DEFAULTS)
-    if settings.keys() <= DEFAULTS.keys():
-        if settings.get(name, default) is default:
-            return default
-    else:
-        # Dask keeps the spelling that it met first: an environment variable has no hyphens.
-        _warn_of(frozenset(str(name).replace("_", "-") for name in settings) - frozenset(DEFAULTS))
+    if not _is_same(settings, _CHECKED[-1]):
+        _check(settings)
     if name in settings and settings[name] is default:
         return default  # soon, as some settings are read before each request
-    value = _dask_config().get(f"zarrdask.{name}", default)
-    if value is default:
+    return _current(name)
+
+
+def _current(name: str) -> Any:
+    value = _dask_config().get(f"zarrdask.{name}", DEFAULTS[name])
+    if value is DEFAULTS[name]:
         return value
     # Others may be no keys of a dictionary.
     return _parsed(name, value) if type(value) in (int, str) else _parse(name, value)
@@ -191,7 +195,34 @@ def get(name: str) -> Any:
 def check() -> None:
     """Raise a MetadataError if any setting is invalid, before something is erased that needs it."""
     for name in DEFAULTS:
-        get(name)
+        _current(name)
+
+
+def check_set() -> None:
+    """Raise a MetadataError if any setting is invalid, unless a program can't have set any."""
+    if is_set():
+        get("strict")
+
+
+def _check(settings: Mapping[str, Any]) -> None:
+    """Check all settings when the first one is read after any has changed.
+
+    So an invalid value raises an error in the next call, and not in one that happens to need it.
+    """
+    # Dask keeps the spelling that it met first: an environment variable has no hyphens.
+    others = {str(name).replace("_", "-") for name in settings} - DEFAULTS.keys()
+    if others:
+        _warn_of(frozenset(others))
+    checked = dict(settings)
+    check()
+    _CHECKED[:] = [checked]
+
+
+def _is_same(settings: Mapping[str, Any], checked: Mapping[str, Any]) -> bool:
+    try:
+        return settings == checked
+    except ValueError:  # an array, which is no valid value
+        return False
 
 
 def _parse(name: str, value: Any) -> Any:

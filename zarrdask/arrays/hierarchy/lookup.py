@@ -5,6 +5,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
+from zarrdask import config
 from zarrdask.arrays.hierarchy.find import UseConsolidated
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.arrays.hierarchy.path import normalise_path
@@ -30,6 +31,7 @@ def locate_node(
     The arguments are the same as for `zarrdask.open`. An opened node is returned with its own
     store.
     """
+    config.check_set()
     if component is not None and not isinstance(component, str):
         raise MetadataError(
             "a component is the path of a node; pass other arguments, such as chunks, by name",
