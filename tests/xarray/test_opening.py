@@ -155,3 +155,16 @@ def test_blocks_have_elements(chunks):
         open_zarr({}, chunks=chunks)
     with pytest.raises(MetadataError, match=r"chunks.*at least one element"):
         open_mfdataset([], chunks=chunks)
+
+
+def test_lengths_of_dimensions_that_do_not_exist_warn(tmp_path):
+    write_sample(tmp_path, path="a/b")
+    name = next(iter(open_zarr(tmp_path, "a/b").sizes))
+    chunks = {name: -1, "tiem": 1}
+    with pytest.warns(UserWarning, match=r"no dimensions \['tiem'\].*the dimensions are.*"):
+        assert len(open_zarr(tmp_path, "a/b", chunks=chunks).chunks[name]) == 1
+    with pytest.warns(UserWarning, match=r"no dimensions \['tiem'\]"):
+        open_datatree(tmp_path, chunks=chunks)
+    with pytest.warns(UserWarning, match=r"no dimensions \['tiem'\]"):
+        open_mfdataset([tmp_path / "a/b"], chunks=chunks)
+    open_datatree(tmp_path, chunks={name: -1})

@@ -1,7 +1,8 @@
 """xarray's functions that open datasets and trees, with zarrdask's engine and blocks."""
 
 import os
-from collections.abc import Iterable, Mapping, MutableMapping, Sequence
+import warnings
+from collections.abc import Collection, Iterable, Mapping, MutableMapping, Sequence
 from glob import has_magic
 from typing import TYPE_CHECKING, Any
 
@@ -118,7 +119,9 @@ def open_zarr(
     options["chunks"] = dict(chunks) if isinstance(chunks, dict) else chunks
     options["chunked_array_type"] = chunked_array_type or ZarrdaskManager()
     options["from_array_kwargs"] = from_array_kwargs or {}
-    return xarray.open_dataset(store, engine=ZarrdaskBackendEntrypoint, **options)
+    dataset = xarray.open_dataset(store, engine=ZarrdaskBackendEntrypoint, **options)
+    _warn_of_others(chunks, dataset.sizes)
+    return dataset
 
 
 def open_mfdataset(
@@ -153,13 +156,15 @@ def open_mfdataset(
         paths = _matching(os.fspath(paths), storage_options)
     if storage_options is not None:
         options["storage_options"] = storage_options
-    return xarray.open_mfdataset(
+    dataset = xarray.open_mfdataset(
         paths,
         chunks=dict(chunks) if isinstance(chunks, dict) else chunks,
         engine=ZarrdaskBackendEntrypoint,
         chunked_array_type=chunked_array_type or ZarrdaskManager(),
         **options,
     )
+    _warn_of_others(chunks, dataset.sizes)
+    return dataset
 
 
 @suggests_arguments
@@ -207,7 +212,7 @@ def open_datatree(
     _check_lengths(chunks)
     if group_filter is not None:
         options["group_filter"] = group_filter
-    return xarray.open_datatree(
+    tree = xarray.open_datatree(
         resolve(store) if isinstance(store, MutableMapping) else store,
         engine=ZarrdaskBackendEntrypoint,
         group=group,
@@ -216,6 +221,19 @@ def open_datatree(
         storage_options=storage_options,
         **options,
     )
+    _warn_of_others(chunks, {dim for node in tree.subtree for dim in node.sizes})
+    return tree
+
+
+def _warn_of_others(chunks: Any, dims: Collection[Any]) -> None:
+    """Warn of lengths for dimensions that do not exist, as xarray ignores them."""
+    others = [dim for dim in chunks if dim not in dims] if isinstance(chunks, Mapping) else []
+    if others:
+        warnings.warn(
+            f"chunks: there are no dimensions {others}, so these lengths have no effect; the "
+            f"dimensions are {[*dims]}",
+            stacklevel=3,
+        )
 
 
 def _check_lengths(chunks: Any) -> None:
