@@ -5,6 +5,7 @@ Nothing here imports `distributed`: a process in which it was not imported is no
 
 import os
 import sys
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -42,19 +43,38 @@ def _prefix(name: Any) -> str:
     return str(key_split(name))
 
 
-def measure_worker() -> None:
-    """Count what tasks do if there is a worker of `distributed` in this process."""
-    worker = getattr(sys.modules.get("distributed.worker"), "Worker", None)
-    if worker is None or _report_task in counters.REPORTS or not [*worker._instances]:
+#: What `measure_worker` was given last: called when the last worker of this process has ended.
+_at_end: list[Callable[[], object]] = []
+
+
+def measure_worker(at_end: Callable[[], object]) -> None:
+    """Count what tasks do if there is a worker of `distributed` in this process, until it closes.
+
+    `at_end` lets this function be called again for a later worker.
+    """
+    if _report_task in counters.REPORTS or not _has_worker():
         return
+    _at_end[:] = [at_end]
     process_counts.end()
     measuring.begin(_report_task)
+
+
+def _has_worker() -> bool:
+    """Whether there is a worker in this process that is not closed."""
+    worker = getattr(sys.modules.get("distributed.worker"), "Worker", None)
+    workers = () if worker is None else [*worker._instances]
+    return any(each.status.name not in ("closed", "failed") for each in workers)
 
 
 def _report_task(_labels: Labels, counts: Counts) -> None:
     """Add counts to the metrics of the task."""
     meter = getattr(sys.modules.get("distributed.metrics"), "context_meter", None)
     if meter is None or task_key() is None:
+        # The cluster of a process that goes on may have been closed.
+        if not _has_worker():
+            measuring.end(_report_task)
+            for act in _at_end:
+                act()
         return
     for name, number in counts.items():
         if name in _METRICS:

@@ -134,6 +134,22 @@ def test_workers_report_to_the_scheduler_without_a_block(cluster_address, tmp_pa
     assert metrics["execute", "read_t2m", "zarr-fetched", "bytes"] > 0
 
 
+@pytest.mark.slow
+def test_a_process_counts_for_its_workers_only_until_they_have_closed(tmp_path):
+    z = zarrdask.create_array(tmp_path, "t2m", shape=(4, 6), dtype="f4", chunks=(2, 6))
+    x = zarrdask.from_zarr(z)
+    for _ in range(2):  # the array is cached by the process
+        with (
+            LocalCluster(n_workers=1, processes=False, dashboard_address=":0") as cluster,
+            Client(cluster) as client,
+        ):
+            pickled = client.submit(pickle.loads, pickle.dumps(x)).result()
+            client.compute(pickled).result()
+            assert measuring.IS_ACTIVE
+        z[...]
+        assert not measuring.IS_ACTIVE
+
+
 async def heartbeat(dask_worker):
     await dask_worker.heartbeat()
 

@@ -276,7 +276,7 @@ def unpack(layout: int, release: str, packed: bytes) -> StoredChunks:
     """
     if layout != LAYOUT:
         raise _other_release(release)
-    measure_worker()
+    measure_worker(unpack.cache_clear)
     try:
         store, prefix, documents, options, order = pickle.loads(decompress(packed))
     except Exception as error:
