@@ -29,6 +29,8 @@ class Write:
         self.names = set[str]()
         #: The version stamp of the array's documents, after they were compared with those expected.
         self.compared: str | None = None
+        #: When that was, by the clock of this process.
+        self.compared_at = 0.0
         #: The pace of the threads that store small blocks.
         self.pace = Pace()
 

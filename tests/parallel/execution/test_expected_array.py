@@ -11,6 +11,7 @@ import zarrdask
 from tests.covering import for_each
 from tests.storage.latency import FarStore
 from zarrdask.errors import NodeNotFoundError, StoreError
+from zarrdask.parallel.execution import expected_array
 
 
 @pytest.fixture(autouse=True)
@@ -88,3 +89,15 @@ def test_elements_that_were_appended_meanwhile_are_kept(tmp_path, how):
         with pytest.raises(StoreError, match="was resized"):
             dask.compute(write)
     assert zarrdask.open_array(tmp_path / how)[9:].tolist() == [7, 8]
+
+
+def test_a_process_that_does_not_run_the_last_task_looks_for_the_array_again(monkeypatch):
+    time, place = [1000.0], FarStore()
+    monkeypatch.setattr(expected_array, "clock", lambda: time[0])
+    monkeypatch.setattr(expected_array.ExpectedArray, "forget", lambda _: None)
+    write = later(place, "new")
+    dask.compute(write)
+    replace(place)
+    time[0] += 61
+    with pytest.raises(StoreError, match="was replaced"):
+        dask.compute(write)

@@ -11,6 +11,11 @@ from zarrdask.errors import StoreError
 from zarrdask.formats.grids.chunk_grid import Shape
 from zarrdask.formats.indexing.selection import Region
 from zarrdask.formats.metadata.model import ArrayMetadata
+from zarrdask.runtime.system import clock
+
+#: How long a process does not look for an array again if that costs a request. Only the process
+#: that runs the last task of a write knows when a computation has ended.
+_TRUSTED_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +45,9 @@ class ExpectedArray:
     def check(self) -> bool:
         """Check that the array is still there, has the region, and encodes chunks in the same way.
 
-        Each process requests the documents once where that has latency, and reads them again on a
-        local disk when they have changed. Return False: chunks are stored, and not compared.
+        Each process requests the documents once in `_TRUSTED_SECONDS` where that has latency, and
+        reads them again on a local disk when they have changed. Return False: chunks are stored,
+        and not compared.
 
         Raises
         ------
@@ -53,8 +59,13 @@ class ExpectedArray:
         node, metadata = self.node.current, self.metadata
         stamp = node.version_stamp(metadata.format.node_documents)
         write = write_named(self.write)
-        if write.compared == stamp and (stamp or not node.store.capabilities.costs.checks):
+        is_recent = stamp or (
+            not node.store.capabilities.costs.checks
+            and clock() - write.compared_at < _TRUSTED_SECONDS
+        )
+        if write.compared == stamp and is_recent:
             return False
+        now = clock()
         stored = existing_array(node.stored_metadata(metadata.zarr_format), node.location)
         if not has_same_chunks(metadata, stored):
             raise StoreError(
@@ -70,7 +81,7 @@ class ExpectedArray:
                 found=stored.shape,
                 expected=f"{metadata.shape}",
             )
-        write.compared = stamp
+        write.compared, write.compared_at = stamp, now
         return False
 
     def _fits(self, shape: Shape) -> bool:
