@@ -130,6 +130,9 @@ def test_a_cluster_runs_them_all(cluster_address):
 def test_what_is_no_scheduler_is_refused():
     with pytest.raises(MetadataError, match="unknown scheduler"):
         run(square, [1], scheduler="nonsense")
+    cluster = type("Cluster", (), {"get_client": None})()
+    with pytest.raises(MetadataError, match=r"needs a client; pass cluster\.get_client\(\)"):
+        run(square, [1], scheduler=cluster)
 
 
 def test_workers_are_shared_by_those_that_pass_them_on():

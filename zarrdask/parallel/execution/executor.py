@@ -111,8 +111,11 @@ def workers(scheduler: Any = None) -> Iterator[Workers]:
         has_default = has_default and not dask.config.get("scheduler", None)
         get = None if has_default else get_scheduler(scheduler=scheduler)
     except ValueError as error:
+        is_cluster = hasattr(scheduler, "get_client")
         raise MetadataError(
-            "unknown scheduler",
+            "a cluster needs a client; pass cluster.get_client()"
+            if is_cluster
+            else "unknown scheduler",
             key="scheduler",
             found=scheduler,
             expected="'threads', 'processes', 'sync', a client, or an address such as "
