@@ -89,6 +89,22 @@ def test_a_file_is_no_target(tmp_path):
             create(tmp_path / "a.py")
 
 
+@pytest.mark.parametrize(
+    "create",
+    [
+        lambda url: zarrdask.to_zarr(np.ones(3), url),
+        lambda url: zarrdask.to_zarr(np.ones(3), url.parent, url.name, commit="last"),
+        lambda url: zarrdask.create_group(url / "below"),
+        lambda url: zarrdask.copy(zarrdask.create_array({}, shape=3, dtype="f4"), url),
+    ],
+)
+def test_the_error_for_a_target_below_a_file_names_the_file(tmp_path, create):
+    (tmp_path / "a.py").write_text("x")
+    with pytest.raises(NodeExistsError, match=r"a\.py: this is a file, not a directory; choose"):
+        create(tmp_path / "a.py" / "a")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.py"]
+
+
 def test_a_chunk_larger_than_the_memory_is_a_warning():
     with pytest.warns(UserWarning, match="more than the memory of this machine"):
         zarrdask.create_array({}, shape=(10**6, 10**8), dtype="f8", chunks=(10**6, 10**8))

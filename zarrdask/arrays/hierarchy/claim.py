@@ -99,6 +99,7 @@ class Claim(Generic[AnyPath]):
         if not can_claim(self.node.store) or self._is_behind_link():
             self._look()
             return
+        self.node.check_directories()
         writers.begin(self._name)
         try:
             self._renewed = clock()

@@ -169,11 +169,7 @@ def _file_advice(path: str) -> str:
 
 def check_around(store: Store) -> None:
     """Check that the directory of a store is not inside an array's, where no nodes can be."""
-    directory = store.identity.directory if store.capabilities.directories else None
-    if directory is not None and os.path.isfile(directory):
-        raise NodeExistsError(
-            "this is a file, not a directory; choose another target or remove it", key=directory
-        )
+    StorePath(store, "").check_directories()
     array = array_around(store)
     if array is not None:
         raise below_array_error(array)

@@ -201,6 +201,8 @@ def _check(node: AnyPath, metadata: Metadata, *, overwrite: bool) -> tuple[list[
     if exists and not overwrite:
         discard_dead_claim(node)
         raise exists_error(base)
+    if not exists:
+        base.check_directories()
     check_visible_in(node, metadata, base.parents, above)
     if exists:
         base.store.check_writable(erasing=[node.prefix])

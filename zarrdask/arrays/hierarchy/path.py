@@ -1,6 +1,7 @@
 """Paths of nodes, and the stores that the nodes are in; the error for a path that is taken."""
 
 import os
+import stat
 from itertools import accumulate
 from typing import NamedTuple, Self, TypeVar
 
@@ -59,6 +60,32 @@ class StorePath(NamedTuple):
         if directory is None or self.layout.base is not None:
             return False
         return not os.path.lexists(os.path.join(directory, self.path))
+
+    def check_directories(self) -> None:
+        """Check that no file on a local disk has the path of the node, or of a directory above it.
+
+        Raises
+        ------
+        NodeExistsError
+            If there is one, whose path the error names.
+        """
+        store = self.store
+        root = store.identity.directory if store.capabilities.directories else None
+        path = "" if root is None else os.path.join(root, self.path)
+        while path:
+            try:
+                is_directory = stat.S_ISDIR(os.stat(path).st_mode)
+            except (FileNotFoundError, NotADirectoryError):
+                above = os.path.dirname(path)
+                path = "" if above == path else above
+                continue
+            except (OSError, ValueError):
+                return  # reported by the store
+            if not is_directory:
+                raise NodeExistsError(
+                    "this is a file, not a directory; choose another target or remove it", key=path
+                )
+            return
 
     @property
     def parents(self) -> list[Self]:
