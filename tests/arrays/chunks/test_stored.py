@@ -10,12 +10,14 @@ import zarrdask
 from tests.covering import for_each
 from zarrdask.arrays.chunks import stored as module
 from zarrdask.arrays.nodes.array import chunks_of
+from zarrdask.formats.codecs.bytes_to_bytes.gzip import GzipCodec
+from zarrdask.formats.codecs.registry import CODECS
 
 
 @pytest.fixture
 def chunks(tmp_path):
     z = zarrdask.create_array(tmp_path, shape=6, dtype="f4", chunks=2, attributes={"a": "long"})
-    module.unpack.cache_clear()
+    module.open_packed.cache_clear()
     return chunks_of(z)
 
 
@@ -40,7 +42,7 @@ def test_a_pickled_array_keeps_the_order_of_shards_that_its_process_has(tmp_path
     pickle.dumps(chunks)  # with the setting of that time
     with dask.config.set({"zarrdask.shard-order": "f"}):
         data = pickle.dumps(chunks)
-    module.unpack.cache_clear()
+    module.open_packed.cache_clear()
     metadata = pickle.loads(data).metadata
     assert metadata.shard.codec.order == "f"
     assert metadata.pipeline_of((2, 2)).serializer.codec.order == "f"
@@ -56,16 +58,36 @@ def test_the_error_for_another_layout_names_both_releases(chunks):
     with pytest.raises(
         zarrdask.errors.UnsupportedError, match=r"9\.8\.7.*the same release"
     ) as error:
-        module.unpack(module.LAYOUT + 1, "9.8.7", content(chunks))
+        _ = module.unpack(module.LAYOUT + 1, "9.8.7", content(chunks)).metadata
     assert f"zarrdask {zarrdask.__version__}" in str(error.value)
 
 
 @pytest.mark.parametrize("damage", [b"", b"rubbish", zlib.compress(b"cgone\nGone\n.")], ids=str)
 def test_so_does_the_error_for_contents_that_this_release_can_not_read(damage):
     with pytest.raises(zarrdask.errors.UnsupportedError, match=r"zarrdask 9\.8\.7"):
-        module.unpack(module.LAYOUT, "9.8.7", damage)
+        _ = module.unpack(module.LAYOUT, "9.8.7", damage).metadata
     with pytest.raises((zlib.error, ModuleNotFoundError)):
-        module.unpack(module.LAYOUT, zarrdask.__version__, damage)
+        _ = module.unpack(module.LAYOUT, zarrdask.__version__, damage).metadata
+
+
+class Gzip(GzipCodec):
+    name = "example.gzip"
+
+
+def test_chunks_that_a_process_can_not_open_raise_the_error_where_they_are_used(
+    tmp_path, own_registries
+):
+    zarrdask.register.codec(Gzip)
+    z = zarrdask.create_array(tmp_path, shape=2, dtype="f4", compressors="example.gzip")
+    data = pickle.dumps(chunks_of(z))
+    registered = CODECS.registered.pop("example.gzip")
+    module.open_packed.cache_clear()
+    unreadable = pickle.loads(data)
+    for _ in range(2):
+        with pytest.raises(zarrdask.errors.UnsupportedError, match=r"unknown codec.*example\.gzip"):
+            _ = unreadable.metadata
+    CODECS.registered["example.gzip"] = registered
+    assert pickle.loads(pickle.dumps(unreadable)).metadata == chunks_of(z).metadata
 
 
 def test_other_releases_find_the_function_that_compares_them(chunks):

@@ -7,7 +7,8 @@ import pytest
 from distributed import Client, LocalCluster, futures_of
 
 import zarrdask
-from zarrdask.arrays.chunks.stored import unpack
+from zarrdask.arrays.chunks.stored import open_packed
+from zarrdask.formats.codecs.bytes_to_bytes.gzip import GzipCodec
 
 VALUES = np.arange(90 * 70, dtype="f8").reshape(90, 70)
 
@@ -54,16 +55,32 @@ def test_an_error_in_a_task_comes_back_with_its_key(client, place):
     assert key in caught.value.key
 
 
+class Gzip(GzipCodec):
+    name = "example.gzip"
+
+
+def test_a_codec_that_the_workers_lack_is_an_error_and_does_not_end_them(
+    client, place, own_registries
+):
+    zarrdask.register.codec(Gzip)
+    z = zarrdask.create_array(place, "g", shape=4, dtype="f4", chunks=2, compressors="example.gzip")
+    workers = {*client.scheduler_info()["workers"]}
+    for call in (zarrdask.from_zarr(z).sum().compute, lambda: zarrdask.to_zarr(da.ones(4), z)):
+        with pytest.raises(zarrdask.errors.UnsupportedError, match=r"unknown codec.*example\.gzip"):
+            call()
+    assert {*client.scheduler_info()["workers"]} == workers
+
+
 def test_workers_open_an_array_once(client, place):
     x = zarrdask.from_zarr(place, "a", chunks=(10, 10))
-    client.run(unpack.cache_clear)
+    client.run(open_packed.cache_clear)
     x.sum().compute()
-    for hits, misses, *_ in client.run(lambda: tuple(unpack.cache_info())).values():
+    for hits, misses, *_ in client.run(lambda: tuple(open_packed.cache_info())).values():
         assert hits > misses
 
 
 def test_the_cache_of_opened_arrays_is_bounded():
-    assert unpack.cache_info().maxsize is not None
+    assert open_packed.cache_info().maxsize is not None
 
 
 @pytest.mark.parametrize("place", [{}, "memory://somewhere"], ids=["dict", "memory"])

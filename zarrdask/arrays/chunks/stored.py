@@ -268,12 +268,38 @@ class StoredChunks:
         return self._packed[order]
 
 
-@lru_cache(maxsize=_MAX_OPEN_ARRAYS)
-def unpack(layout: int, release: str, packed: bytes) -> StoredChunks:
-    """Return an unpickled array, with its codecs bound. A process caches the result.
+class UnreadableChunks:
+    """Chunks that this process can't open, for example without a codec; using them raises why.
 
-    `layout` is the `LAYOUT` of the `release` that pickled it.
+    An error that is raised while a worker of a cluster reads a message ends the worker.
     """
+
+    def __init__(self, error: Exception, pickled: tuple[int, str, bytes]) -> None:
+        self._error, self._pickled = error, pickled
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise self._error.with_traceback(None)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return unpack, self._pickled
+
+
+def unpack(layout: int, release: str, packed: bytes) -> StoredChunks | UnreadableChunks:
+    """Return unpickled chunks; if they can't be opened here, their first use raises the error.
+
+    `layout` is the `LAYOUT` of the `release` that pickled them.
+    """
+    try:
+        return open_packed(layout, release, packed)
+    except Exception as error:  # noqa: BLE001 - raised where the chunks are used
+        return UnreadableChunks(error, (layout, release, packed))
+
+
+@lru_cache(maxsize=_MAX_OPEN_ARRAYS)
+def open_packed(layout: int, release: str, packed: bytes) -> StoredChunks:
+    """Return unpickled chunks, with their codecs bound. A process caches the result."""
     if layout != LAYOUT:
         raise _other_release(release)
     measure_worker(unpack.cache_clear)
