@@ -6,7 +6,7 @@ from weakref import WeakValueDictionary
 
 from tests.storage.latency import FarStore
 from zarrdask.storage.base import Store
-from zarrdask.storage.identity import identity_at
+from zarrdask.storage.identity import Identity
 
 #: The buckets of this process, by URL: a pickled one is itself.
 BUCKETS = WeakValueDictionary()
@@ -37,7 +37,7 @@ class Bucket(FarStore):
 
     @property
     def identity(self):
-        return identity_at(self.url, self.url)
+        return Identity.at(self.url, self.url)
 
     @property
     def capabilities(self):

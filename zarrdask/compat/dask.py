@@ -97,8 +97,8 @@ def installed(*, chunks: Literal["auto", "stored"] = "auto") -> Iterator[None]:
 
 def _replace(verb: str, function: Callable[..., Any]) -> None:
     # `Array.to_zarr` calls the function of the module that defines it.
-    setattr(core, verb, function)
-    setattr(da, verb, function)
+    for module in (core, da):
+        setattr(module, verb, function)
 
 
 def _replacement(

@@ -25,7 +25,7 @@ from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage.capabilities import Capabilities, Declared
 from zarrdask.storage.concurrent_requests import request_each
 from zarrdask.storage.counted_requests import count_requests
-from zarrdask.storage.identity import Identity, identity_at
+from zarrdask.storage.identity import Identity
 from zarrdask.storage.refusals import no_objects, not_supported
 from zarrdask.storage.value_parts import StoredValue, joined_parts
 
@@ -330,7 +330,7 @@ class Store(ABC):
     @property
     def identity(self) -> Identity:
         """The identity of the store: by default, its URL."""
-        return identity_at(self.url, self.url)
+        return Identity.at(self.url, self.url)
 
     def above(self) -> "Store | None":
         """Return the store of the directory that contains this one, if there is a known one."""

@@ -39,11 +39,11 @@ class Identity:
     opened_by: str = ""
     unshared_advice: str = 'use a local directory or a URL, or the scheduler "threads"'
 
-
-@lru_cache(maxsize=256)
-def identity_at(uri: str, token: str) -> Identity:
-    """Return the identity of a store that no server or package is between."""
-    return Identity(uri=uri, token=token, directory=directory_at(uri))
+    @staticmethod
+    @lru_cache(maxsize=256)
+    def at(uri: str, token: str) -> "Identity":
+        """Return the identity of a store that no server or package is between."""
+        return Identity(uri=uri, token=token, directory=directory_at(uri))
 
 
 def directory_at(uri: str) -> str | None:

@@ -14,7 +14,7 @@ from zarrdask.formats.store_keys import check_prefix
 from zarrdask.runtime.system import renewed_after_fork
 from zarrdask.storage.base import Store
 from zarrdask.storage.capabilities import LOCAL_COSTS, Capabilities
-from zarrdask.storage.identity import Identity, identity_at
+from zarrdask.storage.identity import Identity
 
 #: One thread creates a value at a time, and may do so again in functions that it calls.
 _CREATING = renewed_after_fork(threading.RLock())
@@ -108,7 +108,7 @@ class MemoryStore(MappingStore):
 
     @property
     def identity(self) -> Identity:
-        return identity_at(self.url, self._name if self._own else self.url)
+        return Identity.at(self.url, self._name if self._own else self.url)
 
     def get_if_changed(
         self, key: str, tag: Tag | None, start: int = 0, length: int | None = None

@@ -4,7 +4,7 @@ import pytest
 
 from tests.covering import for_each
 from zarrdask.errors import MetadataError
-from zarrdask.storage.snapshots.object_manifest import Manifest, ManifestEntry, as_manifest
+from zarrdask.storage.snapshots.object_manifest import Manifest, ManifestEntry
 
 ONE, TWO = (f"md5:{digit * 32}" for digit in "12")
 SHA = f"sha256:{'1' * 64}"
@@ -59,9 +59,9 @@ def test_a_manifest_is_the_same_after_it_was_written(tmp_path):
     assert Manifest.parse(manifest.render(), "name") == manifest
     path = tmp_path / "manifest.json"
     manifest.save(path)
-    assert as_manifest(path) == as_manifest(str(path)) == as_manifest(manifest) == manifest
+    assert Manifest.of(path) == Manifest.of(str(path)) == Manifest.of(manifest) == manifest
 
 
 def test_another_value_is_no_manifest():
     with pytest.raises(MetadataError, match="pass a manifest, or the path"):
-        as_manifest(3)
+        Manifest.of(3)

@@ -10,7 +10,7 @@ from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.formats.metadata.draft.entry import KEY
 from zarrdask.formats.metadata.node_layout import DOCUMENTS
 from zarrdask.storage.snapshots.digests import digest_of
-from zarrdask.storage.snapshots.object_manifest import Manifest, ManifestEntry, as_manifest
+from zarrdask.storage.snapshots.object_manifest import Manifest, ManifestEntry
 from zarrdask.storage.snapshots.snapshot_store import SnapshotStore
 from zarrdask.storage.zarr.draft_store import DraftStore
 
@@ -26,7 +26,7 @@ def snapshot_of(url: Any, storage_options: dict[str, Any] | None, snapshot: Snap
     SnapshotError
         If the manifest has no version or digest by which a changed object can be detected.
     """
-    node, manifest = locate_node(url, None, storage_options).current, as_manifest(snapshot)
+    node, manifest = locate_node(url, None, storage_options).current, Manifest.of(snapshot)
     store, prefix, path = node.store, node.prefix, ""
     if any(entry.key.endswith(DOCUMENTS) for entry in manifest.entries):
         hierarchy = hierarchy_of(node)

@@ -16,7 +16,7 @@ from zarrdask.runtime.in_flight import window
 from zarrdask.storage.adapters.read_only_store import ReadOnlyStore
 from zarrdask.storage.base import Store
 from zarrdask.storage.capabilities import Capabilities
-from zarrdask.storage.identity import Identity, identity_at
+from zarrdask.storage.identity import Identity
 from zarrdask.storage.local.local_store import LocalStore
 from zarrdask.storage.refusals import not_writable
 
@@ -57,7 +57,7 @@ class ZarrPythonStore(Store):
 
     @property
     def identity(self) -> Identity:
-        return identity_at(self.url, f"{type(self.inner).__name__} {self.inner}")
+        return Identity.at(self.url, f"{type(self.inner).__name__} {self.inner}")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ZarrPythonStore) and bool(self.inner == other.inner)

@@ -21,7 +21,7 @@ from zarrdask.runtime.scratch import Scratch
 from zarrdask.storage.base import Store
 from zarrdask.storage.capabilities import Capabilities
 from zarrdask.storage.file_calls import path_of_url
-from zarrdask.storage.identity import Identity, identity_at
+from zarrdask.storage.identity import Identity
 from zarrdask.storage.local.local_store import LocalStore
 from zarrdask.storage.partial_access import StoreWithPartialAccess
 from zarrdask.storage.references.parquet_references import DOCUMENT, ParquetReferences
@@ -133,7 +133,7 @@ class ReferenceStore(StoreWithPartialAccess):
 
     @property
     def identity(self) -> Identity:
-        return identity_at(self.url, f"{self._url}#{self._entries.digest}")
+        return Identity.at(self.url, f"{self._url}#{self._entries.digest}")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ReferenceStore) and self._identity == other._identity

@@ -113,6 +113,19 @@ class Manifest(Report):
         manifest_files.save(path, self.location, self.entries)
 
     @classmethod
+    def of(cls, manifest: "Manifest | str | PathLike[str]") -> "Manifest":
+        """Return a manifest, or the one in a local file."""
+        if isinstance(manifest, Manifest):
+            return manifest
+        if not isinstance(manifest, str | PathLike):
+            raise MetadataError(
+                "pass a manifest, or the path of a file that zarrdask.manifest(url).save wrote",
+                key="manifest",
+                found=manifest,
+            )
+        return cls.load(manifest)
+
+    @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
         """Read a manifest from a local file.
 
@@ -153,19 +166,6 @@ class Manifest(Report):
                 (unknown if equal is None else changed).append(key)
         missing, added = sorted(before.keys() - now.keys()), sorted(now.keys() - before.keys())
         return ManifestDifferences(tuple(changed), tuple(missing), tuple(added), tuple(unknown))
-
-
-def as_manifest(manifest: Manifest | str | PathLike[str]) -> Manifest:
-    """Return a manifest, or that in a local file."""
-    if isinstance(manifest, Manifest):
-        return manifest
-    if not isinstance(manifest, str | PathLike):
-        raise MetadataError(
-            "pass a manifest, or the path of a file that zarrdask.manifest(url).save wrote",
-            key="manifest",
-            found=manifest,
-        )
-    return Manifest.load(manifest)
 
 
 def _are_equal(one: ManifestEntry, other: ManifestEntry) -> bool | None:

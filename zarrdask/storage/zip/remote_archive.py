@@ -8,7 +8,7 @@ from zarrdask.errors import ReadOnlyError, StoreError, censored, without_secrets
 from zarrdask.formats.byte_ranges import Buffer, Value
 from zarrdask.formats.store_keys import check_prefix
 from zarrdask.runtime.scratch import Scratch
-from zarrdask.storage.identity import Identity, identity_at
+from zarrdask.storage.identity import Identity
 from zarrdask.storage.remote.fsspec.fsspec_errors import ERRORS, store_error
 from zarrdask.storage.remote.fsspec.fsspec_options import protocols
 from zarrdask.storage.remote.fsspec.fsspec_store import FsspecStore
@@ -81,7 +81,7 @@ class RemoteZipStore(ZipReader):
 
     @property
     def identity(self) -> Identity:
-        return identity_at(self.url, f"{self.path}#{self.prefix}#{self.fs._fs_token}")
+        return Identity.at(self.url, f"{self.path}#{self.prefix}#{self.fs._fs_token}")
 
     def _opened(self) -> Archive:
         if self._held is None:

@@ -12,7 +12,7 @@ from zarrdask.formats.byte_ranges import Buffer
 from zarrdask.formats.store_keys import check_key, check_prefix
 from zarrdask.storage.base import Store
 from zarrdask.storage.capabilities import LOCAL_COSTS, Capabilities
-from zarrdask.storage.identity import Identity, identity_at
+from zarrdask.storage.identity import Identity
 from zarrdask.storage.local.private import PrivateStore
 from zarrdask.storage.zip.archive import Archive
 from zarrdask.storage.zip.reader import ZipReader
@@ -54,7 +54,7 @@ class ZipStore(ZipReader):
     @property
     def identity(self) -> Identity:
         url = self.url
-        return identity_at(Path(url).as_uri(), url)
+        return Identity.at(Path(url).as_uri(), url)
 
     def _opened(self) -> Archive:
         if self._in_batch:

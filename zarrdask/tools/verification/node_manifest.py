@@ -19,7 +19,6 @@ from zarrdask.storage.snapshots.object_manifest import (
     Manifest,
     ManifestDifferences,
     ManifestEntry,
-    as_manifest,
 )
 from zarrdask.tools.verification.object_listing import Listing, is_version, list_node, md5_of
 
@@ -119,7 +118,7 @@ def verify_manifest(
     the node.
     """
     node = node.current.in_own_hierarchy()
-    expected = node.stored_manifest() if manifest is True else as_manifest(manifest)
+    expected = node.stored_manifest() if manifest is True else Manifest.of(manifest)
     listing = list_node(node)
     algorithms = {
         entry.key: algorithm_of(entry.digest)

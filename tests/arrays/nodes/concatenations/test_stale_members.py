@@ -13,7 +13,7 @@ from zarrdask import register
 from zarrdask.arrays.chunks.members import stale_members
 from zarrdask.errors import StoreError
 from zarrdask.formats.byte_ranges import Version
-from zarrdask.storage.identity import identity_at
+from zarrdask.storage.identity import Identity
 from zarrdask.storage.local.local_store import LocalStore
 
 #: Stores that were opened stay open: each test has a bucket of its own.
@@ -34,7 +34,7 @@ class Bucket(VersionedStore):
 
     @property
     def identity(self):
-        return identity_at(self.url, self.url)
+        return Identity.at(self.url, self.url)
 
     @property
     def capabilities(self):

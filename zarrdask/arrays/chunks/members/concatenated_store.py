@@ -28,7 +28,7 @@ from zarrdask.formats.metadata import detect
 from zarrdask.formats.store_keys import Names, check_prefix, right_below
 from zarrdask.runtime import buffers
 from zarrdask.storage.capabilities import LOCAL_COSTS, Capabilities, StoreCosts
-from zarrdask.storage.identity import Identity, identity_at
+from zarrdask.storage.identity import Identity
 from zarrdask.storage.refusals import no_objects
 
 
@@ -138,7 +138,7 @@ class ConcatenatedStore(ElementStore):
 
     @property
     def identity(self) -> Identity:
-        return identity_at(self.url, f"concatenation:{self._digest}")
+        return Identity.at(self.url, f"concatenation:{self._digest}")
 
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and self._digest == other._digest

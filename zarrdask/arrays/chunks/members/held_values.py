@@ -5,7 +5,7 @@ from hashlib import blake2b
 from typing import Any
 
 from zarrdask.storage.capabilities import LOCAL_COSTS, Capabilities
-from zarrdask.storage.identity import Identity, identity_at
+from zarrdask.storage.identity import Identity
 from zarrdask.storage.memory import MappingStore
 
 
@@ -30,7 +30,7 @@ class HeldValues(MappingStore):
     @property
     def identity(self) -> Identity:
         digest = blake2b(repr(sorted(self.values.items())).encode(), digest_size=16).hexdigest()
-        return identity_at(self.url, f"values:{digest}")
+        return Identity.at(self.url, f"values:{digest}")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return HeldValues, (self.values,)
