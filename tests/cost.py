@@ -26,8 +26,8 @@ import pytest
 from _pytest.runner import runtestprotocol
 from toolz import groupby
 
-LIMIT, SLOW, QUICK = 0.3, 0.06, 0.012
-FURTHER_SLOW, FURTHER_QUICK = 0.022, 0.01
+LIMIT, SLOW, QUICK = 0.3, 0.06, 0.008
+FURTHER_SLOW, FURTHER_QUICK = 0.022, 0.008
 #: Tests whose cases have nothing in common: none is a further case of another.
 APART = ("tests/test_examples.py::test_page",)
 

@@ -6,7 +6,7 @@ from weakref import WeakValueDictionary
 
 from zarrdask.formats.byte_ranges import Entry, Part, Version, cut
 from zarrdask.formats.codecs.byte_source import HeldValue
-from zarrdask.storage.identity import identity_at
+from zarrdask.storage.identity import Identity
 from zarrdask.storage.memory import MappingStore
 from zarrdask.storage.value_parts import StoredValue
 
@@ -34,7 +34,7 @@ class MixedStore(MappingStore):
 
     @property
     def identity(self):
-        return identity_at(self.url, self.url)
+        return Identity.at(self.url, self.url)
 
     def _called(self, name, capability):
         assert getattr(self.capabilities, capability), name

@@ -302,7 +302,7 @@ def open_packed(layout: int, release: str, packed: bytes) -> StoredChunks:
     """Return unpickled chunks, with their codecs bound. A process caches the result."""
     if layout != LAYOUT:
         raise _other_release(release)
-    measure_worker(unpack.cache_clear)
+    measure_worker(open_packed.cache_clear)
     try:
         store, prefix, documents, options, order = pickle.loads(decompress(packed))
     except Exception as error:
