@@ -19,7 +19,12 @@ from typing import Literal, NamedTuple, cast
 
 from zarrdask import config
 from zarrdask.arrays.chunks.ranges.large_values import get_large, large_size
-from zarrdask.arrays.chunks.ranges.shard_indexes import INDEXES, CachedIndex, IndexLocation
+from zarrdask.arrays.chunks.ranges.shard_indexes import (
+    INDEXES,
+    CachedIndex,
+    IndexLocation,
+    caches_indexes,
+)
 from zarrdask.errors import ZarrdaskError
 from zarrdask.formats.byte_ranges import Buffer, Range, RangeRequest, Tag, Value, cut, join_ranges
 from zarrdask.formats.codecs.array_to_bytes.sharding import Located, Shard, locate, shard_of
@@ -132,8 +137,7 @@ def fetch_shards(
     A shard within a shard can't be planned from the outer index alone: it is yielded as a value
     that is read when it is decoded.
     """
-    has = store.capabilities
-    keeps = has.concurrent and has.etags and config.get("index-cache-size") > 0
+    keeps = caches_indexes(store)
     requests, rest = tee(requests)
     with suppress(_ChangedError):
         for value in _fetched(store, requests, scratch, "use" if keeps else "ignore"):

@@ -13,7 +13,7 @@ from zarrdask.arrays.chunks.ranges.remote_parts import (
     remote_layout,
     remote_ranges,
 )
-from zarrdask.arrays.chunks.ranges.shard_indexes import INDEXES
+from zarrdask.arrays.chunks.ranges.shard_indexes import INDEXES, caches_indexes
 from zarrdask.arrays.chunks.stored import StoredChunks
 from zarrdask.formats.byte_ranges import Buffer, Range, Value
 from zarrdask.formats.codecs.byte_source import HeldValue, StoredParts
@@ -80,9 +80,7 @@ class PartRequests:
     @property
     def keeps_indexes(self) -> bool:
         """Whether what is read first of a unit is cached, so that it is read once."""
-        has = self.chunks.units.capabilities
-        is_kept = has.costs.overlaps and has.concurrent and has.etags
-        return is_kept and config.get("index-cache-size") > 0
+        return self.chunks.costs.overlaps and caches_indexes(self.chunks.units)
 
     def are_counted(self, units: int) -> bool:
         """Whether a plan reads the indexes or the first bytes of so many units."""

@@ -7,7 +7,9 @@ that writers need not invalidate the cache.
 
 from typing import Any, NamedTuple
 
+from zarrdask import config
 from zarrdask.runtime.bounded_cache import BoundedCache
+from zarrdask.storage.base import Store
 
 
 class IndexLocation(NamedTuple):
@@ -24,6 +26,12 @@ class CachedIndex(NamedTuple):
 
     data: bytes
     tag: Any
+
+
+def caches_indexes(store: Store) -> bool:
+    """Whether the indexes of values of a store are cached: it sends ETags, and there is a cache."""
+    has = store.capabilities
+    return has.concurrent and has.etags and config.get("index-cache-size") > 0
 
 
 #: The indexes that this process caches.
