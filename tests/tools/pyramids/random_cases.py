@@ -10,7 +10,7 @@ import numpy as np
 import zarrdask
 from tests.tools.pyramids.reference import reference
 from zarrdask.formats.dtypes.ml import kind_of
-from zarrdask.tools.pyramids.kernels import METHODS
+from zarrdask.tools.pyramids.kernels import Reduction
 
 TYPES = ["?", "u1", "i1", "u2", ">i2", "i4", "u8", "i8", "f2", "f4", ">f4", "f8", "c8", "c16"]
 LENGTHS = {1: 300, 2: 60, 3: 20, 4: 9, 5: 6}
@@ -61,9 +61,9 @@ class Case:
 def random_case(seed):
     """Return a case that depends on the seed alone."""
     draw, numbers = random.Random(seed), np.random.default_rng(seed)
-    ndim, method = draw.choice([1, 1, 2, 2, 2, 3, 3, 4, 5]), draw.choice(list(METHODS))
+    ndim, method = draw.choice([1, 1, 2, 2, 2, 3, 3, 4, 5]), draw.choice(list(Reduction.METHODS))
     shape = tuple(draw.randint(1, LENGTHS[ndim]) for _ in range(ndim))
-    kinds = METHODS[method] or "biufc"
+    kinds = Reduction.METHODS[method] or "biufc"
     dtype = draw.choice([t for t in map(np.dtype, TYPES) if kind_of(t) in kinds])
     borders = draw.choice(["trim", "pad", "partial"])
     values = _values(draw, numbers, shape, dtype)

@@ -7,7 +7,7 @@ import pytest
 
 from tests.covering import for_each
 from zarrdask.errors import UnsupportedError, ZarrdaskError
-from zarrdask.tools.pyramids.kernels import Missing, Reduction, check_method
+from zarrdask.tools.pyramids.kernels import Missing, Reduction
 
 FACTORS = (2, 3)
 #: What NumPy makes of the values of one window, for values that are no integers.
@@ -82,11 +82,11 @@ def test_sums_of_integers_stop_at_the_limits_of_their_type():
 
 @for_each("method, dtype", [("mean", "S3"), ("median", "c8"), ("min", "c8"), ("sum", "?")])
 def test_a_method_combines_values_of_some_types(method, dtype):
-    check_method("nearest", np.dtype(dtype))
+    Reduction.check("nearest", np.dtype(dtype))
     with pytest.raises(UnsupportedError, match=f"the method '{method}' can't combine"):
-        check_method(method, np.dtype(dtype))
+        Reduction.check(method, np.dtype(dtype))
 
 
 def test_an_unknown_method_is_an_error():
     with pytest.raises(ZarrdaskError, match="method"):
-        check_method("average", np.dtype("f4"))
+        Reduction.check("average", np.dtype("f4"))

@@ -10,7 +10,7 @@ from zarrdask.errors import ZarrdaskError
 from zarrdask.tools.cli import options
 from zarrdask.tools.cli.nodes import both_locations, suggestions
 from zarrdask.tools.pyramids.conventions import CONVENTIONS
-from zarrdask.tools.pyramids.kernels import METHODS
+from zarrdask.tools.pyramids.kernels import Reduction
 from zarrdask.tools.pyramids.pyramid import pyramid
 
 
@@ -61,7 +61,7 @@ def _numbers(text: str) -> tuple[float, ...]:
 )
 @click.option(
     "--method",
-    type=click.Choice(tuple(METHODS)),
+    type=click.Choice(tuple(Reduction.METHODS)),
     help="How the cells of a window become one.  [default: mode for labels and bool, else mean]",
 )
 @click.option(

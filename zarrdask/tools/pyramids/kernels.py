@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import product
 from math import prod
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -26,32 +26,8 @@ from zarrdask.tools.pyramids.levels import Borders
 from zarrdask.tools.pyramids.sorting import median, median_of_first, mode
 
 Method = Literal["mean", "nearest", "min", "max", "sum", "mode", "median"]
-#: The methods, each with the kinds of data types whose values it combines; None for all.
-METHODS: dict[str, str | None] = {
-    "mean": "iufc",
-    "nearest": None,
-    "min": "biuf",
-    "max": "biuf",
-    "sum": "iufc",
-    "mode": "biufc",
-    "median": "iuf",
-}
 #: The bytes of cells that are reduced at a time, so that intermediate values stay in a cache.
 _SLAB_BYTES = 2**18
-
-
-def check_method(method: str, dtype: np.dtype[Any]) -> None:
-    """Check that a method is known, and combines values of a data type."""
-    one_of(method, "method", METHODS)
-    kinds, kind = METHODS[method], kind_of(dtype)
-    if kinds is not None and (kind not in kinds or dtype.hasobject):
-        possible = [name for name, each in METHODS.items() if each is None or kind in each]
-        raise UnsupportedError(
-            f"the method {method!r} can't combine values of {dtype}",
-            key="method",
-            found=method,
-            expected=" or ".join(map(repr, possible)),
-        )
 
 
 @dataclass(frozen=True)
@@ -74,10 +50,35 @@ class Missing:
 class Reduction:
     """How windows of cells of one level become the cells of the next level."""
 
+    #: The methods, each with the kinds of data types whose values it combines; None for all.
+    METHODS: ClassVar[dict[str, str | None]] = {
+        "mean": "iufc",
+        "nearest": None,
+        "min": "biuf",
+        "max": "biuf",
+        "sum": "iufc",
+        "mode": "biufc",
+        "median": "iuf",
+    }
+
     method: str
     factors: Shape
     borders: Borders
     missing: Missing | None = None
+
+    @classmethod
+    def check(cls, method: str, dtype: np.dtype[Any]) -> None:
+        """Check that a method is known, and combines values of a data type."""
+        one_of(method, "method", cls.METHODS)
+        kinds, kind = cls.METHODS[method], kind_of(dtype)
+        if kinds is not None and (kind not in kinds or dtype.hasobject):
+            possible = [name for name, each in cls.METHODS.items() if each is None or kind in each]
+            raise UnsupportedError(
+                f"the method {method!r} can't combine values of {dtype}",
+                key="method",
+                found=method,
+                expected=" or ".join(map(repr, possible)),
+            )
 
     def reduce(self, values: np.ndarray, out: np.ndarray) -> None:
         """Reduce values, which begin at the border of a window, into an array."""

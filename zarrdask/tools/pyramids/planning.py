@@ -18,7 +18,7 @@ from zarrdask.parallel.rewrite.destination import Destination
 from zarrdask.tools.conventions.pyramids import parse_multiscales
 from zarrdask.tools.pyramids.changed import whole_bounds
 from zarrdask.tools.pyramids.conventions import Convention
-from zarrdask.tools.pyramids.kernels import Reduction, check_method
+from zarrdask.tools.pyramids.kernels import Reduction
 from zarrdask.tools.pyramids.labels import image_levels, is_label
 from zarrdask.tools.pyramids.level_blocks import Blocks, Bounds, Sizes
 from zarrdask.tools.pyramids.level_factors import Steps
@@ -59,7 +59,7 @@ def plan_pyramid(source: PyramidSource, node: NodePath, options: PyramidOptions)
         details = {"image_label": {}, "name": node.path.rpartition("/")[2], **details}
     first = style.adapted(source.metadata, details.get("axes"))
     method = options.method or default_method(first, source.location, node.path)
-    check_method(method, first.dtype)
+    Reduction.check(method, first.dtype)
     steps = Steps.parse(options.levels, options.factors, first.shape, first.dimension_names)
     if of_label and steps.number is None:
         steps = replace(steps, number=image_levels(node))

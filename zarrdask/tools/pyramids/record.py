@@ -17,7 +17,7 @@ from zarrdask.formats.metadata.json import DAMAGE
 from zarrdask.parallel.rewrite.pyramid_document import PyramidDocument
 from zarrdask.tools.conventions.reference import Crs
 from zarrdask.tools.pyramids.conventions import CONVENTIONS
-from zarrdask.tools.pyramids.kernels import METHODS, Missing
+from zarrdask.tools.pyramids.kernels import Missing, Reduction
 from zarrdask.tools.pyramids.levels import Borders, Level
 
 #: The version of its format.
@@ -92,7 +92,7 @@ class PyramidRecord:
             raise ValueError(f"version {record['version']}")
         missing, details, versions = record["missing"], record["details"], record.get("versions")
         return cls(
-            one_of(record["method"], "method", METHODS),
+            one_of(record["method"], "method", Reduction.METHODS),
             one_of(record["borders"], "borders", get_args(Borders)),
             None if missing is None else _missing(instance_of(missing, "missing", dict)),
             _levels(instance_of(record["levels"], "levels", list)),

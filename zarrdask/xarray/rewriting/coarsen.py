@@ -10,7 +10,7 @@ from xarray import Variable
 from zarrdask.errors import MetadataError
 from zarrdask.formats.dtypes.ml import kind_of
 from zarrdask.tools.conventions.spatial import spacing
-from zarrdask.tools.pyramids.kernels import METHODS, Missing, Reduction, check_method
+from zarrdask.tools.pyramids.kernels import Missing, Reduction
 from zarrdask.tools.pyramids.levels import Borders
 
 #: The attributes of CF for values that are names of categories.
@@ -25,7 +25,7 @@ def usual_method(variable: Variable) -> str:
     """Return how the cells of a variable become one if the user does not say it."""
     if _FLAGS & variable.attrs.keys() or variable.dtype.kind == "b":
         return "mode"
-    kinds = METHODS["mean"]
+    kinds = Reduction.METHODS["mean"]
     return "mean" if kinds and kind_of(variable.dtype) in kinds else "nearest"
 
 
@@ -38,7 +38,7 @@ def coarsen(
     skipna: bool,
 ) -> Variable:
     """Return a variable whose cells are windows of the cells of another one, with a Dask array."""
-    check_method(method, variable.dtype)
+    Reduction.check(method, variable.dtype)
     windows = tuple(factors.get(dim, 1) for dim in variable.dims)
     masks = skipna and variable.dtype.kind in "fc"
     missing = Missing((), has_nan=True, result=np.nan) if masks else None

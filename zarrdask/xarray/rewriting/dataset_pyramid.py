@@ -15,7 +15,7 @@ from zarrdask.errors import MetadataError, UnsupportedError, one_of
 from zarrdask.tools.conventions.geozarr import GeoZarr, level_attributes
 from zarrdask.tools.conventions.reference import Crs, as_crs
 from zarrdask.tools.conventions.spatial import spacing
-from zarrdask.tools.pyramids.kernels import METHODS
+from zarrdask.tools.pyramids.kernels import Reduction
 from zarrdask.tools.pyramids.levels import Borders, Level
 from zarrdask.xarray.rewriting.coarsen import (
     coarsen,
@@ -245,7 +245,7 @@ def _methods(
         chosen = {} if method is None else dict.fromkeys(reduced, method)
     methods = {name: chosen.get(name) or usual_method(v.variable) for name, v in reduced.items()}
     for each in methods.values():
-        one_of(each, "method", METHODS)
+        one_of(each, "method", Reduction.METHODS)
     return methods
 
 
