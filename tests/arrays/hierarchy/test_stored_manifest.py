@@ -1,5 +1,6 @@
 """The manifest that is stored in a node stays true whatever is written later."""
 
+import hashlib
 import time
 from dataclasses import replace
 
@@ -8,7 +9,8 @@ import pytest
 import zarrdask
 from zarrdask.arrays.hierarchy import stored_manifest as manifests
 from zarrdask.errors import StoreError
-from zarrdask.formats.byte_ranges import StoredObject
+from zarrdask.formats.byte_ranges import Entry, StoredObject
+from zarrdask.storage.memory import MemoryStore
 from zarrdask.storage.snapshots.object_manifest import Manifest, ManifestEntry
 
 ENTRY = ManifestEntry("c/0", 4, "v1", "md5:" + "1" * 32)
@@ -61,3 +63,38 @@ def test_the_version_of_a_file_that_was_just_written_is_left_out(node):
     new, old = (ManifestEntry("a", 1, f"{time.time_ns() - age:x}-5") for age in (0, 10**10))
     assert manifests.lasting_entry(node, new).version is None
     assert manifests.lasting_entry(node, old) == old
+
+
+def test_the_documents_are_read_once_also_if_another_writer_has_stored_a_chunk():
+    class Tagged(MemoryStore):
+        """Has ETags that are digests, and notes what is read."""
+
+        capabilities = replace(MemoryStore.capabilities, md5_etags=True, has_latency=True)
+        read = ()
+
+        def get(self, key):
+            self.read += (key,)
+            return super().get(key)
+
+        def stat(self, key):
+            value = super().get(key)
+            if value is None:
+                return None
+            tag = hashlib.md5(value, usedforsecurity=False).hexdigest()
+            return Entry(key, len(value), "", StoredObject(key, "", len(value), None, tag=tag))
+
+        def entries(self, prefix, after="", until=None, *, objects=False):
+            return map(self.stat, self.list_prefix(prefix))
+
+    counts = []
+    for size in (4, 5):
+        store = Tagged()
+        node = zarrdask.create_array(store, shape=4, dtype="i4", chunks=2).node_path
+        store.set("c/0", bytes(4))
+        entry = replace(ENTRY, size=size, version=None)
+        store.read = ()
+        manifests.update_manifest(node, {"c/0": entry}, is_whole=True)
+        counts.append(store.read.count("zarr.json"))
+        (stored,) = [e for e in manifests.stored_manifest(node).entries if e.key == "c/0"]
+        assert stored.size == 4
+    assert counts[0] == counts[1]

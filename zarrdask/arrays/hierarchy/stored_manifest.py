@@ -108,8 +108,9 @@ def update_manifest(
         old = () if stored is None or is_whole else stored.entries
         costs = node.store.capabilities.costs
         is_listed = is_whole or len(old) < costs.listed * len(written)
-        replaced = _replaced(node, written, is_listed=is_listed, is_whole=is_whole)
-        read = _read_entries(node, [*detect.names(node.layout), *replaced])
+        documents = _read_entries(node, detect.names(node.layout))
+        replaced = _replaced(node, written, documents, is_listed=is_listed, is_whole=is_whole)
+        read = documents | _read_entries(node, replaced)
         entries = {entry.key: entry for entry in old} | dict(written) | read
         kept = (entry for _, entry in sorted(entries.items()) if entry is not None)
         store_manifest(array, Manifest(node.location, tuple(kept)))
@@ -134,14 +135,16 @@ def _read_entries(node: StorePath, names: Iterable[str]) -> dict[str, ManifestEn
 def _replaced(
     node: StorePath,
     written: Mapping[str, ManifestEntry | None],
+    documents: Mapping[str, ManifestEntry | None],
     *,
     is_listed: bool,
     is_whole: bool,
 ) -> list[str]:
     """Return the keys of objects that another writer has stored or erased after this one.
 
-    If a write stored all objects (`is_whole`), any others are of another writer, too. `is_listed`
-    says that a listing of all takes less time than a request for each that was written.
+    `documents` are the entries of the documents, which were read just now. If a write stored all
+    objects (`is_whole`), any others are of another writer, too. `is_listed` says that a listing of
+    all takes less time than a request for each that was written.
     """
     has = node.store.capabilities
     now = _present(node, written, is_listed=is_listed)
@@ -149,7 +152,7 @@ def _replaced(
         replaced = [key for key, entry in written.items() if not _is_same(entry, now.get(key))]
     else:
         replaced = [*written]  # in memory: nothing shows versions, and reading costs little
-    if replaced and has.md5_etags and not _has_md5_etags(node):
+    if replaced and has.md5_etags and not _has_md5_etags(node, documents):
         replaced = []
     if is_whole:
         own = {*written, *detect.names(node.layout)}
@@ -184,12 +187,11 @@ def _version_of(entry: Entry) -> str:
     return entry.stamp if entry.object is None else _plain(entry.object.tag or "")
 
 
-def _has_md5_etags(node: StorePath) -> bool:
+def _has_md5_etags(node: StorePath, documents: Mapping[str, ManifestEntry | None]) -> bool:
     """Whether the ETag of the document is the digest of it: not in all buckets, as with KMS."""
-    names = detect.names(node.layout)
-    read = _read_entries(node, names)
     return any(
-        read[name] and _is_same(read[name], node.store.stat(node.prefix + name)) for name in names
+        entry and _is_same(entry, node.store.stat(node.prefix + name))
+        for name, entry in documents.items()
     )
 
 
