@@ -10,6 +10,7 @@ import zarrdask
 from zarrdask.arrays.hierarchy import stored_manifest as manifests
 from zarrdask.errors import StoreError
 from zarrdask.formats.byte_ranges import Entry, StoredObject
+from zarrdask.storage.capabilities import REMOTE_COSTS
 from zarrdask.storage.memory import MemoryStore
 from zarrdask.storage.snapshots.object_manifest import Manifest, ManifestEntry
 
@@ -69,7 +70,7 @@ def test_the_documents_are_read_once_also_if_another_writer_has_stored_a_chunk()
     class Tagged(MemoryStore):
         """Has ETags that are digests, and notes what is read."""
 
-        capabilities = replace(MemoryStore.capabilities, md5_etags=True, has_latency=True)
+        capabilities = replace(MemoryStore.capabilities, md5_etags=True, costs=REMOTE_COSTS)
         read = ()
 
         def get(self, key):
