@@ -82,3 +82,27 @@ def test_a_rewrite_tells_only_what_is_no_error(source):
         )
         texts.resize(0)
         assert zarrdask.copy(texts, {}, dtype="U2").arrays[0].notes == ()
+
+
+@for_each(
+    ("dtype", "fill", "mask", "count"),
+    [
+        ("i4", 0, None, 1),
+        ("i4", 0, -9, 1),
+        ("i4", 0, "text", 1),
+        ("i4", -9, -9, 0),
+        ("f4", np.nan, "AAAAAAAA+H8=", 0),
+        ("U3", "", None, 0),
+    ],
+)
+@for_each("zarr_format", [2, 3])
+def test_a_note_says_where_xarray_takes_other_elements_for_missing(
+    zarr_format, dtype, fill, mask, count
+):
+    options = {"shape": 2, "dtype": dtype, "fill_value": fill, "zarr_format": zarr_format}
+    attributes = {} if mask is None else {"_FillValue": mask}
+    for names, expected in ((["x"], count), (None, 0)):
+        z = zarrdask.create_array({}, dimension_names=names, attributes=attributes, **options)
+        (report,) = zarrdask.copy(z, {}, zarr_format=5 - zarr_format, dry_run=True).arrays
+        notes = [note for note in report.notes if "xarray reads other elements" in note]
+        assert len(notes) == expected

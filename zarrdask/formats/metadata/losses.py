@@ -5,9 +5,11 @@ from typing import Any
 import numpy as np
 
 from zarrdask import config
-from zarrdask.errors import quoted
+from zarrdask.errors import MetadataError, quoted
 from zarrdask.formats.codecs.array_to_array.cast import floats
 from zarrdask.formats.codecs.array_to_bytes.bytes import endian_of, stored_type
+from zarrdask.formats.dtypes.cf_fill_values import FILL_VALUE, decode_fill_value
+from zarrdask.formats.dtypes.fill_values import only_fill
 from zarrdask.formats.dtypes.ml import kind_of, limits, name_of
 from zarrdask.formats.metadata.convert import flat_codecs
 from zarrdask.formats.metadata.model import ArrayMetadata, Metadata
@@ -102,6 +104,11 @@ def _array_losses(before: ArrayMetadata, after: ArrayMetadata) -> list[str]:
     elif before.dtype.hasobject and type(before.fill_value) is not type(after.fill_value):
         old_fill, new_fill = quoted(before.fill_value), quoted(after.fill_value)
         descriptions.append(f"the fill value {old_fill} is {new_fill} now")
+    if _changes_mask(before, after):
+        descriptions.append(
+            f"xarray reads other elements as missing in {after.format.title} than in "
+            f"{before.format.title}; convert the dataset instead, by zarrdask.rechunk(dataset, ...)"
+        )
     if before.dimension_names and not after.dimension_names:
         descriptions.append("the dimensions, which had no names, are not named one by one any more")
     if len(before.transformers) > len(after.transformers):
@@ -109,6 +116,21 @@ def _array_losses(before: ArrayMetadata, after: ArrayMetadata) -> list[str]:
     if _mixed(before) and not _mixed(after):
         descriptions.append("the byte order of the fields is the same for all now")
     return descriptions
+
+
+def _changes_mask(before: ArrayMetadata, after: ArrayMetadata) -> bool:
+    """Whether xarray, which needs names of dimensions, takes other elements for missing ones."""
+    if before.format.fill_masks == after.format.fill_masks or not after.dimension_names:
+        return False
+    masked, plain = (before, after) if before.format.fill_masks else (after, before)
+    mask = plain.attributes.get(FILL_VALUE)
+    if masked.dtype.kind not in "biufc" or mask is None or masked.fill_value is None:
+        return masked.dtype.kind in "biufc" and (mask, masked.fill_value) != (None, None)
+    try:
+        value = np.array([decode_fill_value(mask, plain.dtype)]).astype(masked.dtype)
+    except (MetadataError, ValueError, TypeError, OverflowError):
+        return True
+    return not only_fill(value, masked.fill_value)
 
 
 def _text(lengths: Any) -> str:
