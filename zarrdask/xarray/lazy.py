@@ -120,7 +120,9 @@ class LazyArray(BackendArray):
         return _from_chunks, (chunks_of(self._array), self.version, self._stored_map())
 
 
-def _from_chunks(chunks: StoredChunks, version: str, is_stored: np.ndarray | None) -> LazyArray:
+def _from_chunks(chunks: Any, version: str, is_stored: np.ndarray | None) -> Any:
+    if not isinstance(chunks, StoredChunks):
+        return chunks  # Any use raises why they can't be opened here.
     array = Array(NodePath.of(chunks), chunks.metadata, missing=chunks.missing)
     skip_missing = is_stored is not None
     return LazyArray(array, skip_missing=skip_missing, version=version, is_stored=is_stored)

@@ -5,10 +5,12 @@ import dask.array as da
 import numpy as np
 import pytest
 from distributed import Client, LocalCluster, futures_of
+from xarray import open_dataset
 
 import zarrdask
 from zarrdask.arrays.chunks.stored import open_packed
 from zarrdask.formats.codecs.bytes_to_bytes.gzip import GzipCodec
+from zarrdask.xarray import open_zarr
 
 VALUES = np.arange(90 * 70, dtype="f8").reshape(90, 70)
 
@@ -63,9 +65,16 @@ def test_a_codec_that_the_workers_lack_is_an_error_and_does_not_end_them(
     client, place, own_registries
 ):
     zarrdask.register.codec(Gzip)
-    z = zarrdask.create_array(place, "g", shape=4, dtype="f4", chunks=2, compressors="example.gzip")
+    options = {"chunks": 2, "compressors": "example.gzip", "dimension_names": ["x"]}
+    z = zarrdask.create_array(place, "g", shape=4, dtype="f4", **options)
     workers = {*client.scheduler_info()["workers"]}
-    for call in (zarrdask.from_zarr(z).sum().compute, lambda: zarrdask.to_zarr(da.ones(4), z)):
+    reads = (
+        zarrdask.from_zarr(z).sum(),
+        zarrdask.map_overlap(np.abs, z, depth=1),
+        open_zarr(place, drop_variables=["a"]).g.sum(),
+        open_dataset(place, engine="zarrdask", chunks={}, drop_variables=["a"]).g.sum(),
+    )
+    for call in (*(x.compute for x in reads), lambda: zarrdask.to_zarr(da.ones(4), z)):
         with pytest.raises(zarrdask.errors.UnsupportedError, match=r"unknown codec.*example\.gzip"):
             call()
     assert {*client.scheduler_info()["workers"]} == workers

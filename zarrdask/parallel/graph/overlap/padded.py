@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from zarrdask.arrays.chunks.region import ArrayRegion
+from zarrdask.arrays.chunks.stored import StoredChunks
 from zarrdask.formats.indexing.selection import Region
 from zarrdask.parallel.graph.overlap.margins import Assembly, Margins
 from zarrdask.runtime import buffers
@@ -23,7 +24,8 @@ class PaddedRegion(ArrayRegion):
 
     def __init__(self, region: ArrayRegion, margins: tuple[Margins, ...]) -> None:
         stored = region.stored
-        if not stored.is_shared:
+        # Chunks that this process can't open raise why when they are read.
+        if isinstance(stored, StoredChunks) and not stored.is_shared:
             stored = replace(stored, is_shared=True)
         super().__init__(stored, region.region, region.axes, region.token)
         self.margins = margins
