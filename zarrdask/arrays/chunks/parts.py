@@ -39,15 +39,15 @@ def in_parts(
         return [work(projection)]
     if show is None:
         show = eager_show(nbytes)
-    threads, is_remote = thread_count(threads), chunks.is_remote
+    threads, overlaps = thread_count(threads), chunks.costs.overlaps
     parts = 1
     if show is not False:
         parts = _SHOWN_PARTS
-    elif threads > 1 and not is_remote:
+    elif threads > 1 and not overlaps:
         # Requests to a remote store should not be held up by the end of a part.
         parts = _PARTS
     size = max(1, -(-count // (threads * parts)))
-    if is_remote:
+    if overlaps:
         # Units that are requested together are in memory at the same time.
         size = min(size, max(MAX_REQUEST_BYTES // max(chunks.metadata.pipeline.spec.nbytes, 1), 1))
     pieces = (

@@ -176,7 +176,7 @@ def _read_inner_chunk(
     if shard is None or len(indices) != 1 or isinstance(out, Blocks):
         return False
     number = shard.grid.whole_chunk(insides[0])
-    if number is None or chunks.is_remote or inner_caches(chunks) is not None:
+    if number is None or chunks.costs.overlaps or inner_caches(chunks) is not None:
         return False
     pipeline = chunks.metadata.pipeline_at(indices[0])
     if pipeline.axes is not None or shard_of(shard.chunks) is not None:
@@ -209,7 +209,7 @@ def _read_here(
     count, pipeline = len(projection.indices), chunks.metadata.pipeline
     is_plain = pipeline.raw is not None and not pipeline.compressors
     most = _QUICK_PLAIN_BYTES if is_plain else _QUICK_BYTES
-    waits = chunks.is_remote or chunks.units.capabilities.concurrent
+    waits = chunks.costs.overlaps or chunks.units.capabilities.concurrent
     if count <= 1 or waits or count * pipeline.spec.nbytes > most:
         return projection
     begun, start = min(-(-count // 8), 4), perf_counter()
@@ -234,7 +234,7 @@ def _divide_shards(
     """Divide the shards of a projection if there are too few of them for all threads."""
     metadata = chunks.metadata
     # The requests for remote shards are in flight together in any case.
-    if metadata.shard is None or chunks.is_remote or not metadata.grid.is_regular:
+    if metadata.shard is None or chunks.costs.overlaps or not metadata.grid.is_regular:
         return projection
     count = min(2 * thread_count(threads), nbytes // MIN_PART_BYTES)
     shards = len(projection.indices)
@@ -276,7 +276,7 @@ def _fetch(chunks: StoredChunks, parts: Iterable[KeyedProjection]) -> Iterator[A
         return get_cached(chunks, [*items] if isinstance(parts, list) else items)
     if metadata.shard is None:
         return fetch_chunks(chunks, parts, scratch)
-    if not chunks.is_remote:
+    if not chunks.costs.overlaps:
         return (store.reading(key, scratch) for keys, _ in parts for key in keys)
     cache = inner_caches(chunks)
     requests = (
@@ -327,7 +327,7 @@ def _decode_chunks(
     values: Iterator[Any] = islice(units, len(keys))
     if chunks.is_strict:
         values = stored_only(values, [f"{chunks.store.url}/{key}" for key in keys], indices)
-    again = chunks.units.get if chunks.is_remote else None
+    again = chunks.units.get if chunks.costs.overlaps else None
     scatter(pipeline, keys, insides, outsides, values, out=out, again=again, missed=missed)
     if missed:
         check_still_stored(chunks)

@@ -166,11 +166,6 @@ class StoredChunks:
         return self.units.capabilities.costs
 
     @property
-    def is_remote(self) -> bool:
-        """Whether requests for several units are in flight together."""
-        return self.units.capabilities.costs.in_flight > 1
-
-    @property
     def location(self) -> str:
         """The URL of the array, for messages."""
         return f"{self.store.url}/{self.prefix}".rstrip("/")
