@@ -10,7 +10,7 @@ import zarrdask
 from zarrdask.errors import MetadataError, NodeExistsError, StoreError
 from zarrdask.storage import MemoryStore
 from zarrdask.storage.local import file_times
-from zarrdask.tools.synchronization import contents, object_transfer
+from zarrdask.tools.synchronization import object_transfer
 
 VALUES = np.arange(24, dtype="i4").reshape(6, 4)
 
@@ -71,7 +71,7 @@ def test_files_are_not_read_again_if_their_times_are_equal(tmp_path, monkeypatch
     def no_read(*_):
         raise AssertionError
 
-    monkeypatch.setattr(contents, "pread", no_read)
+    monkeypatch.setattr(file_times, "pread", no_read)
     assert zarrdask.sync(*pair).bytes == 0
 
 
