@@ -376,7 +376,7 @@ def test_threads_wait_together_for_a_few_chunks_that_come_slowly():
 def test_few_chunks_are_read_alike_in_one_thread_and_in_several(
     monkeypatch, chunks, compressors, seconds
 ):
-    monkeypatch.setattr("zarrdask.arrays.chunks.read._QUICK_SECONDS", seconds)
+    monkeypatch.setattr("zarrdask.arrays.chunks.read.QUICK_SECONDS", seconds)
     values = np.arange(70, dtype="i4").reshape(7, 10)
     z = zarrdask.create_array({}, shape=(7, 10), dtype="i4", chunks=chunks, compressors=compressors)
     z[...] = values

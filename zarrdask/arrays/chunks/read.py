@@ -51,7 +51,7 @@ from zarrdask.storage.local.open_file import OpenFile
 MIN_PART_BYTES = 2**20
 #: The most decoded bytes of encoded and of plain units that are read in one thread, if that takes
 #: so many seconds at most.
-_QUICK_BYTES, _QUICK_PLAIN_BYTES, _QUICK_SECONDS = 2**18, 2**22, 2e-3
+QUICK_BYTES, QUICK_PLAIN_BYTES, QUICK_SECONDS = 2**18, 2**22, 2e-3
 #: The number of projections whose keys are formatted together.
 _KEYED_TOGETHER = 64
 
@@ -208,14 +208,14 @@ def _read_here(
     """
     count, pipeline = len(projection.indices), chunks.metadata.pipeline
     is_plain = pipeline.raw is not None and not pipeline.compressors
-    most = _QUICK_PLAIN_BYTES if is_plain else _QUICK_BYTES
+    most = QUICK_PLAIN_BYTES if is_plain else QUICK_BYTES
     waits = chunks.costs.overlaps or chunks.units.capabilities.concurrent
     if count <= 1 or waits or count * pipeline.spec.nbytes > most:
         return projection
     begun, start = min(-(-count // 8), 4), perf_counter()
     read(projection.some(0, begun))
     left = projection.some(begun, count)
-    if (perf_counter() - start) * (count - begun) > _QUICK_SECONDS * begun:
+    if (perf_counter() - start) * (count - begun) > QUICK_SECONDS * begun:
         return left
     read(left)
     return None
