@@ -8,9 +8,10 @@ import pytest
 import xarray as xr
 
 import zarrdask
+from tests.covering import for_each
 from tests.xarray.samples import temperature, write_sample
 from zarrdask.errors import MetadataError, UnsupportedError
-from zarrdask.xarray import open_datatree, open_mfdataset, open_zarr
+from zarrdask.xarray import open_datatree, open_many, open_mfdataset, open_zarr
 
 
 def test_it_takes_the_arguments_of_xarrays_open_zarr():
@@ -168,3 +169,32 @@ def test_lengths_of_dimensions_that_do_not_exist_warn(tmp_path):
     with pytest.warns(UserWarning, match=r"no dimensions \['tiem'\]"):
         open_mfdataset([tmp_path / "a/b"], chunks=chunks)
     open_datatree(tmp_path, chunks={name: -1})
+
+
+@for_each(
+    "open_dataset",
+    [
+        open_zarr,
+        lambda path, **options: open_mfdataset([path], **options),
+        lambda path, **options: open_datatree(path, **options).dataset,
+        lambda path, **options: open_many([path, path], new_dim="n", **options).isel(n=1),
+        lambda path, **options: xr.open_dataset(path, engine="zarrdask", **options),
+    ],
+)
+@for_each("chunks", [{}, None])
+def test_all_functions_take_the_options_of_decoding(tmp_path, open_dataset, chunks):
+    times = np.array(["2000-01-01", "2001-01-01"], "M8[ns]")
+    packed = ("x", [1.0, np.nan], {}, {"_FillValue": -1.0})
+    path = tmp_path / uuid.uuid4().hex
+    zarrdask.xarray.to_zarr(xr.Dataset({"t": ("x", times), "v": packed}), path)
+    for options, is_time, has_nan in (
+        ({}, True, True),
+        ({"decode_times": False}, False, True),
+        ({"mask_and_scale": False}, True, False),
+        ({"decode_cf": False}, False, False),
+    ):
+        opened = open_dataset(path, chunks=chunks, **options)
+        assert (opened.t.dtype.kind == "M") == is_time
+        assert np.isnan(opened.v.values).any() == has_nan
+    with pytest.raises(TypeError, match="decode_time"):
+        open_dataset(path, decode_time=False)

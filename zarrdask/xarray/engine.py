@@ -92,6 +92,9 @@ class ZarrdaskBackendEntrypoint(BackendEntrypoint):
         del options["self"], options["filename_or_obj"]
         return _open(filename_or_obj, options, tree=False)["/"]
 
+    #: xarray detects these only of engines that are requested by name, not by class.
+    open_dataset_parameters = tuple(signature(open_dataset).parameters)[1:]
+
     def open_datatree(self, filename_or_obj: Any, **options: Any) -> "DataTree":
         """Open a group and all groups below it as a tree; see `xarray.open_datatree`.
 

@@ -121,15 +121,17 @@ def suggests_arguments(function: Callable[P, R]) -> Callable[P, R]:
 
     Its options that are True or False take no other values.
     """
-    names, booleans = set(signature(function).parameters), _booleans(function)
+    parameters, booleans = signature(function).parameters, _booleans(function)
+    # Functions that take any arguments pass them on to others, which check them.
+    passes_on = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
     hint = _POSITIONAL.get(function.__name__)
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         if hint is not None and len(args) > 1:
             raise TypeError(f"{function.__name__}() takes 1 positional argument; {hint}")
-        if not kwargs.keys() <= names:
-            check_options([name for name in kwargs if name not in names], function)
+        if not (passes_on or kwargs.keys() <= parameters.keys()):
+            check_options([name for name in kwargs if name not in parameters], function)
         _check_booleans(kwargs, booleans)
         return function(*args, **kwargs)
 
