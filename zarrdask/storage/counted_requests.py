@@ -5,8 +5,8 @@ from functools import partial, wraps
 from types import FunctionType
 from typing import Any, TypeVar
 
-from zarrdask.runtime import measuring
-from zarrdask.runtime.thread_counts import THIS_THREAD
+# Modules, not their values: a class of a script is pickled with the globals of its methods.
+from zarrdask.runtime import measuring, thread_counts
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -41,7 +41,7 @@ def counted(kind: str) -> Callable[[Method], Method]:
                 return method(self, *arguments, **options)
             send = partial(method, self, *arguments, **options)
             stored = len(arguments[1]) if kind == "PUT" else 0
-            return THIS_THREAD.counts.request(kind, self, send, stored)
+            return thread_counts.THIS_THREAD.counts.request(kind, self, send, stored)
 
         return operation  # type: ignore[return-value]
 
@@ -52,6 +52,8 @@ def _counted_values(method: Callable[..., Iterator[Any]]) -> Callable[..., Itera
     @wraps(method)
     def operation(self: Any, *arguments: Any, **options: Any) -> Iterator[Any]:
         values = method(self, *arguments, **options)
-        return THIS_THREAD.counts.requests(self, values) if measuring.IS_ACTIVE else values
+        if not measuring.IS_ACTIVE:
+            return values
+        return thread_counts.THIS_THREAD.counts.requests(self, values)
 
     return operation
