@@ -8,6 +8,13 @@ from urllib.parse import unquote
 
 from zarrdask.storage.file_calls import path_of_url
 
+#: What to do where other processes can't access a store. The error is raised when a Dask array is
+#: made, so the argument `scheduler` of `compute` would come too late.
+UNSHARED_ADVICE = (
+    "use a local directory or a URL that the workers can access, or compute in threads by "
+    'dask.config.set(scheduler="threads")'
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Identity:
@@ -37,7 +44,7 @@ class Identity:
     endpoint: str = ""
     directory: str | None = None
     opened_by: str = ""
-    unshared_advice: str = 'use a local directory or a URL, or the scheduler "threads"'
+    unshared_advice: str = UNSHARED_ADVICE
 
     @staticmethod
     @lru_cache(maxsize=256)

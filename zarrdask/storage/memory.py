@@ -14,7 +14,7 @@ from zarrdask.formats.store_keys import check_prefix
 from zarrdask.runtime.system import renewed_after_fork
 from zarrdask.storage.base import Store
 from zarrdask.storage.capabilities import LOCAL_COSTS, Capabilities
-from zarrdask.storage.identity import Identity
+from zarrdask.storage.identity import UNSHARED_ADVICE, Identity
 
 #: One thread creates a value at a time, and may do so again in functions that it calls.
 _CREATING = renewed_after_fork(threading.RLock())
@@ -152,7 +152,7 @@ class _Elsewhere(MutableMapping[str, bytes]):
     def _fail(self, *_: Any) -> NoReturn:
         raise StoreError(
             "an in-memory store exists only in the process that created it, so worker processes "
-            "can't see it; use a local directory or a URL, or a scheduler with threads",
+            f"can't see it; {UNSHARED_ADVICE}",
             key="MemoryStore",
         )
 

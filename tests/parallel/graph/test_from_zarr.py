@@ -585,12 +585,15 @@ def test_what_is_in_memory_is_not_written_by_other_processes(context):
 def test_a_cluster_without_workers_counts_as_other_processes():
     from distributed import Client, LocalCluster
 
-    with (
-        LocalCluster(n_workers=0, dashboard_address=":0") as cluster,
-        Client(cluster),
-        pytest.raises(zarrdask.errors.StoreError, match="memory of one process"),
-    ):
-        zarrdask.to_zarr(da.ones(4, chunks=2), {})
+    values = {}
+    with LocalCluster(n_workers=0, dashboard_address=":0") as cluster, Client(cluster):
+        with pytest.raises(zarrdask.errors.StoreError, match="memory of one process") as raised:
+            zarrdask.to_zarr(da.ones(4, chunks=2), values)
+        # Its advice is of use while the client is open.
+        assert 'dask.config.set(scheduler="threads")' in str(raised.value)
+        with dask.config.set(scheduler="threads"):
+            zarrdask.to_zarr(da.ones(4, chunks=2), values)
+            assert zarrdask.from_zarr(values).sum().compute() == 4
 
 
 def test_a_mapping_that_does_not_pickle_is_read_by_threads():
