@@ -147,3 +147,12 @@ def test_a_document_that_was_changed_is_not_read_by_tasks(tmp_path):
 def test_a_document_of_any_name_is_read(tmp_path):
     (tmp_path / "references").write_text('{"a": "value"}')
     assert open_references({"fo": tmp_path / "references"}).get("a") == b"value"
+
+
+def test_workers_with_another_working_directory_find_the_document(tmp_path, monkeypatch):
+    (tmp_path / "references.json").write_text(json.dumps({"a": "7"}))
+    monkeypatch.chdir(tmp_path)
+    pickled = pickle.dumps(open_references({"fo": "references.json"}))
+    (tmp_path / "worker").mkdir()
+    monkeypatch.chdir(tmp_path / "worker")
+    assert pickle.loads(pickled).get("a") == b"7"

@@ -275,6 +275,9 @@ def open_references(options: Mapping[str, Any]) -> ReferenceStore:
         )
     url, protocol = os.fsdecode(document), options.get("target_protocol") or "file"
     url = url if "://" in url or protocol == "file" else f"{protocol}://{url}"
+    if "://" not in url or url.startswith(("file://", "local://")):
+        # Tasks carry the URL of the document to workers, which may have other working directories.
+        url = os.path.abspath(path_of_url(url.rpartition("://")[2]))
     return _read((url, options.get("target_options")), {**how, "url": url})
 
 
@@ -304,13 +307,13 @@ def _read(source: tuple[str, dict[str, Any] | None], how: dict[str, Any]) -> Ref
     """
     url, options = source
     open_at: Callable[[str], Store] = LocalStore
-    if "://" in url and not url.startswith(("file://", "local://")):
+    if "://" in url:
         path, mark, query = url.partition("?")
         folder, _, name = path.rstrip("/").rpartition("/")
         name += mark + query
         open_at = lambda at: retrying(open_remote(at, options))  # noqa: E731
     else:
-        folder, name = os.path.split(os.path.abspath(path_of_url(url.rpartition("://")[2])))
+        folder, name = os.path.split(url)
     is_file = "?" in name or name.endswith(".json")
     directory = open_at(f"{folder}/{name}")
     references: Any
