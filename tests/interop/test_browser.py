@@ -85,6 +85,7 @@ def pictures(tmp_path_factory):
         "months": months,
         "scalar": root.create_array("scalar", shape=(), dtype="i1"),
         "vector": root.create_array("vector", shape=10**9, dtype="i1", chunks=10**6),
+        "narrow": root.create_array("narrow", shape=(10**8, 3), dtype="i1", chunks=(10**5, 3)),
         "group": root,
         "tree": root.tree(),
         "info": t.info,

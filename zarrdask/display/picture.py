@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 #: The greatest and the least length of a unit, and the lengths of an axis and of a gap, in pixels.
 _MAX_UNIT, _MIN_UNIT, _MAX_AXIS, _GAP = 56, 16, 440, 34
-#: The approximate width of a character in pixels.
+#: The approximate width of a character in pixels, and the widths of others in wide fonts.
 _CHARACTER = 6.2
+_WIDTHS = {**dict.fromkeys("0123456789", 7.0), ",": 3.5}
 
 
 class Slot(NamedTuple):
@@ -143,4 +144,4 @@ class Picture:
 
 def text_width(text: str) -> float:
     """Return the approximate width of a text in pixels."""
-    return len(text) * _CHARACTER
+    return sum(_WIDTHS.get(character, _CHARACTER) for character in text)
