@@ -109,8 +109,8 @@ def written_elsewhere(store: Store, found: str | None = None) -> StoreError:
     """Return the error for tasks in other processes that would write to a store of one writer."""
     return StoreError(
         "a zip archive is written by one process, and these tasks run in other processes; write a "
-        'directory and zarrdask.copy(directory, archive, scheduler="threads"), or compute this '
-        'with the scheduler "threads"',
+        'directory and zarrdask.copy(directory, archive, scheduler="threads"), or compute in '
+        'threads by dask.config.set(scheduler="threads")',
         key=store.url,
         found=found,
     )
