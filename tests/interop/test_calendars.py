@@ -61,3 +61,20 @@ def test_dates_that_the_stored_units_do_not_represent_are_refused():
         with pytest.raises(ValueError, match=r"seen|day number"):
             xr.Dataset({"seen": ("time", values)}).zarrdask.to_zarr(store, append_dim="time")
         assert store == before
+
+
+@for_each("calendar", ["noleap", "360_day"])
+def test_an_append_to_stored_dates_without_elements_can_be_made(calendar):
+    def dataset(values):
+        return xr.Dataset({"x": ("time", np.arange(len(values)))}, {"time": values})
+
+    dataset(dates(0, 3, calendar)).zarrdask.to_zarr(store := {})
+    # A resumed append first looks for its own result: the dataset before it may be empty.
+    dataset(dates(3, 3, calendar)).zarrdask.to_zarr(store, append_dim="time", resume=True)
+    assert (zarrdask.xarray.open_zarr(store).time.values == dates(0, 6, calendar)).all()
+    zarrdask.open_array(store, component="time", mode="r+").resize(0)
+    zarrdask.open_array(store, component="x", mode="r+").resize(0)
+    with pytest.raises(zarrdask.errors.SelectionError, match="region"):
+        dataset(dates(0, 1, calendar)).zarrdask.to_zarr(store, region="auto")
+    dataset(dates(0, 2, calendar)).zarrdask.to_zarr(store, append_dim="time")
+    assert (zarrdask.xarray.open_zarr(store).time.values == dates(0, 2, calendar)).all()

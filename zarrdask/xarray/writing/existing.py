@@ -2,7 +2,7 @@
 
 from collections.abc import Container, Hashable, Mapping
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -164,11 +164,7 @@ class StoredDataset:
         `durations` is whether numbers with a unit of time, such as "days", are durations; by
         default as xarray's engine does it.
         """
-        variables, _, _ = conventions.decode_cf_variables(
-            {name: self._encoded[name]}, {}, decode_timedelta=durations
-        )
-        variable: Variable = variables[name]
-        return variable
+        return _decode(name, self._encoded[name], durations=durations)
 
     def values(self, name: str) -> np.ndarray:
         """Return the values of a variable as a user sees them."""
@@ -179,14 +175,12 @@ class StoredDataset:
                 key="region",
                 found=name,
             )
-        variable: Variable = conventions.decode_cf_variable(name, self._encoded[name].compute())
-        return np.asarray(variable.data)
+        return np.asarray(_decode(name, self._encoded[name].compute()).data)
 
     def last_values(self, name: str, count: int) -> np.ndarray:
         """Return the last values of a variable with one dimension as a user sees them."""
         last = self._encoded[name][max(self._encoded[name].size - count, 0) :]
-        variable: Variable = conventions.decode_cf_variable(name, last.compute())
-        return np.asarray(variable.data)
+        return np.asarray(_decode(name, last.compute()).data)
 
     def encode_as_stored(
         self,
@@ -222,6 +216,23 @@ class StoredDataset:
         encoded = _in_stored_order(encoded, stored, name)
         _check_sizes(encoded, stored, name, region, append_dim)
         return encoded
+
+
+def _decode(name: str, encoded: Variable, *, durations: bool | None = None) -> Variable:
+    """Return a variable as a user sees it, with its encoding, also if it has no elements."""
+    decode = partial(conventions.decode_cf_variables, attributes={}, decode_timedelta=durations)
+    try:
+        variable: Variable = decode({name: encoded})[0][name]
+    except ValueError:
+        if encoded.size:
+            raise
+        # xarray can't decode an array without dates of cftime, whose data type one date shows.
+        zeros = np.zeros((1,) * encoded.ndim, encoded.dtype)
+        sample = Variable(encoded.dims, zeros, encoded.attrs, encoded.encoding)
+        one: Variable = decode({name: sample})[0][name]
+        values = np.empty(encoded.shape, one.dtype)
+        variable = Variable(encoded.dims, values, one.attrs, one.encoding)
+    return variable
 
 
 def _check_dtype(name: str, stored: Variable, new: Variable) -> None:
