@@ -160,6 +160,8 @@ def quoted(value: object) -> str:
         text = repr(value)
     except RecursionError:
         text = f"<a deeply nested {type(value).__name__}>"
+    except (OverflowError, ValueError):
+        text = f"<a {type(value).__name__} without a text>"  # a date that NumPy does not have
     # A shortened text may lack the name of a parameter, by which a secret is found.
     return shorten(without_secrets(text), MAX_VALUE_LENGTH)
 

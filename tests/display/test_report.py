@@ -82,3 +82,17 @@ def test_all_reports_have_one_base(tmp_path):
     for report in reports[:3]:
         assert str(report).splitlines()[0] in report._repr_html_().replace("&gt;", ">")
     assert [report.to_dict().get("ok") for report in reports[:3]] == [True, True, None]
+
+
+@for_each("dtype", ["M8[25s]", "M8[2000000000Y]", [("a", "i4"), ("b", "M8[25s]")]])
+def test_times_for_which_numpy_has_no_date_are_shown_as_counts(dtype):
+    far = np.array([2**63 - 1], "M8[25s]" if isinstance(dtype, list) else dtype)[0]
+    fill = np.array([(1, far)], dtype)[0] if isinstance(dtype, list) else far
+    z = zarrdask.create_array({}, shape=3, dtype=dtype, fill_value=fill)
+    other = zarrdask.create_array({}, shape=3, dtype=dtype)
+    comparison = zarrdask.compare(z, other)
+    texts = [z.info, z.metadata, comparison, comparison.to_dict(), json_value(fill)]
+    assert all("9223372036854775807 (datetime64[" in str(text) for text in texts)
+    assert z._repr_html_()
+    error = zarrdask.errors.MetadataError("invalid", found=fill)
+    assert "invalid" in str(error)

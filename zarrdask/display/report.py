@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from zarrdask.display.html import preformatted, table
-from zarrdask.display.words import aligned
+from zarrdask.display.words import aligned, value_text
 from zarrdask.errors import no_attribute, printable, printable_lines
 
 
@@ -112,4 +112,4 @@ def json_value(value: Any) -> Any:
         value = value.item()
     if isinstance(value, float) and not isfinite(value):
         return str(value)
-    return value if isinstance(value, bool | int | float | str | None) else str(value)
+    return value if isinstance(value, bool | int | float | str | None) else value_text(value)

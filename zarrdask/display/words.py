@@ -1,12 +1,14 @@
 """Texts for numbers and lists. Pure."""
 
 import reprlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from itertools import chain
 from math import inf
 from textwrap import wrap
 from typing import Any
+
+import numpy as np
 
 #: The largest number of lines that are shown of a list.
 _MAX_LINES = 20
@@ -114,3 +116,23 @@ def aligned(rows: Iterable[tuple[str, str]], line_width: float = inf) -> str:
         for name, text in rows
     )
     return "\n".join(chain.from_iterable(lines))
+
+
+def value_text(value: Any, text: Callable[[Any], str] = str) -> str:
+    """Return the text of a value. Times for which NumPy has no date are counts of their unit.
+
+    >>> value_text(np.array(2**63 - 1).view("M8[25s]")[()])
+    '9223372036854775807 (datetime64[25s])'
+    """
+    try:
+        return text(value)
+    except (OverflowError, ValueError):
+        if isinstance(value, np.datetime64):
+            return f"{int(value.view('i8'))} ({value.dtype})"
+        if isinstance(value, np.void) and value.dtype.names:
+            return f"({', '.join(value_text(value[name], text) for name in value.dtype.names)})"
+        if isinstance(value, np.ndarray) and not value.ndim:
+            return value_text(value[()], text)
+        if isinstance(value, np.ndarray):
+            return f"[{', '.join(value_text(item, text) for item in value)}]"
+        raise

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from zarrdask.display.words import brief_lengths, byte_size, counted
+from zarrdask.display.words import brief_lengths, byte_size, counted, value_text
 from zarrdask.errors import UnsupportedError, ZarrdaskError, printable
 from zarrdask.formats.codecs.codec import Codec
 from zarrdask.formats.grids.chunk_grid import ChunkGrid
@@ -70,7 +70,7 @@ def _array_rows(metadata: ArrayMetadata) -> Iterator[tuple[str, str]]:
     if metadata.dimension_names:
         yield "dimensions", ", ".join(name or "-" for name in metadata.dimension_names)
     yield "codecs", ", ".join(map(describe, metadata.codecs))
-    shown = repr(fill) if isinstance(fill, str | bytes) else str(fill)
+    shown = repr(fill) if isinstance(fill, str | bytes) else value_text(fill)
     yield "fill value", "undefined, read as zeros" if fill is None else shown
     if metadata.transformers:
         yield "transformers", ", ".join(type(each).__name__ for each in metadata.transformers)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from zarrdask.display.words import value_text
 from zarrdask.errors import MetadataError
 from zarrdask.formats.codecs.array_to_bytes.sharding import Shard, shard_of
 from zarrdask.formats.codecs.codec import ChunkSpec, Codec
@@ -222,6 +223,11 @@ class ArrayMetadata:
         if shape == self.shape:
             return self
         return replace(self, grid=self.grid.resize(shape))
+
+    def __repr__(self) -> str:
+        shown = {each.name: getattr(self, each.name) for each in fields(self) if each.repr}
+        texts = (f"{name}={value_text(value, repr)}" for name, value in shown.items())
+        return f"{type(self).__name__}({', '.join(texts)})"
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ArrayMetadata):

@@ -11,7 +11,7 @@ from zarrdask.arrays.chunks.region import ArrayRegion
 from zarrdask.arrays.hierarchy.lookup import locate_node
 from zarrdask.arrays.nodes.arguments import suggests_arguments
 from zarrdask.display.report import Displayed, Report
-from zarrdask.display.words import counted, first_of
+from zarrdask.display.words import counted, first_of, value_text
 from zarrdask.errors import MetadataError, ZarrdaskError
 from zarrdask.formats.grids.chunk_grid import Index
 from zarrdask.formats.indexing.selection import intersection, region_shape, whole_region
@@ -198,7 +198,9 @@ def element_properties(metadata: ArrayMetadata) -> dict[str, str]:
     return {
         "shape": str(metadata.shape),
         "data type": str(dtype),
-        "fill value": repr(fill) if dtype.hasobject else f"{fill} ({fill.tobytes().hex()})",
+        "fill value": repr(fill)
+        if dtype.hasobject
+        else f"{value_text(fill)} ({fill.tobytes().hex()})",
     }
 
 

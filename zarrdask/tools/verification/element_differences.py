@@ -8,6 +8,7 @@ import numpy as np
 
 from zarrdask.arrays.chunks.stored import StoredChunks
 from zarrdask.arrays.chunks.stored_keys import chunks_with_data
+from zarrdask.display.words import value_text
 from zarrdask.formats.grids.chunk_grid import Shape
 from zarrdask.formats.grids.regular import RegularGrid
 from zarrdask.formats.indexing.selection import Region
@@ -75,9 +76,9 @@ def block_shape(shape: Shape, chunks: tuple[Shape, Shape], max_size: int) -> Sha
 def texts_of(a: Any, b: Any) -> tuple[str, str]:
     """Return two elements that differ as texts that differ, too."""
     texts = [
-        str(value)
+        value_text(value)
         if getattr(value, "dtype", None) is not None and value.dtype.kind in _PLAIN_KINDS
-        else repr(value)
+        else value_text(value, repr)
         for value in (a, b)
     ]
     if texts[0] == texts[1] and isinstance(a, np.generic) and isinstance(b, np.generic):
