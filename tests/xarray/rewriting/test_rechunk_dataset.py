@@ -7,6 +7,7 @@ import xarray as xr
 from xarray.testing import assert_equal, assert_identical
 
 import zarrdask
+from tests.covering import for_each
 from tests.xarray.samples import DAYS, FORMATS, write_sample
 from zarrdask.errors import MetadataError, NodeExistsError
 from zarrdask.storage.memory import MemoryStore
@@ -223,3 +224,19 @@ def test_a_name_of_several_dimensions_is_an_error_that_says_so():
     with pytest.raises(zarrdask.errors.SelectionError, match="several axes have this name"):
         zarrdask.rechunk(z, {}, chunks={"x": 2})
     assert zarrdask.rechunk(z, {}, chunks={0: 2, 1: 4}).execute(progress=False).chunks == (2, 4)
+
+
+@for_each("zarr_format", [2, 3])
+def test_a_plan_notes_that_xarray_takes_other_elements_for_missing(zarr_format):
+    options = {"shape": 4, "dtype": "i4", "zarr_format": zarr_format, "dimension_names": ["x"]}
+    root = zarrdask.create_group({}, zarr_format=zarr_format)
+    z = root.create_array("z", fill_value=0, **options)
+    attributes = {"_FillValue": -9}
+    root.create_array("same", fill_value=-9, attributes=attributes, **options)
+    target = {"zarr_format": 5 - zarr_format}
+    note = "xarray reads other elements as missing"
+    assert note in str(zarrdask.rechunk(z, {}, **target))
+    assert note not in str(zarrdask.rechunk(z, {}, chunks=2))
+    assert str(zarrdask.rechunk(root, {}, **target)).count(note) == 1
+    dataset = open_zarr(root.store, consolidated=False)
+    assert note not in str(zarrdask.rechunk(dataset, {}, **target))

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from zarrdask import config
+from zarrdask.display.words import value_text
 from zarrdask.errors import MetadataError, quoted
 from zarrdask.formats.codecs.array_to_array.cast import floats
 from zarrdask.formats.codecs.array_to_bytes.bytes import endian_of, stored_type
@@ -100,15 +101,12 @@ def _array_losses(before: ArrayMetadata, after: ArrayMetadata) -> list[str]:
         inner = _text(before.read_grid.chunks)
         descriptions.append(f"shards of {_text(before.grid.chunks)} became chunks of {inner}")
     if before.fill_value is None and after.fill_value is not None:
-        descriptions.append(f"the fill value, which was undefined, is {after.fill_value} now")
+        new_fill = value_text(after.fill_value)
+        descriptions.append(f"the fill value, which was undefined, is {new_fill} now")
     elif before.dtype.hasobject and type(before.fill_value) is not type(after.fill_value):
         old_fill, new_fill = quoted(before.fill_value), quoted(after.fill_value)
         descriptions.append(f"the fill value {old_fill} is {new_fill} now")
-    if _changes_mask(before, after):
-        descriptions.append(
-            f"xarray reads other elements as missing in {after.format.title} than in "
-            f"{before.format.title}; convert the dataset instead, by zarrdask.rechunk(dataset, ...)"
-        )
+    descriptions += filter(None, [mask_loss(before, after)])
     if before.dimension_names and not after.dimension_names:
         descriptions.append("the dimensions, which had no names, are not named one by one any more")
     if len(before.transformers) > len(after.transformers):
@@ -116,6 +114,16 @@ def _array_losses(before: ArrayMetadata, after: ArrayMetadata) -> list[str]:
     if _mixed(before) and not _mixed(after):
         descriptions.append("the byte order of the fields is the same for all now")
     return descriptions
+
+
+def mask_loss(before: ArrayMetadata, after: ArrayMetadata) -> str | None:
+    """Return a note if xarray takes other elements for missing after a conversion, or None."""
+    if not _changes_mask(before, after):
+        return None
+    return (
+        f"xarray reads other elements as missing in {after.format.title} than in "
+        f"{before.format.title}; convert the dataset instead, by zarrdask.rechunk(dataset, ...)"
+    )
 
 
 def _changes_mask(before: ArrayMetadata, after: ArrayMetadata) -> bool:

@@ -21,7 +21,7 @@ from zarrdask.arrays.nodes.array import Array, chunks_of
 from zarrdask.errors import ZarrdaskError
 from zarrdask.formats.indexing.regions import moved
 from zarrdask.formats.indexing.selection import Region, region_shape, whole_region
-from zarrdask.formats.metadata.losses import rewrite_loss
+from zarrdask.formats.metadata.losses import mask_loss, rewrite_loss
 from zarrdask.parallel.execution.counter import Counter, Reporter, Tasks, reports
 from zarrdask.parallel.execution.executor import Workers, check_reached, workers
 from zarrdask.parallel.execution.workspace import release
@@ -255,6 +255,9 @@ class RechunkPlan(PlanReport):
         loss = rewrite_loss(self.source.metadata, self.target.metadata)
         if loss is not None:
             yield "values", loss
+        if self.blocks is None:
+            note = mask_loss(self.source.metadata, self.target.metadata)
+            yield from () if note is None else (("note", note),)
         if self.blocks is not None and not self._is_direct:
             yield "blocks", f"{self.blocks.npartitions} Dask blocks are stored first, as they are"
 
