@@ -350,3 +350,14 @@ def test_a_cast_that_the_setting_does_not_permit_changes_nothing():
                 with pytest.raises(CodecError, match=r"/t: .*zarrdask\.casting"):
                     to_zarr(new, store, **where)
                 assert store == before
+
+
+@for_each("consolidated", [True, False])
+@for_each("zarr_format", [2, 3])
+def test_mode_a_replaces_the_attributes_of_the_group_also_by_none(zarr_format, consolidated):
+    store, options = {}, {"consolidated": consolidated}
+    first = xr.Dataset({"a": ("x", [1, 2])}, attrs={"title": "first"})
+    to_zarr(first, store, zarr_format=zarr_format, **options)
+    to_zarr(xr.Dataset({"b": ("x", [3, 4])}), store, mode="a", **options)
+    for each in (True, False) if consolidated else (False,):
+        assert open_zarr(store, consolidated=each).attrs == {}

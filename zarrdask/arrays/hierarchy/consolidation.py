@@ -53,7 +53,9 @@ def write_consolidated(
             raise error.within(node.location) from error.__cause__
         with target.batch():
             for name, value in (own | documents).items():  # in v3 all is in one document
-                if value is not None:
+                if value is None:
+                    target.erase(prefix + name)  # attributes that are gone, in v2
+                else:
                     target.set(prefix + name, value)
         written.append(documents)
 
