@@ -104,3 +104,16 @@ def test_a_lead_time_is_not_taken_for_another_one():
     with pytest.raises(ZarrdaskError, match="lead"):
         zarrdask.xarray.to_zarr(forecast(2, 6), store, append_dim="time")
     zarrdask.xarray.to_zarr(forecast(2, 48), store, append_dim="time")
+
+
+def test_times_without_elements_have_the_same_units_in_dask_arrays():
+    for dtype in ("m8[ns]", "m8[s]", "M8[ns]"):
+        data = xr.Dataset({"d": (("t", "z"), np.zeros((3, 0), dtype))})
+        encoded = []
+        for dataset in (data, data.chunk(t=2)):
+            dataset.zarrdask.to_zarr(store := {})
+            encoded.append(zarrdask.open_group(store)["d"])
+        in_memory, blocks = encoded
+        assert dict(blocks.attrs) == dict(in_memory.attrs)
+        assert blocks.dtype == in_memory.dtype
+        assert blocks.chunks[0] == 2

@@ -55,6 +55,10 @@ def encode_values(variable: Variable, name: Hashable, form: Format) -> Variable:
             found=str(variable.dtype),
             expected="a data type of NumPy",
         )
+    if variable.dtype.kind in "mM" and variable.chunks is not None and not variable.size:
+        # xarray chooses other units for times without elements in a Dask array than in memory.
+        empty = variable.copy(deep=False, data=np.empty(variable.shape, variable.dtype))
+        return encode_values(empty, name, form).chunk(variable.chunksizes)
     _check_numbers(variable, f"variable {name!r}: encoding: ")
     variable = unambiguous(variable, name)
     text, chosen = np.dtypes.StringDType(), variable.encoding.get("dtype")
