@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 
+import zarrdask
 from tests.covering import for_each
 from tests.documents import same
 from tests.formats.dtypes.fills import NESTED
@@ -162,3 +163,27 @@ def test_a_duration_in_another_unit_is_cast_if_it_stays_the_same(hours, dtype, d
 def test_a_value_of_another_kind_that_would_change_is_refused(value, dtype):
     with pytest.raises(MetadataError, match="invalid fill value"):
         cast(value, np.dtype(dtype))
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+@pytest.mark.parametrize(
+    "field",
+    ["<M8[25s]", "<m8[7D]", ">M8[ns]", "<U3", "S2", "V2", "?", "<f2", ("<M8[25s]", (2,))],
+    ids=str,
+)
+def test_fill_values_of_structured_types_are_read_as_they_were_stored(zarr_format, field):
+    dtype = np.dtype([("n", "<i2"), ("v", *(field if isinstance(field, tuple) else (field,)))])
+    fill = np.zeros((), dtype)
+    fill["n"] = -3
+    for value in (fill, np.frombuffer(fill.tobytes().replace(b"\0", b"\1"), dtype)[0]):
+        if np.dtype(dtype["v"]).base.kind == "U" and value["v"] != "":
+            continue  # \1\1\1\1 is no character
+        store = {}
+        options = {"shape": 2, "dtype": dtype, "fill_value": value, "zarr_format": zarr_format}
+        try:
+            zarrdask.create_array(store, **options)
+        except zarrdask.ZarrdaskError:
+            assert zarr_format == 3  # which has no such field
+            return
+        found = zarrdask.open_array(store)[...]
+        assert found.tobytes() == 2 * np.asarray(value).tobytes()

@@ -3,6 +3,7 @@
 import base64
 import math
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -131,12 +132,22 @@ def parse_element(value: Any, dtype: np.dtype[Any]) -> Any:
     data = parse_base64(value, expected)
     if len(data) > size or (dtype.kind != "S" and len(data) < size):
         raise bad_fill(value, f"{expected}, not {len(data)}")
-    item = np.frombuffer(data.ljust(size, b"\0"), dtype)[0]
+    elements = np.frombuffer(data.ljust(size, b"\0"), dtype)
     try:
-        item.item()
+        for texts in _texts(elements):
+            texts.tolist()
     except (SystemError, ValueError) as error:
         raise bad_fill(value, f"base64 of a value of {dtype}") from error
-    return item
+    return elements[0]
+
+
+def _texts(elements: np.ndarray) -> Iterator[np.ndarray]:
+    """Yield the texts in elements: only those can have bytes that stand for no value."""
+    if elements.dtype.names:
+        for name in elements.dtype.names:
+            yield from _texts(elements[name])
+    elif elements.dtype.kind == "U":
+        yield elements
 
 
 # --------------------------------------------------------------------------------------------
