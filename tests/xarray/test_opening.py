@@ -171,6 +171,7 @@ def test_lengths_of_dimensions_that_do_not_exist_warn(tmp_path):
     open_datatree(tmp_path, chunks={name: -1})
 
 
+@pytest.mark.slow
 @for_each(
     "open_dataset",
     [
