@@ -125,6 +125,8 @@ def value_text(value: Any, text: Callable[[Any], str] = str) -> str:
     '9223372036854775807 (datetime64[25s])'
     """
     try:
+        if isinstance(value, np.generic | np.ndarray):
+            _check_dates(np.asarray(value))
         return text(value)
     except (OverflowError, ValueError):
         if isinstance(value, np.datetime64):
@@ -136,3 +138,16 @@ def value_text(value: Any, text: Callable[[Any], str] = str) -> str:
         if isinstance(value, np.ndarray):
             return f"[{', '.join(value_text(item, text) for item in value)}]"
         raise
+
+
+def _check_dates(values: np.ndarray) -> None:
+    """Raise an OverflowError if NumPy has no date for some of the values."""
+    for name in values.dtype.names or ():
+        _check_dates(values[name])
+    if values.dtype.kind == "M":
+        # Older releases multiply the count of units without noticing that it overflows.
+        _, step = np.datetime_data(values.dtype)
+        largest = np.iinfo("i8").max // step
+        counts = values[~np.isnat(values)].astype("i8")
+        if step > 1 and ((counts > largest) | (counts < -largest)).any():
+            raise OverflowError
