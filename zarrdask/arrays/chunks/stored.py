@@ -9,6 +9,7 @@ import sys
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from hashlib import blake2b
@@ -275,7 +276,7 @@ class UnreadableChunks:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        raise self._error.with_traceback(None)
+        raise copy(self._error)  # which other tasks raise, too, with notes of their own
 
     def __reduce__(self) -> tuple[Any, ...]:
         return unpack, self._pickled
