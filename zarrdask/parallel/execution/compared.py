@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from zarrdask.arrays.chunks.stored import StoredChunks
-from zarrdask.arrays.chunks.unfinished import Marker
+from zarrdask.arrays.hierarchy.changes.later_claim import is_complete
 from zarrdask.arrays.hierarchy.node_path import NodePath
 from zarrdask.errors import NodeExistsError, NodeNotFoundError
 from zarrdask.formats.byte_ranges import Buffer, Tag
@@ -68,9 +68,4 @@ def find_complete_node(node: NodePath, metadata: Metadata) -> NodePath | None:
         view, _ = node.find()
     except NodeNotFoundError:
         return None
-    stored = view.stored_metadata(metadata.zarr_format)
-    if stored is None or stored.render() != metadata.render():
-        return None
-    if Marker(view.store, view.prefix).advice() is not None:
-        raise view.exists_error()
-    return view
+    return view if is_complete(view, metadata) else None

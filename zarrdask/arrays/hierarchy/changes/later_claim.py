@@ -52,6 +52,20 @@ _HOLDS = defaultdict[str, _Hold](_Hold)
 after_fork(_HOLDS.clear)
 
 
+def is_complete(node: NodePath, metadata: Metadata) -> bool:
+    """Whether a node has the documents of `metadata`.
+
+    If it has, but the write that created it was killed before all chunks were stored, an error is
+    raised, which says what to do.
+    """
+    stored = node.stored_metadata(metadata.zarr_format)
+    if stored is None or stored.render() != metadata.render():
+        return False
+    if Marker(node.store, node.prefix).advice() is not None:
+        raise node.exists_error()
+    return True
+
+
 @dataclass(frozen=True)
 class LaterClaim:
     """The claim of a write whose tasks run later: what they carry.
@@ -138,10 +152,10 @@ class LaterClaim:
                 raise self.view.exists_error()
             yield
             # Documents that were there may be those of a writer that has taken the claim over.
-            store, key = stored_in(self.node.store), claim_key(self.node)
-            stored = store.get(key) if can_claim(self.node.store) else None
-            if can_claim(self.node.store) and not writers.is_of(stored, self.write):
-                raise self._lost(stored)
+            if can_claim(self.node.store):
+                stored = stored_in(self.node.store).get(claim_key(self.node))
+                if not writers.is_of(stored, self.write):
+                    raise self._lost(stored)
 
     def _lost(self, stored: Buffer | None) -> StoreError:
         return StoreError(
@@ -182,9 +196,7 @@ class LaterClaim:
         node, metadata = self.view.fresh.current.join(path), self.created[path]
         if not node.has_document():
             return False
-        stored = node.stored_metadata(metadata.zarr_format)
-        is_same = stored is not None and stored.render() == metadata.render()
-        if not is_same or Marker(node.store, node.prefix).advice() is not None:
+        if not is_complete(node, metadata):
             raise node.exists_error()
         return True
 
